@@ -1,0 +1,1 @@
+"""Model selection with an error guarantee."""

@@ -1,0 +1,100 @@
+"""One input check per kind of quantity; messages name argument, value and way out."""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_probability(value: Any, name: str) -> float:
+    """Return `value` as a float strictly between 0 and 1, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the value is no real number.
+    ValueError
+        Where it lies outside (0, 1).
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a number in (0, 1), got {value!r}.")
+    number = float(value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(
+            f"`{name}` must be strictly between 0 and 1, got {value!r}; "
+            f"for a 5 % chance of failure write 0.05."
+        )
+    return number
+
+
+def check_integer(
+    value: Any, name: str, *, at_least: int, at_most: int | None = None
+) -> int:
+    """Return `value` as an int within the limits, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the value is no integer.
+    ValueError
+        Where it lies outside the limits.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"`{name}` must be an integer, got {value!r}.")
+    number = int(value)
+    if number < at_least or (at_most is not None and number > at_most):
+        limits = f">= {at_least}" if at_most is None else f"in [{at_least}, {at_most}]"
+        raise ValueError(f"`{name}` must be {limits}, got {number}.")
+    return number
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return `value` as a finite float above 0, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the value is no real number.
+    ValueError
+        Where it is not positive and finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a positive number, got {value!r}.")
+    number = float(value)
+    if not (number > 0.0 and math.isfinite(number)):
+        raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
+    return number
+
+
+def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Return integer counts as int64, or raise; rates are refused, never rounded.
+
+    Raises
+    ------
+    TypeError
+        Where the values are no integers.
+    ValueError
+        Where one is negative.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(
+            f"`{name}` must hold integer counts, got {array.dtype} "
+            f"(first value {array.flat[0] if array.size else 'none'!r}); "
+            f"pass the number of rows, not a rate."
+        )
+    counts = array.astype(np.int64)
+    if counts.size and counts.min() < 0:
+        raise ValueError(f"`{name}` must not be negative, got {counts.min()}.")
+    return counts
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`, or raise ValueError."""
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"`{name}` must be one of {listed}, got {value!r}.")
+    return str(value)

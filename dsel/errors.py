@@ -1,0 +1,47 @@
+"""The exceptions and warnings that a caller may want to catch, and how to warn."""
+
+import sys
+import warnings
+from types import FrameType
+
+
+class StoreMismatchError(ValueError):
+    """A results store holds another run: other data, folds, estimator or versions."""
+
+
+class StoreBusyError(RuntimeError):
+    """Another process is writing to the results store."""
+
+
+class ClusterLostError(RuntimeError):
+    """The scheduler or every worker is gone; what was finished is in the store."""
+
+
+class AllFitsFailedError(RuntimeError):
+    """No candidate could be fitted; the message holds the first failure."""
+
+
+class DselWarning(UserWarning):
+    """Base of all warnings of dsel."""
+
+
+class GuaranteeWarning(DselWarning):
+    """Something that the number rests on deserves a look."""
+
+
+class FitFailedWarning(DselWarning):
+    """Some candidates failed and were recorded as such."""
+
+
+def warn(message: str, category: type[DselWarning]) -> None:
+    """Warn from where the user called dsel."""
+    warnings.warn(message, category, stacklevel=_outside_of_dsel())
+
+
+def _outside_of_dsel() -> int:
+    frame: FrameType | None = sys._getframe(1)
+    level = 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("dsel"):
+        frame = frame.f_back
+        level += 1
+    return level
