@@ -40,7 +40,7 @@ def warn(message: str, category: type[DselWarning]) -> None:
 
 def _outside_of_dsel() -> int:
     frame: FrameType | None = sys._getframe(1)
-    level = 0
+    level = 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith("dsel"):
         frame = frame.f_back
         level += 1
