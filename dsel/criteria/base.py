@@ -55,6 +55,10 @@ class Criterion(Protocol):
     def can_prune(self) -> bool:
         """Whether the number never falls when a count grows."""
 
+    @property
+    def deploys(self) -> str:
+        """Name of the training whose model the number is about, such as ``full``."""
+
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Judge candidates whose evidence is complete; the others get NaN."""
 

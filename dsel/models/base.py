@@ -157,8 +157,11 @@ class Family(Protocol):
             Byte limit and the process-wide cache of shared arrays.
         """
 
-    def join(self, fitted: Sequence[FittedGroup]) -> FittedGroup:
+    def join(
+        self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
+    ) -> FittedGroup:
         """Pack groups of this family so that they predict in as few products as can be.
 
-        Pieces may differ in candidates and in trainings; every pair must come once.
+        Pieces may differ in candidates and in trainings. With `candidates` only these
+        are packed, in the order given; the others are left out.
         """
