@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(config, items):
         if config.getoption(f"--run{name}"):
             continue
         for item in items:
-            if name in item.keywords:
+            if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
