@@ -98,3 +98,51 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"`{name}` must be one of {listed}, got {value!r}.")
     return str(value)
+
+
+def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return an array of floats strictly between 0 and 1, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the values are no real numbers.
+    ValueError
+        Where one lies outside (0, 1).
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
+    numbers = array.astype(np.float64)
+    outside = ~((numbers > 0.0) & (numbers < 1.0))
+    if outside.any():
+        raise ValueError(
+            f"`{name}` must be strictly between 0 and 1, got "
+            f"{float(numbers[outside].flat[0])!r}; for a 5 % chance of failure "
+            f"write 0.05."
+        )
+    return numbers
+
+
+def check_counts_of(
+    n_counted: ArrayLike, n_rows: ArrayLike, counted_name: str, rows_name: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return counts and the rows they were counted in, broadcast, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the values are no integers.
+    ValueError
+        Where one is negative, or more was counted than there are rows.
+    """
+    counted = check_counts(n_counted, counted_name)
+    rows = check_counts(n_rows, rows_name)
+    counted, rows = np.broadcast_arrays(counted, rows)
+    if (above := counted > rows).any():
+        limit, value = rows[above].flat[0], counted[above].flat[0]
+        raise ValueError(
+            f"`{counted_name}` must be between 0 and {limit} (`{rows_name}`), "
+            f"got {value}."
+        )
+    return counted, rows

@@ -1,0 +1,130 @@
+"""The bound of semi-supervised cross-validation: fold errors plus disagreement."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel import checks
+from dsel.bounds.binomial import upper_limits
+
+Floats = NDArray[np.float64]
+
+
+class BoundTerms(NamedTuple):
+    """An error bound and the two terms whose sum it is, not clipped at 1."""
+
+    bound: Floats
+    """Upper bound on the error of the model trained on all labeled rows."""
+    label_term: Floats
+    """Upper bound on the error of what the labeled rows could test."""
+    disagreement_term: Floats
+    """Upper bound on how often the two differ, from the pool."""
+
+
+def semi_supervised_cv_bound(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    n_disagreements: ArrayLike,
+    n_unlabeled: ArrayLike,
+    *,
+    delta: ArrayLike,
+    label_share: float = 0.5,
+) -> BoundTerms:
+    r"""Error bound from the errors of the folds and disagreement on the pool.
+
+    With :math:`B(c, m, a)` the :func:`binomial_tail_inversion`, and
+    :math:`\gamma` the label share, the error of the model trained on all labeled
+    rows is at most
+
+    .. math::
+        \frac1k \sum_{i=1}^k B\Big(c_i, n_i, \frac{\gamma\delta}{k}\Big)
+        + B\big(a, m, (1-\gamma)\delta\big).
+
+    Parameters
+    ----------
+    fold_errors
+        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
+        the last axis is the fold, the others are candidates of any shape.
+    fold_rows
+        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
+    n_disagreements
+        Pool rows on which the full model differs from the fold model drawn for
+        the row, :math:`a`. Integers in the shape of the candidates.
+    n_unlabeled
+        Pool rows visited, :math:`m`. Integers >= 0.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``; or one share
+        for each candidate.
+    label_share
+        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
+
+    Returns
+    -------
+    BoundTerms
+        `bound`, `label_term` and `disagreement_term`, each in the shape of the
+        candidates. They are not clipped: a bound above 1 still ranks.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
+    draws, the error of the full model is at most `bound`. With one share for
+    each candidate, summing to at most delta, all bounds hold at once.
+    Assumes: i.i.d. labeled rows in folds drawn at random, never stratified; fold
+    models that saw nothing of their fold; a pool of fresh rows that no model saw;
+    the fold model of each pool row drawn uniformly; shares fixed in advance.
+    Source: [1]_, theorem 1. The full model may be anything; nothing relates it
+    to the fold models but the disagreement counted.
+
+    References
+    ----------
+    .. [1] M. Kääriäinen, "Semi-supervised model selection based on
+       cross-validation", ICSI technical report TR-05-010, 2005.
+
+    Examples
+    --------
+    >>> terms = semi_supervised_cv_bound([4, 6], [100, 100], 30, 10_000, delta=0.05)
+    >>> [round(float(term), 4) for term in terms]
+    [0.1268, 0.1226, 0.0043]
+    """
+    errors, rows = check_folds(fold_errors, fold_rows)
+    disagreements, pool = checks.check_counts_of(
+        n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
+    )
+    shares = checks.check_probabilities(delta, "delta")
+    gamma = checks.check_probability(label_share, "label_share")
+    label_term = mean_of_limits(errors, rows, gamma * shares)
+    disagreement_term = upper_limits(disagreements, pool, (1.0 - gamma) * shares)
+    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+
+
+def mean_of_limits(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
+) -> Floats:
+    """Return the first term: the mean of the fold limits, each at its part of share."""
+    n_folds = errors.shape[-1]
+    per_fold = np.asarray(share)[..., np.newaxis] / n_folds
+    limits = np.ascontiguousarray(upper_limits(errors, rows, per_fold))
+    return np.asarray(limits.mean(axis=-1))[()]
+
+
+def check_folds(
+    fold_errors: ArrayLike, fold_rows: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return counts whose last axis is the fold, broadcast, or raise."""
+    errors, rows = checks.check_counts_of(
+        fold_errors, fold_rows, "fold_errors", "fold_rows"
+    )
+    if errors.ndim == 0 or errors.shape[-1] == 0:
+        raise ValueError(
+            f"`fold_errors` must have the folds on its last axis, got shape "
+            f"{errors.shape}; for one held-out set call `holdout_bound`."
+        )
+    return errors, rows

@@ -1,0 +1,186 @@
+"""How delta is divided among candidates, before any of them is looked at."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel import checks
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+
+
+def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
+    """Divide delta equally.
+
+    Parameters
+    ----------
+    n_candidates
+        Candidates declared, whether or not each is ever fitted. At least 1.
+    delta
+        Total probability of failure, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Shares that sum to delta, shape ``(n_candidates,)``.
+
+    Raises
+    ------
+    ValueError
+        Where there is no candidate or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: bounds that use these shares all hold at once with probability
+    at least ``1 - delta``, so that of the chosen candidate does, however chosen.
+    Assumes: the list of candidates is fixed before data are looked at.
+    Source: the union bound.
+
+    Examples
+    --------
+    >>> uniform_shares(4, delta=0.1).tolist()
+    [0.025, 0.025, 0.025, 0.025]
+    """
+    n = checks.check_integer(n_candidates, "n_candidates", at_least=1)
+    return np.full(n, checks.check_probability(delta, "delta") / n)
+
+
+def prior_shares(prior: ArrayLike, *, delta: float) -> Floats:
+    """Divide delta in proportion to weights fixed in advance.
+
+    Parameters
+    ----------
+    prior
+        Weight of each candidate, positive, summing to at most 1.
+    delta
+        Total probability of failure, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Shares, in the shape of `prior`.
+
+    Raises
+    ------
+    ValueError
+        Where a weight is not positive, or they sum to more than 1.
+
+    Notes
+    -----
+    Guarantee: as :func:`uniform_shares`.
+    Assumes: weights chosen before data are looked at.
+    Source: the union bound.
+
+    Examples
+    --------
+    >>> prior_shares([0.5, 0.3, 0.2], delta=0.1).round(3).tolist()
+    [0.05, 0.03, 0.02]
+    """
+    weights = np.asarray(prior, dtype=np.float64)
+    total = float(weights.sum())
+    if not weights.size or not (weights > 0).all() or not total <= 1 + _ROUNDING:
+        raise ValueError(
+            f"`prior` must hold positive weights with a sum of at most 1, got a "
+            f"smallest weight of {weights.min() if weights.size else None} and a sum "
+            f"of {total:g}; divide the weights by their sum."
+        )
+    return weights * checks.check_probability(delta, "delta")
+
+
+def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
+    """Divide delta equally among families, then equally inside each.
+
+    A family of 225 machines then does not starve a family of one.
+
+    Parameters
+    ----------
+    families
+        Family of each candidate, as any hashable label.
+    delta
+        Total probability of failure, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Shares that sum to delta, one per candidate.
+
+    Raises
+    ------
+    ValueError
+        Where there is no candidate or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: as :func:`uniform_shares`.
+    Assumes: candidates and families fixed before data are looked at.
+    Source: the union bound.
+
+    Examples
+    --------
+    >>> family_shares(["svm", "svm", "bayes"], delta=0.1).tolist()
+    [0.025, 0.025, 0.05]
+    """
+    members = list(families)
+    checks.check_integer(len(members), "families", at_least=1)
+    sizes = {family: members.count(family) for family in dict.fromkeys(members)}
+    prior = [1.0 / (len(sizes) * sizes[family]) for family in members]
+    return prior_shares(prior, delta=delta)
+
+
+def countable_shares(n_candidates: int, *, delta: float) -> Floats:
+    """Return the first shares of a list of candidates without an end.
+
+    Candidate ``j`` (from 0) gets ``delta / ((j + 1) (j + 2))``, so that the list
+    can be continued without touching what was spent.
+
+    Parameters
+    ----------
+    n_candidates
+        How many candidates of the list to give shares. At least 1.
+    delta
+        Total probability of failure, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Shares that sum to less than delta, shape ``(n_candidates,)``.
+
+    Raises
+    ------
+    ValueError
+        Where there is no candidate or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: as :func:`uniform_shares`, for every continuation of the list.
+    Assumes: the order of candidates is fixed before data are looked at.
+    Source: the union bound and a telescoping sum.
+
+    Examples
+    --------
+    >>> countable_shares(3, delta=0.12).round(3).tolist()
+    [0.06, 0.02, 0.01]
+    """
+    n = checks.check_integer(n_candidates, "n_candidates", at_least=1)
+    j = np.arange(n, dtype=np.float64)
+    return checks.check_probability(delta, "delta") / ((j + 1) * (j + 2))
+
+
+def check_shares(shares: ArrayLike, *, delta: float) -> Floats:
+    """Return shares of candidates as floats, or raise where they overspend delta.
+
+    Raises
+    ------
+    ValueError
+        Where a share is not positive, or they sum to more than delta.
+    """
+    array = checks.check_probabilities(shares, "shares")
+    if not (total := float(array.sum())) <= delta * (1 + _ROUNDING):
+        raise ValueError(
+            f"`shares` must sum to at most `delta`, got {total:g} > {delta:g}: by the "
+            f"union bound the sum is what may fail; scale the shares down."
+        )
+    return array

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsel.bounds import (
+    check_shares,
+    countable_shares,
+    family_shares,
+    prior_shares,
+    uniform_shares,
+)
+
+
+@given(st.integers(1, 3000), st.floats(1e-12, 0.999))
+def test_uniform_shares__spend_delta(n_candidates, delta):
+    shares = uniform_shares(n_candidates, delta=delta)
+    assert shares.shape == (n_candidates,)
+    assert check_shares(shares, delta=delta).sum() == pytest.approx(delta)
+
+
+def test_countable_shares__are_the_same_for_every_continuation():
+    assert (countable_shares(50, delta=0.1)[:9] == countable_shares(9, delta=0.1)).all()
+    assert countable_shares(10_000, delta=0.1).sum() < 0.1
+
+
+def test_family_shares__give_each_family_the_same():
+    shares = family_shares(["svm"] * 225 + ["bayes"], delta=0.1)
+    assert shares[-1] == pytest.approx(0.05)
+    assert shares[:-1].sum() == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [0.0, 0.5], [-0.1, 0.5], []])
+def test_prior_shares__refuse_weights_that_are_no_prior(prior):
+    with pytest.raises(ValueError, match="`prior` must hold positive weights"):
+        prior_shares(prior, delta=0.1)
+
+
+def test_check_shares__refuses_to_overspend():
+    with pytest.raises(ValueError, match="must sum to at most `delta`"):
+        check_shares(np.full(10, 0.011), delta=0.1)
