@@ -14,7 +14,20 @@ says Guarantee, Assumes and Source, and a coverage test that could fail.
 """
 
 from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
+from dsel.bounds.co_validation import (
+    disagreement_limits,
+    error_from_disagreement,
+    error_variance_bound,
+    error_variance_bound_sharp,
+    pair_error_bound,
+    row_disagreement,
+)
 from dsel.bounds.holdout import holdout_bound
+from dsel.bounds.nonconformity import (
+    conformal_p_value,
+    margin_conformity,
+    nearest_neighbour_conformity,
+)
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
     check_shares,
@@ -23,16 +36,39 @@ from dsel.bounds.shares import (
     prior_shares,
     uniform_shares,
 )
+from dsel.bounds.thresholds import (
+    printed_error_bound,
+    selective_error_bound,
+    threshold_bound,
+    threshold_bound_dkw,
+    threshold_bound_even,
+    threshold_bound_vc,
+)
 
 __all__ = [
     "BoundTerms",
     "binomial_tail_inversion",
     "binomial_tail_inversion_lower",
     "check_shares",
+    "conformal_p_value",
     "countable_shares",
+    "disagreement_limits",
+    "error_from_disagreement",
+    "error_variance_bound",
+    "error_variance_bound_sharp",
     "family_shares",
     "holdout_bound",
+    "margin_conformity",
+    "nearest_neighbour_conformity",
+    "pair_error_bound",
+    "printed_error_bound",
     "prior_shares",
+    "row_disagreement",
+    "selective_error_bound",
     "semi_supervised_cv_bound",
+    "threshold_bound",
+    "threshold_bound_dkw",
+    "threshold_bound_even",
+    "threshold_bound_vc",
     "uniform_shares",
 ]

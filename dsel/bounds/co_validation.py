@@ -1,0 +1,297 @@
+"""What disagreement between independently trained models says about their errors."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.bounds.binomial import lower_limits, upper_limits
+from dsel.checks import check_counts, check_integer, check_probability
+
+
+def error_from_disagreement(
+    disagreement: ArrayLike, *, n_classes: int
+) -> NDArray[np.float64]:
+    r"""Lower bound on a learner's mean error by the disagreement of its models.
+
+    For :math:`C` classes and disagreement :math:`d`
+
+    .. math:: e_l(d; C) = \frac{C-1}{C} \Bigl(1 - \sqrt{1 - \tfrac{C}{C-1} d}\Bigr),
+
+    for two classes :math:`(1 - \sqrt{1 - 2d}) / 2`.
+
+    Parameters
+    ----------
+    disagreement
+        Expected rate at which two independently trained models differ, in [0, 1],
+        any shape. A sample may exceed (C-1)/C; the root is then taken as 0.
+    n_classes
+        Labels that the learner can output, C >= 2.
+
+    Returns
+    -------
+    ndarray
+        Values in [0, (C-1)/C], rising in `disagreement`; NaN stays NaN.
+
+    Raises
+    ------
+    ValueError
+        Where a disagreement lies outside [0, 1].
+
+    Notes
+    -----
+    Guarantee: none at a sample; at the true disagreement d of models trained on
+    independent samples of one size, the learner's expected error at that size is at
+    least the value, also with noisy labels.
+    Assumes: independent trainings and rows from the test distribution. A stable
+    learner may err far more: a constant one never disagrees.
+    Source: Madani, Pennock and Flake (2004), equation (4), for two classes; the
+    formula printed there is wrong for more, this one is right for all.
+
+    Examples
+    --------
+    >>> error_from_disagreement([0.0, 0.18, 0.5], n_classes=2).round(12).tolist()
+    [0.0, 0.1, 0.5]
+    """
+    rate = np.asarray(disagreement, dtype=np.float64)
+    if np.any((rate < 0) | (rate > 1)):
+        raise ValueError(
+            f"`disagreement` must be a rate in [0, 1], got values from {rate.min()} "
+            f"to {rate.max()}."
+        )
+    stretch = check_integer(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
+    capped = np.minimum(rate, 1.0 / stretch)
+    root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))
+    return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
+
+
+def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
+    r"""Share of the pairs of models that differ on a row, from its label counts.
+
+    With :math:`s_c` of :math:`B` models giving label :math:`c`:
+    :math:`d_x = 1 - \sum_c s_c (s_c - 1) / (B (B - 1))`. Half of it estimates the
+    variance of the 0/1 error at the row.
+
+    Parameters
+    ----------
+    label_counts
+        Models that gave each label, shape ``(..., n_classes)``; every row sums to the
+        same B >= 2.
+
+    Returns
+    -------
+    ndarray
+        Rates in [0, 1], shape ``(...)``.
+
+    Raises
+    ------
+    ValueError
+        Where the rows sum to different numbers, or to less than two.
+
+    Notes
+    -----
+    Guarantee: none at one row; unbiased for the chance that two models trained on
+    independent samples differ there. For two classes half of it is unbiased for
+    the variance of the error, for more at least that.
+    Assumes: independent models, none of which was trained on the row. Models from
+    different halvings of one table are not independent.
+    Source: Madani, Pennock and Flake (2004), equation (2); equals the average over all
+    pairs at the cost of one count.
+
+    Examples
+    --------
+    >>> row_disagreement([[4, 0], [2, 2]]).round(4).tolist()
+    [0.0, 0.6667]
+    """
+    counts = check_counts(label_counts, "label_counts")
+    totals = counts.sum(axis=-1)
+    n_models = int(totals.flat[0]) if totals.size else 2
+    if np.any(totals != n_models) or n_models < 2:
+        raise ValueError(
+            "`label_counts` must sum to one number of models >= 2 in every row, got "
+            f"sums from {totals.min()} to {totals.max()}."
+        )
+    agreeing = (counts * (counts - 1)).sum(axis=-1)
+    return np.asarray(1.0 - agreeing / (n_models * (n_models - 1.0)))
+
+
+def error_variance_bound(disagreement: ArrayLike) -> NDArray[np.float64]:
+    r"""Upper bound on the variance of a learner's error: half the disagreement.
+
+    Parameters
+    ----------
+    disagreement
+        Expected disagreement d of two independent models, in [0, 1], any shape.
+
+    Returns
+    -------
+    ndarray
+        :math:`d / 2`, in the same shape.
+
+    Notes
+    -----
+    Guarantee: none at a sample; at the true d, the variance over training samples of
+    the true error is at most the value.
+    Assumes: independent trainings.
+    Source: Madani, Pennock and Flake (2004), Theorem 1. `error_variance_bound_sharp`
+    is never larger.
+
+    Examples
+    --------
+    >>> error_variance_bound(0.05).round(4).tolist()
+    0.025
+    """
+    return np.asarray(disagreement, dtype=np.float64) / 2.0
+
+
+def error_variance_bound_sharp(
+    disagreements: ArrayLike, pool_rows: ArrayLike
+) -> NDArray[np.float64]:
+    r"""Upper bound on the variance of a learner's error: half the mean square.
+
+    With :math:`D` the disagreement of a random pair, :math:`E[D^2] / 2`. From
+    :math:`s` of :math:`m` rows :math:`s (s-1) / (m (m-1))` is unbiased for
+    :math:`D^2`; it is averaged over the pairs on the last axis.
+
+    Parameters
+    ----------
+    disagreements
+        Rows on which each pair differs, :math:`s`, shape ``(..., n_pairs)``.
+    pool_rows
+        Rows compared, :math:`m` >= 2, broadcast.
+
+    Returns
+    -------
+    ndarray
+        Values in [0, 1/2], shape ``(...)``.
+
+    Raises
+    ------
+    ValueError
+        Where fewer than two rows were compared, or more differ than were compared.
+
+    Notes
+    -----
+    Guarantee: none at a sample; its expectation is at least the variance over
+    training samples of the true error, for any number of classes and noisy labels.
+    Assumes: pairs of independent models, pool rows from the test distribution.
+    Source: the variance is E(e1 - e2)^2 / 2 and the errors differ by at most D. With D
+    near 0.05 it is 20 times sharper than d / 2.
+
+    Examples
+    --------
+    >>> error_variance_bound_sharp([50, 60], 1000).round(6).tolist()
+    0.001499
+    """
+    counts = check_counts(disagreements, "disagreements")
+    rows = check_counts(pool_rows, "pool_rows")
+    if np.any(rows < 2) or np.any(counts > rows):
+        raise ValueError(
+            "`pool_rows` must be at least 2 and at least `disagreements`, got "
+            f"{rows.min()} rows and up to {counts.max()} disagreements."
+        )
+    squares = counts * (counts - 1.0) / (rows * (rows - 1.0))
+    return np.asarray(squares.mean(axis=-1) / 2.0)
+
+
+def pair_error_bound(
+    disagreements: ArrayLike, pool_rows: ArrayLike, *, delta: float
+) -> NDArray[np.float64]:
+    r"""Lower bound on the mean error of two given models by their disagreement.
+
+    Half the lower binomial limit of the disagreement: two models that differ on a
+    row cannot both be right there.
+
+    Parameters
+    ----------
+    disagreements
+        Rows on which the two models differ, any shape.
+    pool_rows
+        Rows compared, broadcast.
+    delta
+        Probability with which the bound may fail, in (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Lower bounds on ``(err(f_1) + err(f_2)) / 2`` in the broadcast shape.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the pool rows the mean
+    true error of this pair is at least the value. Any number of classes.
+    Assumes: models fixed before independent pool rows were drawn; nothing about how
+    their training rows were chosen, so it holds under active learning too.
+    Source: the triangle inequality and Clopper and Pearson.
+
+    Examples
+    --------
+    >>> pair_error_bound(100, 1000, delta=0.05).round(4).tolist()
+    0.0424
+    """
+    counts = check_counts(disagreements, "disagreements")
+    rows = check_counts(pool_rows, "pool_rows")
+    return lower_limits(counts, rows, check_probability(delta, "delta")) / 2.0
+
+
+def disagreement_limits(
+    total: float, n_pool: int, n_models: int, *, delta: float
+) -> tuple[float, float]:
+    r"""Confidence limits for the expected disagreement of a learner.
+
+    With :math:`B` models trained on disjoint blocks and :math:`d_x` the share of
+    pairs that differ at a row: half of :math:`\delta` goes to the draw of the models,
+    :math:`\sqrt{\ln(4/\delta) / (2 \lfloor B/2 \rfloor)}`, half to the draw of the
+    rows, Bentkus' limits :math:`B(\lceil \sum_x d_x \rceil, m, \delta / (4e))` and
+    the same for the agreement.
+
+    Parameters
+    ----------
+    total
+        Sum of :math:`d_x` over the pool rows, in [0, n_pool].
+    n_pool
+        Pool rows, m >= 1.
+    n_models
+        Models, each trained on rows of its own, B >= 2.
+    delta
+        Probability with which either limit may fail, in (0, 1).
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper limit in [0, 1]. For 20 models the first part alone is 0.33 or
+        more each way: with one labeled table the expectation stays uncertain.
+
+    Raises
+    ------
+    ValueError
+        Where `total` lies outside [0, n_pool].
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over training blocks and pool
+    rows the expected disagreement lies within the limits.
+    Assumes: independent training rows in disjoint blocks, independent pool rows.
+    Repeated halvings of one table do not qualify.
+    Source: Hoeffding (1963) for U-statistics; Bentkus (2004).
+
+    Examples
+    --------
+    >>> lower, upper = disagreement_limits(5_000.0, 100_000, 1_000, delta=0.05)
+    >>> round(lower, 3), round(upper, 3)
+    (0.0, 0.118)
+    """
+    share = check_probability(delta, "delta")
+    rows = check_integer(n_pool, "n_pool", at_least=1)
+    models = check_integer(n_models, "n_models", at_least=2)
+    if not 0.0 <= total <= rows:
+        raise ValueError(f"`total` must be in [0, {rows}] (`n_pool`), got {total}.")
+    slack = math.sqrt(math.log(4.0 / share) / (2.0 * (models // 2)))
+    differing = _bentkus(total, rows, share / 4.0)
+    agreeing = _bentkus(rows - total, rows, share / 4.0)
+    return max(0.0, 1.0 - agreeing - slack), min(1.0, differing + slack)
+
+
+def _bentkus(total: float, rows: int, delta: float) -> float:
+    count = min(rows, math.ceil(total - 1e-12 * max(1.0, total)))
+    return float(upper_limits(count, rows, delta / math.e))

@@ -1,0 +1,217 @@
+"""Conformity of rows to labels: measures, p-values and critical counts."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def conformal_p_value(
+    validation_scores: ArrayLike, test_scores: ArrayLike, *, smoothing: bool = True
+) -> NDArray[np.float64]:
+    r"""Share of validation rows that conform no better than each test score.
+
+    With :math:`n` validation scores :math:`a_j` and a test score :math:`a` the
+    count is :math:`c = \#\{j : a_j \le a\}`, the p-value
+
+    .. math:: p = \frac{c + 1}{n + 1} \quad\text{or, as printed,}\quad \frac{c}{n}.
+
+    Parameters
+    ----------
+    validation_scores
+        Conformity of held-out rows to their own labels, larger is more typical,
+        shape ``(..., n)`` with n >= 1. Leading axes are models.
+    test_scores
+        Conformity of test rows to a label, shape ``(..., n_rows)`` with the same
+        leading axes (or any shape where `validation_scores` is one-dimensional).
+    smoothing
+        Whether the test row is counted too. Without it the p-value is the printed
+        one: it can be 0, and its regions miss more often than they say.
+
+    Returns
+    -------
+    ndarray
+        P-values in the shape of `test_scores`: in (0, 1] with smoothing, in [0, 1]
+        without.
+
+    Raises
+    ------
+    ValueError
+        Where a score is NaN, no validation score is there, or the shapes differ.
+
+    Notes
+    -----
+    Guarantee: with smoothing, for one model fixed in advance and the true label of a
+    fresh row, ``P(p <= epsilon) <= epsilon`` over validation and test row jointly.
+    Assumes: exchangeable rows; a model that saw none of them. The guarantee does not
+    cover a model chosen by its p-value at the test row.
+    Source: Hardoon, Hussain and Shawe-Taylor (2009), section 3; the +1 is the
+    correction that their Proposition 3.2 needs.
+
+    Examples
+    --------
+    The six validation rows of Figure 1 of the paper, two of them errors, and a test
+    row with f(x) = 0.5, taken as positive and as negative:
+
+    >>> validation = [-1.5, -0.2, 0.3, 0.8, 1.2, 2.0]
+    >>> (6 * conformal_p_value(validation, [0.5, -0.5], smoothing=False)).round(12)
+    array([3., 1.])
+    """
+    ascending = sort_scores(validation_scores)
+    scores = _finite_or_infinite(test_scores, "test_scores")
+    if ascending.ndim > 1 and scores.shape[:-1] != ascending.shape[:-1]:
+        raise ValueError(
+            f"`test_scores` must have the leading axes {ascending.shape[:-1]} of "
+            f"`validation_scores`, got shape {scores.shape}."
+        )
+    counts = count_not_above(ascending, scores)
+    n = ascending.shape[-1]
+    p_values = (counts + 1.0) / (n + 1.0) if smoothing else counts / n
+    return np.asarray(p_values)
+
+
+def sort_scores(validation_scores: ArrayLike) -> NDArray[np.float64]:
+    """Return validation scores ascending along the last axis, checked."""
+    scores = _finite_or_infinite(validation_scores, "validation_scores")
+    if scores.ndim == 0 or scores.shape[-1] == 0:
+        raise ValueError(
+            "`validation_scores` must hold at least one score on its last axis, "
+            f"got shape {scores.shape}; hold out a larger validation part."
+        )
+    return np.sort(scores, axis=-1)
+
+
+def _finite_or_infinite(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    scores = np.asarray(values, dtype=np.float64)
+    if np.isnan(scores).any():
+        raise ValueError(
+            f"`{name}` must not be NaN, got {int(np.isnan(scores).sum())} NaN of "
+            f"{scores.size}; look for columns or fits that overflow."
+        )
+    return scores
+
+
+def count_not_above(
+    ascending: NDArray[np.float64], scores: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Count the validation scores <= each score, model by model.
+
+    `ascending` has shape (n,) or (..., n); then `scores` shares its leading axes.
+    """
+    if ascending.ndim == 1:
+        return np.searchsorted(ascending, scores, side="right")
+    n = ascending.shape[-1]
+    rows = scores.reshape(-1, scores.shape[-1])
+    pairs = zip(ascending.reshape(-1, n), rows, strict=True)
+    counts = [np.searchsorted(one, row, side="right") for one, row in pairs]
+    return np.array(counts, dtype=np.int64).reshape(scores.shape)
+
+
+def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
+    r"""Conformity by margin: :math:`a(y) = f_y - \max_{c \ne y} f_c`.
+
+    Parameters
+    ----------
+    scores
+        Scores of the classes, shape ``(..., n_classes)``, larger is more likely;
+        -inf for a class that the model does not know. At least two classes.
+
+    Returns
+    -------
+    ndarray
+        Conformity to every class, in the same shape; -inf for unknown classes. A
+        model that knows one class only gives it +inf. Two-class margins f come as
+        the pair (-f, f), so they are doubled here, which changes no p-value.
+
+    Notes
+    -----
+    Guarantee: none by itself; it is a measure for `conformal_p_value`.
+    Assumes: nothing.
+    Source: Hardoon, Hussain and Shawe-Taylor (2009), equation (3), with the usual
+    extension to more than two classes.
+
+    Examples
+    --------
+    >>> margin_conformity([[0.2, 1.0, 0.5]])
+    array([[-0.8,  0.5, -0.5]])
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    first = np.argmax(values, axis=-1)[..., np.newaxis]
+    two_best = np.partition(values, values.shape[-1] - 2, axis=-1)[..., -2:]
+    best, runner_up = two_best[..., 1:], two_best[..., :1]
+    rival = np.broadcast_to(best, values.shape).copy()
+    np.put_along_axis(rival, first, runner_up, axis=-1)
+    with np.errstate(invalid="ignore"):
+        conformity = values - rival
+    return np.where(np.isneginf(values), -np.inf, conformity)
+
+
+def nearest_neighbour_conformity(
+    same_distance: ArrayLike, other_distance: ArrayLike
+) -> NDArray[np.float64]:
+    """Conformity by neighbours: distance to the others over distance to one's own.
+
+    Parameters
+    ----------
+    same_distance
+        Distance to the nearest training row of the class, any shape, >= 0.
+    other_distance
+        Distance to the nearest training row of any other class, same shape.
+
+    Returns
+    -------
+    ndarray
+        The ratio other / same; 1 for 0/0 and +inf for x/0.
+
+    Notes
+    -----
+    Guarantee: none by itself; it is a measure for `conformal_p_value`.
+    Assumes: nothing.
+    Source: Shafer and Vovk (2008), A tutorial on conformal prediction, turned
+    around so that larger is more typical.
+
+    Examples
+    --------
+    >>> nearest_neighbour_conformity([1.0, 0.0, 0.0], [3.0, 0.0, 2.0])
+    array([ 3.,  1., inf])
+    """
+    same = np.asarray(same_distance, dtype=np.float64)
+    other = np.asarray(other_distance, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = other / same
+    return np.where((same == 0) & (other == 0), 1.0, ratio)
+
+
+def critical_counts(
+    ascending: NDArray[np.float64], runner_up: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    r"""Count validation rows at the critical epsilon of every model and row.
+
+    The region of a model shrinks to one label at the second largest of its p-values.
+    P-values rise with the conformity, so that is the p-value of the label with the
+    second largest conformity; with margins it is at minus the gap of the two top
+    scores, for two classes at :math:`-|f|`, and only negative validation scores count.
+
+    Parameters
+    ----------
+    ascending
+        Validation scores per model, ascending, shape ``(n_models, n)``. For margins
+        the positive ones may be left out.
+    runner_up
+        Second largest conformity of each row, shape ``(n_models, n_rows)``.
+
+    Returns
+    -------
+    ndarray
+        Counts in [0, n], shape ``(n_models, n_rows)``.
+
+    Notes
+    -----
+    Guarantee: none; equals the count by the definition over all labels exactly.
+    Assumes: nothing.
+    Source: Hardoon, Hussain and Shawe-Taylor (2009), equation (4).
+
+    Examples
+    --------
+    >>> critical_counts(np.array([[-2.0, -0.5, 1.0]]), np.array([[-1.0, -3.0, -0.5]]))
+    array([[1, 0, 2]])
+    """
+    return count_not_above(ascending, runner_up)

@@ -1,0 +1,328 @@
+r"""Bounds on wrong answers beyond a margin, for all margins and models at once.
+
+With F_k(t) = P(a_k(X, Y) <= t), the probability that the true label of a fresh row
+conforms at most t to model k, and c validation scores of n at or below t: for t = -m
+this is the probability that model k errs with margin m or more. These bound F_k(t),
+never the error at one test row.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.bounds.binomial import upper_limits
+from dsel.checks import check_counts, check_integer, check_probability
+
+
+def threshold_bound(
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
+) -> NDArray[np.float64]:
+    r"""Bound on the errors beyond a margin: binomial tails, sharp at small counts.
+
+    With :math:`c` of :math:`n` validation scores at or below the threshold and
+    :math:`K` models the bound is :math:`B(c, n, \delta / (K (c+1)(c+2)))`.
+
+    Parameters
+    ----------
+    counts
+        Validation scores at or below the threshold, :math:`c`, in [0, n], any shape.
+    n_validation
+        Validation rows, :math:`n` >= 1.
+    n_models
+        Models that the choice is made from, :math:`K` >= 1.
+    delta
+        Probability with which any of the bounds may fail, in (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Bounds on :math:`F_k(t)` in (0, 1], in the shape of `counts`; 1 at c = n.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the validation rows, for
+    every model k and threshold t at once, ``P(a_k(X, Y) <= t)`` is at most the value
+    at the count of t. At t = -margin this is the probability that model k errs on a
+    fresh row with at least that margin; it does not bound the error at a test row.
+    Assumes: independent validation rows that no model was trained on.
+    Source: order statistics and a union over counts and models, with
+    sum over c of 1/((c+1)(c+2)) <= 1.
+
+    Examples
+    --------
+    >>> threshold_bound([0, 1, 5], 50, n_models=110, delta=0.05).round(3)
+    array([0.154, 0.216, 0.377])
+    """
+    count, n, models, share = _checked(counts, n_validation, n_models, delta)
+    return upper_limits(count, n, share / (models * (count + 1.0) * (count + 2.0)))
+
+
+def threshold_bound_even(
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
+) -> NDArray[np.float64]:
+    r"""Bound on the errors beyond a margin: binomial tails, delta shared evenly.
+
+    :math:`B(c, n, \delta / (K n))`: better than `threshold_bound` where many
+    validation rows lie below the threshold, worse where few do.
+
+    Parameters
+    ----------
+    counts
+        Validation scores at or below the threshold, in [0, n], any shape.
+    n_validation
+        Validation rows, n >= 1.
+    n_models
+        Models that the choice is made from, K >= 1.
+    delta
+        Probability with which any of the bounds may fail, in (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Bounds in (0, 1], in the shape of `counts`; 1 at c = n.
+
+    Notes
+    -----
+    Guarantee: that of `threshold_bound`.
+    Assumes: independent validation rows that no model was trained on.
+    Source: as `threshold_bound`, with the union over n counts of equal shares.
+
+    Examples
+    --------
+    >>> threshold_bound_even([0, 1, 5], 50, n_models=110, delta=0.05).round(3)
+    array([0.207, 0.252, 0.38 ])
+    """
+    count, n, models, share = _checked(counts, n_validation, n_models, delta)
+    return upper_limits(count, n, share / (models * n))
+
+
+def threshold_bound_dkw(
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
+) -> NDArray[np.float64]:
+    r"""Bound on the errors beyond a margin: one slack for all counts.
+
+    :math:`c/n + \sqrt{\ln(K/\delta) / (2n)}`, unclipped.
+
+    Parameters
+    ----------
+    counts
+        Validation scores at or below the threshold, in [0, n], any shape.
+    n_validation
+        Validation rows, n >= 1.
+    n_models
+        Models that the choice is made from, K >= 1.
+    delta
+        Probability with which any of the bounds may fail, in (0, 1), with
+        ``delta / n_models <= 1/2``.
+
+    Returns
+    -------
+    ndarray
+        Bounds in the shape of `counts`; vacuous from 1 on.
+
+    Raises
+    ------
+    ValueError
+        Where ``delta / n_models`` exceeds one half.
+
+    Notes
+    -----
+    Guarantee: that of `threshold_bound`.
+    Assumes: independent validation rows that no model was trained on.
+    Source: Massart (1990), the one-sided inequality, and a union over the models.
+
+    Examples
+    --------
+    >>> threshold_bound_dkw([0, 5], 50, n_models=110, delta=0.05).round(3)
+    array([0.277, 0.377])
+    """
+    count, n, models, share = _checked(counts, n_validation, n_models, delta)
+    return count / n + _dkw_slack(n, models, share, "delta")
+
+
+def threshold_bound_vc(
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
+) -> NDArray[np.float64]:
+    r"""Bound on the errors beyond a margin with the slack that the paper prints.
+
+    :math:`c/n + 5.66 \sqrt{(\ln(en) + \ln(8K/\delta)) / n}`, unclipped.
+
+    Parameters
+    ----------
+    counts
+        Validation scores at or below the threshold, in [0, n], any shape.
+    n_validation
+        Validation rows, n >= 1.
+    n_models
+        Models that the choice is made from, K >= 1.
+    delta
+        Probability with which any of the bounds may fail, in (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Bounds in the shape of `counts`; vacuous from 1 on.
+
+    Notes
+    -----
+    Guarantee: that of `threshold_bound`, and no more.
+    Assumes: independent validation rows that no model was trained on.
+    Source: Hardoon, Hussain and Shawe-Taylor (2009), Theorem 4.1. For n = 50 it is
+    above 3; kept beside the sharper ones for comparison.
+
+    Examples
+    --------
+    >>> threshold_bound_vc([0, 0], 50, n_models=110, delta=0.05).round(2)
+    array([3.07, 3.07])
+    """
+    count, n, models, share = _checked(counts, n_validation, n_models, delta)
+    complexity = 1.0 + math.log(n) + math.log(8.0 * models / share)
+    return count / n + 5.66 * math.sqrt(complexity / n)
+
+
+def printed_error_bound(
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
+) -> NDArray[np.float64]:
+    """Return the number that the paper calls a bound on the error. It is none.
+
+    Proposition 4.2 reads `threshold_bound_vc` at the critical epsilon as a bound on
+    the probability that the prediction at the test row is wrong.
+
+    Parameters
+    ----------
+    counts
+        Critical counts of the test rows, ``n * epsilon_crit``, any shape.
+    n_validation
+        Validation rows, n >= 1.
+    n_models
+        Models that the choice is made from, K >= 1.
+    delta
+        The paper's delta, in (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Numbers in the shape of `counts`, for reproduction only.
+
+    Notes
+    -----
+    Guarantee: none. The proof bounds the joint probability of an error and a margin;
+    the model and the margin are chosen at the test row. On labels that are pure noise
+    (true error 0.50) with 110 models and 10,000 validation rows it reports 0.26.
+    Assumes: what no data set grants.
+    Source: Hardoon, Hussain and Shawe-Taylor (2009), Proposition 4.2, as printed.
+
+    Examples
+    --------
+    >>> printed_error_bound([0, 70], 10_000, n_models=110, delta=0.05).round(2)
+    array([0.25, 0.26])
+    """
+    return threshold_bound_vc(counts, n_validation, n_models=n_models, delta=delta)
+
+
+def selective_error_bound(
+    counts: ArrayLike,
+    n_validation: int,
+    selected: ArrayLike,
+    n_pool: int,
+    *,
+    n_models: int,
+    delta: float,
+    pool_delta: float,
+) -> NDArray[np.float64]:
+    r"""Bound on the error of a model among the rows on which its margin is large.
+
+    With :math:`c` validation errors of margin :math:`\tau` or more, and :math:`s` of
+    :math:`m` pool rows of that margin,
+
+    .. math:: \frac{B(c, n, \delta / (K (c+1)(c+2)))}
+              {s / m - \sqrt{\ln(K / \delta') / (2m)}}.
+
+    Parameters
+    ----------
+    counts
+        Validation scores at or below :math:`-\tau`, in [0, n], any shape.
+    n_validation
+        Validation rows, n >= 1.
+    selected
+        Pool rows whose margin is :math:`\tau` or more, in [0, m]; broadcast.
+    n_pool
+        Pool rows, m >= 1.
+    n_models
+        Models that the choice is made from, K >= 1.
+    delta
+        Probability with which the numerator may fail, in (0, 1).
+    pool_delta
+        Probability with which the denominator may fail, in (0, 1), with
+        ``pool_delta / n_models <= 1/2``.
+
+    Returns
+    -------
+    ndarray
+        Bounds in (0, 1] in the broadcast shape; 1 where nothing can be said.
+
+    Raises
+    ------
+    ValueError
+        Where more rows are selected than the pool has, or ``pool_delta / n_models``
+        exceeds one half.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta - pool_delta`` over validation
+    rows and pool, for every model k and margin tau at once, the value is at least
+    P(f_k errs on X, given that its margin at X is tau or more).
+    Assumes: independent validation rows and pool rows from one distribution, none of
+    them used in training. It holds for each model, not for one chosen row by row.
+    Source: `threshold_bound` over a one-sided Massart limit of the selected share.
+
+    Examples
+    --------
+    >>> selective_error_bound(
+    ...     [0, 4], 500, [60_000, 90_000], 100_000,
+    ...     n_models=110, delta=0.04, pool_delta=0.01,
+    ... ).round(4)
+    array([0.0288, 0.045 ])
+    """
+    chosen, m = check_counts(selected, "selected"), _positive(n_pool, "n_pool")
+    if chosen.size and chosen.max() > m:
+        raise ValueError(
+            f"`selected` must be at most `n_pool` = {m}, got {chosen.max()}."
+        )
+    limit = threshold_bound(counts, n_validation, n_models=n_models, delta=delta)
+    slack = _dkw_slack(
+        m, n_models, check_probability(pool_delta, "pool_delta"), "pool_delta"
+    )
+    share = chosen / m - slack
+    ratio = np.divide(limit, share, where=share > 0, out=np.ones(_shape(limit, share)))
+    return np.minimum(ratio, 1.0)
+
+
+def _shape(*arrays: NDArray[np.float64]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(array.shape for array in arrays))
+
+
+def _checked(
+    counts: ArrayLike, n_validation: int, n_models: int, delta: float
+) -> tuple[NDArray[np.int64], int, int, float]:
+    count, n = check_counts(counts, "counts"), _positive(n_validation, "n_validation")
+    if count.size and count.max() > n:
+        raise ValueError(
+            f"`counts` must be at most `n_validation` = {n}, got {count.max()}."
+        )
+    models = _positive(n_models, "n_models")
+    return count, n, models, check_probability(delta, "delta")
+
+
+def _positive(value: int, name: str) -> int:
+    return check_integer(value, name, at_least=1)
+
+
+def _dkw_slack(n: int, n_models: int, delta: float, name: str) -> float:
+    if delta > 0.5 * n_models:
+        raise ValueError(
+            f"`{name}` must be at most half of `n_models` = {n_models}, got {delta}; "
+            "the one-sided inequality needs it."
+        )
+    return math.sqrt(math.log(n_models / delta) / (2.0 * n))

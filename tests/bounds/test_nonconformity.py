@@ -1,0 +1,128 @@
+"""P-values and critical counts against the definitions, label by label."""
+
+import numpy as np
+import pytest
+
+from dsel.bounds.nonconformity import (
+    conformal_p_value,
+    count_not_above,
+    critical_counts,
+    margin_conformity,
+    nearest_neighbour_conformity,
+    sort_scores,
+)
+
+
+def brute_force_counts(validation, scores, labels):
+    """Count by the definition: every label, every validation row."""
+    counts = np.zeros_like(scores, dtype=np.int64)
+    for model, row, label in np.ndindex(scores.shape):
+        test = scores[model, row, label] - np.delete(scores[model, row], label).max()
+        for j, true in enumerate(labels):
+            others = np.delete(validation[model, j], true)
+            counts[model, row, label] += (
+                validation[model, j, true] - others.max() <= test
+            )
+    return counts
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
+def test_critical_counts__equal_the_definition_with_ties(rng, n_classes):
+    validation = rng.integers(-3, 4, (4, 30, n_classes)) / 2.0
+    scores = rng.integers(-3, 4, (4, 60, n_classes)) / 2.0
+    labels = rng.integers(0, n_classes, 30)
+    expected = np.sort(brute_force_counts(validation, scores, labels), axis=-1)[..., -2]
+
+    own = np.take_along_axis(
+        margin_conformity(validation), labels[np.newaxis, :, np.newaxis], axis=-1
+    )[..., 0]
+    top = np.sort(scores, axis=-1)
+    found = critical_counts(sort_scores(own), top[..., -2] - top[..., -1])
+
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_critical_counts__need_negative_scores_only(rng):
+    scores = rng.normal(0.3, 1.0, 200)
+    runner_up = -np.abs(rng.normal(0.0, 1.0, (1, 100)))
+
+    every = critical_counts(sort_scores(scores)[np.newaxis], runner_up)
+    negative = critical_counts(sort_scores(scores[scores <= 0])[np.newaxis], runner_up)
+
+    np.testing.assert_array_equal(every, negative)
+
+
+def test_conformal_p_value__equals_figure_1_of_the_paper():
+    validation = [-2.0, -1.0, 0.5, 1.0, 2.0, 3.0]
+
+    found = conformal_p_value(validation, [0.7, -1.5], smoothing=False)
+
+    np.testing.assert_allclose(found, [3 / 6, 1 / 6])
+
+
+def test_conformal_p_value__counts_the_test_row_with_smoothing():
+    found = conformal_p_value([0.0, 1.0, 1.0], [-1.0, 1.0])
+
+    np.testing.assert_allclose(found, [1 / 4, 4 / 4])
+
+
+def test_conformal_p_value__is_valid_with_smoothing_and_not_without(rng):
+    n, epsilon, draws = 10, 0.05, 40_000
+    scores = rng.normal(size=(draws, n + 1))
+    smoothed = conformal_p_value(scores[:, :n], scores[:, n:])
+    printed = conformal_p_value(scores[:, :n], scores[:, n:], smoothing=False)
+
+    margin = 3 * np.sqrt(epsilon / draws)
+    assert (smoothed <= epsilon).mean() <= epsilon + margin
+    assert abs((printed < epsilon).mean() - 1 / (n + 1)) < 0.006  # .091, not .05
+
+
+def test_conformal_p_value__treats_leading_axes_as_models():
+    found = conformal_p_value([[0.0, 1.0], [5.0, 6.0]], [[0.5], [0.5]], smoothing=False)
+
+    np.testing.assert_allclose(found, [[0.5], [0.0]])
+
+
+@pytest.mark.parametrize(
+    ("validation", "scores", "message"),
+    [
+        ([0.0, np.nan], [1.0], "`validation_scores` must not be NaN"),
+        ([0.0], [np.nan], "`test_scores` must not be NaN"),
+        ([], [0.0], "at least one score"),
+        ([[0.0], [1.0]], [[0.0]], "leading axes"),
+    ],
+)
+def test_conformal_p_value__refuses_what_has_no_rank(validation, scores, message):
+    with pytest.raises(ValueError, match=message):
+        conformal_p_value(validation, scores)
+
+
+def test_margin_conformity__is_the_distance_to_the_best_rival(rng):
+    scores = rng.integers(0, 4, (50, 4)).astype(float)
+
+    found = margin_conformity(scores)
+
+    for row, label in np.ndindex(scores.shape):
+        rival = np.delete(scores[row], label).max()
+        assert found[row, label] == scores[row, label] - rival
+
+
+def test_margin_conformity__gives_unknown_classes_minus_infinity():
+    found = margin_conformity([[1.0, -np.inf, 0.0], [2.0, -np.inf, -np.inf]])
+
+    np.testing.assert_array_equal(
+        found, [[1.0, -np.inf, -1.0], [np.inf, -np.inf, -np.inf]]
+    )
+
+
+def test_nearest_neighbour_conformity__is_infinite_on_a_training_row():
+    assert nearest_neighbour_conformity(0.0, 1.0) == np.inf
+    assert nearest_neighbour_conformity(0.0, 0.0) == 1.0
+
+
+def test_count_not_above__counts_ties_and_infinities():
+    ascending = np.array([-np.inf, 0.0, 0.0, 1.0])
+
+    found = count_not_above(ascending, np.array([-np.inf, -1.0, 0.0, np.inf]))
+
+    np.testing.assert_array_equal(found, [1, 1, 3, 4])
