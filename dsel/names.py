@@ -45,6 +45,8 @@ ESTIMATE: Final = "estimate"
 LABEL_TERM: Final = "label_term"
 DISAGREEMENT_TERM: Final = "disagreement_term"
 DELTA_SHARE: Final = "delta_share"
+DELTA: Final = "delta"
+LABEL_SHARE: Final = "label_share"
 
 # The ledger of math assumptions behind `certified`.
 ASSUMPTIONS: Final = "assumptions"
@@ -60,7 +62,7 @@ RESERVED: Final = frozenset(
         FULL_TRAIN_ERRORS, DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS,
         FOLD_LOSSES, STATUS, MESSAGE, FIT_SECONDS, SCORE_SECONDS, FULL_FIT_SECONDS,
         N_LABELED, N_UNLABELED, N_CLASSES, N_CANDIDATES, ESTIMATE, LABEL_TERM,
-        DISAGREEMENT_TERM, DELTA_SHARE, ASSUMPTIONS, REASON,
+        DISAGREEMENT_TERM, DELTA_SHARE, DELTA, LABEL_SHARE, ASSUMPTIONS, REASON,
     }
 )  # fmt: skip
 """Names that a grid parameter may not take as its dimension."""

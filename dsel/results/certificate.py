@@ -1,0 +1,135 @@
+"""The certificate: how wrong a chosen model can be, and on what that rests."""
+
+from dataclasses import dataclass, field
+from math import isfinite, nan
+from textwrap import fill
+
+from dsel.checks import check_probability
+from dsel.results.assumptions import Assumption, full_ledger
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """An error bound and the assumptions that it rests on.
+
+    Examples
+    --------
+    >>> Certificate(unclipped=0.0731, delta=0.01, criterion="cv_bound")
+    Certificate(error <= 0.0731, delta=0.01, criterion='cv_bound', certified=True)
+    """
+
+    unclipped: float
+    """The number as computed; above 1 where it says nothing, inf where a fit failed."""
+    delta: float
+    """Probability with which the bound may fail."""
+    criterion: str
+    """The criterion or read-out that gave the number."""
+    assumptions: tuple[Assumption, ...] = field(default_factory=full_ledger)
+    """The ledger, A1 to A6."""
+    objections: tuple[str, ...] = ()
+    """Why the number is no guarantee, beside violated assumptions."""
+    label_term: float = nan
+    """Part of the bound that comes from labeled rows."""
+    disagreement_term: float = nan
+    """Part of the bound that comes from the pool."""
+    lower: float = nan
+    """Lower end of the interval; NaN where only the upper bound was asked for."""
+
+    def __post_init__(self) -> None:
+        check_probability(self.delta, "delta")
+
+    @property
+    def bound(self) -> float:
+        """The bound as reported: ``min(1, unclipped)``."""
+        return min(1.0, self.unclipped)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Lower and upper bound; the lower is 0 where none was asked for."""
+        return (self.lower if isfinite(self.lower) else 0.0, self.bound)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the number is a guarantee: nothing speaks against it."""
+        return not self.reasons
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the number is no guarantee; empty where it is one."""
+        violated = [
+            f"{each.name} is violated: {each.reason}"
+            for each in self.assumptions
+            if each.is_violated
+        ]
+        return (*self.objections, *violated)
+
+    def reading(self) -> str:
+        """Return the certificate in plain words, reasons against it first.
+
+        Examples
+        --------
+        >>> print(Certificate(0.0731, 0.01, "cv_bound").reading())
+        With probability at least 99%, the chosen model errs on at most 7.31% of new
+        rows drawn like the labeled ones (cv_bound). Not checked but taken as declared:
+        A1, A2, A3, A4, A5, A6.
+        """
+        return fill(" ".join(self._sentences()), width=80)
+
+    def _sentences(self) -> list[str]:
+        if not self.certified:
+            return [
+                "This is no guarantee.",
+                *(_sentence(reason) for reason in self.reasons),
+                f"The number {self.bound:.4g} ({self.criterion}) is an estimate only.",
+            ]
+        if self.unclipped >= 1:
+            return [
+                f"The bound says nothing: at delta = {self.delta:g} {self.criterion} "
+                f"comes to {self.unclipped:.4g}, and no error rate is above 1.",
+                "More labeled rows, fewer candidates or larger folds bring it down; "
+                "`plan_bound` shows by how much.",
+            ]
+        return [self._claim(), *self._terms(), *self._declared()]
+
+    def _claim(self) -> str:
+        at_least = f"at least {_percent(self.lower)} and " if self.lower > 0 else ""
+        return (
+            f"With probability at least {_percent(1 - self.delta)}, the chosen model "
+            f"errs on {at_least}at most {_percent(self.bound)} of new rows drawn like "
+            f"the labeled ones ({self.criterion})."
+        )
+
+    def _terms(self) -> list[str]:
+        if not (isfinite(self.label_term) and isfinite(self.disagreement_term)):
+            return []
+        return [
+            f"Of this, {_percent(self.label_term)} comes from errors on labeled rows "
+            f"and {_percent(self.disagreement_term)} from disagreement on the pool."
+        ]
+
+    def _declared(self) -> list[str]:
+        declared = [each.name for each in self.assumptions if each.state == "declared"]
+        if not declared:
+            return []
+        return [f"Not checked but taken as declared: {', '.join(declared)}."]
+
+    def __repr__(self) -> str:
+        sign = "<=" if self.certified else "~"
+        fields = [
+            f"error {sign} {self.bound:.4g}",
+            f"delta={self.delta:g}",
+            f"criterion={self.criterion!r}",
+            f"certified={self.certified}",
+        ]
+        if not self.certified:
+            fields.append(f"reasons={list(self.reasons)}")
+        return f"Certificate({', '.join(fields)})"
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.4g}%"
+
+
+def _sentence(reason: str) -> str:
+    text = reason[:1].upper() + reason[1:]
+    return text if text.endswith(".") else text + "."

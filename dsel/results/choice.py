@@ -1,0 +1,91 @@
+"""The choice that a criterion makes among the candidates of a cube."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.results.certificate import Certificate
+from dsel.results.cube import candidate_dims, candidate_shape
+from dsel.results.grid import parameter_name
+
+
+@dataclass(frozen=True, repr=False)
+class Choice:
+    """The candidate that a criterion chose, and how wrong it can be."""
+
+    candidate: int
+    """Its number."""
+    params: Mapping[str, Any]
+    """What the grid sets for it."""
+    criterion: str
+    """Name of the criterion that chose it."""
+    estimate: float
+    """The criterion's number for it, unclipped."""
+    certificate: Certificate
+    """The bound on its error."""
+    remarks: tuple[str, ...] = ()
+    """What else a reader should know, such as fits that failed."""
+
+    @property
+    def bound(self) -> float:
+        """The certificate's bound, at most 1."""
+        return self.certificate.bound
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the bound may fail."""
+        return self.certificate.delta
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
+        certificate = self.certificate
+        sign = "<=" if certificate.certified else "~"
+        return (
+            f"Choice(candidate {self.candidate}: {params or 'no parameters'}; "
+            f"error {sign} {self.bound:.4g}, delta={self.delta:g}, "
+            f"criterion={self.criterion!r}, certified={certificate.certified})"
+        )
+
+
+def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
+    """Return the parameters of a candidate as the cube shows them.
+
+    Numbers, strings and booleans come back as they were, other values as their text.
+
+    Examples
+    --------
+    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
+    >>> params_of(make_cube(axes, fold_axes(5), {}), 2)
+    {'C': 10, 'kernel': 'linear'}
+    """
+    dims = candidate_dims(cube)
+    places = np.unravel_index(candidate, candidate_shape(cube))
+    cell = cube[names.STATUS].isel(
+        {dim: int(place) for dim, place in zip(dims, places, strict=True)}
+    )
+    values = {
+        parameter_name(str(name)): _plain(coordinate.values[()])
+        for name, coordinate in cell.coords.items()
+        if name != names.CANDIDATE
+    }
+    if names.CANDIDATE not in dims:
+        return values
+    return {name: value for name, value in values.items() if _is_set(value)}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_set(value: Any) -> bool:
+    return bool(value != "" and value == value)  # NaN is not itself
+
+
+def _show(value: Any) -> str:
+    number = isinstance(value, (float, np.floating))
+    return f"{value:g}" if number else repr(_plain(value))

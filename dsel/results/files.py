@@ -1,0 +1,128 @@
+"""Saving a cube as zarr and opening it again, lazily."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import xarray as xr
+from zarr.abc.store import Store
+
+from dsel.results import schema
+from dsel.results.checking import check_cube
+from dsel.results.store import make_root, open_store, read_root
+
+POINTER = "dsel_cube"
+PREFIX = "cube-"
+
+
+def save_results(
+    results: xr.Dataset,
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Save a results cube as zarr (format 3), in the place of one already there.
+
+    The old cube stays readable until the new one is complete, and one generation
+    longer for those who have it open.
+
+    Parameters
+    ----------
+    results
+        A results cube.
+    place
+        Directory, fsspec URL or zarr store.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Raises
+    ------
+    ValueError
+        Where `results` is no results cube, or a newer dsel wrote to `place`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> cube = make_cube(grid_axes({"C": [1, 10]}), fold_axes(5), {})
+    >>> with TemporaryDirectory() as place:
+    ...     save_results(cube, place)
+    ...     open_results(place).load().identical(cube)
+    True
+    """
+    check_cube(results)
+    store = open_store(place, storage_options=storage_options)
+    root = make_root(store)
+    generation = _generation(root.attrs.get(POINTER)) + 1
+    group = f"{PREFIX}{generation}"
+    if group in root:  # left by a writer that was killed
+        del root[group]
+    _write(results, store, group)
+    root.attrs[POINTER] = group
+    for name in list(root.group_keys()):
+        if name.startswith(PREFIX) and _generation(name) < generation - 1:
+            del root[name]
+
+
+def open_results(
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Open a saved results cube; values are read when they are used.
+
+    Parameters
+    ----------
+    place
+        Directory, fsspec URL or zarr store that `save_results` or a run wrote.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Returns
+    -------
+    xarray.Dataset
+        The cube as it was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there are no results, or a run that has not ended.
+    ValueError
+        Where something else is there, or a newer dsel wrote it.
+    """
+    store = open_store(place, storage_options=storage_options, read_only=True)
+    group = read_root(store).get(POINTER)
+    if group is None:
+        raise FileNotFoundError(
+            f"{store} holds a run that has not ended; run the same command again to "
+            f"go on with it."
+        )
+    results: xr.Dataset = xr.open_zarr(
+        store, group=group, consolidated=False, chunks=None
+    )
+    return results
+
+
+def _generation(group: Any) -> int:
+    number = str(group or "").removeprefix(PREFIX)
+    return int(number) if number.isdecimal() else 0
+
+
+def _write(results: xr.Dataset, store: Store, group: str) -> None:
+    clean = results.drop_encoding()
+    clean.to_zarr(
+        store,
+        group=group,
+        mode="w-",
+        zarr_format=3,
+        consolidated=False,
+        encoding={str(name): _encoding(clean[name]) for name in clean.variables},
+    )
+
+
+def _encoding(array: xr.DataArray) -> dict[str, Any]:
+    spec = schema.BY_NAME.get(str(array.name))
+    encoding: dict[str, Any] = {"chunks": array.shape} if array.size else {}
+    if spec is not None and spec.kind in (schema.COUNT, schema.FLAG):
+        encoding["fill_value"] = schema.EMPTY[spec.kind]
+    return encoding

@@ -1,0 +1,266 @@
+"""The candidates of a grid, numbered, and the axes on which the cube shows them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.dtypes import StringDType
+from numpy.typing import NDArray
+
+from dsel import names
+
+ESTIMATOR = "estimator"
+"""Coordinate of candidates that are given as estimators: their text."""
+
+Coordinate = tuple[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class GridAxes:
+    """Axes of the candidates of a grid.
+
+    Candidates are numbered in scikit-learn's ``ParameterGrid`` order, which is the
+    C order of ``shape``.
+    """
+
+    dims: tuple[str, ...]
+    """One dimension per parameter, sorted by parameter; or ``("candidate",)``."""
+    shape: tuple[int, ...]
+    """Length of each dimension."""
+    coords: Mapping[str, Coordinate]
+    """Dimension and values of each coordinate; odd values stand as text."""
+    grids: tuple[Mapping[str, tuple[Any, ...]], ...]
+    """The product grids, one after the other; empty for a list of estimators."""
+    estimators: tuple[Any, ...] = ()
+    """The candidates themselves where they were given as estimators."""
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates."""
+        return prod(self.shape)
+
+    def params(self, number: int) -> dict[str, Any]:
+        """Return what candidate `number` sets; empty for one given as an estimator.
+
+        Raises
+        ------
+        IndexError
+            Where the grid has no such candidate.
+        """
+        if not 0 <= number < self.n_candidates:
+            raise IndexError(
+                f"`number` must be in [0, {self.n_candidates - 1}], got {number}."
+            )
+        for grid in self.grids:
+            size = prod(len(values) for values in grid.values())
+            if number < size:
+                return _pick(grid, number)
+            number -= size
+        return {}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the parameters of every candidate, in order."""
+        if self.estimators:
+            yield from ({} for _ in self.estimators)
+        for grid in self.grids:
+            for values in product(*grid.values()):
+                yield dict(zip(grid, values, strict=True))
+
+
+def grid_axes(grid: Any) -> GridAxes:
+    """Return the numbered candidates of a grid, laid out on the cube's axes.
+
+    Parameters
+    ----------
+    grid
+        A dict of parameter names to sequences of values; a list of such dicts; or a
+        list of unfitted estimators.
+
+    Returns
+    -------
+    GridAxes
+        For one dict a dimension per parameter, called as
+        `dsel.names.parameter_dimension` says; else the one dimension ``candidate``
+        with the parameters as coordinates along it (NaN or "" where one is not set).
+        Numbers, strings and booleans keep their type where all values of a parameter
+        agree in it; anything else stands as text.
+
+    Raises
+    ------
+    TypeError
+        Where it is no grid.
+    ValueError
+        Where it is empty, or two parameters want one dimension.
+
+    Examples
+    --------
+    >>> axes = grid_axes({"gamma": [0.1, 1.0], "C": [1, 10, 100]})
+    >>> axes.dims, axes.shape, axes.n_candidates
+    (('C', 'gamma'), (3, 2), 6)
+    >>> axes.params(3)
+    {'C': 10, 'gamma': 1.0}
+    """
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    if not isinstance(grids, Sequence) or isinstance(grids, str):
+        raise TypeError(
+            f"`grid` must be a dict of parameter values, a list of such dicts or a "
+            f"list of estimators, got {type(grid).__name__}."
+        )
+    if not grids:
+        raise ValueError("`grid` is empty; give at least one candidate.")
+    if all(_is_estimator(entry) for entry in grids):
+        return _estimator_axes(tuple(grids))
+    checked = tuple(_check_product(entry) for entry in grids)
+    return _product_axes(checked[0]) if len(checked) == 1 else _list_axes(checked)
+
+
+def parameter_name(dimension: str) -> str:
+    """Return the parameter that a dimension or coordinate shows.
+
+    Examples
+    --------
+    >>> parameter_name("gamma"), parameter_name("param_criterion")
+    ('gamma', 'criterion')
+    """
+    bare = dimension.removeprefix("param_")
+    return bare if bare in names.RESERVED else dimension
+
+
+def as_text(value: Any) -> str:
+    """Return a parameter value as one line of text that no address makes vary.
+
+    Examples
+    --------
+    >>> as_text("scale"), as_text(None), as_text(max)
+    ('scale', 'None', 'builtins.max')
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
+
+
+def _pick(grid: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
+    shape = [len(values) for values in grid.values()]
+    places = np.unravel_index(number, shape) if shape else ()
+    return {
+        parameter: values[place]
+        for (parameter, values), place in zip(grid.items(), places, strict=True)
+    }
+
+
+def _is_estimator(entry: Any) -> bool:
+    return hasattr(entry, "get_params") and not isinstance(entry, type)
+
+
+def _check_product(grid: Any) -> dict[str, tuple[Any, ...]]:
+    if not isinstance(grid, Mapping):
+        raise TypeError(
+            f"`grid` must hold dicts of parameter values, or estimators only, got "
+            f"{as_text(grid)}."
+        )
+    for parameter, values in grid.items():
+        _check_values(parameter, values)
+    return {parameter: tuple(grid[parameter]) for parameter in sorted(grid)}
+
+
+def _check_values(parameter: Any, values: Any) -> None:
+    if not isinstance(parameter, str):
+        raise TypeError(f"`grid` must have strings as keys, got {parameter!r}.")
+    is_array = isinstance(values, np.ndarray) and values.ndim == 1
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not (is_array or is_list):
+        raise TypeError(
+            f"`grid` must give {parameter!r} a list of values, got {values!r}; "
+            f"write [{values!r}] for a single one."
+        )
+    if len(values) == 0:
+        raise ValueError(f"`grid` gives {parameter!r} no values; give at least one.")
+
+
+def _product_axes(grid: Mapping[str, tuple[Any, ...]]) -> GridAxes:
+    if not grid:
+        return _list_axes((grid,))
+    dims = _dimensions(grid)
+    coords = {
+        dim: (dim, _coordinate(values))
+        for dim, values in zip(dims, grid.values(), strict=True)
+    }
+    shape = tuple(len(values) for values in grid.values())
+    return GridAxes(dims, shape, coords, (grid,))
+
+
+def _list_axes(grids: tuple[Mapping[str, tuple[Any, ...]], ...]) -> GridAxes:
+    size = sum(prod(len(values) for values in grid.values()) for grid in grids)
+    dims = (names.CANDIDATE,)
+    axes = GridAxes(dims, (size,), {}, grids)
+    candidates = list(axes)
+    parameters = sorted({parameter for grid in grids for parameter in grid})
+    coords = {names.CANDIDATE: (names.CANDIDATE, np.arange(size))}
+    for parameter, name in zip(parameters, _dimensions(parameters), strict=True):
+        given = {n: c[parameter] for n, c in enumerate(candidates) if parameter in c}
+        coords[name] = (names.CANDIDATE, _sparse_coordinate(given, size))
+    return GridAxes(dims, (size,), coords, grids)
+
+
+def _estimator_axes(estimators: tuple[Any, ...]) -> GridAxes:
+    size = len(estimators)
+    text = np.array([as_text(each) for each in estimators], dtype=StringDType())
+    coords = {
+        names.CANDIDATE: (names.CANDIDATE, np.arange(size)),
+        ESTIMATOR: (names.CANDIDATE, text),
+    }
+    return GridAxes((names.CANDIDATE,), (size,), coords, (), estimators)
+
+
+def _dimensions(parameters: Mapping[str, Any] | Sequence[str]) -> tuple[str, ...]:
+    dims = tuple(names.parameter_dimension(parameter) for parameter in parameters)
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"`grid` has two parameters that want one dimension: {dims}.")
+    return dims
+
+
+def _coordinate(values: Sequence[Any]) -> NDArray[Any]:
+    if all(isinstance(value, (bool, np.bool_)) for value in values):
+        return np.array(values, dtype=bool)
+    if all(_is_number(value) for value in values):
+        return _numbers(values)
+    text = [as_text(value) for value in values]
+    kinds = {(isinstance(v, str), line) for v, line in zip(values, text, strict=True)}
+    if len(set(text)) < len(kinds):  # the word "None" beside None itself
+        text = [repr(v) if isinstance(v, str) else as_text(v) for v in values]
+    return np.array(text, dtype=StringDType())
+
+
+def _sparse_coordinate(given: Mapping[int, Any], size: int) -> NDArray[Any]:
+    values = _coordinate(list(given.values()))
+    if len(given) == size:
+        return values
+    if values.dtype.kind in "if":
+        numbers = np.full(size, np.nan)
+        numbers[list(given)] = values
+        return numbers
+    text = np.full(size, "", dtype=StringDType())
+    text[list(given)] = [str(value) for value in values]
+    return text
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _numbers(values: Sequence[Any]) -> NDArray[Any]:
+    limit = np.iinfo(np.int64)
+    if all(
+        isinstance(v, Integral) and limit.min <= int(v) <= limit.max for v in values
+    ):
+        return np.array(values, dtype=np.int64)
+    return np.array([float(value) for value in values])

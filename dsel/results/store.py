@@ -1,0 +1,82 @@
+"""Where results live: a directory, an fsspec URL or a zarr store."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import zarr
+from zarr.abc.store import Store
+from zarr.storage import FsspecStore, LocalStore
+
+from dsel.results.schema import SCHEMA_VERSION
+
+VERSION_ATTRIBUTE = "dsel_schema_version"
+
+
+def open_store(
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    read_only: bool = False,
+) -> Store:
+    """Return the zarr store at a path or URL; a store is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        Where `place` is neither.
+    """
+    if isinstance(place, Store):
+        return place
+    if not isinstance(place, (str, os.PathLike)):
+        raise TypeError(
+            f"a results store is a path, a URL or a zarr store, got {place!r}."
+        )
+    text = os.fspath(place)
+    if "://" not in text:
+        return LocalStore(Path(text).absolute(), read_only=read_only)
+    options = dict(storage_options or {})
+    return FsspecStore.from_url(text, storage_options=options, read_only=read_only)
+
+
+def read_root(store: Store) -> dict[str, Any]:
+    """Return the attributes of a results store, having checked its version.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no results store.
+    ValueError
+        Where a newer dsel wrote it.
+    """
+    try:
+        root = zarr.open_group(store, mode="r", zarr_format=3)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"there is no results store at {store}.") from error
+    attributes = dict(root.attrs)
+    check_version(attributes, str(store))
+    return attributes
+
+
+def make_root(store: Store) -> zarr.Group:
+    """Return the root group for writing, made if need be."""
+    root = zarr.open_group(store, mode="a", zarr_format=3)
+    if VERSION_ATTRIBUTE not in root.attrs:
+        root.attrs[VERSION_ATTRIBUTE] = SCHEMA_VERSION
+    check_version(dict(root.attrs), str(store))
+    return root
+
+
+def check_version(attributes: Mapping[str, Any], place: str) -> None:
+    """Raise ValueError unless this version of dsel can read what it wrote."""
+    found = attributes.get(VERSION_ATTRIBUTE)
+    if not isinstance(found, int):
+        raise ValueError(
+            f"{place} is a zarr group but holds no dsel results; choose another place."
+        )
+    if found > SCHEMA_VERSION:
+        raise ValueError(
+            f"{place} was written by a newer dsel (schema {found}, this one reads up "
+            f"to {SCHEMA_VERSION}); update dsel to open it."
+        )

@@ -1,0 +1,80 @@
+"""A cube comes back from zarr as it was."""
+
+import uuid
+
+import pytest
+import zarr
+
+from dsel.results import open_results, save_results
+from dsel.results.store import VERSION_ATTRIBUTE
+
+
+@pytest.fixture(params=["directory", "url"])
+def place(request, tmp_path):
+    if request.param == "directory":
+        return tmp_path / "run"
+    return f"memory://{uuid.uuid4().hex}/run"
+
+
+def test_save_results__round_trip_is_exact(cube, place):
+    save_results(cube, place)
+    opened = open_results(place).load()
+    assert opened.identical(cube)
+    assert {k: v.dtype for k, v in opened.variables.items()} == {
+        k: v.dtype for k, v in cube.variables.items()
+    }
+
+
+def test_save_results__replaces_what_is_there(cube, bare_cube, place):
+    save_results(bare_cube, place)
+    before = open_results(place)
+    save_results(cube, place)
+    assert open_results(place).load().identical(cube)
+    assert before.load().identical(bare_cube)
+
+
+def test_save_results__can_save_over_itself(cube, place):
+    save_results(cube, place)
+    for _ in range(3):
+        save_results(open_results(place), place)
+    assert open_results(place).load().identical(cube)
+
+
+def test_save_results__keeps_two_generations_of_few_files(cube, tmp_path):
+    for _ in range(4):
+        save_results(cube, tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "cube-3",
+        "cube-4",
+        "zarr.json",
+    ]
+    chunks = [p for p in tmp_path.glob("cube-4/*/c*/**/*") if p.is_file()]
+    assert len(chunks) <= len(cube.variables)
+
+
+def test_open_results__is_lazy(cube, tmp_path):
+    save_results(cube, tmp_path)
+    opened = open_results(tmp_path)
+    assert not opened.fold_errors.variable._in_memory
+
+
+def test_open_results__refuses_a_newer_store(cube, tmp_path):
+    save_results(cube, tmp_path)
+    zarr.open_group(tmp_path, mode="a").attrs[VERSION_ATTRIBUTE] = 99
+    with pytest.raises(ValueError, match=r"newer dsel \(schema 99, this one reads up"):
+        open_results(tmp_path)
+    with pytest.raises(ValueError, match="newer dsel"):
+        save_results(cube, tmp_path)
+
+
+def test_open_results__says_where_nothing_is(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no results store at"):
+        open_results(tmp_path / "nothing")
+    zarr.create_group(tmp_path / "other")
+    with pytest.raises(ValueError, match="holds no dsel results"):
+        open_results(tmp_path / "other")
+
+
+def test_open_results__refuses_other_kinds_of_places():
+    with pytest.raises(TypeError, match="a path, a URL or a zarr store, got 7"):
+        open_results(7)
