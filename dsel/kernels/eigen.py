@@ -1,0 +1,178 @@
+"""Gaussian kernels by width, and the factorisation all regularizations share."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+COPIES = 4
+"""Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A symmetric matrix M = Q diag(mu) Q' that a penalty stands for."""
+
+    vectors: Floats
+    """Q, orthogonal, shape (n, n)."""
+    values: Floats
+    """mu >= 0, shape (n,), in no particular order."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of both arrays."""
+        return int(self.vectors.nbytes + self.values.nbytes)
+
+    def rounding_limit(self) -> float:
+        """Return n eps max(mu): below it an eigenvalue is indistinguishable from 0."""
+        largest = float(np.max(self.values, initial=0.0))
+        return len(self.values) * np.finfo(np.float64).eps * largest
+
+
+def squared_distances(rows: Any, centers: Any) -> Floats:
+    """Return squared Euclidean distances, never negative.
+
+    Parameters
+    ----------
+    rows, centers
+        Dense or CSR, shapes (n_rows, n_columns) and (n_centers, n_columns).
+
+    Returns
+    -------
+    ndarray
+        Shape (n_rows, n_centers).
+    """
+    distances = np.asarray(_product(rows, centers.T))
+    distances *= -2.0
+    distances += _squared_norms(rows)[:, np.newaxis]
+    distances += _squared_norms(centers)[np.newaxis, :]
+    return np.asarray(np.maximum(distances, 0.0, out=distances))
+
+
+def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
+    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z.
+
+    Parameters
+    ----------
+    rows, centers
+        Dense or CSR, shapes (n_rows, n_columns) and (n_centers, n_columns).
+    width
+        c > 0; scikit-learn's ``gamma`` is 1 / (2 c^2).
+
+    Returns
+    -------
+    ndarray
+        Shape (n_rows, n_centers), values in [0, 1].
+    """
+    return exponentiate(squared_distances(rows, centers), width)
+
+
+def gaussian_gram(rows: Any, *, width: float) -> Floats:
+    """Return the kernel of rows with themselves: symmetric, ones on the diagonal."""
+    return symmetric_gram(squared_distances(rows, rows), width)
+
+
+def symmetric_gram(distances: Floats, width: float) -> Floats:
+    """Return the gram matrix of one set of rows from its squared distances."""
+    gram = exponentiate(distances.copy(), width)
+    gram = (gram + gram.T) / 2.0
+    np.fill_diagonal(gram, 1.0)
+    return gram
+
+
+def exponentiate(distances: Floats, width: float) -> Floats:
+    """Turn squared distances into Gaussian kernel values, in place.
+
+    The division comes before the square of the width, which may underflow.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        distances /= -2.0 * width
+        distances /= width
+        return np.exp(distances, out=distances)
+
+
+def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
+    """Factor the matrix M of a kernel model with one centre per row.
+
+    Parameters
+    ----------
+    gram
+        K, symmetric, shape (n, n).
+    penalty
+        ``"coefficients"`` (M = K^2) or ``"rkhs"`` (M = K). Both come from the same
+        decomposition: the eigenvalues of K^2 are squared, not computed, which keeps
+        the small ones accurate.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    return Spectrum(vectors, penalty_values(values, penalty))
+
+
+def penalty_values(kappa: Floats, penalty: str) -> Floats:
+    """Return mu, the spectrum of M, from the eigenvalues of the gram matrix."""
+    return kappa**2 if penalty == "coefficients" else np.maximum(kappa, 0.0)
+
+
+def decompose_design(design: Floats) -> Spectrum:
+    """Factor M = X X' of a linear model with design X, shape (n, b).
+
+    Q is complete (n x n) also where b < n, so that its part outside the columns of X
+    is known without a subtraction.
+    """
+    vectors, singular, _ = np.linalg.svd(design, full_matrices=True)
+    values = np.zeros(len(design))
+    values[: len(singular)] = singular**2
+    return Spectrum(vectors, values)
+
+
+def whitening(gram: Floats) -> Floats:
+    """Return W with W W' = K^+, so that K(x, Z) W has the RKHS norm as its own.
+
+    Parameters
+    ----------
+    gram
+        Kernel of the b centres with themselves, shape (b, b).
+
+    Returns
+    -------
+    ndarray
+        Shape (b, r), r the numerical rank of the gram matrix.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    limit = len(values) * np.finfo(np.float64).eps * values[-1]
+    kept = values > limit
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def check_memory(n_rows: int) -> None:
+    """Refuse a kernel matrix with one centre per row that memory cannot hold.
+
+    Raises
+    ------
+    ValueError
+        Where the n x n matrices of a decomposition exceed the machine's memory.
+    """
+    needed = COPIES * 8 * n_rows**2
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise ValueError(
+            f"`X` has {n_rows} rows: a kernel matrix with one centre per row takes "
+            f"{8 * n_rows**2 / 1e9:.0f} GB, its decomposition {needed / 1e9:.0f} GB, "
+            f"and this machine has {memory / 1e9:.0f} GB; set `n_centers`, such as "
+            f"n_centers=1000, or stream the rows in chunks."
+        )
+
+
+def _product(left: Any, right: Any) -> Any:
+    product = left @ right
+    return product.toarray() if scipy.sparse.issparse(product) else product
+
+
+def _squared_norms(rows: Any) -> Floats:
+    if scipy.sparse.issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
