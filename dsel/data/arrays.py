@@ -1,0 +1,154 @@
+"""Rows in memory: arrays, memory-mapped files and CSR matrices."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.base import Layout, dense_layout, slices, virtual_boundaries
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayStorage:
+    """A 2-d array in this process's memory; each task is sent its slice."""
+
+    array: NDArray[Any]
+    """Shape (n_rows, n_columns), numeric."""
+    columns: tuple[str, ...] | None = None
+    """Names of the features."""
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Chunks are nominal: any slice costs the same."""
+        row_nbytes = self.array.shape[1] * self.array.itemsize
+        boundaries = virtual_boundaries(self.array.shape[0], row_nbytes)
+        return dense_layout(self.array, self.columns, boundaries)
+
+    @cached_property
+    def token(self) -> str:
+        """Hash of the values."""
+        digest = blake2b(_shape_text(self.array), digest_size=16)
+        for _, rows in slices(0, self.array, 65_536):
+            digest.update(np.ascontiguousarray(rows).data)
+        return f"array-{digest.hexdigest()}"
+
+    def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
+        """Return the slice."""
+        return [start], [np.asarray(self.array[start:stop])]
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of an uncompressed array in a file."""
+
+    path: str
+    offset: int
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    start: int
+
+    def blocks(self, block_rows: int) -> Iterator[tuple[int, Any]]:
+        """Map the file and read slices of it."""
+        mapped = np.memmap(
+            self.path, mode="r", dtype=self.dtype, offset=self.offset, shape=self.shape
+        )
+        for first, rows in slices(self.start, mapped, block_rows):
+            yield first, np.array(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class MemmapStorage:
+    """A memory-mapped array; tasks map the file themselves."""
+
+    array: np.memmap[Any, np.dtype[Any]]
+    """Shape (n_rows, n_columns), C-contiguous, mapped from a file."""
+    columns: tuple[str, ...] | None = None
+    """Names of the features."""
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Chunks are nominal: any slice costs the same."""
+        row_nbytes = self.array.shape[1] * self.array.itemsize
+        boundaries = virtual_boundaries(self.array.shape[0], row_nbytes)
+        return dense_layout(self.array, self.columns, boundaries)
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return os.path.realpath(str(self.array.filename))
+
+    @cached_property
+    def token(self) -> str:
+        """Size and time of the file, and where the array lies in it."""
+        status = os.stat(self.path)
+        digest = blake2b(_shape_text(self.array), digest_size=16)
+        digest.update(f"{self.offset} {status.st_size} {status.st_mtime_ns}".encode())
+        return f"file-{digest.hexdigest()}"
+
+    @cached_property
+    def offset(self) -> int:
+        """Byte at which the array begins; a slice keeps its parent's attribute."""
+        root: Any = self.array
+        while isinstance(root.base, np.memmap):
+            root = root.base
+        return int(root.offset) + self.array.ctypes.data - int(root.ctypes.data)
+
+    def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
+        """Return the place of the rows in the file."""
+        n_columns = self.layout.n_columns
+        row_nbytes = n_columns * self.array.itemsize
+        rows = FileRows(
+            path=self.path,
+            offset=self.offset + start * row_nbytes,
+            shape=(stop - start, n_columns),
+            dtype=self.layout.dtype,
+            start=start,
+        )
+        return [start], [rows]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseStorage:
+    """A CSR matrix in this process's memory; each task is sent its slice."""
+
+    matrix: Any
+    """scipy CSR matrix or array with sorted indices and no duplicates."""
+    columns: tuple[str, ...] | None = None
+    """Names of the features."""
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Chunks are nominal: any slice costs the same."""
+        n_rows, n_columns = self.matrix.shape
+        parts = self.matrix.data, self.matrix.indices, self.matrix.indptr
+        nbytes = sum(int(part.nbytes) for part in parts)
+        return Layout(
+            n_rows=n_rows,
+            n_columns=n_columns,
+            dtype=self.matrix.dtype,
+            columns=self.columns,
+            is_sparse=True,
+            nbytes=nbytes,
+            boundaries=virtual_boundaries(n_rows, nbytes // max(n_rows, 1)),
+        )
+
+    @cached_property
+    def token(self) -> str:
+        """Hash of the entries and where they are."""
+        digest = blake2b(_shape_text(self.matrix), digest_size=16)
+        for part in (self.matrix.data, self.matrix.indices, self.matrix.indptr):
+            digest.update(np.ascontiguousarray(part).data)
+        return f"sparse-{digest.hexdigest()}"
+
+    def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
+        """Return the slice."""
+        return [start], [self.matrix[start:stop]]
+
+
+def _shape_text(array: Any) -> bytes:
+    return f"{array.shape} {array.dtype.str}".encode()

@@ -1,0 +1,136 @@
+"""Arrays that the tasks of one process share, within a limit of bytes."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import psutil
+from scipy import sparse
+
+from dsel.data.clients import current_worker, local_threads
+
+
+class ByteCache:
+    """Keeps what was made under a key until room is needed: oldest use goes first.
+
+    Two tasks that want the same key make it once; the second waits.
+
+    Parameters
+    ----------
+    limit
+        Bytes that the kept values may take together.
+
+    Examples
+    --------
+    >>> cache = ByteCache(100)
+    >>> cache.get("a", lambda: bytes(60)) is cache.get("a", lambda: bytes(60))
+    True
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: OrderedDict[str, tuple[Any, int, str]] = OrderedDict()
+        self._held = 0
+        self._lock = threading.Lock()
+        self._making: dict[str, threading.Lock] = {}
+
+    @property
+    def limit(self) -> int:
+        """Bytes that cached arrays and a task's own work arrays may take."""
+        return self._limit
+
+    @property
+    def held(self) -> int:
+        """Bytes of the values kept now."""
+        return self._held
+
+    def get(self, key: str, make: Callable[[], Any], *, group: str = "") -> Any:
+        """Return what is stored under `key`, or make it and keep it if it fits.
+
+        Parameters
+        ----------
+        key
+            Names the value by content.
+        make
+            Called without arguments where nothing is stored.
+        group
+            Values of one named group never push out each other: a scan over more
+            than fits keeps its first part instead of losing every part in turn.
+        """
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            found = self._find(key)
+            if found is None:
+                found = make()
+                self._keep(key, found, group)
+        with self._lock:
+            self._making.pop(key, None)
+        return found
+
+    def _find(self, key: str) -> Any:
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def _keep(self, key: str, value: Any, group: str) -> None:
+        nbytes = nbytes_of(value)
+        with self._lock:
+            others = [k for k, (_, _, g) in self._values.items() if not g or g != group]
+            free = self._limit - self._held
+            if nbytes > free + sum(self._values[k][1] for k in others):
+                return
+            for other in others:
+                if nbytes <= self._limit - self._held:
+                    break
+                self._held -= self._values.pop(other)[1]
+            self._values[key] = (value, nbytes, group)
+            self._held += nbytes
+
+
+def nbytes_of(value: Any) -> int:
+    """Return the bytes of arrays, CSR matrices, and containers and objects of them."""
+    if sparse.issparse(value):
+        return sum(int(p.nbytes) for p in (value.data, value.indices, value.indptr))
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if isinstance(value, (bytes, bytearray)):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(nbytes_of, value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(map(nbytes_of, value))
+    if hasattr(value, "__dict__"):
+        return sum(map(nbytes_of, vars(value).values()))
+    return 0
+
+
+@lru_cache(maxsize=1)
+def process_cache() -> ByteCache:
+    """Return this process's cache.
+
+    Its limit is half of what the process may use, less what it holds when the cache
+    is made, divided by its task threads.
+    """
+    limit, n_threads = _worker_limits() or _machine_limits()
+    held = psutil.Process().memory_info().rss
+    return ByteCache(max(limit // 2 - held, 0) // n_threads)
+
+
+def _worker_limits() -> tuple[int, int] | None:
+    """Return memory limit and threads of the Dask worker that runs this, if any."""
+    worker = current_worker()
+    if worker is None:
+        return None
+    limit = worker.memory_manager.memory_limit or psutil.virtual_memory().total
+    return int(limit), int(worker.state.nthreads)
+
+
+def _machine_limits() -> tuple[int, int]:
+    process = psutil.Process()
+    available = psutil.virtual_memory().available + process.memory_info().rss
+    return int(available), local_threads()

@@ -1,0 +1,95 @@
+"""Row filters of a pool: which global row numbers remain, known without the data."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.words import PART_STREAM, words
+
+
+class RowFilter(Protocol):
+    """A rule about row numbers."""
+
+    @property
+    def token(self) -> str:
+        """Text that tells the rule from others."""
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Tell which of the rows ``start`` to ``stop - 1`` remain."""
+
+    def within(self, start: int, stop: int) -> "RowFilter | None":
+        """Return the rule for these rows only, or None where it drops none of them."""
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Leaves out listed rows."""
+
+    rows: NDArray[np.int64]
+    """Ascending global row numbers without repeats."""
+
+    @property
+    def token(self) -> str:
+        """Hash of the row numbers."""
+        return "excluded-" + blake2b(self.rows.tobytes(), digest_size=16).hexdigest()
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Tell which rows are not listed."""
+        remains = np.ones(stop - start, dtype=np.bool_)
+        remains[self._listed(start, stop) - start] = False
+        return remains
+
+    def within(self, start: int, stop: int) -> "Excluded | None":
+        """Return the filter with only the row numbers of this range."""
+        listed = self._listed(start, stop)
+        return Excluded(listed) if len(listed) else None
+
+    def _listed(self, start: int, stop: int) -> NDArray[np.int64]:
+        first, last = np.searchsorted(self.rows, [start, stop])
+        return self.rows[first:last]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Keeps rows whose word, divided by 2**64, lies in ``[lower, upper)``."""
+
+    lower: float
+    upper: float
+    seed: int
+
+    @property
+    def token(self) -> str:
+        """Limits and seed."""
+        return f"part-{self.lower!r}-{self.upper!r}-{self.seed}"
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Tell which rows' words lie between the limits."""
+        row_words = words(self.seed, PART_STREAM, start, stop)
+        return _below(row_words, self.upper) & ~_below(row_words, self.lower)
+
+    def within(self, start: int, stop: int) -> "Part":
+        """Return the filter itself: it is small for any range."""
+        return self
+
+
+def _below(row_words: NDArray[np.uint64], limit: float) -> NDArray[np.bool_]:
+    """Compare in integers: as floats, words near a limit would be rounded."""
+    least = -int(-Fraction(limit) * 2**64 // 1)
+    if least >= 2**64:
+        return np.ones(len(row_words), dtype=np.bool_)
+    below: NDArray[np.bool_] = row_words < np.uint64(least)
+    return below
+
+
+def joint_mask(
+    filters: tuple[RowFilter, ...], start: int, stop: int
+) -> NDArray[np.bool_]:
+    """Tell which rows pass every filter."""
+    mask = np.ones(stop - start, dtype=np.bool_)
+    for rule in filters:
+        mask &= rule.mask(start, stop)
+    return mask

@@ -1,0 +1,239 @@
+"""The unlabeled pool: chunks of rows with their global row numbers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.checks import check_integer
+from dsel.data.base import Span, Storage
+from dsel.data.blocks import SpanHeader
+from dsel.data.filters import Excluded, Part, RowFilter, joint_mask
+from dsel.data.passes import run_pass
+
+_MASKED_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pool:
+    """Unlabeled rows, read chunk by chunk inside tasks.
+
+    Row numbers are global: a row keeps its number under any chunking and any filter.
+    Pools are immutable; filters give a new one and read nothing.
+
+    Examples
+    --------
+    >>> from dsel.data import open_pool
+    >>> pool = open_pool(np.zeros((5, 2))).excluding([1])
+    >>> pool.n_rows, pool.reduce(lambda X, rows: len(rows), lambda a, b: a + b)
+    (4, 4)
+    """
+
+    storage: Storage
+    """Where the chunks are."""
+    filters: tuple[RowFilter, ...] = ()
+    """Rules about row numbers; a row must pass them all."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that the filters leave."""
+        return int(self._kept_before[-1])
+
+    @property
+    def n_columns(self) -> int:
+        """Features of a row."""
+        return self.storage.layout.n_columns
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the features, or None."""
+        return self.storage.layout.columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Numeric type of every block."""
+        return self.storage.layout.dtype
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR."""
+        return self.storage.layout.is_sparse
+
+    @property
+    def boundaries(self) -> NDArray[np.int64]:
+        """Global row numbers at which chunks begin, and the number of stored rows."""
+        return self.storage.layout.boundaries
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that a pass reads, in memory; filters do not lower it."""
+        return self.storage.layout.nbytes
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of one row in memory, on average, at least 1."""
+        return max(-(-self.nbytes // max(self.storage.layout.n_rows, 1)), 1)
+
+    @property
+    def token(self) -> str:
+        """Fingerprint of content and filters; cheap beside reading the pool."""
+        if not self.filters:
+            return self.storage.token
+        texts = [self.storage.token, *(rule.token for rule in self.filters)]
+        return "pool-" + blake2b("|".join(texts).encode(), digest_size=16).hexdigest()
+
+    def __repr__(self) -> str:
+        layout = self.storage.layout
+        left = f" of {layout.n_rows:,} stored" if self.filters else ""
+        kind = "CSR " if layout.is_sparse else ""
+        return (
+            f"<Pool: {self.n_rows:,} rows{left} x {layout.n_columns} columns, "
+            f"{kind}{layout.dtype}, {len(layout.boundaries) - 1:,} chunks, "
+            f"{layout.nbytes / 2**20:,.1f} MiB>"
+        )
+
+    def spans(self, rows: int) -> tuple[Span, ...]:
+        """Split the pool into spans of about `rows` stored rows along its chunks.
+
+        Parameters
+        ----------
+        rows
+            Stored rows that a span may have; a longer chunk is a span of its own.
+
+        Returns
+        -------
+        tuple of Span
+            In row order; spans in which the filters leave no row are not listed.
+        """
+        check_integer(rows, "rows", at_least=1)
+        edges, kept = self.boundaries, self._kept_before
+        spans, first = [], 0
+        while first < len(edges) - 1:
+            fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
+            last = max(fitting - 1, first + 1)
+            n_rows = int(kept[last] - kept[first])
+            if n_rows:
+                spans.append(Span(int(edges[first]), int(edges[last]), n_rows))
+            first = last
+        return tuple(spans)
+
+    def sources(self, span: Span, client: Any = None) -> list[Any]:
+        """Return what a task passes to `read_blocks` to read a span.
+
+        Parameters
+        ----------
+        span
+            One of those that `spans` returned.
+        client
+            Where chunks of a Dask array are computed, as futures in the list; it
+            must reach `submit` as a plain argument so that they are resolved.
+            Without it they are delayed objects, computed by the task itself.
+        """
+        starts, payloads = self.storage.pieces(span.start, span.stop, client)
+        rules = [rule.within(span.start, span.stop) for rule in self.filters]
+        header = SpanHeader(
+            starts=tuple(starts),
+            dtype=self.dtype,
+            is_sparse=self.is_sparse,
+            columns=self.columns,
+            filters=tuple(rule for rule in rules if rule is not None),
+        )
+        return [header, *payloads]
+
+    def excluding(self, rows: ArrayLike) -> "Pool":
+        """Return the pool without the rows of these global numbers.
+
+        Raises
+        ------
+        ValueError
+            Where a number is no row of the pool.
+        """
+        numbers = np.unique(np.asarray(rows, dtype=np.int64))
+        if not len(numbers):
+            return self
+        if numbers[0] < 0 or numbers[-1] >= self.storage.layout.n_rows:
+            raise ValueError(
+                "`rows` must be row numbers of the pool, 0 to "
+                f"{self.storage.layout.n_rows - 1}, got {numbers[0]} to {numbers[-1]}."
+            )
+        return replace(self, filters=(*self.filters, Excluded(numbers)))
+
+    def part(self, lower: float, upper: float, *, seed: int) -> "Pool":
+        """Return the rows whose word of `seed`, over 2**64, is in ``[lower, upper)``.
+
+        Parts with limits 0 = a < b < ... < 1 and one seed divide the pool: a fitting
+        and a bounding part, or a random subset of the share ``upper - lower``.
+
+        Raises
+        ------
+        ValueError
+            Where not 0 <= lower <= upper <= 1.
+        """
+        if not 0.0 <= lower <= upper <= 1.0:
+            raise ValueError(
+                "`lower` and `upper` must be ordered limits in [0, 1], "
+                f"got {lower!r} and {upper!r}."
+            )
+        return replace(self, filters=(*self.filters, Part(lower, upper, seed)))
+
+    def reduce(
+        self,
+        count_chunk: Callable[[Any, NDArray[np.int64]], Any],
+        combine: Callable[[Any, Any], Any],
+        *,
+        client: Any = None,
+        keep: bool = False,
+        allow_nan: bool = False,
+    ) -> Any:
+        """Compute a statistic of the pool in one pass.
+
+        Parameters
+        ----------
+        count_chunk
+            Called as ``count_chunk(X, rows)`` with a block and its row numbers.
+        combine
+            Called as ``combine(earlier, later)``, in row order whatever finishes
+            first. Counts are the same for any chunking, sums of floats up to rounding.
+        client
+            Dask client; None is the current one, else local threads. Inside a task
+            the pass runs in that task.
+        keep
+            Whether blocks stay in memory for the next pass, as far as they fit.
+        allow_nan
+            Whether missing values may pass.
+
+        Returns
+        -------
+        object
+            What `combine` made of all values.
+
+        Raises
+        ------
+        ValueError
+            Where the pool has no rows, or a value is not finite.
+        """
+        if self.n_rows == 0:
+            raise ValueError("`pool` must have rows for a pass, got none.")
+        return run_pass(
+            self, count_chunk, combine, client=client, keep=keep, allow_nan=allow_nan
+        )
+
+    @cached_property
+    def _kept_before(self) -> NDArray[np.int64]:
+        """Rows that the filters leave before each boundary."""
+        edges = self.boundaries
+        if not self.filters:
+            return edges
+        kept, before = np.empty_like(edges), 0
+        for start in range(0, max(int(edges[-1]), 1), _MASKED_AT_ONCE):
+            stop = min(start + _MASKED_AT_ONCE, int(edges[-1]))
+            mask = joint_mask(self.filters, start, stop)
+            running = before + np.append(np.int64(0), np.cumsum(mask))
+            here = (edges >= start) & (edges <= stop)
+            kept[here] = running[edges[here] - start]
+            before = int(running[-1])
+        return kept

@@ -1,0 +1,86 @@
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dsel.data.cache import ByteCache, nbytes_of, process_cache
+
+
+def test_get__makes_a_value_once():
+    cache, made = ByteCache(100), []
+
+    for _ in range(3):
+        cache.get("a", lambda: made.append(1) or bytes(10))
+
+    assert made == [1]
+
+
+def test_get__forgets_the_oldest_use_first():
+    cache, made = ByteCache(100), []
+
+    def make(key):
+        return cache.get(key, lambda: made.append(key) or bytes(40))
+
+    for key in "abaca":
+        make(key)
+    assert made == ["a", "b", "c"]
+    make("b")
+
+    assert made == ["a", "b", "c", "b"]
+    assert cache.held <= cache.limit
+
+
+def test_get__does_not_keep_what_does_not_fit():
+    cache = ByteCache(100)
+    cache.get("small", lambda: bytes(60))
+
+    cache.get("large", lambda: bytes(101))
+
+    assert cache.held == 60
+
+
+def test_get__keeps_the_first_part_of_a_scan_that_does_not_fit():
+    cache, made = ByteCache(100), []
+    cache.get("kernel", lambda: bytes(50))
+
+    for _ in range(2):
+        for key in "abcd":
+            cache.get(key, lambda key=key: made.append(key) or bytes(40), group="pool")
+
+    assert made == ["a", "b", "c", "d", "c", "d"]
+
+
+def test_get__makes_a_value_once_for_many_threads():
+    cache, made, start = ByteCache(100), [], threading.Barrier(8)
+
+    def ask():
+        start.wait()
+        cache.get("a", lambda: made.append(1) or bytes(10))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert made == [1]
+
+
+def test_get__raises_again_when_making_failed():
+    cache = ByteCache(100)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="division"):
+            cache.get("a", lambda: 1 / 0)
+
+
+def test_nbytes_of__counts_arrays_in_containers():
+    matrix = sparse.csr_matrix(np.eye(4))
+
+    assert nbytes_of([np.zeros(3), {"a": np.zeros(2)}]) == 40
+    assert nbytes_of(matrix) == 4 * 8 + 4 * 4 + 5 * 4
+
+
+def test_process_cache__is_one_and_has_room():
+    assert process_cache() is process_cache()
+    assert process_cache().limit > 0

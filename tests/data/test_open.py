@@ -1,0 +1,92 @@
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+import zarr
+
+from dsel.data import open_pool
+
+
+def test_open_pool__takes_names_from_a_frame_or_the_caller():
+    frame = pd.DataFrame(np.zeros((2, 2)), columns=["len", "width"])
+
+    assert open_pool(frame).columns == ("len", "width")
+    assert open_pool(np.zeros((2, 2)), columns=["a", "b"]).columns == ("a", "b")
+    assert open_pool(np.zeros((2, 2))).columns is None
+
+
+def test_open_pool__takes_names_from_a_coordinate():
+    array = xr.DataArray(np.zeros((2, 2)), dims=("i", "j"), coords={"j": ["a", "b"]})
+
+    assert open_pool(array).columns == ("a", "b")
+
+
+def test_open_pool__refuses_as_many_names_as_it_likes():
+    with pytest.raises(ValueError, match="each of the 2 columns, got 3 names"):
+        open_pool(np.zeros((2, 2)), columns=["a", "b", "c"])
+
+
+def test_open_pool__refuses_a_path_without_anything(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is nothing at"):
+        open_pool(tmp_path / "pool.zarr")
+
+
+def test_open_pool__refuses_a_url_without_anything():
+    with pytest.raises(ValueError, match="'memory://nowhere' is no pool"):
+        open_pool("memory://nowhere")
+
+
+def test_open_pool__refuses_what_is_no_pool(tmp_path):
+    (tmp_path / "notes.txt").write_text("no numbers")
+    for location in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(ValueError, match="is no pool"):
+            open_pool(location)
+
+
+def test_open_pool__refuses_a_group_with_several_tables(tmp_path):
+    group = zarr.create_group(tmp_path / "g.zarr")
+    group.create_array("a", data=np.zeros((2, 2)))
+    group.create_array("b", data=np.zeros((2, 2)))
+
+    with pytest.raises(ValueError, match="found a, b; name one as"):
+        open_pool(tmp_path / "g.zarr")
+    assert open_pool(tmp_path / "g.zarr" / "a").n_rows == 2
+
+
+def test_open_pool__refuses_a_pool_that_was_not_finished(tmp_path):
+    zarr.create_array(
+        tmp_path / "p.zarr", data=np.zeros((2, 2)), attributes={"complete": False}
+    )
+
+    with pytest.raises(ValueError, match="was not written to the end"):
+        open_pool(tmp_path / "p.zarr")
+
+
+@pytest.mark.parametrize(
+    "source", [np.array([["a"]]), np.array([[None]]), da.zeros((2, 2), dtype=complex)]
+)
+def test_open_pool__refuses_values_that_are_no_numbers(source):
+    with pytest.raises(TypeError, match="`pool` must be numeric"):
+        open_pool(source)
+
+
+def test_open_pool__names_the_column_that_is_not_numeric():
+    frame = pd.DataFrame({"len": [1.0], "colour": ["red"]})
+
+    with pytest.raises(TypeError, match="column 'colour' holds"):
+        open_pool(frame)
+
+
+def test_open_pool__refuses_other_shapes_and_kinds():
+    with pytest.raises(ValueError, match=r"two-dimensional.*got shape \(3,\)"):
+        open_pool(np.zeros(3))
+    with pytest.raises(TypeError, match="got int"):
+        open_pool(3)
+
+
+def test_open_pool__never_unpickles(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[{}]]), allow_pickle=True)
+
+    with pytest.raises(ValueError, match="is no pool"):
+        open_pool(tmp_path / "x.npy")
