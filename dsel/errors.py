@@ -17,6 +17,10 @@ class ClusterLostError(RuntimeError):
     """The scheduler or every worker is gone; what was finished is in the store."""
 
 
+class VersionMismatchError(RuntimeError):
+    """A worker has another version of a package that decides results."""
+
+
 class AllFitsFailedError(RuntimeError):
     """No candidate could be fitted; the message holds the first failure."""
 

@@ -30,7 +30,6 @@ from dsel.bounds.nonconformity import (
 )
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
-    check_shares,
     countable_shares,
     family_shares,
     prior_shares,
@@ -49,7 +48,6 @@ __all__ = [
     "BoundTerms",
     "binomial_tail_inversion",
     "binomial_tail_inversion_lower",
-    "check_shares",
     "conformal_p_value",
     "countable_shares",
     "disagreement_limits",

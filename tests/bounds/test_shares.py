@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsel.bounds import (
-    check_shares,
     countable_shares,
     family_shares,
     prior_shares,
     uniform_shares,
 )
+from dsel.bounds.shares import check_shares
 
 
 @given(st.integers(1, 3000), st.floats(1e-12, 0.999))

@@ -1,0 +1,110 @@
+"""What every way to get workers has in common."""
+
+import importlib
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from dask.utils import parse_bytes
+
+if TYPE_CHECKING:
+    from distributed import Client, Security
+
+LOOPBACK_HTTP: Final = "127.0.0.1:0"
+"""Where dashboards listen. `None` and `":0"` would open them to everyone."""
+
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+"""Environment of a worker: Dask runs one task per process, and each task one thread."""
+
+
+class ClusterConfig(Protocol):
+    """One way to get workers; a frozen dataclass."""
+
+    def open(self, stack: ExitStack, timeout: float) -> "Client":
+        """Return a connected client; what was started is closed by `stack`."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files that prove who we are and whom we trust.
+
+    Examples
+    --------
+    >>> Tls(ca="no-such-file.pem", certificate="me.pem", key="me-key.pem")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: `ca` must be a PEM file, but 'no-such-file.pem' does not exist.
+    """
+
+    ca: str
+    """Certificate of the authority that signed everybody's."""
+    certificate: str
+    """Our own certificate."""
+    key: str
+    """The key that belongs to it; its content is never logged or stored."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            path = getattr(self, field.name)
+            if not Path(path).is_file():
+                raise FileNotFoundError(
+                    f"`{field.name}` must be a PEM file, but {path!r} does not exist."
+                )
+
+    def security(self) -> "Security":
+        """Return the same as distributed wants it, for all three roles."""
+        from distributed import Security
+
+        return Security(
+            tls_ca_file=self.ca,
+            tls_client_cert=self.certificate,
+            tls_client_key=self.key,
+            tls_scheduler_cert=self.certificate,
+            tls_scheduler_key=self.key,
+            tls_worker_cert=self.certificate,
+            tls_worker_key=self.key,
+            require_encryption=True,
+        )
+
+
+def check_memory(value: Any, name: str) -> str:
+    """Return an amount of memory as text, or raise; "auto" is one too.
+
+    Raises
+    ------
+    TypeError
+        Where the value is no text.
+    ValueError
+        Where it is no amount of memory.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f'`{name}` must be text such as "4 GiB", got {value!r}.')
+    try:
+        if value == "auto" or parse_bytes(value) > 0:
+            return value
+    except ValueError:
+        pass
+    raise ValueError(f'`{name}` must be an amount such as "4 GiB", got {value!r}.')
+
+
+def import_extra(module: str, kind: str, install: str) -> Any:
+    """Import an optional package, or say what to install.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where the package is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"a {kind!r} cluster needs the package {missing.name!r}; "
+            f"install it with: pip install {install}"
+        ) from missing

@@ -1,0 +1,83 @@
+"""Open what a configuration describes, compare versions, close it in the end."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final
+
+import dask.config
+
+from dsel.cluster.base import ONE_THREAD, ClusterConfig
+from dsel.searches.versions import check_versions
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SETTINGS: Final = {
+    # By default tasks wait for ever once the last worker is gone.
+    "distributed.scheduler.no-workers-timeout": "60s",
+    # After 15 s a worker that dies while it restarts would never be replaced.
+    "distributed.deploy.lost-worker-timeout": "24h",
+}
+"""Dask's settings for schedulers that run in this process."""
+
+
+@contextmanager
+def connect(config: ClusterConfig, *, timeout: float = 10.0) -> "Iterator[Client]":
+    """Open the client of a configured cluster, for a ``with`` block.
+
+    The client is the current one inside of the block, so that `plan.run()` and
+    `fit` find it. What was started for it ends with the block, and the environment
+    and Dask's settings are as before.
+
+    Parameters
+    ----------
+    config
+        What to open, see `read_config` and the classes of this room.
+    timeout
+        Seconds within which a running scheduler must answer.
+
+    Yields
+    ------
+    distributed.Client
+        Connected, its workers' versions compared with ours.
+
+    Raises
+    ------
+    ConnectionError
+        Where no scheduler answers.
+    VersionMismatchError
+        Where a worker has another version of a package that decides results.
+    ModuleNotFoundError
+        Where the kind of cluster needs a package that is not installed.
+
+    Examples
+    --------
+    >>> with connect(Local(workers=1)) as client:       # doctest: +SKIP
+    ...     client.submit(sum, [1, 2]).result()
+    3
+    """
+    # Its defaults must stand in Dask's configuration before `set` remembers them.
+    import distributed  # noqa: F401
+
+    with ExitStack() as stack:
+        stack.enter_context(_environment(ONE_THREAD))
+        stack.enter_context(dask.config.set(SETTINGS))
+        client = config.open(stack, timeout)
+        check_versions(client)
+        yield client
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set variables that processes started here inherit, and put them back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,55 @@
+"""Worker processes on this machine."""
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dsel import checks
+from dsel.cluster.base import LOOPBACK_HTTP, check_memory
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+@dataclass(frozen=True)
+class Local:
+    """Worker processes on this machine, one thread each, reachable from it alone.
+
+    A script that opens one needs ``if __name__ == "__main__":``, since the processes
+    are spawned.
+
+    Examples
+    --------
+    >>> Local(workers=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: `workers` must be >= 1, got 0.
+    """
+
+    workers: int | None = None
+    """Number of processes; None means one per usable core."""
+    memory: str = "auto"
+    """Limit of each process, such as "4 GiB"; "auto" shares the machine's evenly."""
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            checks.check_integer(self.workers, "workers", at_least=1)
+        check_memory(self.memory, "memory")
+
+    def open(self, stack: ExitStack, timeout: float) -> "Client":
+        """Start the processes and return their client."""
+        from distributed import Client, LocalCluster
+
+        cluster = stack.enter_context(
+            LocalCluster(
+                n_workers=self.workers or len(os.sched_getaffinity(0)),
+                threads_per_worker=1,
+                memory_limit=self.memory,
+                host="127.0.0.1",
+                dashboard_address=LOOPBACK_HTTP,
+                worker_dashboard_address=LOOPBACK_HTTP,
+            )
+        )
+        client: Client = stack.enter_context(Client(cluster, timeout=timeout))
+        return client

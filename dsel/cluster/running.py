@@ -1,0 +1,94 @@
+"""A scheduler that runs already, by its address or its scheduler file."""
+
+import json
+import re
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dsel.cluster.base import Tls
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_ADDRESS = re.compile(r"(tcp|tls)://(\[[^]]+\]|[^:/\s]+):\d+")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A running scheduler at ``tcp://host:port`` or ``tls://host:port``.
+
+    Examples
+    --------
+    >>> Address("tcp://10.0.0.1:8786").tls is None
+    True
+    """
+
+    address: str
+    """Where the scheduler listens for comms."""
+    tls: Tls | None = None
+    """Certificates; required by ``tls://``, refused by ``tcp://``."""
+
+    def __post_init__(self) -> None:
+        found = _ADDRESS.fullmatch(self.address)
+        if found is None:
+            raise ValueError(
+                "`address` must look like tcp://host:8786 or tls://host:8786, "
+                f"got {self.address!r}."
+            )
+        if self.tls is not None and found[1] == "tcp":
+            raise ValueError(
+                f"`tls` was given but {self.address!r} is not encrypted; "
+                "start the scheduler with certificates and use its tls:// address."
+            )
+
+    def open(self, stack: ExitStack, timeout: float) -> "Client":
+        """Return a client of it, or raise within about `timeout` seconds."""
+        from distributed import Client
+
+        security = self.tls.security() if self.tls else None
+        try:
+            client = Client(self.address, timeout=timeout, security=security)
+        except TypeError as error:  # distributed: tls:// without an ssl context
+            raise ValueError(
+                f"`address` {self.address!r} is encrypted and needs `tls`: "
+                "the authority's certificate, yours, and its key."
+            ) from error
+        except OSError as error:
+            raise ConnectionError(
+                f"no scheduler answered at {self.address} within {timeout:g} s; check "
+                "that it runs, that the address and port are right, and whether it "
+                "asks for TLS certificates."
+            ) from error
+        stack.enter_context(client)
+        return client
+
+
+@dataclass(frozen=True)
+class SchedulerFile:
+    """A running scheduler that wrote its address into a file both sides can read."""
+
+    path: str
+    """What was given as ``--scheduler-file`` to ``dask scheduler``."""
+    tls: Tls | None = None
+    """Certificates, where the scheduler wants them."""
+
+    def open(self, stack: ExitStack, timeout: float) -> "Client":
+        """Wait for the file for at most `timeout` seconds, then connect."""
+        return Address(self._address(timeout), self.tls).open(stack, timeout)
+
+    def _address(self, timeout: float) -> str:
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                return str(json.loads(Path(self.path).read_text())["address"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                if time.monotonic() > deadline:
+                    raise ConnectionError(
+                        f"`path` {self.path!r} does not hold the address of a "
+                        f"scheduler after {timeout:g} s; start one with: "
+                        f"dask scheduler --scheduler-file {self.path}"
+                    ) from error
+            time.sleep(0.1)

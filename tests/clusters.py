@@ -1,0 +1,115 @@
+"""Schedulers and workers as processes of their own, for tests that need real ones."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def wait_until(condition, seconds=30.0, what="the condition"):
+    """Poll `condition` until it is true and return its value, or fail."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not come true within {seconds:g} s")
+
+
+def make_certificates(folder, *hosts):
+    """Run the deployment's own script; return the `--tls` options of dask."""
+    script = ROOT / "deploy" / "hosts" / "certificates.py"
+    subprocess.run([sys.executable, script, folder, *hosts], check=True)
+    return tls_options(folder)
+
+
+def tls_options(folder):
+    files = [("ca-file", "ca.pem"), ("cert", "cert.pem"), ("key", "key.pem")]
+    return [
+        part for name, file in files for part in (f"--tls-{name}", f"{folder}/{file}")
+    ]
+
+
+def environment(**changed):
+    """Environment of the processes: one thread each, and dsel importable."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, **changed}
+
+
+class RunningCluster:
+    """`dask scheduler` and `dask worker` processes, each in its own process group."""
+
+    def __init__(self, folder, tls=(), protocol="tcp"):
+        self.folder, self.tls, self.protocol = Path(folder), list(tls), protocol
+        self.file = self.folder / "scheduler.json"
+        self.processes = {}
+
+    def _start(self, name, command):
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "dask", *command, *self.tls],
+                stdout=log,
+                stderr=log,
+                env=environment(),
+                cwd=self.folder,
+                start_new_session=True,
+            )
+
+    def start_scheduler(self, port=0):
+        self.file.unlink(missing_ok=True)
+        self._start(
+            "scheduler",
+            ["scheduler", "--host", f"{self.protocol}://127.0.0.1", "--port", str(port)]
+            + [
+                "--dashboard-address",
+                "127.0.0.1:0",
+                "--scheduler-file",
+                str(self.file),
+            ],
+        )
+        wait_until(lambda: self.address, what="the scheduler file")
+
+    def start_worker(self, name):
+        self._start(
+            name,
+            ["worker", "--scheduler-file", str(self.file), "--host", "127.0.0.1"]
+            + ["--nthreads", "1", "--memory-limit", "2GiB", "--name", name]
+            + ["--dashboard-address", "127.0.0.1:0"],
+        )
+
+    @property
+    def address(self):
+        try:
+            return json.loads(self.file.read_text())["address"]
+        except (OSError, ValueError):
+            return None
+
+    def kill(self, name):
+        """Kill a process and its children with SIGKILL."""
+        process = self.processes.pop(name)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        process.wait()
+
+    def close(self):
+        for name in list(self.processes):
+            self.kill(name)
+
+
+@contextmanager
+def running_cluster(folder, workers=2, tls=(), protocol="tcp"):
+    """Start a scheduler and workers from the command line; stop them in the end."""
+    cluster = RunningCluster(folder, tls, protocol)
+    try:
+        cluster.start_scheduler()
+        for number in range(workers):
+            cluster.start_worker(f"worker-{number}")
+        yield cluster
+    finally:
+        cluster.close()

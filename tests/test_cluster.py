@@ -1,0 +1,304 @@
+"""Clients from configurations: what is refused, what is started, what it listens on."""
+
+import os
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+
+import dask.config
+import psutil
+import pytest
+
+from dsel import cluster
+from dsel.cluster import (
+    Address,
+    Gateway,
+    Kubernetes,
+    Local,
+    SchedulerFile,
+    Slurm,
+    Tls,
+    choose_config,
+    connect,
+    parse_config,
+    read_config,
+)
+from dsel.errors import VersionMismatchError
+from dsel.searches import versions
+from tests.clusters import make_certificates, running_cluster, wait_until
+
+# Configurations
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"local": None}, Local()),
+        ({"local": {"workers": 3, "memory": "2 GiB"}}, Local(3, "2 GiB")),
+        ({"address": {"address": "tcp://a:1"}}, Address("tcp://a:1")),
+        ({"scheduler-file": {"path": "s.json"}}, SchedulerFile("s.json")),
+        ({"slurm": {"jobs": 2, "memory": "4 GiB"}}, Slurm(2, "4 GiB")),
+        ({"kubernetes": {"image": "dsel", "workers": 2}}, Kubernetes("dsel", 2)),
+        ({"gateway": {"address": "https://g", "workers": 2}}, Gateway("https://g", 2)),
+    ],
+)
+def test_parse_config__reads_every_kind(content, expected):
+    assert parse_config(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, "exactly one key"),
+        (None, "exactly one key"),
+        ({"local": {}, "slurm": {}}, "exactly one key"),
+        ({"lokal": {}}, "no kind 'lokal' but: address, gateway"),
+        ({"local": {"worker": 2}}, "no field 'worker' but: memory, workers"),
+        ({"local": [2]}, "must be a mapping"),
+        ({"slurm": {"jobs": 2}}, "`slurm` needs the field `memory`"),
+        ({"local": {"workers": 0}}, "`workers` must be >= 1"),
+        ({"local": {"memory": "much"}}, "amount such as"),
+        ({"address": {"address": "10.0.0.1:8786"}}, "must look like tcp://"),
+        ({"gateway": {"address": "host", "workers": 1}}, "URL of a gateway"),
+        (
+            {"address": {"address": "tls://a:1", "tls": {"ca": "x"}}},
+            "field `certificate`",
+        ),
+    ],
+)
+def test_parse_config__names_what_is_wrong(content, message):
+    with pytest.raises(ValueError, match=message):
+        parse_config(content)
+
+
+def test_parse_config__refuses_numbers_for_memory():
+    with pytest.raises(TypeError, match="`memory` must be text"):
+        parse_config({"local": {"memory": 4}})
+
+
+def test_read_config__never_builds_objects_from_yaml(tmp_path):
+    path = tmp_path / "cluster.yaml"
+    path.write_text("local: !!python/object/apply:os.getcwd []\n")
+    with pytest.raises(ValueError, match="is no YAML"):
+        read_config(path)
+
+
+def test_choose_config__reads_yaml_json_and_addresses(tmp_path):
+    path = tmp_path / "cluster.yaml"
+    path.write_text("local: {workers: 2}\n")
+    assert choose_config(str(path)) == Local(workers=2)
+    assert choose_config("run/scheduler.json") == SchedulerFile("run/scheduler.json")
+    assert choose_config("tcp://[::1]:8786") == Address("tcp://[::1]:8786")
+    assert choose_config(None) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scheduler": "tcp://a:1", "workers": 2}, "give one of the two"),
+        ({"scheduler": "nonsense"}, "must look like tcp://"),
+    ],
+)
+def test_choose_config__refuses_what_excludes_each_other(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        choose_config(**arguments)
+
+
+def test_tls__names_the_file_that_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"`ca`.*does not exist"):
+        Tls(ca="no.pem", certificate="no.pem", key="no.pem")
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificates")
+    make_certificates(folder, "localhost", "127.0.0.1")
+    return folder
+
+
+def _tls(folder):
+    names = ("ca.pem", "cert.pem", "key.pem")
+    return Tls(*(str(folder / name) for name in names))
+
+
+def test_address__refuses_certificates_for_an_unencrypted_one(certificates):
+    with pytest.raises(ValueError, match="is not encrypted"):
+        Address("tcp://127.0.0.1:1", _tls(certificates))
+
+
+# Kinds whose service is not here
+
+
+def test_slurm__writes_a_job_script_with_one_thread_per_process(certificates):
+    jobqueue = pytest.importorskip("dask_jobqueue")
+    config = Slurm(2, "8 GiB", processes=4, queue="night", tls=_tls(certificates))
+    job = jobqueue.slurm.SLURMJob(
+        "tls://10.0.0.1:8786",
+        name="test",
+        **{
+            key: value
+            for key, value in config.cluster_options().items()
+            if key != "scheduler_options"
+        },
+    )
+    script = job.job_script()
+    assert "#SBATCH -p night" in script
+    assert "#SBATCH --mem=8G" in script
+    assert "export OMP_NUM_THREADS=1" in script
+    assert "--nthreads 1 --nworkers 4" in script
+    assert "--dashboard-address 127.0.0.1:0" in script
+
+
+def test_kubernetes__options_are_those_of_the_operator():
+    operator = pytest.importorskip("dask_kubernetes.operator")
+    options = Kubernetes("dsel:1", 3, memory="4 Gi").cluster_options()
+    spec = operator.make_cluster_spec(
+        **{
+            key: value
+            for key, value in options.items()
+            if key not in {"namespace", "resource_timeout", "quiet"}
+        }
+    )
+    worker = spec["spec"]["worker"]["spec"]["containers"][0]
+    assert spec["spec"]["worker"]["replicas"] == 3
+    assert worker["resources"]["limits"] == {"memory": "4Gi", "cpu": "1"}
+    assert {"name": "OMP_NUM_THREADS", "value": "1"} in worker["env"]
+
+
+@contextmanager
+def _closing(calls, name, value):
+    calls.append(name)
+    yield value
+    calls.append(f"close {name}")
+
+
+def test_gateway__asks_for_workers_and_closes_in_order(monkeypatch):
+    calls = []
+    client = SimpleNamespace(wait_for_workers=lambda n, timeout: calls.append("wait"))
+
+    class Cluster:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            calls.append("close cluster")
+
+        def scale(self, n):
+            calls.append(f"scale {n}")
+
+        def get_client(self):
+            return _closing(calls, "client", client)
+
+    gateway = SimpleNamespace(new_cluster=lambda **options: Cluster())
+    package = SimpleNamespace(Gateway=lambda url: _closing(calls, url, gateway))
+    monkeypatch.setitem(sys.modules, "dask_gateway", package)
+    with ExitStack() as stack:
+        assert Gateway("https://g", 2).open(stack, 1.0) is client
+    assert calls[:4] == ["https://g", "scale 2", "client", "wait"]
+    assert calls[4:] == ["close client", "close cluster", "close https://g"]
+
+
+@pytest.mark.parametrize(
+    ("module", "config"),
+    [
+        ("dask_jobqueue", Slurm(1, "1 GiB")),
+        ("dask_kubernetes.operator", Kubernetes("dsel", 1)),
+        ("dask_gateway", Gateway("https://g", 1)),
+    ],
+)
+def test_open__says_what_to_install(monkeypatch, module, config):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\["):
+        config.open(ExitStack(), 1.0)
+
+
+# Real processes
+
+
+@pytest.fixture(scope="module")
+def local_client():
+    with connect(Local(workers=2, memory="1 GiB")) as client:
+        yield client
+
+
+@pytest.mark.cluster
+def test_local__has_one_thread_per_process_and_one_blas_thread(local_client):
+    assert set(local_client.nthreads().values()) == {1}
+    found = local_client.run(lambda: (os.getpid(), os.environ["OMP_NUM_THREADS"]))
+    assert {threads for _, threads in found.values()} == {"1"}
+    assert os.getpid() not in {pid for pid, _ in found.values()}
+
+
+@pytest.mark.cluster
+def test_local__listens_on_loopback_only(local_client):
+    pids = [os.getpid(), *local_client.run(os.getpid).values()]
+    listening = [
+        connection.laddr.ip
+        for pid in pids
+        for connection in psutil.Process(pid).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening
+    assert set(listening) == {"127.0.0.1"}
+
+
+@pytest.mark.cluster
+def test_connect__puts_environment_and_settings_back(monkeypatch):
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    import distributed  # noqa: F401
+
+    before = dask.config.get("distributed.deploy.lost-worker-timeout")
+    with connect(Local(workers=1)) as client:
+        assert os.environ["NUMBA_NUM_THREADS"] == "1"
+        assert client.submit(sum, [1, 2]).result() == 3
+    assert "NUMBA_NUM_THREADS" not in os.environ
+    assert dask.config.get("distributed.deploy.lost-worker-timeout") == before
+
+
+@pytest.mark.cluster
+def test_connect__names_package_and_versions_that_differ(monkeypatch, local_client):
+    ours = {**versions.installed_versions(), "scikit-learn": "0.1"}
+    monkeypatch.setattr(versions, "installed_versions", lambda: ours)
+    expected = r"worker tcp://127.* scikit-learn [\d.]+ \(here 0\.1\)"
+    with pytest.raises(VersionMismatchError, match=expected):
+        versions.check_versions(local_client)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("protocol", ["tcp", "tls"])
+def test_connect__says_within_seconds_that_nobody_answers(protocol, certificates):
+    tls = _tls(certificates) if protocol == "tls" else None
+    config = Address(f"{protocol}://127.0.0.1:9", tls)
+    start = time.monotonic()
+    with (
+        pytest.raises(ConnectionError, match="no scheduler answered at"),
+        connect(config, timeout=1.0),
+    ):
+        pass
+    assert time.monotonic() - start < 10
+
+
+def test_scheduler_file__that_never_comes_is_an_error_with_the_command(tmp_path):
+    config = SchedulerFile(str(tmp_path / "none.json"))
+    with (
+        pytest.raises(ConnectionError, match="dask scheduler --scheduler-file"),
+        connect(config, timeout=0.3),
+    ):
+        pass
+
+
+@pytest.mark.cluster
+def test_connect__reaches_running_workers_by_file_and_by_address(tmp_path):
+    with running_cluster(tmp_path) as running:
+        with connect(SchedulerFile(str(running.file))) as client:
+            wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
+            versions.check_versions(client)
+        with connect(Address(running.address)) as client:
+            pids = set(client.run(os.getpid).values())
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+
+
+def test_room__lists_its_kinds():
+    assert list(cluster.__all__) == sorted(cluster.__all__, key=str)
