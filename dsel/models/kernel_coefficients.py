@@ -1,0 +1,156 @@
+"""Fit and evaluate one kernel least-squares model: what the estimators share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from dsel.checks import check_choice, check_integer, check_positive
+from dsel.kernels.eigen import (
+    check_memory,
+    decompose_gram,
+    gaussian_gram,
+    gaussian_kernel,
+    whitening,
+)
+from dsel.models.kernel_centers import random_centers
+from dsel.solvers.least_squares import solve_dual
+from dsel.solvers.least_squares_blocks import dual_models
+
+Floats = NDArray[np.float64]
+
+PENALTIES = ("coefficients", "rkhs")
+BLOCK_BYTES = 2**26
+"""Kernel values of one block of rows when predicting."""
+ROUNDING = 16 * np.finfo(np.float64).eps
+"""A score this small relative to the coefficients' sum is rounding of a zero."""
+
+
+@dataclass(frozen=True)
+class KernelCoefficients:
+    """f(x) = sum_j alpha_j K(x, z_j) + b, one column per output."""
+
+    centers: Any
+    """z, shape (n_centers, n_columns)."""
+    dual: Floats
+    """alpha, shape (n_centers, n_outputs)."""
+    intercept: Floats
+    """b, shape (n_outputs,)."""
+    width: float
+    """c of the kernel."""
+
+    def evaluate(self, X: Any) -> Floats:
+        """Return f at every row, shape (n_rows, n_outputs)."""
+        values = np.empty((X.shape[0], self.dual.shape[1]))
+        rows = max(1, BLOCK_BYTES // (8 * self.centers.shape[0]))
+        for block in gen_batches(X.shape[0], rows):
+            kernel = gaussian_kernel(X[block], self.centers, width=self.width)
+            values[block] = kernel @ self.dual + self.intercept
+        return values
+
+    def tolerance(self) -> Floats:
+        """Return what rounding may do to a score, shape (n_outputs,)."""
+        total = np.abs(self.dual).sum(axis=0) + np.abs(self.intercept)
+        return np.asarray(ROUNDING * total)
+
+
+def fit_coefficients(estimator: Any, X: Any, y: Floats) -> KernelCoefficients:
+    """Fit the model that an estimator's parameters describe to validated rows.
+
+    Parameters
+    ----------
+    estimator
+        Holds ``width``, ``regularization``, ``penalty``, ``fit_intercept``,
+        ``n_centers``, ``centers`` and ``random_state``.
+    X
+        Rows, dense or CSR, float64, shape (n, n_columns).
+    y
+        Targets, shape (n, n_outputs).
+    """
+    width = check_positive(estimator.width, "width")
+    regularization = check_regularization(estimator.regularization)
+    check_choice(estimator.penalty, "penalty", PENALTIES)
+    if estimator.fit_intercept and X.shape[0] < 2:
+        raise ValueError("`fit_intercept` needs at least 2 rows, got 1 sample.")
+    centers = _fixed_centers(estimator, X)
+    if centers is None:
+        dual, intercept = _fit_at_rows(X, y, estimator, width, regularization)
+        return KernelCoefficients(X, dual, intercept, width)
+    dual, intercept = _fit_at_centers(X, y, estimator, centers, regularization)
+    return KernelCoefficients(centers, dual, intercept, width)
+
+
+def check_regularization(value: Any) -> float:
+    """Return lam as a finite float >= 0, or raise."""
+    return 0.0 if value == 0 else check_positive(value, "regularization")
+
+
+def _fixed_centers(estimator: Any, X: Any) -> Any:
+    if estimator.centers is not None and estimator.n_centers is not None:
+        raise ValueError(
+            "`n_centers` draws centres from `X`, `centers` gives them: set one of both."
+        )
+    if estimator.n_centers is not None:
+        wanted = check_integer(estimator.n_centers, "n_centers", at_least=1)
+        wanted = min(wanted, X.shape[0])
+        return random_centers(X, wanted, random_state=estimator.random_state)
+    if estimator.centers is None:
+        return None
+    centers = np.asarray(estimator.centers, np.float64)
+    if centers.ndim != 2 or centers.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"`centers` must have the {X.shape[1]} columns of `X`, got an array of "
+            f"shape {centers.shape}."
+        )
+    return centers
+
+
+def _fit_at_rows(
+    X: Any, y: Floats, estimator: Any, width: float, regularization: float
+) -> tuple[Floats, Floats]:
+    check_memory(X.shape[0])
+    gram = gaussian_gram(X, width=width)
+    solution = solve_dual(
+        decompose_gram(gram, penalty=estimator.penalty),
+        y,
+        np.array([regularization]),
+        fit_intercept=estimator.fit_intercept,
+    )
+    if solution.is_limit.any():
+        raise _singular()
+    models = dual_models(solution, np.array([], np.int64))
+    dual = models.dual[:, :, 0]
+    if estimator.penalty == "coefficients":
+        dual = gram @ dual
+    return dual, models.intercept[:, 0]
+
+
+def _fit_at_centers(
+    X: Any, y: Floats, estimator: Any, centers: Any, regularization: float
+) -> tuple[Floats, Floats]:
+    """Ridge regression on the kernels at fixed centres, by singular values."""
+    design = gaussian_kernel(X, centers, width=estimator.width)
+    root = np.eye(centers.shape[0])
+    if estimator.penalty == "rkhs":
+        root = whitening(gaussian_gram(centers, width=estimator.width))
+        design = design @ root
+    middle, level = np.zeros(design.shape[1]), np.zeros(y.shape[1])
+    if estimator.fit_intercept:
+        middle, level = design.mean(axis=0), y.mean(axis=0)
+    left, singular, right = np.linalg.svd(design - middle, full_matrices=False)
+    limit = max(design.shape) * np.finfo(np.float64).eps * singular.max()
+    full_rank = singular[-1] > limit and design.shape[1] <= design.shape[0]
+    if regularization == 0 and not full_rank:
+        raise _singular()
+    weights = singular / (singular**2 + regularization)
+    slopes = right.T @ (weights[:, np.newaxis] * (left.T @ (y - level)))
+    return root @ slopes, level - middle @ slopes
+
+
+def _singular() -> ValueError:
+    return ValueError(
+        "`regularization` is 0 but the kernel matrix is singular, so the solution is "
+        "not unique; set a positive value, such as 1e-8."
+    )

@@ -1,0 +1,208 @@
+"""The kernel least-squares estimators: scikit-learn's contract and known equals."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dsel.models.kernel_centers import kmeans_centers, random_centers
+from dsel.models.kernel_least_squares import (
+    KernelLeastSquares,
+    KernelLeastSquaresClassifier,
+)
+
+both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
+with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@parametrize_with_checks(
+    [
+        KernelLeastSquares(),
+        KernelLeastSquaresClassifier(),
+        KernelLeastSquares(penalty="rkhs", fit_intercept=True),
+        KernelLeastSquaresClassifier(penalty="rkhs", n_centers=20, random_state=0),
+    ]
+)
+def test_estimators__pass_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.uniform(-2, 2, (40, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(40)
+
+
+def test_to_kernel_ridge__predicts_the_same(table, rng):
+    X, y = table
+    ours = KernelLeastSquares(width=0.7, regularization=0.01, penalty="rkhs")
+    theirs = ours.to_kernel_ridge().fit(X, y)
+    fresh = rng.uniform(-2, 2, (15, 2))
+    np.testing.assert_allclose(
+        ours.fit(X, y).predict(fresh), theirs.predict(fresh), rtol=1e-9, atol=1e-11
+    )
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"penalty": "coefficients"}, {"fit_intercept": True}, {"n_centers": 5}],
+)
+def test_to_kernel_ridge__refuses_models_that_it_lacks(parameters):
+    model = KernelLeastSquares(**({"penalty": "rkhs"} | parameters))
+    with pytest.raises(ValueError, match="`KernelRidge` needs penalty='rkhs'"):
+        model.to_kernel_ridge()
+
+
+@with_intercept
+def test_coefficients__are_ridge_on_the_kernel_columns(table, fit_intercept):
+    X, y = table
+    gram = rbf_kernel(X, gamma=1 / (2 * 0.7**2))
+    ridge = Ridge(alpha=0.1, fit_intercept=fit_intercept, solver="svd").fit(gram, y)
+    ours = KernelLeastSquares(0.7, 0.1, fit_intercept=fit_intercept).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), ridge.predict(gram), rtol=1e-9)
+    np.testing.assert_allclose(ours.dual_coef_, ridge.coef_, rtol=1e-8)
+
+
+def test_coefficients__are_kernel_ridge_with_the_squared_gram_matrix(table):
+    X, y = table
+    gram = rbf_kernel(X, gamma=0.5)
+    ridge = KernelRidge(alpha=0.1, kernel="precomputed").fit(gram @ gram, y)
+    ours = KernelLeastSquares(1.0, 0.1).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), ridge.predict(gram @ gram), rtol=1e-9)
+
+
+@both_penalties
+@with_intercept
+def test_centers__at_all_rows_are_the_default(table, penalty, fit_intercept):
+    X, y = table
+    settings = {"penalty": penalty, "fit_intercept": fit_intercept}
+    default = KernelLeastSquares(0.5, 0.1, **settings).fit(X, y)
+    fixed = KernelLeastSquares(0.5, 0.1, centers=X, **settings).fit(X, y)
+    np.testing.assert_allclose(default.predict(X), fixed.predict(X), rtol=1e-7)
+
+
+@both_penalties
+def test_n_centers__draws_rows_and_approaches_the_full_model(table, penalty):
+    X, y = table
+    model = KernelLeastSquares(
+        1.0, 0.01, penalty=penalty, n_centers=30, random_state=0
+    ).fit(X, y)
+    assert model.dual_coef_.shape == (30,)
+    assert {tuple(row) for row in model.centers_} <= {tuple(row) for row in X}
+    full = KernelLeastSquares(1.0, 0.01, penalty=penalty).fit(X, y)
+    assert np.median(np.abs(model.predict(X) - full.predict(X))) < 0.1
+
+
+def test_predict__several_outputs_are_fitted_one_by_one(table):
+    X, y = table
+    both = KernelLeastSquares(fit_intercept=True).fit(X, np.column_stack([y, -3 * y]))
+    one = KernelLeastSquares(fit_intercept=True).fit(X, -3 * y)
+    assert both.predict(X).shape == (40, 2)
+    np.testing.assert_allclose(both.predict(X)[:, 1], one.predict(X), rtol=1e-10)
+
+
+def test_predict__works_in_blocks(table, monkeypatch):
+    X, y = table
+    model = KernelLeastSquares().fit(X, y)
+    whole = model.predict(X)
+    monkeypatch.setattr("dsel.models.kernel_coefficients.BLOCK_BYTES", 8 * 40 * 7)
+    np.testing.assert_allclose(model.predict(X), whole, rtol=1e-12)
+
+
+def test_fit__takes_sparse_rows(table):
+    X, y = table
+    sparse = scipy.sparse.csr_array(X)
+    model = KernelLeastSquares(penalty="rkhs").fit(sparse, y)
+    dense = KernelLeastSquares(penalty="rkhs").fit(X, y)
+    np.testing.assert_allclose(model.predict(sparse), dense.predict(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"width": 0.0}, "`width` must be positive and finite, got 0.0"),
+        ({"width": -1}, "`width` must be positive"),
+        ({"regularization": -0.5}, "`regularization` must be positive and finite"),
+        ({"penalty": "l1"}, "`penalty` must be one of 'coefficients', 'rkhs'"),
+        ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
+        ({"centers": np.zeros((4, 3))}, "`centers` must have the 2 columns of `X`"),
+        ({"centers": np.zeros((4, 2)), "n_centers": 4}, "set one of both"),
+    ],
+)
+def test_fit__refuses_parameters_out_of_range(table, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        KernelLeastSquares(**parameters).fit(*table)
+
+
+@both_penalties
+def test_fit__without_regularization_refuses_a_singular_kernel(penalty):
+    X = np.array([[0.0], [0.0], [1.0]])
+    model = KernelLeastSquares(regularization=0.0, penalty=penalty)
+    with pytest.raises(ValueError, match="kernel matrix is singular"):
+        model.fit(X, [1.0, 2.0, 3.0])
+
+
+def test_fit__without_regularization_refuses_more_centers_than_rows():
+    X = np.array([[0.0], [0.5], [1.0]])
+    model = KernelLeastSquares(regularization=0.0, centers=X)
+    with pytest.raises(ValueError, match="kernel matrix is singular"):
+        model.fit(X[[0, 2]], [1.0, 3.0])
+
+
+def test_fit__without_regularization_interpolates():
+    X, y = np.array([[0.0], [1.5], [4.0]]), np.array([1.0, -1.0, 2.0])
+    model = KernelLeastSquares(regularization=0.0).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y, rtol=1e-10)
+
+
+def test_fit__refuses_more_rows_than_memory_holds(monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 100)
+    with pytest.raises(ValueError, match=r"30 rows.*n_centers"):
+        KernelLeastSquares().fit(np.arange(30.0)[:, np.newaxis], np.arange(30.0))
+
+
+def test_classifier__two_classes_are_the_sign_of_the_regression(table):
+    X, y = table
+    labels = np.where(y > 0, "up", "down")
+    model = KernelLeastSquaresClassifier(0.5, 0.1, penalty="rkhs").fit(X, labels)
+    regression = KernelLeastSquares(0.5, 0.1, penalty="rkhs")
+    values = regression.fit(X, np.where(y > 0, 1.0, -1.0)).predict(X)
+    np.testing.assert_allclose(model.decision_function(X), values, rtol=1e-12)
+    assert (model.predict(X) == np.where(values > 0, "up", "down")).all()
+
+
+def test_classifier__score_zero_is_the_first_class():
+    X, y = np.array([[-1.0], [1.0]]), [3, 8]
+    model = KernelLeastSquaresClassifier(penalty="rkhs").fit(X, y)
+    assert model.predict([[0.0], [1e9]]).tolist() == [3, 3]
+
+
+def test_classifier__ties_of_three_classes_go_to_the_first(rng):
+    X, y = np.array([[-1.0], [1.0], [5.0]]), ["b", "a", "c"]
+    model = KernelLeastSquaresClassifier(penalty="rkhs").fit(X, y)
+    assert model.predict([[0.0], [1e9], [5.0]]).tolist() == ["a", "a", "c"]
+
+
+def test_classifier__of_one_class_predicts_it(table):
+    X, _ = table
+    model = KernelLeastSquaresClassifier().fit(X, np.full(40, 7))
+    assert (model.predict(X) == 7).all()
+
+
+def test_random_centers__are_distinct_rows_fixed_by_the_seed(rng):
+    X = np.arange(50.0)[:, np.newaxis]
+    first = random_centers(X, 10, random_state=3)
+    assert len(np.unique(first)) == 10
+    np.testing.assert_array_equal(first, random_centers(X, 10, random_state=3))
+    with pytest.raises(ValueError, match=r"`n_centers` must be in \[1, 50\], got 51"):
+        random_centers(X, 51)
+
+
+def test_kmeans_centers__are_cluster_means(rng):
+    X = np.concatenate([rng.normal(m, 0.1, (30, 2)) for m in (0.0, 4.0)])
+    centers = kmeans_centers(X, 2, random_state=0)
+    np.testing.assert_allclose(np.sort(centers[:, 0]), [0.0, 4.0], atol=0.1)
