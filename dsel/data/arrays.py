@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.base import Layout, dense_layout, slices, virtual_boundaries
+from dsel.data.cache import nbytes_of
+
+_SENT_NBYTES: Final = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +41,8 @@ class ArrayStorage:
         return f"array-{digest.hexdigest()}"
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
-        """Return the slice."""
-        return [start], [np.asarray(self.array[start:stop])]
+        """Return the slice, or where it was sent if it is large."""
+        return [start], [_sent(np.asarray(self.array[start:stop]), client)]
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,15 @@ class SparseStorage:
         return f"sparse-{digest.hexdigest()}"
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
-        """Return the slice."""
-        return [start], [self.matrix[start:stop]]
+        """Return the slice, or where it was sent if it is large."""
+        return [start], [_sent(self.matrix[start:stop], client)]
+
+
+def _sent(rows: Any, client: Any) -> Any:
+    """Keep large slices out of the scheduler: send them straight to a worker."""
+    if client is None or nbytes_of(rows) < _SENT_NBYTES:
+        return rows
+    return client.scatter(rows, hash=False)
 
 
 def _shape_text(array: Any) -> bytes:

@@ -2,8 +2,9 @@
 
 import functools
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,14 @@ SPAN_NBYTES: Final = 2**26
 grouped alike on every machine."""
 BLOCK_NBYTES: Final = 2**23
 """Rows handed to `count_chunk` at once: what it makes of them stays small too."""
+
+_AHEAD: Final = 4
+"""Spans submitted per worker thread: enough to keep it busy, few enough that rows sent
+along do not pile up."""
+_TRIES: Final = 4
+
+KeptSpan = tuple[Span, str, str]
+"""A span, and key and group of its blocks in the cache; empty if they are not kept."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +72,7 @@ def run_pass(
     return functools.reduce(combine, run(pool, count, keep, client))
 
 
-def _spans(pool: "Pool", keep: bool) -> list[tuple[Span, str, str]]:
-    """Return the spans, each with the key and the group of its blocks in the cache."""
+def _spans(pool: "Pool", keep: bool) -> list[KeptSpan]:
     spans = pool.spans(max(SPAN_NBYTES // pool.row_nbytes, 1))
     if not keep:
         return [(span, "", "") for span in spans]
@@ -75,7 +83,7 @@ def _spans(pool: "Pool", keep: bool) -> list[tuple[Span, str, str]]:
 def _local_values(
     pool: "Pool", count: SpanCount, keep: bool, client: None
 ) -> Iterator[Any]:
-    def count_span(entry: tuple[Span, str, str]) -> Any:
+    def count_span(entry: KeptSpan) -> Any:
         span, key, group = entry
         return count(pool.sources(span), key, group)
 
@@ -94,34 +102,60 @@ def _local_values(
 def _cluster_values(
     pool: "Pool", count: SpanCount, keep: bool, client: Any
 ) -> Iterator[Any]:
-    run = uuid.uuid4().hex[:8]
-    workers = sorted(client.scheduler_info(n_workers=-1)["workers"]) if keep else []
-    futures = [
-        client.submit(
-            _limited,
-            count,
-            pool.sources(span, client),
-            kept_as,
-            key=f"pool-pass-{run}-{number}",
-            **_preference(workers, number),
-        )
-        for number, (span, *kept_as) in enumerate(_spans(pool, keep))
-    ]
+    threads = client.nthreads()
+    job = ClusterPass(client, pool, count, tuple(sorted(threads)))
+    ahead = max(_AHEAD * sum(threads.values()), _AHEAD)
+    waiting = deque(enumerate(_spans(pool, keep)))
+    under_way: deque[tuple[Any, int, KeptSpan]] = deque()
     try:
-        for number, future in enumerate(futures):
-            yield future.result()
-            futures[number] = None
+        while waiting or under_way:
+            while waiting and len(under_way) < ahead:
+                number, entry = waiting.popleft()
+                under_way.append((job.submit(number, entry), number, entry))
+            yield job.result(*under_way[0])
+            under_way.popleft()
     finally:
-        client.cancel([future for future in futures if future is not None])
+        if under_way:
+            client.cancel([future for future, _, _ in under_way])
 
 
-def _preference(workers: Sequence[str], number: int) -> dict[str, Any]:
-    """Send a span to the same worker in every pass, so that it finds its blocks."""
-    if not workers:
-        return {}
-    return {"workers": [workers[number % len(workers)]], "allow_other_workers": True}
+@dataclass(frozen=True)
+class ClusterPass:
+    """Submits the spans of one pass."""
+
+    client: Any
+    pool: "Pool"
+    count: SpanCount
+    workers: tuple[str, ...]
+
+    def submit(self, number: int, entry: KeptSpan) -> Any:
+        """Return the future of a span's value."""
+        span, key, group = entry
+        where: dict[str, Any] = {}
+        if key and self.workers:
+            # The same worker in every pass finds the blocks that it kept.
+            worker = self.workers[number % len(self.workers)]
+            where = {"workers": [worker], "allow_other_workers": True}
+        return self.client.submit(
+            _limited,
+            self.count,
+            self.pool.sources(span, self.client),
+            key,
+            group,
+            key=f"pool-pass-{uuid.uuid4().hex[:12]}-{number}",
+            **where,
+        )
+
+    def result(self, future: Any, number: int, entry: KeptSpan) -> Any:
+        """Return a span's value; ask again when rows sent to a worker died with it."""
+        for _ in range(_TRIES - 1):
+            try:
+                return future.result()
+            except CancelledError:
+                future = self.submit(number, entry)
+        return future.result()
 
 
-def _limited(count: SpanCount, sources: Sequence[Any], kept_as: Sequence[str]) -> Any:
+def _limited(count: SpanCount, sources: Sequence[Any], key: str, group: str) -> Any:
     with threadpool_limits(1):
-        return count(sources, *kept_as)
+        return count(sources, key, group)
