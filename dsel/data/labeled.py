@@ -1,0 +1,206 @@
+"""The labeled rows: checked, with labels as class codes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from dsel.data.blocks import all_allowed, first_forbidden
+from dsel.data.canonical import canonical_text
+from dsel.data.pool import Pool
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledRows:
+    """Labeled rows, of which every class occurs at least once."""
+
+    X: Any
+    """Features, shape (n_rows, n_columns), a numeric array or CSR."""
+    y: NDArray[np.int64]
+    """Class codes, shape (n_rows,): places in `classes`."""
+    classes: NDArray[Any]
+    """Labels in sorted order, shape (n_classes,)."""
+    columns: tuple[str, ...] | None = None
+    """Names of the features, where there are any."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def token(self) -> str:
+        """Hash of features, labels and names."""
+        heads = [self.X.shape, str(self.X.dtype), self.columns, self.classes]
+        digest = blake2b(canonical_text(heads).encode(), digest_size=16)
+        if sparse.issparse(self.X):
+            parts = [self.X.data, self.X.indices, self.X.indptr]
+        else:
+            parts = [self.X]
+        for part in [*parts, self.y]:
+            digest.update(np.ascontiguousarray(part).data)
+        return f"labeled-{digest.hexdigest()}"
+
+
+def labeled_rows(
+    X: Any,
+    y: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    allow_nan: bool = False,
+) -> LabeledRows:
+    """Check labeled rows and code their labels.
+
+    Parameters
+    ----------
+    X
+        Features, shape (n_rows, n_columns): an array, a data frame, or a scipy
+        sparse matrix, which becomes CSR.
+    y
+        Labels of one type, shape (n_rows,).
+    columns
+        Names of the features; None takes those of a data frame.
+    allow_nan
+        Whether the estimator takes missing values. Infinite ones are refused always.
+
+    Raises
+    ------
+    TypeError
+        Where labels have mixed types, or features are no numbers.
+    ValueError
+        Where lengths differ, a value is not finite, or there is only one class.
+
+    Examples
+    --------
+    >>> rows = labeled_rows([[0.0], [1.0], [2.0]], ["no", "yes", "no"])
+    >>> rows.y, rows.classes
+    (array([0, 1, 0]), array(['no', 'yes'], dtype='<U3'))
+    """
+    names = _column_names(X, columns)
+    features = check_array(
+        X, accept_sparse="csr", ensure_all_finite=False, input_name="X"
+    )
+    labels = check_labels(y)
+    if len(labels) != features.shape[0]:
+        raise ValueError(
+            f"`y` must have a label for each row of `X`, got {len(labels)} labels "
+            f"(n_samples={len(labels)}) for {features.shape[0]} rows."
+        )
+    _check_features(features, names, allow_nan)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            "`y` must hold at least two classes, got one class only: "
+            f"{classes.tolist()[0]!r}; label rows of another class."
+        )
+    return LabeledRows(features, codes.astype(np.int64), classes, names)
+
+
+def check_labels(y: Any) -> NDArray[Any]:
+    """Return labels as a one-dimensional array of one type, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where types are mixed, as numbers and strings.
+    ValueError
+        Where a label is missing, or labels are measurements.
+    """
+    if y is None:
+        raise ValueError("`y` must hold the labels, got None: requires y to be passed.")
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "O":
+        labels = _of_one_type(labels)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise ValueError(
+            f"`y` must hold finite labels, but row {row} is {labels[row]} (NaN or "
+            "infinite); rows without a label belong into the pool."
+        )
+    check_classification_targets(labels)
+    return labels
+
+
+def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
+    """Raise ValueError where the pool has other columns than the labeled rows."""
+    if pool.n_columns != labeled.n_columns:
+        raise ValueError(
+            f"`pool` has {pool.n_columns} columns but `X` has {labeled.n_columns}; "
+            "open the pool written for this table."
+        )
+    pairs = zip(pool.columns or (), labeled.columns or (), strict=False)
+    for place, (in_pool, in_labeled) in enumerate(pairs):
+        if in_pool != in_labeled:
+            raise ValueError(
+                f"`pool` has {in_pool!r} as column {place} where `X` has "
+                f"{in_labeled!r}; bring the columns into the same order."
+            )
+
+
+def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    if columns is None and hasattr(X, "iloc") and hasattr(X, "columns"):
+        columns = list(X.columns)
+    if columns is None:
+        return None
+    names = tuple(map(str, columns))
+    if hasattr(X, "shape") and len(X.shape) == 2 and len(names) != X.shape[1]:
+        raise ValueError(
+            f"`columns` must name each of the {X.shape[1]} columns of `X`, "
+            f"got {len(names)} names."
+        )
+    return names
+
+
+def _check_features(X: Any, names: tuple[str, ...] | None, allow_nan: bool) -> None:
+    if all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
+        return
+    row, column = first_forbidden(X, allow_nan)
+    name = "" if names is None else f" ({names[column]!r})"
+    raise ValueError(
+        f"`X` must hold finite numbers, but row {row}, column {column}{name} is "
+        f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
+        "in front of the estimator."
+    )
+
+
+def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels held as objects in their own type."""
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        raise ValueError(
+            f"`y` must hold a label for every row, but row {missing[0]} is "
+            f"{labels[missing[0]]!r}; rows without a label belong into the pool."
+        )
+    kinds = {_kind(label) for label in labels}
+    if len(kinds) > 1:
+        first = [next(x for x in labels if _kind(x) == kind) for kind in sorted(kinds)]
+        listed = " and ".join(f"{label!r}" for label in first)
+        raise TypeError(
+            f"`y` must hold labels of one type, got {listed}; convert them."
+        )
+    return np.array(labels.tolist())
+
+
+def _kind(label: Any) -> str:
+    for kind, types in (("text", str), ("bool", (bool, np.bool_))):
+        if isinstance(label, types):
+            return kind
+    return "number" if np.isscalar(label) else type(label).__name__

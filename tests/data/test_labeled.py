@@ -1,0 +1,107 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from dsel.data import open_pool
+from dsel.data.labeled import check_pool_matches, labeled_rows
+
+X = np.arange(8.0).reshape(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (["b", "a", "b", "b"], ["a", "b"]),
+        (np.array(["b", "a", "b", "b"], dtype=object), ["a", "b"]),
+        (np.array([7, 3, 7, 7]), [3, 7]),
+        (pd.Series([True, False, True, True]), [False, True]),
+        (pd.Series(["b", "a", "b", "b"], dtype="category"), ["a", "b"]),
+    ],
+)
+def test_labeled_rows__codes_labels_in_sorted_order(y, classes):
+    rows = labeled_rows(X, y)
+
+    assert rows.classes.tolist() == classes
+    assert rows.y.tolist() == [1, 0, 1, 1]
+    assert rows.classes[rows.y].tolist() == list(y)
+
+
+def test_labeled_rows__takes_names_from_a_frame():
+    frame = pd.DataFrame(X, columns=["len", "width"])
+
+    assert labeled_rows(frame, [0, 1, 0, 1]).columns == ("len", "width")
+
+
+def test_labeled_rows__keeps_sparse_rows_as_csr():
+    rows = labeled_rows(sparse.coo_matrix(X), [0, 1, 0, 1])
+
+    assert rows.X.format == "csr"
+    assert rows.token != labeled_rows(X, [0, 1, 0, 1]).token
+
+
+def test_labeled_rows__token_changes_with_labels_and_names():
+    tokens = {
+        labeled_rows(X, [0, 1, 0, 1]).token,
+        labeled_rows(X, [0, 1, 1, 1]).token,
+        labeled_rows(X, [0, 2, 0, 2]).token,
+        labeled_rows(X, [0, 1, 0, 1], columns=["a", "b"]).token,
+    }
+
+    assert len(tokens) == 4
+    assert labeled_rows(X.copy(), [0, 1, 0, 1]).token in tokens
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_labeled_rows__names_row_and_column_of_a_bad_value(bad, make):
+    values = X.copy()
+    values[2, 1] = bad
+
+    with pytest.raises(ValueError, match=r"row 2, column 1 \('width'\) is (nan|inf)"):
+        labeled_rows(make(values), [0, 1, 0, 1], columns=["len", "width"])
+
+
+def test_labeled_rows__lets_missing_values_pass_if_allowed():
+    values = X.copy()
+    values[2, 1] = np.nan
+
+    rows = labeled_rows(values, [0, 1, 0, 1], allow_nan=True)
+
+    assert np.isnan(rows.X[2, 1])
+
+
+def test_labeled_rows__refuses_one_class():
+    with pytest.raises(ValueError, match="got one class only: 'a'"):
+        labeled_rows(X, ["a"] * 4)
+
+
+def test_labeled_rows__refuses_labels_of_mixed_type():
+    with pytest.raises(TypeError, match="`y` must hold labels of one type, got 1 and"):
+        labeled_rows(X, np.array([1, "a", 1, "a"], dtype=object))
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_labeled_rows__refuses_missing_labels(missing):
+    with pytest.raises(ValueError, match="row 2 is"):
+        labeled_rows(X, np.array(["a", "b", missing, "a"], dtype=object))
+
+
+def test_labeled_rows__refuses_measurements():
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        labeled_rows(X, [0.5, 1.5, 0.25, 2.5])
+
+
+def test_labeled_rows__refuses_other_lengths():
+    with pytest.raises(ValueError, match="got 3 labels"):
+        labeled_rows(X, [0, 1, 0])
+
+
+def test_check_pool_matches__compares_number_and_names():
+    rows = labeled_rows(X, [0, 1, 0, 1], columns=["len", "width"])
+
+    check_pool_matches(open_pool(X), rows)
+    with pytest.raises(ValueError, match="`pool` has 3 columns but `X` has 2"):
+        check_pool_matches(open_pool(np.zeros((2, 3))), rows)
+    with pytest.raises(ValueError, match="'width' as column 0 where `X` has 'len'"):
+        check_pool_matches(open_pool(X, columns=["width", "len"]), rows)
