@@ -55,6 +55,11 @@ REASON: Final = "reason"
 UNCOUNTED: Final = -1
 """Value of an integer that was not counted; 0 would look like a perfect fold."""
 
+STATUS_DONE: Final = 0
+STATUS_PRUNED: Final = 1
+STATUS_FAILED: Final = 2
+STATUS_MISSING: Final = 3
+
 RESERVED: Final = frozenset(
     {
         FOLD, CRITERION, CANDIDATE, ASSUMPTION, REPEAT, HALF, WIDTH, REGULARIZATION,

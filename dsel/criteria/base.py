@@ -7,6 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel import names
+from dsel.errors import AllFitsFailedError
+
 Evidence = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
@@ -69,3 +72,53 @@ class Criterion(Protocol):
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
         """Return the number of the best candidate by this criterion's tie rule."""
+
+    @property
+    def holds_out_one_fold(self) -> bool:
+        """Whether only the first fold is held out, as in a single split."""
+
+
+def has_failed(evidence: Evidence) -> NDArray[np.bool_]:
+    """Return which candidates failed, shape (n_candidates,)."""
+    return np.asarray(evidence[names.STATUS] == names.STATUS_FAILED)
+
+
+def is_counted(evidence: Evidence, *variables: str) -> NDArray[np.bool_]:
+    """Return which candidates have every count of the variables, (n_candidates,)."""
+    counted = [
+        (evidence[name] >= 0).reshape(len(evidence[name]), -1).all(axis=1)
+        for name in variables
+    ]
+    return np.asarray(np.logical_and.reduce(counted))
+
+
+def smallest(evidence: Evidence, *variables: str) -> dict[str, NDArray[Any]]:
+    """Return the evidence with every missing count at 0, its smallest value."""
+    return {**evidence, **{name: evidence[name].clip(min=0) for name in variables}}
+
+
+def judged(
+    known: NDArray[np.bool_], failed: NDArray[np.bool_], *terms: NDArray[np.float64]
+) -> Terms:
+    """Return (estimate, label, disagreement) terms: inf if failed, NaN if unknown."""
+    estimate, label_term, disagreement_term = (
+        np.where(known & ~failed, term, np.nan) for term in terms
+    )
+    return Terms(np.where(failed, np.inf, estimate), label_term, disagreement_term)
+
+
+def first_smallest(values: NDArray[np.float64]) -> int:
+    """Return the smallest number among the candidates of smallest value.
+
+    Raises
+    ------
+    AllFitsFailedError
+        Where no candidate has a finite value.
+    """
+    known = np.where(np.isnan(values), np.inf, values)
+    if not np.isfinite(known).any():
+        raise AllFitsFailedError(
+            "no candidate has a value to compare: every fit failed, or none is "
+            "complete; `results.message` says what happened to each."
+        )
+    return int(np.argmin(known))

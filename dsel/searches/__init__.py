@@ -1,1 +1,29 @@
-"""The searches room."""
+"""Searches: which candidates to fit, the plan, and its execution.
+
+A plan is made and checked before anything runs. `execute` drives it: one loop submits
+fits and spans of the pool, on a Dask cluster or on local threads, takes the counts
+that come back, and drops candidates that cannot win any more. `select` turns the cube's
+counts into a choice, for any criterion and delta, without a fit.
+
+Vocabulary: a *job* is a group of candidates on one training; a *round* is one reading
+of the pool for some candidates, a *span* the part of it that one task reads; a
+*comparison* says which two models answer a row and where a difference is counted; the
+*board* holds the counts so far, the *referee* says who may still win.
+
+To add a kind of search: a `Scheme` (trainings and comparisons), a criterion that reads
+its counts, and a verb like `plan_search` over them.
+"""
+
+from dsel.searches.execute import Outcome, execute
+from dsel.searches.facade import SemiSupervisedSearchCV
+from dsel.searches.plan import Plan, plan_search
+from dsel.searches.select import select
+
+__all__ = [
+    "Outcome",
+    "Plan",
+    "SemiSupervisedSearchCV",
+    "execute",
+    "plan_search",
+    "select",
+]

@@ -1,0 +1,202 @@
+"""Linear models stacked into one matrix product, with exactly reproducible classes.
+
+A matrix product rounds differently for another number of rows. A decision that is
+farther from a tie than rounding can move it is safe; the few others are computed
+again, row by row, in a fixed order, so that a row's class never depends on its block.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import (
+    LogisticRegression,
+    Perceptron,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.svm import LinearSVC
+
+from dsel.models.base import FIT_DONE, FitCounts
+
+# Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_.
+LINEAR = (
+    LinearDiscriminantAnalysis,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+    RidgeClassifier,
+    SGDClassifier,
+)
+SAFETY = 4.0  # times the a-priori rounding error of a dot product
+ONE_PRODUCT = 256  # scores a row up to which asking all trainings at once is cheaper
+RECOMPUTED_AT_ONCE = 4096
+
+
+def is_linear(model: Any) -> bool:
+    """Return whether the fitted model predicts by its coefficients alone."""
+    return type(model) in LINEAR
+
+
+def stack_linear(
+    models: Mapping[tuple[int, int], Any],
+    candidates: tuple[int, ...],
+    trainings: tuple[int, ...],
+    classes: NDArray[Any],
+) -> "LinearStack | None":
+    """Stack models, or return None where one is not linear or is missing."""
+    keys = [(c, t) for c in candidates for t in trainings]
+    if any(not is_linear(models.get(key)) for key in keys):
+        return None
+    parts = [_scores_of(models[key], classes) for key in keys]
+    shape = (len(candidates), len(trainings), *parts[0][0].shape)
+    weights = np.stack([weights for weights, _ in parts]).reshape(shape)
+    offsets = np.stack([offsets for _, offsets in parts]).reshape(shape[:3])
+    return LinearStack(candidates, trainings, weights, offsets, models)
+
+
+def _scores_of(
+    model: Any, classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return weights (n_scores, n_columns) and offsets; one score for two classes."""
+    weights = np.asarray(model.coef_, dtype=np.float64)
+    offsets = np.broadcast_to(np.float64(model.intercept_), weights.shape[:1])
+    if len(classes) == 2:
+        return weights, offsets
+    if len(weights) == 1:  # two of more than two classes were seen: sign as argmax
+        weights, offsets = np.vstack((-weights, weights)), np.append(-offsets, offsets)
+    seen = np.searchsorted(classes, model.classes_)
+    full = np.zeros((len(classes), weights.shape[1]))
+    full[seen] = weights
+    masked = np.full(len(classes), -np.inf)
+    masked[seen] = offsets
+    return full, masked
+
+
+@dataclass(frozen=True)
+class LinearStack:
+    """Linear models of all candidates and trainings, ready for one product."""
+
+    candidates: tuple[int, ...]
+    """Candidate numbers, in the order of every candidate axis."""
+    trainings: tuple[int, ...]
+    """Training numbers, ascending, in the order of every training axis."""
+    weights: NDArray[np.float64]
+    """Shape (n_candidates, n_trainings, n_scores, n_columns)."""
+    offsets: NDArray[np.float64]
+    """Shape (n_candidates, n_trainings, n_scores); -inf for classes never seen."""
+    models: Mapping[tuple[int, int], Any]
+    """The models themselves, by candidate and training."""
+
+    @property
+    def counts(self) -> FitCounts:
+        """Nothing is counted here: the pieces have the counts."""
+        shape = self.offsets.shape[:2]
+        none = np.full(shape, -1, dtype=np.int64)
+        done = np.full(shape, FIT_DONE, dtype=np.int8)
+        return FitCounts(none, none, done, np.full(shape, np.nan), {})
+
+    @property
+    def nbytes(self) -> int:
+        """What moving the models costs."""
+        return int(self.weights.nbytes + self.offsets.nbytes)
+
+    @property
+    def row_nbytes(self) -> int:
+        """Working memory of `predict` for one row: itself in float64, its scores."""
+        return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
+
+    def model(self, candidate: int, training: int) -> Any:
+        """Return the fitted estimator of one candidate and training."""
+        return self.models[candidate, training]
+
+    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return class codes; see `FittedGroup.predict`."""
+        asked = self._positions(which, X.shape[0])
+        codes = np.empty(asked.shape, dtype=np.int64)
+        if self.offsets.size <= ONE_PRODUCT:
+            every = self._codes(X, np.arange(len(self.trainings)))
+            for reading, positions in zip(codes, asked, strict=True):
+                chosen = positions[:, np.newaxis]
+                reading[:] = np.take_along_axis(every, chosen, axis=1)[:, 0]
+            return codes
+        for position in np.unique(asked):
+            mine = asked == position
+            rows = np.flatnonzero(mine.any(axis=(0, 1)))
+            found = self._codes(X[rows], np.array([position]))[:, 0]
+            codes[:, :, rows] = np.where(mine[:, :, rows], found, codes[:, :, rows])
+        return codes
+
+    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """Return real scores; see `FittedGroup.scores`."""
+        asked = self._positions(which, X.shape[0])
+        every = np.moveaxis(self._products(X, np.arange(len(self.trainings))), 2, 3)
+        if every.shape[-1] == 1:
+            every = np.concatenate((-every, every), axis=-1)
+        chosen = [
+            np.take_along_axis(every, positions[:, np.newaxis, :, np.newaxis], axis=1)
+            for positions in asked
+        ]
+        return np.asarray(np.stack(chosen)[:, :, 0])
+
+    def _positions(
+        self, which: Sequence[NDArray[np.int64]], n_rows: int
+    ) -> NDArray[np.int64]:
+        """Return places on the training axis, (n_readings, n_candidates, n_rows)."""
+        shape = (len(self.candidates), n_rows)
+        places = [np.searchsorted(self.trainings, chosen) for chosen in which]
+        return np.stack([np.broadcast_to(place, shape) for place in places])
+
+    def _products(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return scores, shape (n_candidates, n_positions, n_scores, n_rows)."""
+        weights, offsets = self.weights[:, positions], self.offsets[:, positions]
+        flat = weights.reshape(-1, weights.shape[-1])
+        columns = X.T.astype(np.float64)
+        products = (columns.T @ flat.T).T if hasattr(X, "tocsr") else flat @ columns
+        shaped = products.reshape(*offsets.shape, -1)
+        return np.asarray(shaped + offsets[..., np.newaxis])
+
+    def _codes(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return codes, shape (n_candidates, n_positions, n_rows)."""
+        scores = self._products(X, positions)
+        codes = _decide(scores, axis=2)
+        doubtful = _margins(scores) <= self._rounding(X, positions)
+        where = np.argwhere(doubtful)
+        for start in range(0, len(where), RECOMPUTED_AT_ONCE):
+            c, t, r = where[start : start + RECOMPUTED_AT_ONCE].T
+            rows = X[r].toarray() if hasattr(X, "tocsr") else X[r]
+            terms = self.weights[c, positions[t]] * rows[:, np.newaxis].astype(float)
+            # A sum along the last axis adds in an order fixed by its length alone.
+            exact = terms.sum(axis=-1) + self.offsets[c, positions[t]]
+            codes[c, t, r] = _decide(exact, axis=1)
+        return codes
+
+    def _rounding(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Bound what rounding does to margins, (n_candidates, n_positions, n_rows)."""
+        largest = abs(X).max(axis=1)
+        size = np.asarray(largest.todense() if hasattr(X, "tocsr") else largest).ravel()
+        weights = np.abs(self.weights[:, positions]).sum(axis=-1).max(axis=-1)
+        offsets = self.offsets[:, positions]
+        offset = np.where(np.isfinite(offsets), np.abs(offsets), 0.0).max(axis=-1)
+        unit = SAFETY * self.weights.shape[-1] * np.finfo(np.float64).eps
+        reach = weights[..., np.newaxis] * size + offset[..., np.newaxis]
+        return np.asarray(unit * reach, dtype=np.float64)
+
+
+def _decide(scores: NDArray[np.float64], axis: int) -> NDArray[np.int64]:
+    """Return class codes: the sign of a lone score, else the first of the largest."""
+    if scores.shape[axis] == 1:
+        return np.asarray(np.take(scores, 0, axis=axis) > 0, dtype=np.int64)
+    return np.asarray(np.argmax(scores, axis=axis))
+
+
+def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance to the nearest tie; the classes are on axis 2."""
+    if scores.shape[2] == 1:
+        return np.abs(scores[:, :, 0])
+    top = np.partition(scores, -2, axis=2)
+    margins: NDArray[np.float64] = top[:, :, -1] - top[:, :, -2]
+    return margins

@@ -1,0 +1,294 @@
+"""The member of `Family` that takes any scikit-learn classifier: groups of one."""
+
+import inspect
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import _safe_indexing
+
+from dsel.data.trainings import Training
+from dsel.data.words import hashed_seed
+from dsel.models.base import (
+    FIT_DONE,
+    FIT_FAILED,
+    Cache,
+    Candidate,
+    FitCounts,
+    FittedGroup,
+)
+from dsel.models.linear import stack_linear
+
+ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
+
+
+@dataclass(frozen=True)
+class ScikitLearnFamily:
+    """Any classifier or pipeline, fitted and asked through its public methods.
+
+    Linear models are an exception when they predict: the models of all candidates
+    and trainings are stacked into one matrix product.
+    """
+
+    classes: NDArray[Any]
+    """Label of each class code, sorted."""
+    seed: int
+    """Seed of the plan; `random_state` parameters that are None get a hash of it."""
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+    """Keyword arguments of every `fit`; arrays of one value a row are cut to rows."""
+
+    @property
+    def name(self) -> str:
+        """Short name, shown by the plan."""
+        return "scikit-learn"
+
+    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
+        """Return groups of one: nothing is known about what candidates share."""
+        return [(candidate,) for candidate in candidates]
+
+    def fit(
+        self,
+        group: Sequence[Candidate],
+        X: Any,
+        y: NDArray[np.int64],
+        trainings: Sequence[Training],
+        *,
+        pool: Any = None,
+        budget: Cache,
+    ) -> FittedGroup:
+        """Fit every candidate on every training; see `Family.fit`."""
+        models: dict[tuple[int, int], Any] = {}
+        counts = _no_counts(len(group), len(trainings))
+        for i, candidate in enumerate(group):
+            for j, training in enumerate(trainings):
+                started = time.perf_counter()
+                key = (candidate.number, training.number)
+                try:
+                    model = self._fit_one(candidate, X, y, training, pool)
+                    counts.test_errors[i, j], counts.train_errors[i, j] = (
+                        self._errors(model, X, y, rows)
+                        for rows in (training.test_rows, training.train_rows)
+                    )
+                    counts.status[i, j] = FIT_DONE
+                    models[key] = model
+                except Exception as error:
+                    # A candidate that cannot be fitted is data, not the end of a run.
+                    counts.test_errors[i, j] = counts.train_errors[i, j] = -1
+                    counts.messages[key] = f"{type(error).__name__}: {error}"  # type: ignore[index]
+                counts.seconds[i, j] = time.perf_counter() - started
+        return FittedClassifiers(
+            tuple(candidate.number for candidate in group),
+            tuple(training.number for training in trainings),
+            counts,
+            models,
+            self.classes,
+        )
+
+    def join(
+        self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
+    ) -> FittedGroup:
+        """Pack groups into one that predicts together; see `Family.join`."""
+        pieces = [piece for piece in fitted if isinstance(piece, FittedClassifiers)]
+        models = {key: model for piece in pieces for key, model in piece.models.items()}
+        numbers = candidates or sorted(
+            {c for piece in pieces for c in piece.candidates}
+        )
+        trainings = sorted({t for piece in pieces for t in piece.trainings})
+        wanted = {key: models[key] for key in models if key[0] in set(numbers)}
+        stacked = stack_linear(wanted, tuple(numbers), tuple(trainings), self.classes)
+        if stacked is not None:
+            return stacked
+        return FittedClassifiers(
+            tuple(numbers),
+            tuple(trainings),
+            _no_counts(len(numbers), len(trainings)),
+            wanted,
+            self.classes,
+        )
+
+    def _fit_one(
+        self,
+        candidate: Candidate,
+        X: Any,
+        y: NDArray[np.int64],
+        training: Training,
+        pool: Any,
+    ) -> Any:
+        rows = training.train_rows
+        labels = self.classes[y[rows]]
+        if np.all(y[rows] == y[rows[0]]):
+            # Learners differ in what they do with one class; all folds alike get this.
+            return DummyClassifier(strategy="most_frequent").fit(X[rows], labels)
+        model = self._seeded(candidate, training)
+        extra = {} if pool is None or not takes_pool(model) else {"pool": pool}
+        return model.fit(X[rows], labels, **self._params_of(rows, len(y)), **extra)
+
+    def _seeded(self, candidate: Candidate, training: Training) -> Any:
+        model = clone(candidate.estimator)
+        unset = {
+            name: hashed_seed(self.seed, identity(candidate), training.name, name)
+            for name, value in sorted(model.get_params(deep=True).items())
+            if value is None and name.rpartition("__")[2] == "random_state"
+        }
+        return model.set_params(**unset)
+
+    def _params_of(self, rows: NDArray[np.int64], n_rows: int) -> dict[str, Any]:
+        return {
+            name: _safe_indexing(value, rows) if _one_per_row(value, n_rows) else value
+            for name, value in self.fit_params.items()
+        }
+
+    def _errors(
+        self, model: Any, X: Any, y: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> int:
+        if not len(rows):
+            return 0
+        return int(np.sum(predict_codes(model, X[rows], self.classes) != y[rows]))
+
+
+@dataclass(frozen=True)
+class FittedClassifiers:
+    """Fitted scikit-learn classifiers by candidate and training."""
+
+    candidates: tuple[int, ...]
+    """Candidate numbers, in the order of every candidate axis."""
+    trainings: tuple[int, ...]
+    """Training numbers, in the order of every training axis."""
+    counts: FitCounts
+    """Errors of every model."""
+    models: Mapping[tuple[int, int], Any]
+    """(candidate, training) to the fitted model; failed ones are not there."""
+    classes: NDArray[Any]
+    """Label of each class code."""
+
+    @property
+    def nbytes(self) -> int:
+        """What moving the models costs: the arrays that they hold."""
+        return sum(model_nbytes(model) for model in self.models.values())
+
+    @property
+    def row_nbytes(self) -> int:
+        """Working memory of `predict` for one row."""
+        return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
+
+    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return class codes; see `FittedGroup.predict`."""
+        shape = (len(which), len(self.candidates), X.shape[0])
+        codes = np.full(shape, -1, dtype=np.int64)
+        for reading, chosen in zip(codes, which, strict=True):
+            asked = np.broadcast_to(chosen, shape[1:])
+            for row_codes, candidate, numbers in zip(
+                reading, self.candidates, asked, strict=True
+            ):
+                for number in np.unique(numbers):
+                    model = self.models.get((candidate, int(number)))
+                    rows = np.flatnonzero(numbers == number)
+                    if model is not None and len(rows):
+                        part = X if len(rows) == X.shape[0] else X[rows]
+                        row_codes[rows] = predict_codes(model, part, self.classes)
+        return codes
+
+    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """Return real scores; see `FittedGroup.scores`."""
+        shape = (len(which), len(self.candidates), X.shape[0])
+        scores = np.full((*shape, len(self.classes)), -np.inf)
+        for reading, chosen in zip(scores, which, strict=True):
+            asked = np.broadcast_to(chosen, shape[1:])
+            for row_scores, candidate, numbers in zip(
+                reading, self.candidates, asked, strict=True
+            ):
+                for number in np.unique(numbers):
+                    model = self.models.get((candidate, int(number)))
+                    rows = np.flatnonzero(numbers == number)
+                    if model is not None:
+                        row_scores[rows] = class_scores(model, X[rows], self.classes)
+        return scores
+
+    def model(self, candidate: int, training: int) -> Any:
+        """Return the fitted estimator; KeyError where its fit failed."""
+        return self.models[candidate, training]
+
+
+def identity(candidate: Candidate) -> str:
+    """Return a text that is the same for equal candidates, whatever their number."""
+    params = candidate.params or candidate.estimator.get_params(deep=True)
+    listed = ", ".join(f"{name}={params[name]!r}" for name in sorted(params))
+    return f"{type(candidate.estimator).__name__}({listed})"
+
+
+def takes_pool(estimator: Any) -> bool:
+    """Return whether the estimator's `fit` wants the unlabeled rows as `pool`."""
+    return "pool" in inspect.signature(estimator.fit).parameters
+
+
+def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Predict and turn labels into class codes."""
+    codes = np.searchsorted(classes, model.predict(X))
+    return np.asarray(codes, dtype=np.int64)
+
+
+def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Return one score per class: the margin where there is one, else probability.
+
+    Raises
+    ------
+    TypeError
+        Where the model has neither `decision_function` nor `predict_proba`.
+    """
+    if hasattr(model, "decision_function"):
+        seen = np.asarray(model.decision_function(X), dtype=np.float64)
+        if seen.ndim == 1:
+            seen = np.column_stack((-seen, seen))
+    elif hasattr(model, "predict_proba"):
+        seen = np.asarray(model.predict_proba(X), dtype=np.float64)
+    else:
+        raise TypeError(
+            f"{type(model).__name__} has no real-valued scores; choose an estimator "
+            f"with `decision_function` or `predict_proba`."
+        )
+    scores = np.full((X.shape[0], len(classes)), -np.inf)
+    scores[:, np.searchsorted(classes, model.classes_)] = seen
+    return scores
+
+
+def model_nbytes(model: Any) -> int:
+    """Return the bytes of the arrays that a model holds, however deep."""
+    seen: set[int] = set()
+
+    def weigh(value: Any) -> int:
+        if id(value) in seen:
+            return 0
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            return value.nbytes
+        if isinstance(value, Mapping):
+            return sum(map(weigh, value.values()))
+        if isinstance(value, list | tuple):
+            return sum(map(weigh, value))
+        return weigh(vars(value)) if hasattr(value, "__dict__") else 0
+
+    return weigh(model)
+
+
+def _no_counts(n_candidates: int, n_trainings: int) -> FitCounts:
+    shape = (n_candidates, n_trainings)
+    return FitCounts(
+        np.full(shape, -1, dtype=np.int64),
+        np.full(shape, -1, dtype=np.int64),
+        np.full(shape, FIT_FAILED, dtype=np.int8),
+        np.full(shape, np.nan),
+        {},
+    )
+
+
+def _one_per_row(value: Any, n_rows: int) -> bool:
+    return (
+        hasattr(value, "__len__")
+        and not isinstance(value, str | dict)
+        and (len(value) == n_rows)
+    )

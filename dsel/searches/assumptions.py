@@ -1,0 +1,53 @@
+"""What the plan knows of the ledger A1 to A6: checked, declared or violated."""
+
+from dsel.results import Assumption
+from dsel.results.schema import CHECKED, DECLARED, VIOLATED
+
+
+def plan_ledger(
+    *,
+    random_folds: str | None,
+    shared_rows: str,
+    pool_is_fitted: bool,
+    breaks_independence: str = "",
+) -> tuple[Assumption, ...]:
+    """Return the ledger of a plan.
+
+    Parameters
+    ----------
+    random_folds
+        None where the folds are plain random ones, else what they are instead.
+    shared_rows
+        What was found about rows that lie in the labeled table and in the pool.
+    pool_is_fitted
+        Whether learners see the fitting part of the pool (never the counted part).
+    breaks_independence
+        Why a fold's model may depend on its held-out rows, if it is known to.
+    """
+    folds = (
+        Assumption("A2", CHECKED, "plain random folds from the seed")
+        if random_folds is None
+        else Assumption(
+            "A2", VIOLATED, f"the folds are not plain random: {random_folds}"
+        )
+    )
+    apart = (
+        "learners see a part of the pool that is not counted"
+        if pool_is_fitted
+        else "no learner sees the pool"
+    )
+    independent = (
+        Assumption("A3", VIOLATED, breaks_independence)
+        if breaks_independence
+        else Assumption(
+            "A3", DECLARED, "all preprocessing is inside the estimator, fitted per fold"
+        )
+    )
+    return (
+        Assumption("A1", DECLARED, f"rows drawn at random; {shared_rows}"),
+        folds,
+        independent,
+        Assumption("A4", CHECKED, apart),
+        Assumption("A5", DECLARED, "the grid, delta and the seed came before the data"),
+        Assumption("A6", CHECKED, "row words of the seed, whatever the rows hold"),
+    )

@@ -1,0 +1,209 @@
+"""What the driver knows so far: counts of every candidate, and who is still racing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.criteria import Criterion, Evidence, Settings
+from dsel.data.base import Span
+from dsel.models.base import FIT_DONE, FIT_FAILED
+from dsel.searches.scheme import BestFold, Scheme, best_fold
+from dsel.searches.tasks import FitRecord, Group, SpanRecord
+
+ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
+UNKNOWN = -1
+
+
+@dataclass
+class Board:
+    """Counts by candidate; the driver is the only one to write here."""
+
+    scheme: Scheme
+    """Trainings and comparisons."""
+    groups: tuple[Group, ...]
+    """Groups of the plan."""
+    spans: tuple[Span, ...]
+    """Parts of the pool."""
+    n_unlabeled: int
+    """Pool rows."""
+    n_candidates: int
+    """Candidates, N."""
+    test_errors: NDArray[np.int64] = field(init=False)
+    train_errors: NDArray[np.int64] = field(init=False)
+    fit_status: NDArray[np.int8] = field(init=False)
+    fit_seconds: NDArray[np.float64] = field(init=False)
+    score_seconds: NDArray[np.float64] = field(init=False)
+    differences: list[NDArray[np.int64]] = field(init=False)
+    pool_rows: list[NDArray[np.int64]] = field(init=False)
+    visited: NDArray[np.bool_] = field(init=False)
+    pruned: NDArray[np.bool_] = field(init=False)
+    messages: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fits = (self.n_candidates, len(self.scheme.trainings))
+        self.test_errors = np.full(fits, names.UNCOUNTED, np.int64)
+        self.train_errors = np.full(fits, names.UNCOUNTED, np.int64)
+        self.fit_status = np.full(fits, UNKNOWN, np.int8)
+        self.fit_seconds = np.full(fits, np.nan)
+        self.score_seconds = np.zeros(self.n_candidates)
+        bins = [c.n_bins for c in self.scheme.comparisons]
+        self.differences = [np.zeros((self.n_candidates, b), np.int64) for b in bins]
+        self.pool_rows = [np.zeros((self.n_candidates, b), np.int64) for b in bins]
+        self.visited = np.zeros((self.n_candidates, len(self.spans)), bool)
+        self.pruned = np.zeros(self.n_candidates, bool)
+        self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
+
+    def add_fit(self, record: FitRecord) -> None:
+        """Take the counts of one job; a second copy changes nothing."""
+        candidates = self.groups[record.job.group].candidates
+        for i in range(record.job.n_candidates):
+            number, training = candidates[i].number, record.job.training
+            counts = record.counts
+            self.set_fit(
+                number,
+                training,
+                (int(counts.test_errors[i, 0]), int(counts.train_errors[i, 0])),
+                bool(counts.status[i, 0] == FIT_FAILED),
+                float(counts.seconds[i, 0]),
+            )
+            message = counts.messages.get((number, training))
+            if message is not None:
+                name = self.scheme.trainings[training].name
+                self.messages.setdefault(number, f"{name}: {message}")
+
+    def set_fit(
+        self,
+        number: int,
+        training: int,
+        errors: tuple[int, int],
+        failed: bool,
+        seconds: float,
+    ) -> None:
+        """Set the (test, train) errors of one fit."""
+        self.test_errors[number, training], self.train_errors[number, training] = errors
+        self.fit_status[number, training] = FIT_FAILED if failed else FIT_DONE
+        self.fit_seconds[number, training] = seconds
+
+    def fail(self, number: int, training: int, message: str) -> None:
+        """Record that a fit could not be had."""
+        self.set_fit(number, training, (-1, -1), True, float("nan"))
+        self.messages.setdefault(number, message)
+
+    def add_span(self, record: SpanRecord) -> None:
+        """Take the counts of one span, once for each candidate."""
+        span = self.span_number[record.job.start, record.job.stop]
+        numbers = np.array(record.job.candidates)
+        fresh = ~self.visited[numbers, span]
+        mine = numbers[fresh]
+        for total, found in zip(self.differences, record.differences, strict=True):
+            total[mine] += found[fresh]
+        for total, rows in zip(self.pool_rows, record.rows, strict=True):
+            total[mine] += rows
+        self.visited[mine, span] = True
+        self.score_seconds[mine] += record.seconds / max(1, len(numbers))
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Candidates of which some fit failed."""
+        return np.asarray((self.fit_status == FIT_FAILED).any(axis=1))
+
+    @property
+    def fitted(self) -> NDArray[np.bool_]:
+        """Candidates of which every fit is done."""
+        return np.asarray((self.fit_status == FIT_DONE).all(axis=1))
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Candidates of which all is counted."""
+        return self.fitted & self.visited.all(axis=1)
+
+    @property
+    def racing(self) -> NDArray[np.bool_]:
+        """Candidates that still need work and may win."""
+        return ~(self.pruned | self.failed | self.complete)
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """Status of each candidate, as the cube has it."""
+        status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
+        status[self.complete] = names.STATUS_DONE
+        status[self.pruned] = names.STATUS_PRUNED
+        status[self.failed] = names.STATUS_FAILED
+        return status
+
+    def comparisons_for(self, numbers: Sequence[int]) -> tuple[object, ...]:
+        """Return the scheme's comparisons, with what is now known filled in."""
+        del numbers
+        return tuple(
+            BestFold(c.n_folds, self.best_folds()) if isinstance(c, BestFold) else c
+            for c in self.scheme.comparisons
+        )
+
+    def best_folds(self) -> NDArray[np.int64]:
+        """Return the fold that each candidate's best-fold certificate rests on."""
+        k = self.scheme.n_folds
+        rows = np.array([len(t.test_rows) for t in self.scheme.trainings[:k]])
+        return best_fold(self.test_errors[:, :k], rows)
+
+    def evidence(self) -> Evidence:
+        """Return the counts under the names of the cube, candidates first."""
+        k, trainings = self.scheme.n_folds, self.scheme.trainings
+        some = self.visited.any(axis=1, keepdims=True)
+        evidence = {
+            names.FOLD_ERRORS: self.test_errors[:, :k],
+            names.TRAIN_ERRORS: self.train_errors[:, :k],
+            names.FOLD_ROWS: np.array([len(t.test_rows) for t in trainings[:k]]),
+            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in trainings[:k]]),
+            names.FIT_SECONDS: self.fit_seconds[:, :k],
+            names.STATUS: self.status,
+            names.N_UNLABELED: np.array(self.n_unlabeled),
+            names.DISAGREEMENTS: np.full((self.n_candidates, k), names.UNCOUNTED),
+            names.POOL_ROWS: np.zeros((self.n_candidates, k), np.int64),
+            names.BEST_FOLD_DISAGREEMENTS: np.full(self.n_candidates, names.UNCOUNTED),
+        }
+        if self.scheme.full is not None:
+            full = self.scheme.full
+            evidence[names.FULL_TRAIN_ERRORS] = self.train_errors[:, full]
+            evidence[names.FULL_FIT_SECONDS] = self.fit_seconds[:, full]
+        for comparison, found, rows in zip(
+            self.scheme.comparisons, self.differences, self.pool_rows, strict=True
+        ):
+            counts = np.where(some, found, names.UNCOUNTED)
+            if comparison.variable == names.DISAGREEMENTS:
+                evidence[names.DISAGREEMENTS] = counts
+                evidence[names.POOL_ROWS] = rows
+            else:
+                evidence[comparison.variable] = counts[:, 0]
+        return evidence
+
+
+@dataclass(frozen=True)
+class Referee:
+    """Decides who may still win, for one criterion; knows only lower bounds."""
+
+    criterion: Criterion
+    """Criterion of the plan."""
+    settings: Settings
+    """Its shares of delta."""
+    may_prune: bool
+    """False for the exhaustive search."""
+
+    def lower_bounds(self, board: Board) -> NDArray[np.float64]:
+        """Return what each candidate's number is at least, once it is complete."""
+        return self.criterion.lower_bound(board.evidence(), self.settings)
+
+    def prune(self, board: Board, lower: NDArray[np.float64]) -> None:
+        """Drop the candidates that no further count can let win.
+
+        A lower bound only grows while counts come in, and the best complete number
+        only falls, so that a dropped candidate stays beaten.
+        """
+        if not (self.may_prune and self.criterion.can_prune):
+            return
+        found = self.criterion.evaluate(board.evidence(), self.settings).estimate
+        found = found[np.isfinite(found)]
+        if found.size:
+            board.pruned |= board.racing & (lower > found.min() + ROUNDING)

@@ -1,0 +1,235 @@
+"""Where tasks run: on a Dask cluster, or on local threads without one.
+
+Both give a task the run's *work* (labeled rows, families, groups) as its first
+argument, return the small record that it makes to the driver, and keep the large
+payload (fitted models) where it was made, under the task's key.
+"""
+
+import os
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dsel.searches.threads import single_threaded
+
+Task = Callable[..., tuple[Any, Any]]
+"""Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task that came to an end."""
+
+    key: str
+    """Key under which it was submitted."""
+    record: Any
+    """What it counted; None where it failed or was cancelled."""
+    error: BaseException | None = None
+    """What went wrong."""
+
+
+class Executor(Protocol):
+    """Runs tasks; the driver is its only user."""
+
+    @property
+    def n_slots(self) -> int:
+        """Tasks that can run at the same time, now."""
+
+    def submit(
+        self,
+        key: str,
+        task: Task,
+        *arguments: Any,
+        inputs: Sequence[str] = (),
+        priority: int = 0,
+    ) -> None:
+        """Start a task; `inputs` are keys of finished tasks whose payloads it gets."""
+
+    def wait(self, timeout: float) -> list[Finished]:
+        """Return tasks that ended, at least one unless `timeout` seconds pass."""
+
+    def fetch(self, key: str) -> Any:
+        """Return the payload kept under `key`."""
+
+    def forget(self, key: str) -> None:
+        """Cancel the task if it has not begun, and drop its payload."""
+
+    def close(self) -> None:
+        """Cancel what runs and drop everything."""
+
+
+class LocalExecutor:
+    """Threads of this process."""
+
+    def __init__(self, work: Any, n_threads: int | None = None) -> None:
+        self._work = work
+        self._n_threads = n_threads or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="dsel")
+        self._futures: dict[str, Future[tuple[Any, Any]]] = {}
+        self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    @property
+    def n_slots(self) -> int:
+        """Number of threads."""
+        return self._n_threads
+
+    @property
+    def client(self) -> None:
+        """There is no client."""
+        return
+
+    def submit(
+        self,
+        key: str,
+        task: Task,
+        *arguments: Any,
+        inputs: Sequence[str] = (),
+        priority: int = 0,
+    ) -> None:
+        """Queue the task; threads take tasks in the order of submission."""
+        del priority  # the driver submits few tasks ahead
+        payloads = [self._futures[name].result()[1] for name in inputs]
+        future = self._pool.submit(_run, task, self._work, payloads, *arguments)
+        self._futures[key] = future
+        future.add_done_callback(lambda _: self._ended.put(key))
+
+    def wait(self, timeout: float) -> list[Finished]:
+        """Return tasks that ended."""
+        return [
+            _finished(key, self._futures[key])
+            for key in drain(self._ended, timeout)
+            if key in self._futures and not self._futures[key].cancelled()
+        ]
+
+    def fetch(self, key: str) -> Any:
+        """Return the payload kept under `key`."""
+        return self._futures[key].result()[1]
+
+    def forget(self, key: str) -> None:
+        """Drop the task and its payload."""
+        future = self._futures.pop(key, None)
+        if future is not None:
+            future.cancel()
+
+    def close(self) -> None:
+        """Wait for running tasks; those that wait are cancelled."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._futures.clear()
+
+
+class ClusterExecutor:
+    """Workers of a Dask cluster."""
+
+    def __init__(self, work: Any, client: Any, run_id: str) -> None:
+        from dask import config
+
+        self.client = client
+        self._run_id = run_id
+        self._futures: dict[str, tuple[Any, Any]] = {}
+        self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # One named task holds the labeled rows: a worker that loses them asks again.
+        # They are meant to be part of the graph, once.
+        threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+        with config.set(threshold):
+            self._work = client.submit(_same, work, key=f"work-{run_id}")
+
+    @property
+    def n_slots(self) -> int:
+        """Threads of all workers."""
+        return max(1, int(sum(self.client.nthreads().values())))
+
+    def submit(
+        self,
+        key: str,
+        task: Task,
+        *arguments: Any,
+        inputs: Sequence[str] = (),
+        priority: int = 0,
+    ) -> None:
+        """Submit the task and a tiny one that takes the record from its result."""
+        payloads = [self._futures[name][0] for name in inputs]
+        name = f"{key}-{self._run_id}"
+        whole = self.client.submit(
+            _run_on_worker,
+            task,
+            self._work,
+            payloads,
+            *arguments,
+            key=name,
+            priority=priority,
+            pure=False,
+        )
+        record = self.client.submit(
+            _record, whole, key=f"record-{name}", priority=priority + 1, pure=False
+        )
+        self._futures[key] = (whole, record)
+        record.add_done_callback(lambda _: self._ended.put(key))
+
+    def wait(self, timeout: float) -> list[Finished]:
+        """Return tasks that ended; a cancelled one has an error of its own."""
+        ended = [key for key in drain(self._ended, timeout) if key in self._futures]
+        return [self._ending(key) for key in ended]
+
+    def _ending(self, key: str) -> Finished:
+        record = self._futures[key][1]
+        try:
+            return Finished(key, record.result())
+        except Exception as error:
+            return Finished(key, None, error)
+
+    def fetch(self, key: str) -> Any:
+        """Bring the payload kept under `key` to this process."""
+        payload = self.client.submit(_payload, self._futures[key][0], pure=False)
+        return payload.result()
+
+    def forget(self, key: str) -> None:
+        """Cancel the task if it has not begun, and drop its payload."""
+        futures = self._futures.pop(key, None)
+        if futures is not None:
+            for future in futures:
+                future.cancel()
+
+    def close(self) -> None:
+        """Cancel what runs and drop everything of this run."""
+        for key in list(self._futures):
+            self.forget(key)
+        self._work.release()
+
+
+def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:
+    """Wait for one key, then take all that are there."""
+    try:
+        keys = [ended.get(timeout=timeout)]
+    except queue.Empty:
+        return []
+    while not ended.empty():
+        keys.append(ended.get())
+    return keys
+
+
+def _finished(key: str, future: "Future[tuple[Any, Any]]") -> Finished:
+    error = future.exception()
+    return Finished(key, None if error else future.result()[0], error)
+
+
+def _run(task: Task, work: Any, payloads: list[Any], *arguments: Any) -> Any:
+    with single_threaded():
+        return task(work, payloads, *arguments)
+
+
+def _run_on_worker(task: Task, work: Any, wholes: list[Any], *arguments: Any) -> Any:
+    return _run(task, work, [whole[1] for whole in wholes], *arguments)
+
+
+def _record(whole: tuple[Any, Any]) -> Any:
+    return whole[0]
+
+
+def _payload(whole: tuple[Any, Any]) -> Any:
+    return whole[1]
+
+
+def _same(work: Any) -> Any:
+    return work

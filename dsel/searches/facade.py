@@ -1,0 +1,219 @@
+"""The search as a scikit-learn meta-estimator."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.searches.execute import execute
+from dsel.searches.plan import plan_search
+
+
+def _best_has(method: str) -> Any:
+    def check(self: Any) -> bool:
+        if hasattr(self, "best_estimator_"):
+            getattr(self.best_estimator_, method)
+        elif self.estimator is not None:
+            getattr(self.estimator, method)
+        return True
+
+    return check
+
+
+class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Choose a classifier's parameters, and bound its error with unlabeled rows.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `grid` lists some.
+    grid
+        Dict of parameter to values, list of such dicts, or list of estimators.
+    criterion
+        What ranks the candidates; None means ``cv_bound`` where `fit` gets a pool and
+        ``cv_error`` where it does not.
+    certificate
+        What the reported number is; None means what `criterion` gives.
+    cv
+        Number of plain random folds, or a scikit-learn splitter (which costs the
+        guarantee).
+    delta
+        Probability with which the reported bound may fail, in (0, 1).
+    label_share
+        Part of delta for the term of the labeled rows, in (0, 1).
+    shared_rows
+        What pool rows equal to labeled rows are: ``"refuse"``, ``"exclude"`` or
+        ``"keep"``.
+    prune
+        Whether to drop candidates as soon as they cannot win.
+    random_state
+        None, an integer or a numpy RandomState.
+    n_jobs
+        Local threads where there is no cluster; None means one for each core.
+
+    Attributes
+    ----------
+    results_ : xarray.Dataset
+        The cube over the grid, ``fold`` and ``criterion``.
+    choice_ : Choice
+        The chosen candidate.
+    certificate_ : Certificate
+        ``bound``, ``delta``, ``criterion``, ``certified``, ``reasons``.
+    best_params_ : dict
+        Parameters of the chosen candidate.
+    best_index_ : int
+        Its number.
+    best_estimator_ : estimator
+        The chosen model; for the criteria of folds trained on all labeled rows.
+    classes_ : ndarray
+        Labels.
+    n_features_in_ : int
+        Columns of the labeled rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SemiSupervisedSearchCV(
+    ...     LogisticRegression(max_iter=1000), {"C": [0.1, 1.0]}, cv=5, random_state=0)
+    >>> search.fit(X, y).best_params_
+    {'C': 1.0}
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        grid: Any,
+        *,
+        criterion: str | None = None,
+        certificate: str | None = None,
+        cv: Any = 10,
+        delta: float = 0.05,
+        label_share: float = 0.5,
+        shared_rows: str = "refuse",
+        prune: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.criterion = criterion
+        self.certificate = certificate
+        self.cv = cv
+        self.delta = delta
+        self.label_share = label_share
+        self.shared_rows = shared_rows
+        self.prune = prune
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self, X: Any, y: Any, pool: Any = None, *, out: Any = None, **fit_params: Any
+    ) -> Self:
+        """Search, on the current Dask client if there is one, else on local threads.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_labeled, n_columns).
+        y
+            Labels, shape (n_labeled,).
+        pool
+            Unlabeled rows: anything that `dsel.open_pool` takes.
+        out
+            Directory or URL where finished work is kept; the same call goes on there.
+        **fit_params
+            For the estimator's `fit`, by scikit-learn's metadata routing where it is
+            enabled. ``sample_weight`` reaches the fits; the counts stay unweighted.
+
+        Returns
+        -------
+        self
+        """
+        validate_data(self, X, y, skip_check_array=True)
+        plan = plan_search(
+            self.estimator,
+            self.grid,
+            X,
+            y,
+            pool,
+            criterion=self.criterion,
+            certificate=self.certificate,
+            delta=self.delta,
+            label_share=self.label_share,
+            cv=self.cv,
+            shared_rows=self.shared_rows,
+            prune=self.prune,
+            random_state=self.random_state,
+            fit_params=self._route(fit_params),
+        )
+        outcome = execute(plan, out=out, n_jobs=self.n_jobs, with_model=True)
+        self.results_ = outcome.results
+        self.choice_ = outcome.choice
+        self.certificate_ = outcome.choice.certificate
+        self.best_index_ = outcome.choice.candidate
+        self.best_params_ = plan.axes.params(self.best_index_)
+        self.best_estimator_ = outcome.model
+        self.classes_ = plan.classes
+        self.n_features_in_ = plan.work.X.shape[1]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels with the chosen model."""
+        return np.asarray(self.best_estimator_.predict(self._rows(X)))
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict probabilities with the chosen model."""
+        return np.asarray(self.best_estimator_.predict_proba(self._rows(X)))
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return scores of the chosen model."""
+        return np.asarray(self.best_estimator_.decision_function(self._rows(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of the chosen model on labeled rows."""
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how `fit` passes metadata on to the estimator."""
+        router = MetadataRouter(owner=type(self).__name__)
+        router.add_self_request(self)
+        if self.estimator is not None:
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(estimator=self.estimator, method_mapping=mapping)
+        return router
+
+    def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            return fit_params
+        return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        rows = validate_data(self, X, reset=False, skip_check_array=True)
+        # The models saw arrays: column names were checked above.
+        return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            inner = get_tags(self.estimator)
+            tags.classifier_tags = inner.classifier_tags
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.input_tags.sparse = inner.input_tags.sparse
+        return tags

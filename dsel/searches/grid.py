@@ -1,0 +1,85 @@
+"""From an estimator and a grid to numbered candidates."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+
+from dsel.models.base import Candidate
+
+Grid = Mapping[str, Sequence[Any]] | Sequence[Any]
+"""A dict of lists, a list of such dicts, or (with no estimator) of estimators."""
+
+
+def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
+    """Return the candidates, numbered in ``ParameterGrid`` order, parameters set.
+
+    Raises
+    ------
+    TypeError
+        Where something is no classifier or no grid.
+    ValueError
+        Where the grid is empty, or names a parameter that the estimator lacks.
+    """
+    if estimator is None:
+        return _listed(grid)
+    _check_classifier(estimator, "estimator")
+    known = estimator.get_params(deep=True)
+    settings = list(ParameterGrid(_checked(grid)))
+    for name in sorted({name for params in settings for name in params}):
+        if name not in known and name.partition("__")[0] not in known:
+            near = ", ".join(sorted(name for name in known if "__" not in name))
+            raise ValueError(
+                f"`grid` sets {name!r}, which {type(estimator).__name__} lacks; "
+                f"it has {near}."
+            )
+    return tuple(
+        Candidate(number, params, clone(estimator).set_params(**params))
+        for number, params in enumerate(settings)
+    )
+
+
+def _checked(grid: Any) -> Any:
+    dicts = [grid] if isinstance(grid, Mapping) else grid
+    if not isinstance(dicts, Sequence) or not all(
+        isinstance(entry, Mapping) for entry in dicts
+    ):
+        raise TypeError(
+            f"`grid` must be a dict of parameter name to values, or a list of such "
+            f"dicts, got {type(grid).__name__}."
+        )
+    if not dicts or any(len(values) == 0 for d in dicts for values in d.values()):
+        raise ValueError(
+            f"`grid` must hold at least one value of every parameter, got {grid!r}."
+        )
+    return grid
+
+
+def _listed(estimators: Any) -> tuple[Candidate, ...]:
+    if isinstance(estimators, Mapping) or not isinstance(estimators, Sequence):
+        raise TypeError(
+            "`grid` must be a list of unfitted estimators where `estimator` is None, "
+            f"got {type(estimators).__name__}."
+        )
+    if not estimators:
+        raise ValueError("`grid` must hold at least one estimator, got an empty list.")
+    for number, estimator in enumerate(estimators):
+        _check_classifier(estimator, f"grid[{number}]")
+    return tuple(
+        Candidate(number, {}, clone(estimator))
+        for number, estimator in enumerate(estimators)
+    )
+
+
+def _check_classifier(estimator: Any, name: str) -> None:
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"`{name}` must be an unfitted scikit-learn classifier such as `SVC()`, "
+            f"got {estimator!r}."
+        )
+    if not is_classifier(estimator):
+        raise TypeError(
+            f"`{name}` must be a classifier, got {type(estimator).__name__}; the "
+            f"bounds are about wrong labels."
+        )

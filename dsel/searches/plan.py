@@ -1,0 +1,312 @@
+"""The plan of a search: everything that is decided before anything runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.bounds import uniform_shares
+from dsel.checks import check_probability
+from dsel.criteria import Criterion, Settings, get_criterion
+from dsel.data.base import Span
+from dsel.data.canonical import canonical_text
+from dsel.data.labeled import (
+    LabeledRows,
+    check_pool_matches,
+    labeled_rows,
+)
+from dsel.data.open import open_pool
+from dsel.data.words import seed_from
+from dsel.models.base import Candidate
+from dsel.models.choosing import assign_families
+from dsel.models.scikit_learn import identity, takes_pool
+from dsel.results import Assumption, GridAxes, grid_axes
+from dsel.searches.assumptions import plan_ledger
+from dsel.searches.grid import Grid, make_candidates
+from dsel.searches.scheme import Scheme
+from dsel.searches.schemes import cross_validation
+from dsel.searches.tasks import Group, Work
+
+SPANS = 64  # spans of a pool of medium size: enough for tens of workers
+SPAN_ROWS = (8_192, 2**20)  # fewest and most rows of a span
+FITTING_PART = 0.5  # of the pool, for learners that want one
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """A search that has not run; print it to see what it will do."""
+
+    axes: GridAxes
+    """Candidates and how the cube numbers them."""
+    work: Work
+    """Labeled rows, trainings and groups, as every task gets them."""
+    classes: NDArray[Any]
+    """Label of each class code."""
+    scheme: Scheme
+    """Trainings, and what is compared on the pool."""
+    pool: Any
+    """The counted part of the pool, or None."""
+    spans: tuple[Span, ...]
+    """Parts of the pool that are counted by one task each."""
+    criterion: Criterion
+    """What ranks the candidates and steers the pruning."""
+    certificate: Criterion
+    """What the reported number is; often the criterion itself."""
+    delta: float
+    """Probability with which the certificate may fail."""
+    label_share: float
+    """Part of delta for the first term."""
+    prune: bool
+    """Whether candidates that cannot win are dropped."""
+    seed: int
+    """Source of all randomness."""
+    assumptions: tuple[Assumption, ...]
+    """The ledger."""
+    remarks: tuple[str, ...]
+    """What a reader of the plan should know."""
+    fingerprint: Mapping[str, str]
+    """What counts depend on beside candidates: data, trainings, estimator, seed."""
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidates, N."""
+        return self.axes.n_candidates
+
+    @property
+    def settings(self) -> Settings:
+        """Shares of delta, uniform over all candidates of the grid."""
+        shares = uniform_shares(self.n_candidates, delta=self.delta)
+        return Settings(shares, self.label_share)
+
+    def run(self, client: Any = None, **options: Any) -> Any:
+        """Run the search and return its cube.
+
+        Parameters
+        ----------
+        client
+            A `distributed.Client`; None means the current one, else local threads.
+        **options
+            As `dsel.searches.execute` takes them: ``out``, ``on_failure``,
+            ``on_progress``, ``n_jobs``.
+
+        Returns
+        -------
+        xarray.Dataset
+            The results cube.
+        """
+        from dsel.searches.execute import execute
+
+        return execute(self, client, **options).results
+
+    def __repr__(self) -> str:
+        from dsel.searches.describe import describe
+
+        return describe(self)
+
+
+def plan_search(
+    estimator: Any,
+    grid: Grid,
+    X: Any,
+    y: Any,
+    pool: Any = None,
+    *,
+    criterion: str | None = None,
+    certificate: str | None = None,
+    delta: float = 0.05,
+    label_share: float = 0.5,
+    cv: Any = 10,
+    shared_rows: str = "refuse",
+    prune: bool = True,
+    random_state: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Plan a search; everything is checked, nothing is fitted.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `grid` lists some.
+    grid
+        Dict of parameter to values, list of such dicts, or list of estimators.
+    X
+        Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
+    y
+        Labels, shape (n_labeled,), of any kind.
+    pool
+        Unlabeled rows: anything that `open_pool` takes. Drawn from the same
+        population as the labeled rows.
+    criterion
+        What ranks the candidates; by default ``cv_bound`` with a pool and
+        ``cv_error`` without.
+    certificate
+        What the reported number is; by default what `criterion` gives.
+    delta
+        Probability with which the reported bound may fail, in (0, 1).
+    label_share
+        Part of delta for the term of the labeled rows, in (0, 1).
+    cv
+        Number of plain random folds, or a scikit-learn splitter (which costs the
+        guarantee).
+    shared_rows
+        What pool rows equal to labeled rows are: ``"refuse"`` to go on, ``"exclude"``
+        them as the same records, or ``"keep"`` them as others that look alike.
+    prune
+        Whether to drop candidates as soon as they cannot win. The choice and its
+        certificate are those of the exhaustive search.
+    random_state
+        None, an integer, or a numpy generator; becomes the seed of everything.
+    fit_params
+        Keyword arguments of every `fit`; arrays of one value a row are cut to rows.
+
+    Returns
+    -------
+    Plan
+        Print it, or call its `run`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything that cannot be searched; the message says the way out.
+    """
+    check_probability(delta, "delta")
+    check_probability(label_share, "label_share")
+    rule = get_criterion(criterion or ("cv_error" if pool is None else "cv_bound"))
+    reported = get_criterion(certificate or rule.name)
+    candidates = make_candidates(estimator, grid)
+    seed = seed_from(random_state)
+    labeled = labeled_rows(X, y, allow_nan=_takes_nan(candidates))
+    counted, fitting, shared = _prepare_pool(
+        pool, labeled, shared_rows, candidates, seed
+    )
+    _check_pool_is_there(counted, (rule, reported))
+    scheme = cross_validation(
+        cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
+    )
+    params = dict(fit_params or {})
+    groups, remarks = _make_groups(candidates, labeled, seed, params)
+    return Plan(
+        axes=grid_axes(grid),
+        work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting),
+        classes=labeled.classes,
+        scheme=scheme,
+        pool=counted,
+        spans=() if counted is None else counted.spans(_span_rows(counted.n_rows)),
+        criterion=rule,
+        certificate=reported,
+        delta=delta,
+        label_share=label_share,
+        prune=prune,
+        seed=seed,
+        assumptions=plan_ledger(
+            random_folds=None if scheme.is_plain_random else repr(cv),
+            shared_rows=shared,
+            pool_is_fitted=fitting is not None,
+        ),
+        remarks=remarks,
+        fingerprint=_fingerprint(labeled, counted, scheme, estimator, seed, params),
+    )
+
+
+def _check_pool_is_there(pool: Any, criteria: tuple[Criterion, ...]) -> None:
+    for criterion in criteria:
+        if pool is None and "pool_rows" in criterion.needs:
+            raise ValueError(
+                f"`criterion` {criterion.name!r} needs unlabeled rows, but `pool` is "
+                f"None; pass the pool, or use criterion='cv_error' (an estimate) or "
+                f"criterion='holdout_bound' (a bound without a pool)."
+            )
+
+
+def _prepare_pool(
+    pool: Any,
+    labeled: LabeledRows,
+    shared_rows: str,
+    candidates: tuple[Candidate, ...],
+    seed: int,
+) -> tuple[Any, Any, str]:
+    """Return the counted part, the fitting part (or None), and what was shared."""
+    if pool is None:
+        return None, None, "there is no pool"
+    opened = open_pool(pool)
+    check_pool_matches(opened, labeled)
+    shared = f"rows in both: {shared_rows}"
+    if not any(takes_pool(candidate.estimator) for candidate in candidates):
+        return opened, None, shared
+    fitting = opened.part(0.0, FITTING_PART, seed=seed)
+    return opened.part(FITTING_PART, 1.0, seed=seed), fitting, shared
+
+
+def _make_groups(
+    candidates: tuple[Candidate, ...],
+    labeled: LabeledRows,
+    seed: int,
+    fit_params: Mapping[str, Any],
+) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    assignments = assign_families(
+        candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
+    )
+    groups: list[Group] = []
+    for assigned in assignments:
+        for members in assigned.family.groups(assigned.candidates):
+            paths = _paths(assigned.family.name, members)
+            groups.append(Group(len(groups), assigned.family, members, paths))
+    remarks = tuple(
+        f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
+        for a in assignments
+    )
+    return tuple(groups), remarks
+
+
+def _paths(family: str, members: tuple[Candidate, ...]) -> tuple[str, ...]:
+    """Hash what each fit depends on: the candidates of its group up to its own."""
+    hashed = blake2b(family.encode(), digest_size=12)
+    paths = []
+    for candidate in members:
+        hashed.update(identity(candidate).encode())
+        paths.append(hashed.copy().hexdigest())
+    return tuple(paths)
+
+
+def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
+    """Whether every estimator says that it takes missing values."""
+    from sklearn.utils import get_tags
+
+    return all(get_tags(c.estimator).input_tags.allow_nan for c in candidates)
+
+
+def _span_rows(n_rows: int) -> int:
+    fewest, most = SPAN_ROWS
+    return int(np.clip(-(-n_rows // SPANS), fewest, most))
+
+
+def _fingerprint(
+    labeled: LabeledRows,
+    pool: Any,
+    scheme: Scheme,
+    estimator: Any,
+    seed: int,
+    fit_params: Mapping[str, Any],
+) -> dict[str, str]:
+    rows = [
+        (t.name, t.train_rows.tobytes(), t.test_rows.tobytes())
+        for t in scheme.trainings
+    ]
+    return {
+        "labeled": labeled.token,
+        "pool": "none" if pool is None else pool.token,
+        "trainings": _digest(*(part for row in rows for part in row)),
+        "estimator": canonical_text(estimator),
+        "fit_params": _digest(canonical_text(fit_params)),
+        "seed": str(seed),
+    }
+
+
+def _digest(*parts: str | bytes) -> str:
+    hashed = blake2b(digest_size=12)
+    for part in parts:
+        hashed.update(part if isinstance(part, bytes) else part.encode())
+    return hashed.hexdigest()

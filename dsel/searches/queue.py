@@ -1,0 +1,98 @@
+"""Which fits come next: best first where candidates are pruned, else group by group."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.searches.board import UNKNOWN, Board
+from dsel.searches.tasks import FitJob
+
+TASK_SECONDS = 0.25  # work of one task: a hundred times what Dask adds to it
+
+
+@dataclass
+class FitQueue:
+    """Jobs that are still to be submitted."""
+
+    board: Board
+    """Counts so far."""
+    best_first: bool
+    """Whether candidates may be pruned, so that the order matters."""
+    asked: NDArray[np.bool_] = field(init=False)
+    group_of: NDArray[np.int64] = field(init=False)
+    seconds: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.board.groups), len(self.board.scheme.trainings))
+        self.asked = np.zeros(shape, bool)
+        self.group_of = np.empty(self.board.n_candidates, np.int64)
+        for group in self.board.groups:
+            self.group_of[[c.number for c in group.candidates]] = group.number
+
+    def open_fits(self) -> NDArray[np.bool_]:
+        """Return the fits wanted and not asked for, (n_candidates, n_trainings)."""
+        unknown = self.board.fit_status == UNKNOWN
+        wanted = unknown & self.board.racing[:, np.newaxis]
+        return np.asarray(wanted & ~self.asked[self.group_of])
+
+    def take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
+        """Return the jobs of the next task, best first; none where none is left."""
+        open_fits = self.open_fits()
+        size = self._task_size(open_fits, n_slots)
+        jobs = []
+        for group, training in self._in_order(open_fits, lower):
+            if not self.asked[group, training]:
+                jobs.append(self.job(group, training, open_fits[:, training]))
+                self.asked[group, training] = True
+            if len(jobs) >= size:
+                break
+        return jobs
+
+    def job(self, group: int, training: int, wanted: NDArray[np.bool_]) -> FitJob:
+        """Return the job that fits the group up to its last wanted candidate.
+
+        The candidates before it are on its path: their fits are where its own starts.
+        """
+        numbers = [c.number for c in self.board.groups[group].candidates]
+        last = int(np.flatnonzero(wanted[numbers])[-1])
+        return FitJob(group, last + 1, training)
+
+    def ask_again(self, job: FitJob) -> None:
+        """Put a job back whose task did not end well."""
+        self.asked[job.group, job.training] = False
+
+    def learn(self, seconds: float) -> None:
+        """Take the time of a finished job, for the size of the next tasks."""
+        self.seconds.append(seconds)
+        del self.seconds[:-64]
+
+    def _task_size(self, open_fits: NDArray[np.bool_], n_slots: int) -> int:
+        if not self.seconds:
+            return 1
+        per_job = max(1e-5, float(np.mean(self.seconds)))
+        n_groups = max(1, len(np.unique(self.group_of[open_fits.any(axis=1)])))
+        left = n_groups * max(1, int(open_fits.sum(axis=1).max(initial=0)))
+        return max(1, min(int(TASK_SECONDS / per_job), left // (2 * n_slots)))
+
+    def _in_order(
+        self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64]
+    ) -> Iterator[tuple[int, int]]:
+        numbers = np.flatnonzero(open_fits.any(axis=1))
+        if not self.best_first:
+            groups = dict.fromkeys(self.group_of[numbers].tolist())
+            for group in groups:
+                mine = open_fits[self.group_of == group].any(axis=0)
+                yield from ((group, int(t)) for t in np.flatnonzero(mine))
+            return
+        order = numbers[np.lexsort((numbers, lower[numbers]))]
+        for number in order:
+            training = int(np.argmax(open_fits[number]))
+            if training != self.board.scheme.full or self._folds_known(number):
+                yield int(self.group_of[number]), training
+
+    def _folds_known(self, number: int) -> bool:
+        """Whether the full fit, the largest, is due: the folds may still prune it."""
+        folds = self.board.fit_status[number, : self.board.scheme.n_folds]
+        return bool((folds != UNKNOWN).all())

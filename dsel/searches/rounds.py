@@ -1,0 +1,84 @@
+"""Rounds of scoring: which candidates are compared on the pool in one reading of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.searches.board import Board
+from dsel.searches.tasks import SpanJob
+
+LEADERS = 4  # candidates of the first round, whose numbers then prune the others
+
+
+@dataclass
+class Round:
+    """One reading of the pool for some candidates."""
+
+    key: str
+    """Names the joined models in the workers' caches."""
+    members: tuple[int, ...]
+    """Candidate numbers."""
+    waiting: list[SpanJob]
+    """Spans that are still to be submitted."""
+    in_flight: int = 0
+    """Spans that are running."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every span was counted."""
+        return not self.waiting and not self.in_flight
+
+
+def next_members(
+    board: Board,
+    lower: NDArray[np.float64],
+    *,
+    leaders_first: bool,
+    fits_are_over: bool,
+    nbytes: Mapping[int, int],
+    budget: int,
+) -> tuple[int, ...]:
+    """Return the candidates of the next round, most promising first; maybe none.
+
+    With pruning, a first small round of leaders starts as soon as the candidate of
+    smallest lower bound is fitted: its number is what prunes the rest. All others
+    wait until no fit is left, so that the pool is read as few times as can be.
+
+    Parameters
+    ----------
+    board, lower
+        Counts so far and every candidate's lower bound.
+    leaders_first
+        Whether a first round of leaders is still to come.
+    fits_are_over
+        Whether every racing candidate is fitted.
+    nbytes
+        Size of each candidate's models.
+    budget
+        Bytes of models that every worker can hold.
+    """
+    ready = np.flatnonzero(board.racing & board.fitted)
+    order = ready[np.lexsort((ready, lower[ready]))]
+    if not fits_are_over:
+        racing = np.flatnonzero(board.racing)
+        top = racing[np.lexsort((racing, lower[racing]))][:1]
+        if not leaders_first or not np.isin(top, ready).all():
+            return ()
+    if leaders_first:
+        order = order[:LEADERS]
+    weights = np.cumsum([nbytes.get(int(number), 0) for number in order])
+    fitting = max(1, int(np.searchsorted(weights, budget, side="right")))
+    return tuple(int(number) for number in order[:fitting])
+
+
+def span_jobs(board: Board, members: tuple[int, ...]) -> list[SpanJob]:
+    """Return a job for every span that some member has not been counted on."""
+    numbers = np.array(members)
+    jobs = []
+    for i, span in enumerate(board.spans):
+        missing = numbers[~board.visited[numbers, i]]
+        if len(missing):
+            jobs.append(SpanJob(span.start, span.stop, tuple(map(int, missing))))
+    return jobs

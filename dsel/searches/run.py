@@ -1,0 +1,321 @@
+"""The driver: submits fits and spans, takes what ends, prunes, records, goes on.
+
+One loop for every kind of search and every executor. The driver alone writes to the
+board and to the journal; tasks return counts. Nothing here decides a number: which
+losers are pruned depends on timing, the winner and its counts do not.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.errors import ClusterLostError
+from dsel.searches.board import Board, Referee
+from dsel.searches.executors import Executor, Finished
+from dsel.searches.journaling import Journaling
+from dsel.searches.queue import FitQueue
+from dsel.searches.rounds import Round, next_members, span_jobs
+from dsel.searches.tasks import (
+    FitJob,
+    FitRecord,
+    SpanJob,
+    SpanRecord,
+    count_span,
+    fit_jobs,
+)
+
+logger = logging.getLogger(__name__)
+
+AHEAD = 2  # tasks submitted for each slot: one runs, one is there when it ends
+ATTEMPTS = 3  # of one task, before its worker's death is laid at its own door
+BEAT_SECONDS = 0.5  # longest wait before journal and progress are looked after
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    fits_done: int
+    """Fits counted."""
+    fits_total: int
+    """Fits of the exhaustive search."""
+    candidates_racing: int
+    """Candidates that may still win and are not complete."""
+    candidates_pruned: int
+    """Candidates that were shown not to win."""
+    spans_done: int
+    """Spans of the pool counted in all rounds."""
+    spans_total: int
+    """Spans of all rounds begun so far."""
+    pool_rows_done: int
+    """Rows of the pool compared, over all rounds."""
+    seconds: float
+    """Time since the run began."""
+
+
+@dataclass
+class Driver:
+    """State of one run beside the counts."""
+
+    board: Board
+    """Counts by candidate."""
+    referee: Referee
+    """Who may still win."""
+    pool: Any
+    """The unlabeled pool, or None."""
+    executor: Executor
+    """Where tasks run."""
+    journal: Journaling
+    """Where finished tasks are written."""
+    on_progress: Callable[[Progress], None] | None = None
+    """Called a few times a second."""
+    raise_failures: bool = False
+    """Whether a fit that raises ends the run."""
+    budget: int = 2**30
+    """Bytes of models that every worker can hold."""
+    queue: FitQueue = field(init=False)
+    fits: dict[str, list[FitJob]] = field(default_factory=dict)
+    spans: dict[str, SpanJob] = field(default_factory=dict)
+    models: dict[tuple[int, int], str] = field(default_factory=dict)
+    nbytes: dict[int, int] = field(default_factory=dict)
+    attempts: dict[Any, int] = field(default_factory=dict)
+    current: Round | None = None
+    n_rounds: int = 0
+    n_spans: int = 0
+    serial: int = 0
+
+    def __post_init__(self) -> None:
+        pruning = self.referee.may_prune and self.referee.criterion.can_prune
+        self.queue = FitQueue(self.board, best_first=pruning)
+        self.started = time.perf_counter()
+
+    def run(self) -> Board:
+        """Go on until every candidate is complete, pruned or failed."""
+        try:
+            while True:
+                lower = self.referee.lower_bounds(self.board)
+                self.referee.prune(self.board, lower)
+                self._submit(lower)
+                if not self.fits and not self.spans:
+                    return self.board
+                for finished in self.executor.wait(BEAT_SECONDS):
+                    self._take(finished)
+                self._report()
+        finally:
+            self.journal.flush()
+
+    def model(self, candidate: int, training: int) -> Any:
+        """Return one fitted model, fitted again if it is no longer there."""
+        key = self.models.get((candidate, training))
+        if key is None:
+            wanted = np.arange(self.board.n_candidates) == candidate
+            group = int(self.queue.group_of[candidate])
+            self._submit_fits([self.queue.job(group, training, wanted)])
+            while self.fits:
+                for finished in self.executor.wait(BEAT_SECONDS):
+                    self._take(finished)
+            key = self.models[candidate, training]
+        for job, models in self.executor.fetch(key).items():
+            if job.training == training and candidate in models.candidates:
+                return models.model(candidate, training)
+        raise KeyError(f"no model of candidate {candidate}, training {training}")
+
+    def _submit(self, lower: NDArray[np.float64]) -> None:
+        slots = self.executor.n_slots
+        if self.current is None and self.board.spans:
+            self._begin_round(lower)
+        while len(self.fits) + len(self.spans) < AHEAD * slots:
+            if self._submit_span():
+                continue
+            jobs = self.queue.take(slots, lower)
+            if not jobs:
+                return
+            self._submit_fits(jobs)
+
+    def _submit_fits(self, jobs: list[FitJob]) -> None:
+        key = self._next_key("fit")
+        self.fits[key] = jobs
+        self.executor.submit(key, fit_jobs, jobs)
+
+    def _begin_round(self, lower: NDArray[np.float64]) -> None:
+        """Begin the next reading of the pool, or fit again what it lacks."""
+        members = next_members(
+            self.board,
+            lower,
+            leaders_first=self.queue.best_first and not self.board.complete.any(),
+            fits_are_over=not (self.queue.open_fits().any() or self.fits),
+            nbytes=self.nbytes,
+            budget=self.budget,
+        )
+        lost = self._lost_models(members)
+        for job in lost:
+            if not any(job in jobs for jobs in self.fits.values()):
+                self._submit_fits([job])
+        if members and not lost:
+            self.n_rounds += 1
+            jobs = span_jobs(self.board, members)
+            self.n_spans += len(jobs)
+            self.current = Round(f"round-{self.n_rounds}", members, jobs)
+
+    def _lost_models(self, members: tuple[int, ...]) -> list[FitJob]:
+        """Return jobs for models whose counts are known but which are not held."""
+        jobs: dict[tuple[int, int], FitJob] = {}
+        for training in self.board.scheme.trainings:
+            lacking = np.zeros(self.board.n_candidates, bool)
+            for number in members:
+                lacking[number] = (number, training.number) not in self.models
+            for group in np.unique(self.queue.group_of[lacking]):
+                mine = lacking & (self.queue.group_of == group)
+                key = (int(group), training.number)
+                jobs[key] = self.queue.job(*key, mine)
+        return list(jobs.values())
+
+    def _submit_span(self) -> bool:
+        if self.current is None or not self.current.waiting:
+            return False
+        job = self.current.waiting.pop(0)
+        self.current.in_flight += 1
+        key = self._next_key("span")
+        self.spans[key] = job
+        span = self.board.spans[self.board.span_number[job.start, job.stop]]
+        inputs = {
+            self.models[number, training.number]
+            for number in job.candidates
+            for training in self.board.scheme.trainings
+        }
+        self.executor.submit(
+            key,
+            count_span,
+            job,
+            self.pool.sources(span, getattr(self.executor, "client", None)),
+            self.board.comparisons_for(job.candidates),
+            f"{self.journal.run_id}-{self.current.key}-{hash(job.candidates)}",
+            inputs=sorted(inputs),
+            priority=10,
+        )
+        return True
+
+    def _take(self, finished: Finished) -> None:
+        if finished.key in self.fits:
+            jobs = self.fits.pop(finished.key)
+            if finished.error is not None:
+                self._retry_fits(jobs, finished.error)
+            else:
+                self._take_fits(finished.key, finished.record)
+        elif finished.key in self.spans:
+            span = self.spans.pop(finished.key)
+            if finished.error is not None:
+                self._retry_span(span, finished.error)
+            else:
+                self._take_span(finished.key, finished.record)
+
+    def _take_fits(self, key: str, records: list[FitRecord]) -> None:
+        for record in records:
+            group = self.board.groups[record.job.group]
+            self.queue.learn(float(np.nansum(record.counts.seconds)))
+            if self.raise_failures and record.counts.messages:
+                raise RuntimeError(next(iter(record.counts.messages.values())))
+            self.board.add_fit(record)
+            self.journal.fit(group, self.board.scheme, record)
+            share = record.nbytes // max(1, record.job.n_candidates)
+            for candidate in group.candidates[: record.job.n_candidates]:
+                self.models[candidate.number, record.job.training] = key
+                held = self.nbytes.get(candidate.number, 0)
+                self.nbytes[candidate.number] = held + share
+
+    def _take_span(self, key: str, record: SpanRecord) -> None:
+        self.executor.forget(key)
+        self.board.add_span(record)
+        self.journal.span(self.board, record)
+        if self.current is not None:
+            self.current.in_flight -= 1
+            if self.current.is_over:
+                self.current = None
+                self._release()
+
+    def _release(self) -> None:
+        """Drop models that no candidate in the race needs, and keep the winner's."""
+        racing = self.board.racing
+        estimate = self.referee.criterion.evaluate(
+            self.board.evidence(), self.referee.settings
+        ).estimate
+        best = int(np.nanargmin(np.where(np.isnan(estimate), np.inf, estimate)))
+        needed = {
+            key
+            for (number, _), key in self.models.items()
+            if racing[number] or number == best
+        }
+        for key in set(self.models.values()) - needed:
+            self.executor.forget(key)
+        self.models = {at: key for at, key in self.models.items() if key in needed}
+
+    def _retry_fits(self, jobs: list[FitJob], error: BaseException) -> None:
+        """Run jobs again one by one; a job that keeps failing alone is recorded."""
+        self._check_alive(error)
+        for job in jobs:
+            tries = self.attempts[job] = self.attempts.get(job, 0) + 1
+            alone = len(jobs) == 1
+            if alone and (tries >= ATTEMPTS or self.raise_failures):
+                self._give_up(job, error)
+            else:
+                self._submit_fits([job])
+
+    def _give_up(self, job: FitJob, error: BaseException) -> None:
+        if self.raise_failures:
+            raise error
+        message = f"{type(error).__name__}: {error}"
+        logger.warning("fit given up: %s: %s", job, message)
+        for candidate in self.board.groups[job.group].candidates[: job.n_candidates]:
+            self.board.fail(candidate.number, job.training, message)
+
+    def _retry_span(self, job: SpanJob, error: BaseException) -> None:
+        self._check_alive(error)
+        tries = self.attempts[job] = self.attempts.get(job, 0) + 1
+        if isinstance(error, ValueError | TypeError | KeyError) or tries >= ATTEMPTS:
+            raise error
+        assert self.current is not None
+        self.current.waiting.append(replace(job))
+        self.current.in_flight -= 1
+
+    def _check_alive(self, error: BaseException) -> None:
+        """Raise where the error says that the cluster itself is gone."""
+        if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
+            raise ClusterLostError(
+                "the scheduler is gone or the run's tasks were cancelled; run the same "
+                "command again with the same `out=` to go on from what is stored."
+            ) from error
+        if type(error).__name__ == "NoWorkerError":
+            raise ClusterLostError(
+                "the cluster has had no workers for too long; start workers and run "
+                "the same command again with the same `out=` to go on."
+            ) from error
+
+    def _next_key(self, kind: str) -> str:
+        self.serial += 1
+        return f"{kind}-{self.serial}"
+
+    def _report(self) -> None:
+        self.journal.flush_if_due()
+        if self.on_progress is None:
+            return
+        board = self.board
+        done = self.n_spans - len(self.spans)
+        done -= len(self.current.waiting) if self.current is not None else 0
+        first = self.board.pool_rows[0] if self.board.pool_rows else np.zeros((1, 1))
+        self.on_progress(
+            Progress(
+                fits_done=int((board.fit_status >= 0).sum()),
+                fits_total=board.fit_status.size,
+                candidates_racing=int(board.racing.sum()),
+                candidates_pruned=int(board.pruned.sum()),
+                spans_done=done,
+                spans_total=self.n_spans,
+                pool_rows_done=int(first.sum(axis=1).max(initial=0)),
+                seconds=time.perf_counter() - self.started,
+            )
+        )

@@ -1,0 +1,203 @@
+"""Which models a search trains, and which pairs of them it compares on the pool.
+
+A comparison says which training answers each pool row (its *readings*) and into which
+bin of the cube a disagreement of two answers is counted. Cross-validation and random
+halvings differ in nothing else, so they share the plan, the driver and the store.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.data.trainings import Training
+from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words_at
+
+FULL = "full"
+
+
+class Comparison(Protocol):
+    """Two answers to every pool row, and the bins in which differences are counted."""
+
+    @property
+    def variable(self) -> str:
+        """Name of the cube's variable that the counts become."""
+
+    @property
+    def n_bins(self) -> int:
+        """Bins a candidate has."""
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the bin of each row, or None where every row is in every bin."""
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Return training numbers, as `FittedGroup.predict` takes them."""
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count rows whose readings differ, shape (n_candidates, n_bins)."""
+
+
+@dataclass(frozen=True)
+class RandomFold:
+    """The full model against a fold model drawn for each row: f against f_rand."""
+
+    seed: int
+    """Seed of the row words."""
+    n_folds: int
+    """Folds; training k is the full one."""
+    variable: str = names.DISAGREEMENTS
+    """Counted by the fold that was drawn."""
+
+    @property
+    def n_bins(self) -> int:
+        """One bin a fold."""
+        return self.n_folds
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return I(r), the fold drawn for each row."""
+        return uniform_integers(
+            words_at(self.seed, RANDOM_FOLD_STREAM, rows), self.n_folds
+        )
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask the full model and the drawn one."""
+        del candidates  # the same draws for all
+        drawn = self.bins(rows)
+        assert drawn is not None
+        return [np.array(self.n_folds), drawn]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count by the drawn fold."""
+        drawn = self.bins(rows)
+        assert drawn is not None
+        return np.stack(
+            [
+                np.bincount(drawn[differs], minlength=self.n_folds)
+                for differs in codes[0] != codes[1]
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class BestFold:
+    """The full model against one fold model, fixed for each candidate beforehand."""
+
+    n_folds: int
+    """Folds; training k is the full one."""
+    chosen: NDArray[np.int64]
+    """Fold of each candidate of the plan, shape (n_candidates,); -1 not known yet."""
+    variable: str = names.BEST_FOLD_DISAGREEMENTS
+    """Counted on the whole pool."""
+    n_bins: int = 1
+    """One bin a candidate."""
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return None: every row is compared."""
+        del rows
+        return None
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask the full model and the chosen fold's."""
+        del rows
+        fold = self.chosen[np.asarray(candidates)]
+        return [np.array(self.n_folds), fold[:, np.newaxis]]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count all differing rows."""
+        del rows
+        return np.asarray(np.count_nonzero(codes[:1] != codes[1:2], axis=2).T)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The two models of each halving against each other."""
+
+    n_repeats: int
+    """Halvings; trainings 2r and 2r + 1 are the halves of repeat r."""
+    variable: str = names.DISAGREEMENTS
+    """Counted by repeat."""
+
+    @property
+    def n_bins(self) -> int:
+        """One bin a repeat."""
+        return self.n_repeats
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return None: every row is compared in every repeat."""
+        del rows
+        return None
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask both halves of every repeat."""
+        del rows, candidates
+        return [np.array(number) for number in range(2 * self.n_repeats)]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count by repeat."""
+        del rows
+        return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Trainings of a search and what is compared on the pool."""
+
+    trainings: tuple[Training, ...]
+    """In the order of their numbers."""
+    n_folds: int
+    """How many of them are folds; the full training, if any, follows them."""
+    comparisons: tuple[Comparison, ...]
+    """Empty where no pool is read."""
+    is_plain_random: bool
+    """Whether rows were assigned without a look at features or labels."""
+
+    @property
+    def full(self) -> int | None:
+        """Number of the training on all labeled rows, or None."""
+        last = self.trainings[-1]
+        return last.number if last.name == FULL else None
+
+    def number_of(self, name: str) -> int:
+        """Return the number of the training of that name."""
+        return next(t.number for t in self.trainings if t.name == name)
+
+
+def best_fold(
+    fold_errors: NDArray[np.int64], fold_rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return each candidate's fold of smallest error rate; ties: the first.
+
+    A function of the labeled rows alone, fixed before the pool is read, so that the
+    best-fold certificate holds for it at every delta (any such function will do).
+
+    Parameters
+    ----------
+    fold_errors
+        Errors counted, shape (n_candidates, n_folds); -1 gives -1.
+    fold_rows
+        Rows of each fold, shape (n_folds,).
+    """
+    rates = np.where(fold_errors >= 0, fold_errors / fold_rows, np.nan)
+    known = ~np.isnan(rates).any(axis=1)
+    # Rates of folds of n and n + 1 rows differ by far more than they round.
+    first = np.argmin(np.where(np.isnan(rates), np.inf, rates), axis=1)
+    return np.where(known, first, -1).astype(np.int64)

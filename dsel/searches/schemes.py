@@ -1,0 +1,58 @@
+"""Schemes by name: cross-validation, a single split, random halvings."""
+
+from typing import Any
+
+import numpy as np
+
+from dsel.checks import check_integer
+from dsel.criteria import Criterion
+from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
+from dsel.data.labeled import LabeledRows
+from dsel.searches.scheme import BestFold, Comparison, RandomFold, Scheme
+
+
+def cross_validation(
+    cv: Any,
+    labeled: LabeledRows,
+    seed: int,
+    *,
+    with_pool: bool,
+    criteria: tuple[Criterion, ...],
+) -> Scheme:
+    """Return the folds and the full training, and what their models are compared on.
+
+    Parameters
+    ----------
+    cv
+        Number of folds, or a scikit-learn splitter.
+    labeled
+        The labeled rows.
+    seed
+        Seed of the folds and of f_rand.
+    with_pool
+        Whether there is a pool to compare on.
+    criteria
+        What will be read from the counts; where all of them hold out one fold only,
+        only that is trained.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
+        splitter.
+    """
+    n_rows = len(labeled.y)
+    plain = not hasattr(cv, "split")
+    if plain:
+        n_folds = check_integer(cv, "cv", at_least=2, at_most=n_rows)
+        trainings = fold_trainings(random_folds(n_rows, n_folds, seed=seed))
+    else:
+        trainings = splitter_trainings(cv, labeled.X, labeled.classes[labeled.y])
+    n_folds = len(trainings) - 1
+    if all(criterion.holds_out_one_fold for criterion in criteria):
+        return Scheme(trainings[:1], 1, (), plain)
+    comparisons: tuple[Comparison, ...] = ()
+    if with_pool:
+        nobody = np.zeros(0, np.int64)
+        comparisons = (RandomFold(seed, n_folds), BestFold(n_folds, nobody))
+    return Scheme(trainings, n_folds, comparisons, plain)

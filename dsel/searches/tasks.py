@@ -1,0 +1,213 @@
+"""What runs on a worker: fitting groups, and counting over a span of the pool."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.blocks import read_blocks
+from dsel.data.cache import process_cache
+from dsel.data.trainings import Training
+from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
+from dsel.searches.scheme import Comparison
+
+BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
+BLOCK_ROWS = (64, 65_536)  # fewest and most rows of a block
+
+
+@dataclass(frozen=True)
+class Group:
+    """Candidates that share work, and the family that fits them."""
+
+    number: int
+    """Place in the plan."""
+    family: Family
+    """How they are fitted."""
+    candidates: tuple[Candidate, ...]
+    """In the order in which each fit starts from the one before."""
+    paths: tuple[str, ...]
+    """For each candidate a hash of all that its fit depends on beside the rows."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every task of a run needs; enters the cluster once."""
+
+    X: Any
+    """Labeled rows, shape (n_labeled, n_columns)."""
+    y: NDArray[np.int64]
+    """Class codes."""
+    trainings: tuple[Training, ...]
+    """Of the scheme."""
+    groups: tuple[Group, ...]
+    """Of the plan."""
+    fitting_pool: Any = None
+    """Part of the pool that learners may use; None where they want none."""
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """The first candidates of a group on one training."""
+
+    group: int
+    """Group number."""
+    n_candidates: int
+    """Candidates of the group's order to fit, from its start."""
+    training: int
+    """Training number."""
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """What one job counted."""
+
+    job: FitJob
+    """Which job."""
+    counts: FitCounts
+    """One column: the job's training."""
+    nbytes: int
+    """Size of the models."""
+
+
+@dataclass(frozen=True)
+class SpanJob:
+    """Candidates to be compared on some consecutive rows of the pool."""
+
+    start: int
+    """First global row number."""
+    stop: int
+    """One past the last."""
+    candidates: tuple[int, ...]
+    """Candidate numbers."""
+
+
+@dataclass(frozen=True)
+class SpanRecord:
+    """What one span counted."""
+
+    job: SpanJob
+    """Which job."""
+    differences: tuple[NDArray[np.int64], ...]
+    """Per comparison, (n_candidates, n_bins)."""
+    rows: tuple[NDArray[np.int64], ...]
+    """Per comparison, pool rows in each bin, (n_bins,)."""
+    seconds: float
+    """Time that it took, reading included."""
+
+
+Payload = dict[FitJob, FittedGroup]
+
+
+def fit_jobs(
+    work: Work, payloads: Sequence[Payload], jobs: Sequence[FitJob]
+) -> tuple[list[FitRecord], Payload]:
+    """Fit the jobs one after another; the models stay, the counts travel."""
+    del payloads  # a fit starts from nothing
+    fitted = {job: _fit(work, job) for job in jobs}
+    records = [
+        FitRecord(job, models.counts, models.nbytes) for job, models in fitted.items()
+    ]
+    return records, fitted
+
+
+def _fit(work: Work, job: FitJob) -> FittedGroup:
+    group = work.groups[job.group]
+    return group.family.fit(
+        group.candidates[: job.n_candidates],
+        work.X,
+        work.y,
+        [work.trainings[job.training]],
+        pool=work.fitting_pool,
+        budget=process_cache(),
+    )
+
+
+def count_span(
+    work: Work,
+    payloads: Sequence[Payload],
+    job: SpanJob,
+    sources: list[Any],
+    comparisons: Sequence[Comparison],
+    round_key: str,
+) -> tuple[SpanRecord, None]:
+    """Count over one span of the pool where the compared models differ."""
+    started = time.perf_counter()
+    parts = process_cache().get(
+        f"joined-{round_key}", lambda: _join(work, payloads, job.candidates)
+    )
+    place = {number: i for i, number in enumerate(job.candidates)}
+    n_candidates = len(job.candidates)
+    tallies = [np.zeros((n_candidates, c.n_bins), np.int64) for c in comparisons]
+    seen = [np.zeros(c.n_bins, np.int64) for c in comparisons]
+    block_rows = _block_rows(max(part.row_nbytes for part in parts))
+    for block in read_blocks(sources, block_rows):
+        for part in parts:
+            mine = [place[number] for number in part.candidates]
+            for tally, found in zip(
+                tallies, _compare(part, block, comparisons), strict=True
+            ):
+                tally[mine] += found
+        for comparison, count in zip(comparisons, seen, strict=True):
+            bins = comparison.bins(block.rows)
+            count += (
+                len(block.rows)
+                if bins is None
+                else np.bincount(bins, minlength=comparison.n_bins)
+            )
+    seconds = time.perf_counter() - started
+    return SpanRecord(job, tuple(tallies), tuple(seen), seconds), None
+
+
+def _join(
+    work: Work, payloads: Sequence[Payload], candidates: Sequence[int]
+) -> list[FittedGroup]:
+    """Pack the models of the candidates, one pack a family."""
+    wanted = set(candidates)
+    by_family: dict[int, tuple[Family, list[FittedGroup], list[int]]] = {}
+    for payload in payloads:
+        for job, models in payload.items():
+            family = work.groups[job.group].family
+            numbers = [number for number in models.candidates if number in wanted]
+            if numbers:
+                entry = by_family.setdefault(id(family), (family, [], []))
+                entry[1].append(models)
+                entry[2].extend(numbers)
+    return [
+        family.join(models, sorted(set(numbers)))
+        for family, models, numbers in by_family.values()
+    ]
+
+
+def _compare(
+    part: FittedGroup, block: Any, comparisons: Sequence[Comparison]
+) -> list[NDArray[np.int64]]:
+    """Ask each distinct reading once, then let every comparison count its own."""
+    readings: list[NDArray[np.int64]] = []
+    places: list[list[int]] = []
+    for comparison in comparisons:
+        places.append([])
+        for reading in comparison.readings(block.rows, part.candidates):
+            found = next(
+                (i for i, known in enumerate(readings) if _same(known, reading)), None
+            )
+            if found is None:
+                found = len(readings)
+                readings.append(reading)
+            places[-1].append(found)
+    codes = part.predict(block.X, readings)
+    return [
+        comparison.tally(codes[place], block.rows)
+        for comparison, place in zip(comparisons, places, strict=True)
+    ]
+
+
+def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    return one.shape == other.shape and bool(np.array_equal(one, other))
+
+
+def _block_rows(row_nbytes: int) -> int:
+    fewest, most = BLOCK_ROWS
+    return int(np.clip(BLOCK_NBYTES // max(1, row_nbytes), fewest, most))

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from dsel.data.folds import random_folds
+from dsel.searches import execute, plan_search
+
+GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], y[order]
+
+
+def make_plan(digits, estimator=None, grid=GRID, **options):
+    X, y = digits
+    settings = {"cv": 5, "delta": 0.05, "random_state": 0} | options
+    return plan_search(estimator or SVC(), grid, X[:400], y[:400], X[400:], **settings)
+
+
+def test_execute__fold_errors_are_those_of_fits_one_by_one(digits):
+    X, y = digits[0][:400], digits[1][:400]
+    results = execute(make_plan(digits, prune=False)).results
+    folds = random_folds(400, 5, seed=0)
+    for C in GRID["C"]:
+        for gamma in GRID["gamma"]:
+            for fold in range(5):
+                held = folds == fold
+                model = SVC(C=C, gamma=gamma).fit(X[~held], y[~held])
+                n_errors = int((model.predict(X[held]) != y[held]).sum())
+                cell = results.fold_errors.sel(C=C, gamma=gamma, fold=fold)
+                assert int(cell) == n_errors
+
+
+def test_execute__disagreements_are_those_of_two_models_a_row(digits):
+    from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words_at
+
+    X, y = digits
+    results = execute(make_plan(digits, prune=False)).results
+    drawn = uniform_integers(words_at(0, RANDOM_FOLD_STREAM, np.arange(1397)), 5)
+    folds = random_folds(400, 5, seed=0)
+    full = SVC(C=1.0, gamma=1e-3).fit(X[:400], y[:400]).predict(X[400:])
+    for fold in range(5):
+        held = folds == fold
+        model = SVC(C=1.0, gamma=1e-3).fit(X[:400][~held], y[:400][~held])
+        differs = model.predict(X[400:]) != full
+        cell = results.sel(C=1.0, gamma=1e-3, fold=fold)
+        assert int(cell.disagreements) == int(differs[drawn == fold].sum())
+        assert int(cell.pool_rows) == int((drawn == fold).sum())
+
+
+@pytest.mark.parametrize("criterion", ["cv_bound", "cv_error", "holdout_bound"])
+def test_execute__pruning_changes_neither_choice_nor_certificate(digits, criterion):
+    pruned = execute(make_plan(digits, criterion=criterion)).choice
+    full = execute(make_plan(digits, criterion=criterion, prune=False)).choice
+    assert pruned.candidate == full.candidate
+    assert pruned.certificate.unclipped == full.certificate.unclipped
+
+
+def test_execute__counts_do_not_depend_on_threads(digits):
+    plan = make_plan(digits, LogisticRegression(max_iter=5000), {"C": [0.01, 0.1]})
+    one, four = (execute(plan, n_jobs=n).results for n in (1, 4))
+    done = (one.status == 0) & (four.status == 0)
+    for name in ("fold_errors", "disagreements", "full_train_errors"):
+        assert one[name].where(done).equals(four[name].where(done))
