@@ -6,12 +6,44 @@ as can be. The seam knows nothing of folds: cross-validation, halvings and singl
 all hand it trainings. `assign_families` picks the member for each candidate.
 
 Vocabulary: a *candidate* is one model of the grid; a *training* names training and test
-rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
+rows; a *group* is candidates that share work; a *fitted group* predicts class codes; a
+*contrast* is the gain in log-likelihood over the supervised fit, a *certificate* a
+lower limit of it that holds for every labeling of the pool.
 
 To add a family: one file with a frozen dataclass that satisfies `Family`, and its place
-in `choosing.py`. Estimators of this room are found by name in their own modules.
+in `choosing.py`. To add an estimator: one file, and its line in `_ESTIMATORS`; it is
+imported when it is first used.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
 
 from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
 
-__all__ = ["Candidate", "Family", "FitCounts", "FittedGroup"]
+if TYPE_CHECKING:
+    from dsel.models.semi_supervised_lda import SemiSupervisedLDA
+    from dsel.models.semi_supervised_nearest_mean import SemiSupervisedNearestMean
+    from dsel.models.semi_supervised_qda import SemiSupervisedQDA
+
+__all__ = [
+    "Candidate",
+    "Family",
+    "FitCounts",
+    "FittedGroup",
+    "SemiSupervisedLDA",
+    "SemiSupervisedNearestMean",
+    "SemiSupervisedQDA",
+]
+
+_ESTIMATORS: Final = {
+    "SemiSupervisedLDA": "semi_supervised_lda",
+    "SemiSupervisedNearestMean": "semi_supervised_nearest_mean",
+    "SemiSupervisedQDA": "semi_supervised_qda",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import an estimator when it is first used: scikit-learn is slow to load."""
+    if name not in _ESTIMATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_ESTIMATORS[name]}"), name)

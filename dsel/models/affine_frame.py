@@ -1,0 +1,94 @@
+"""Affine coordinates in which the covariance of all rows is the identity."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from dsel.models.gaussian import GaussianClasses
+from dsel.models.moments import ClassMoments, Moments
+from dsel.models.pool_passes import ClassScores, ClassSums
+
+
+@dataclass(frozen=True)
+class AffineFrame:
+    """Coordinates z with ``x = shift + factor z``."""
+
+    shift: NDArray[np.float64]
+    """Shape (d,)."""
+    factor: NDArray[np.float64]
+    """Lower triangular L, shape (d, d)."""
+
+    def whiten(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return L^-1 times each row: differences of rows, shape (r, d)."""
+        return np.asarray(solve_triangular(self.factor, steps.T, lower=True).T)
+
+    def whiten_matrix(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return L^-1 A L^-T for each matrix of shape (..., d, d)."""
+        inverse = self.whiten(np.eye(len(self.shift))).T
+        return np.asarray(inverse @ matrices @ inverse.T)
+
+    def whiten_labeled(self, labeled: ClassMoments) -> ClassMoments:
+        """Return the moments of labeled rows in these coordinates."""
+        return ClassMoments(
+            labeled.counts,
+            self.whiten(labeled.means - self.shift),
+            self.whiten_matrix(labeled.scatters),
+        )
+
+    def whiten_sums(self, sums: ClassSums, origin: NDArray[np.float64]) -> ClassSums:
+        """Return sums of ``x - origin`` as sums of z."""
+        step = origin - self.shift
+        masses = sums.masses[:, None]
+        moved = sums.sums + masses * step
+        products = None
+        if sums.products is not None:
+            cross = sums.sums[:, :, None] * step
+            within = masses[:, :, None] * np.outer(step, step)
+            products = self.whiten_matrix(
+                sums.products + cross + np.swapaxes(cross, 1, 2) + within
+            )
+        return ClassSums(sums.masses, self.whiten(moved), products)
+
+    def scores_about(
+        self, scores: ClassScores, origin: NDArray[np.float64]
+    ) -> ClassScores:
+        """Return functions of z as functions of ``x - origin``."""
+        start = self.whiten((origin - self.shift)[None])[0]
+        constants = scores.constants + scores.linear @ start
+        linear = scores.linear
+        quadratic = None
+        if scores.quadratic is not None:
+            bent = scores.quadratic @ start
+            constants = constants + bent @ start
+            linear = linear + 2.0 * bent
+            back = self.whiten(np.eye(len(self.shift))).T
+            quadratic = back.T @ scores.quadratic @ back
+        mapped = solve_triangular(self.factor, linear.T, lower=True, trans="T").T
+        return ClassScores(constants, np.asarray(mapped), quadratic)
+
+    def unwhiten(self, classes: GaussianClasses) -> GaussianClasses:
+        """Return Gaussian classes given in z in the original coordinates."""
+        return GaussianClasses(
+            classes.priors,
+            self.shift + classes.means @ self.factor.T,
+            self.factor @ classes.covariances @ self.factor.T,
+        )
+
+
+def whitening_frame(total: Moments, *, ridge: float) -> AffineFrame:
+    """Return the frame in which (scatter + ridge I) / count is the identity.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where that matrix is not positive definite.
+    """
+    covariance = (total.scatter + ridge * np.eye(len(total.mean))) / total.count
+    return AffineFrame(total.mean, np.asarray(np.linalg.cholesky(covariance)))
+
+
+def plain_frame(total: Moments) -> AffineFrame:
+    """Return coordinates that are shifted to the mean of all rows, and no more."""
+    return AffineFrame(total.mean, np.eye(len(total.mean)))

@@ -1,0 +1,249 @@
+"""Maximum contrastive pessimistic likelihood: the saddle point and its certificate.
+
+For soft labels q of the pool, g(q) is the best log-likelihood of all rows less that
+of the supervised fit. It is convex in q, and its minimum is the saddle value. Since
+g depends on q through class sums alone, it is minimised over these. The gap is the
+exact duality gap: ``g - gap`` is a lower limit of the contrast of the estimate under
+every labeling of the pool.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.models.affine_frame import AffineFrame
+from dsel.models.gaussian import GaussianClasses
+from dsel.models.moments import ClassMoments, Moments, moments_of
+from dsel.models.pool_passes import (
+    ClassScores,
+    ClassSums,
+    chunk_lowest,
+    read_lowest,
+    read_start,
+)
+from dsel.solvers.frank_wolfe import (
+    Expansion,
+    Hull,
+    Minimum,
+    minimize_over_polytope,
+)
+
+_SAMPLE_TOL = 1e-5
+
+
+class Contrast(Protocol):
+    """The contrast of one kind of classifier as a function of the pool's sums."""
+
+    @property
+    def frame(self) -> AffineFrame:
+        """Coordinates of its points."""
+
+    @property
+    def n_rows(self) -> float:
+        """Rows in all, labeled and not."""
+
+    def expand(self, point: NDArray[np.float64]) -> Expansion:
+        """Return the contrast around a point."""
+
+    def scores(self, gradient: NDArray[np.float64]) -> ClassScores:
+        """Return what a row adds to the contrast by going to each class."""
+
+    def point(self, sums: ClassSums) -> NDArray[np.float64]:
+        """Return class sums, given in the frame, as a point."""
+
+    def supervised_direction(self) -> NDArray[np.float64]:
+        """Return the gradient whose lowest class is the supervised prediction."""
+
+    def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
+        """Return the maximum likelihood estimate, in the original coordinates."""
+
+
+@dataclass(frozen=True)
+class ContrastProblem:
+    """One estimate to be made from labeled rows and the pool."""
+
+    labeled: ClassMoments
+    """Moments of the labeled rows."""
+    supervised: GaussianClasses
+    """The estimate that must not be undercut."""
+    contrast: Callable[[ClassMoments, Moments], Contrast]
+    """Makes the contrast from the labeled rows and the pool's moments."""
+
+
+@dataclass(frozen=True)
+class ContrastFit:
+    """An estimate and the proof that it is no worse than the supervised one."""
+
+    classes: GaussianClasses
+    """The estimate."""
+    duality_gap: float
+    """Gap per row of labeled data and pool."""
+    contrast_lower: float
+    """Least contrast under any labeling of the pool, per row; never negative."""
+    n_passes: int
+    """Times the pool was read."""
+    status: str
+    """How the solver stopped; ``CONVERGED`` where the gap reached the tolerance."""
+
+
+@dataclass(frozen=True)
+class ContrastLimits:
+    """When to stop, and where to start."""
+
+    tol: float
+    """Duality gap per row at which to stop."""
+    max_passes: int
+    """Reads of the pool at most."""
+    start_rows: int
+    """Rows of a subsample that is solved first; 0 for none."""
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """A minimum of one contrast, and how to find its vertices on other rows."""
+
+    minimum: Minimum
+    scores: list[ClassScores]
+    """One function for each vertex of the hull: each row to its lowest class."""
+
+
+Labeler = Callable[[Sequence[ClassScores]], list[ClassSums]]
+Solver = Generator[list[ClassScores], list[ClassSums], _Solved]
+
+
+def fit_contrasts(
+    problems: Sequence[ContrastProblem], pool: Any, limits: ContrastLimits
+) -> list[ContrastFit]:
+    """Solve several problems on one pool, with one read of it for all of them.
+
+    Parameters
+    ----------
+    problems
+        Labeled sets, for instance the trainings of a cross-validation.
+    pool
+        The unlabeled rows, at least one.
+    limits
+        When to stop.
+    """
+    n_sampled = limits.start_rows if pool.n_rows > 2 * limits.start_rows else 0
+    moments, sample = read_start(pool, n_sampled)
+    contrasts = [problem.contrast(problem.labeled, moments) for problem in problems]
+    origin = moments.mean
+    starts = [[_supervised_scores(each, origin)] for each in contrasts]
+    if len(sample):
+        starts = _solve_on_sample(problems, sample, starts, moments, limits)
+    solved = _run_together(
+        [
+            _solver(contrast, start, origin, limits)
+            for contrast, start in zip(contrasts, starts, strict=True)
+        ],
+        lambda scores: read_lowest(pool, scores, origin),
+    )
+    return [
+        _certified(problem, contrast, each.minimum)
+        for problem, contrast, each in zip(problems, contrasts, solved, strict=True)
+    ]
+
+
+def _supervised_scores(contrast: Contrast, origin: NDArray[np.float64]) -> ClassScores:
+    scores = contrast.scores(contrast.supervised_direction())
+    return contrast.frame.scores_about(scores, origin)
+
+
+def _solve_on_sample(
+    problems: Sequence[ContrastProblem],
+    sample: NDArray[np.float64],
+    starts: Sequence[list[ClassScores]],
+    moments: Moments,
+    limits: ContrastLimits,
+) -> list[list[ClassScores]]:
+    """Solve on some rows, each standing for many; return the functions that mattered.
+
+    One read of the pool turns them into vertices of the whole problem.
+    """
+    weight = moments.count / len(sample)
+    within = moments_of(sample).weighted(weight)
+    loose = replace(limits, tol=max(limits.tol, _SAMPLE_TOL))
+
+    def label(scores: Sequence[ClassScores]) -> list[ClassSums]:
+        found = chunk_lowest(sample, scores=scores, shift=moments.mean)
+        return [sums.times(weight) for sums in found]
+
+    solvers = [
+        _solver(problem.contrast(problem.labeled, within), start, moments.mean, loose)
+        for problem, start in zip(problems, starts, strict=True)
+    ]
+    return [each.scores for each in _run_together(solvers, label)]
+
+
+def _solver(
+    contrast: Contrast,
+    start: list[ClassScores],
+    origin: NDArray[np.float64],
+    limits: ContrastLimits,
+) -> Solver:
+    """Yield functions of ``x - origin``, want the sums of each row's lowest class."""
+
+    def vertex(sums: ClassSums) -> NDArray[np.float64]:
+        return contrast.point(contrast.frame.whiten_sums(sums, origin))
+
+    found = yield start
+    size = len(start)
+    hull = Hull(
+        np.array([vertex(sums) for sums in found]),
+        np.arange(size),
+        np.full(size, 1.0 / size),
+    )
+    asked = list(start)
+    inner = minimize_over_polytope(
+        contrast,
+        hull,
+        tol=limits.tol * contrast.n_rows,
+        max_passes=limits.max_passes,
+    )
+    gradient = next(inner)
+    while True:
+        asked.append(contrast.frame.scores_about(contrast.scores(gradient), origin))
+        found = yield asked[-1:]
+        try:
+            gradient = inner.send(vertex(found[0]))
+        except StopIteration as stop:
+            minimum: Minimum = stop.value
+            return _Solved(minimum, [asked[key] for key in minimum.hull.keys])
+
+
+def _run_together(solvers: Sequence[Solver], label: Labeler) -> list[_Solved]:
+    """Advance all solvers in step, so that one pass answers all of them."""
+    asked = {place: next(solver) for place, solver in enumerate(solvers)}
+    solved: dict[int, _Solved] = {}
+    while asked:
+        found = iter(label([scores for each in asked.values() for scores in each]))
+        for place, scores in list(asked.items()):
+            answers = [next(found) for _ in scores]
+            try:
+                asked[place] = solvers[place].send(answers)
+            except StopIteration as stop:
+                solved[place] = stop.value
+                del asked[place]
+    return [solved[place] for place in range(len(solvers))]
+
+
+def _certified(
+    problem: ContrastProblem, contrast: Contrast, minimum: Minimum
+) -> ContrastFit:
+    """Return the estimate with its certificate, or the supervised one without."""
+    lower = minimum.value - minimum.gap
+    # Beside the vertices: the moments, and the starting vertices.
+    n_passes = minimum.n_passes + 2
+    if lower < 0.0:
+        return ContrastFit(problem.supervised, 0.0, 0.0, n_passes, minimum.status)
+    return ContrastFit(
+        contrast.classes(minimum.hull.point),
+        minimum.gap / contrast.n_rows,
+        lower / contrast.n_rows,
+        n_passes,
+        minimum.status,
+    )

@@ -1,0 +1,220 @@
+"""Base of the discriminant classifiers: checks of their input, and prediction."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.data import open_pool
+from dsel.models.gaussian import GaussianClasses, is_singular, maximum_likelihood
+from dsel.models.moments import ClassMoments, class_moments
+
+
+@dataclass(frozen=True)
+class Labeled:
+    """Checked labeled rows."""
+
+    X: NDArray[np.float64]
+    """Shape (n_rows, d)."""
+    codes: NDArray[np.intp]
+    """Class codes, shape (n_rows,)."""
+    moments: ClassMoments
+    """Moments of each class."""
+
+
+class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier by the largest of Gaussian class densities times priors.
+
+    Members implement `fit`; the fitted parameters decide everything else.
+
+    Attributes
+    ----------
+    classes_
+        Labels in sorted order, shape (K,).
+    priors_
+        Class priors, shape (K,).
+    means_
+        Class means, shape (K, d).
+    covariance_
+        Covariance, shape (d, d), or (K, d, d) where each class has its own.
+    n_features_in_
+        Number of features d.
+    """
+
+    classes_: NDArray[Any]
+    priors_: NDArray[np.float64]
+    means_: NDArray[np.float64]
+    covariance_: NDArray[np.float64]
+    n_features_in_: int
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
+        """Fit the class densities to labeled rows and a pool of unlabeled ones."""
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the most probable label of each row, shape (n_rows,)."""
+        scores = self._log_joint(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the posterior probability of each class, shape (n_rows, K)."""
+        return np.asarray(softmax(self._log_joint(X), axis=1))
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return ln p(x, k), shape (n_rows, K); for two classes their difference."""
+        scores = self._log_joint(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def log_likelihood(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Return the mean of ln p(x, y) over labeled rows, in nats.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, d).
+        y
+            Labels that occurred in fitting, shape (n_rows,).
+
+        Raises
+        ------
+        ValueError
+            Where a label did not occur in fitting: its density is not modelled.
+        """
+        scores = self._log_joint(X)
+        codes = encode(np.asarray(y), self.classes_, "y")
+        return float(scores[np.arange(len(codes)), codes].mean())
+
+    def _log_joint(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self, "means_")
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return fitted_classes(self).log_joint(rows)
+
+
+def fitted_classes(estimator: DiscriminantClassifier) -> GaussianClasses:
+    """Return the fitted densities of an estimator."""
+    covariances = estimator.covariance_
+    if covariances.ndim == 2:
+        covariances = covariances[None]
+    return GaussianClasses(estimator.priors_, estimator.means_, covariances)
+
+
+def store_classes(estimator: DiscriminantClassifier, classes: GaussianClasses) -> None:
+    """Set the fitted parameters of an estimator."""
+    estimator.priors_ = classes.priors
+    estimator.means_ = classes.means
+    shared = len(classes.covariances) == 1
+    estimator.covariance_ = classes.covariances[0] if shared else classes.covariances
+
+
+def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.intp]:
+    """Return the place of each label among the sorted classes.
+
+    Raises
+    ------
+    ValueError
+        Where a label is none of the classes.
+    """
+    codes = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
+    unknown = classes[codes] != labels
+    if unknown.any():
+        raise ValueError(
+            f"`{name}` must hold labels that have labeled rows, got "
+            f"{labels[unknown][0]!r}; a class without labeled rows has no estimate."
+        )
+    return np.asarray(codes)
+
+
+def read_labeled(
+    estimator: DiscriminantClassifier, X: ArrayLike, y: ArrayLike
+) -> Labeled:
+    """Check labeled rows as scikit-learn does, and set what is known of them.
+
+    Raises
+    ------
+    ValueError
+        Where there is one class only, or values are not finite.
+    """
+    rows, labels = validate_data(estimator, X, y, dtype=np.float64)
+    check_classification_targets(labels)
+    estimator.classes_, codes = np.unique(labels, return_inverse=True)
+    if len(estimator.classes_) < 2:
+        raise ValueError(
+            f"`y` must hold at least two classes, got one class only: "
+            f"{estimator.classes_[0]!r}."
+        )
+    return Labeled(rows, codes, class_moments(rows, codes, len(estimator.classes_)))
+
+
+def read_pool(estimator: DiscriminantClassifier, pool: Any) -> Any:
+    """Return an opened pool with the columns of the labeled rows, or None if empty.
+
+    Raises
+    ------
+    ValueError
+        Where the pool has other columns.
+    """
+    if pool is None:
+        return None
+    opened = open_pool(pool)
+    if opened.n_columns != estimator.n_features_in_:
+        raise ValueError(
+            f"`pool` must have the columns of `X`, got {opened.n_columns} instead of "
+            f"{estimator.n_features_in_}; open the pool written for this table."
+        )
+    return opened if opened.n_rows else None
+
+
+def supervised_fit(
+    labeled: ClassMoments, *, ridge: float, shared: bool
+) -> GaussianClasses:
+    """Return the maximum likelihood fit, or say why there is none.
+
+    Raises
+    ------
+    ValueError
+        Where a covariance is singular.
+    """
+    if not ridge >= 0.0:
+        raise ValueError(f"`ridge` must be >= 0, got {ridge!r}.")
+    total = labeled.total
+    variances = (np.diag(total.scatter) + ridge) / total.count
+    constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.mean**2)))
+    if len(constant):
+        raise ValueError(
+            f"`X` must have no constant features, but {_columns(constant)} "
+            f"{'is' if len(constant) == 1 else 'are'} the same in all labeled rows, so "
+            "that the covariance is singular; remove them, or set `ridge` above 0."
+        )
+    classes = maximum_likelihood(labeled, ridge=ridge, shared=shared)
+    for code, covariance in enumerate(classes.covariances):
+        if is_singular(covariance, variances):
+            _raise_singular(labeled, code, shared, float(np.median(variances)))
+    return classes
+
+
+def _raise_singular(
+    labeled: ClassMoments, code: int, shared: bool, variance: float
+) -> None:
+    n_classes, n_features = labeled.means.shape
+    n_rows = int(labeled.counts.sum() if shared else labeled.counts[code])
+    needed = n_features + (n_classes if shared else 1)
+    what = "shared by the classes" if shared else f"of class number {code}"
+    ridge = 1e-3 * n_rows * variance
+    raise ValueError(
+        f"`X` must give a regular covariance, but the one {what} is singular: it has "
+        f"{n_rows} labeled rows, and at least {needed} in general position are needed "
+        f"for {n_features} features. Label more rows, remove features that depend on "
+        f"others, or set `ridge`, for instance {ridge:.2g}."
+    )
+
+
+def _columns(numbers: NDArray[np.intp]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:5])
+    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
+    return f"column{'s' if len(numbers) > 1 else ''} {shown}{more}"

@@ -1,0 +1,175 @@
+"""Contrast of linear discriminant analysis as a function of the pool's class sums."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from dsel.models.affine_frame import AffineFrame, whitening_frame
+from dsel.models.gaussian import GaussianClasses, maximum_likelihood
+from dsel.models.moments import ClassMoments, Moments
+from dsel.models.pool_passes import ClassScores, ClassSums
+
+
+@dataclass(frozen=True)
+class LDAContrast:
+    r"""The best contrast with the supervised fit that class sums of the pool allow.
+
+    In coordinates where the covariance of all n rows is the identity, with
+    :math:`n_k = N_k + \nu_k`, :math:`T_k` the sum of the labeled rows of class k
+    plus :math:`S_k`, and :math:`\Sigma = I - \sum_k \pi_k \mu_k \mu_k'`,
+
+    .. math:: g = \sum_k n_k \ln \pi_k - \tfrac n2 (\ln\det\Sigma + d)
+       - \sum_k [n_k \beta_k + \alpha_k' T_k]
+       + \tfrac n2 (\ln\det\Sigma_s + \mathrm{tr}\,\Sigma_s^{-1}).
+
+    It is convex in :math:`(\nu, S)`. A point holds one row ``(nu_k, S_k)`` for each
+    class, flattened. A ridge is part of the whitening and changes no formula.
+    """
+
+    frame: AffineFrame
+    """The coordinates."""
+    masses: NDArray[np.float64]
+    """Labeled rows of each class, shape (K,)."""
+    sums: NDArray[np.float64]
+    """Sums of the labeled rows of each class, shape (K, d)."""
+    n_rows: float
+    """Rows in all, labeled and not."""
+    supervised: ClassScores
+    """Supervised log-density, without what all classes share."""
+    offset: float
+    """What all classes share of the supervised log-density, mean over all rows."""
+
+    def expand(self, point: NDArray[np.float64]) -> "LDAExpansion":
+        """Return the contrast around a point."""
+        rows = point.reshape(len(self.masses), -1)
+        return LDAExpansion(self, self.masses + rows[:, 0], self.sums + rows[:, 1:])
+
+    def scores(self, gradient: NDArray[np.float64]) -> ClassScores:
+        """Return what a row adds to the contrast by going to each class."""
+        rows = gradient.reshape(len(self.masses), -1)
+        return ClassScores(rows[:, 0], rows[:, 1:])
+
+    def point(self, sums: ClassSums) -> NDArray[np.float64]:
+        """Return class sums, given in the frame, as a point."""
+        return np.column_stack([sums.masses, sums.sums]).ravel()
+
+    def supervised_direction(self) -> NDArray[np.float64]:
+        """Return the gradient whose lowest class is the supervised prediction."""
+        return -np.column_stack(
+            [self.supervised.constants, self.supervised.linear]
+        ).ravel()
+
+    def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
+        """Return the maximum likelihood estimate, in the original coordinates."""
+        here = self.expand(point)
+        return self.frame.unwhiten(
+            GaussianClasses(here.priors, here.means, here.covariance[None])
+        )
+
+
+class LDAExpansion:
+    """The contrast of LDA and its two derivatives around one point."""
+
+    def __init__(
+        self,
+        contrast: LDAContrast,
+        masses: NDArray[np.float64],
+        sums: NDArray[np.float64],
+    ) -> None:
+        self._contrast = contrast
+        self._masses = masses
+        self._sums = sums
+        self.priors = masses / contrast.n_rows
+        self.means = sums / masses[:, None]
+        between = (self.priors[:, None] * self.means).T @ self.means
+        self.covariance = np.eye(between.shape[0]) - between
+        self._factor = cho_factor(self.covariance, lower=True)
+        self._linear = cho_solve(self._factor, self.means.T).T
+
+    @property
+    def value(self) -> float:
+        """Contrast g at the point, in nats."""
+        contrast = self._contrast
+        log_det = 2.0 * np.log(np.diag(self._factor[0])).sum()
+        fitted = self._masses @ np.log(self.priors) - 0.5 * contrast.n_rows * (
+            log_det + self.means.shape[1]
+        )
+        scores = contrast.supervised
+        reference = self._masses @ scores.constants + np.sum(self._sums * scores.linear)
+        return float(fitted - reference - contrast.n_rows * contrast.offset)
+
+    @property
+    def gradient(self) -> NDArray[np.float64]:
+        """Derivatives with respect to the masses and sums, shape (K (1 + d),)."""
+        scores = self._contrast.supervised
+        squares = np.einsum("kd,kd->k", self._linear, self.means)
+        constants = np.log(self.priors) - 0.5 * squares - scores.constants
+        return np.column_stack([constants, self._linear - scores.linear]).ravel()
+
+    def curvature(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the Hessian times each row of `directions`, same shape."""
+        n_classes, n_features = self.means.shape
+        rows = directions.reshape(-1, n_classes, 1 + n_features)
+        d_mass, d_sum = rows[:, :, 0], rows[:, :, 1:]
+        d_mean = (d_sum - d_mass[:, :, None] * self.means) / self._masses[:, None]
+        turned = self._d_covariance_times_linear(d_mass, d_mean)
+        steps = (d_mean - turned).reshape(-1, n_features)
+        d_linear = cho_solve(self._factor, steps.T).T.reshape(d_mean.shape)
+        d_constant = d_mass / self._masses + np.einsum(
+            "kd,rkd->rk", self._linear, 0.5 * turned - d_mean
+        )
+        products = np.concatenate([d_constant[:, :, None], d_linear], axis=2)
+        return np.asarray(products.reshape(directions.shape))
+
+    def _d_covariance_times_linear(
+        self, d_mass: NDArray[np.float64], d_mean: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the change of the covariance, times each class's linear part.
+
+        The change has low rank: it is never formed.
+        """
+        n_classes, n_features = self.means.shape
+        inner = self.means @ self._linear.T
+        d_inner = (d_mean.reshape(-1, n_features) @ self._linear.T).reshape(
+            -1, n_classes, n_classes
+        )
+        moved = self._masses[:, None] * d_mean
+        along = inner.T @ moved
+        weights = self._masses[:, None] * d_inner + d_mass[:, :, None] * inner
+        across = np.swapaxes(weights, 1, 2) @ self.means
+        return np.asarray(-(along + across) / self._contrast.n_rows)
+
+
+def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDAContrast:
+    """Return the contrast of LDA for labeled rows and the moments of a pool.
+
+    Parameters
+    ----------
+    labeled
+        Moments of the labeled rows by class; their pooled covariance is regular.
+    pool
+        Moments of the unlabeled rows.
+    ridge
+        Added to the diagonal of every scatter; the likelihoods on both sides of the
+        contrast are then penalised by ``-ridge/2 tr(inverse covariance)``.
+    """
+    total = labeled.total.merged(pool)
+    frame = whitening_frame(total, ridge=ridge)
+    fit = maximum_likelihood(labeled, ridge=ridge, shared=True)
+    covariance = frame.whiten_matrix(fit.covariances[0])
+    means = frame.whiten(fit.means - frame.shift)
+    factor = cho_factor(covariance, lower=True)
+    linear = cho_solve(factor, means.T).T
+    constants = np.log(fit.priors) - 0.5 * np.einsum("kd,kd->k", linear, means)
+    log_det = 2.0 * np.log(np.diag(factor[0])).sum()
+    trace = np.trace(cho_solve(factor, np.eye(len(covariance))))
+    return LDAContrast(
+        frame,
+        labeled.counts,
+        labeled.counts[:, None] * means,
+        total.count,
+        ClassScores(constants, linear),
+        float(-0.5 * (log_det + trace)),
+    )

@@ -1,0 +1,256 @@
+"""What one pass over the unlabeled pool can return: moments, and sums per class.
+
+Each pass is a pure function of a chunk, small enough to be sent to the data, and a
+way to add two results. Soft or hard labels of the pool exist for a block of rows at
+a time and are never stored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from dsel.models.moments import Moments, dense_blocks, empty_moments, moments_of
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """One real function of a row per class: constant + linear, and maybe quadratic."""
+
+    constants: NDArray[np.float64]
+    """Shape (K,)."""
+    linear: NDArray[np.float64]
+    """Shape (K, d)."""
+    quadratic: NDArray[np.float64] | None = None
+    """Symmetric matrices A of x'Ax, shape (K, d, d); None where there are none."""
+
+    def of(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of `rows`, shape (K, n_rows)."""
+        scores = self.linear @ rows.T + self.constants[:, None]
+        if self.quadratic is not None:
+            for code, matrix in enumerate(self.quadratic):
+                scores[code] += np.einsum("ij,ij->i", rows @ matrix, rows)
+        return np.asarray(scores)
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """Mass of each class, and sums of its rows."""
+
+    masses: NDArray[np.float64]
+    """Shape (K,)."""
+    sums: NDArray[np.float64]
+    """Shape (K, d)."""
+    products: NDArray[np.float64] | None = None
+    """Sums of xx', shape (K, d, d); None where they are not asked for."""
+
+    def plus(self, other: "ClassSums") -> "ClassSums":
+        """Return the sums over both sets of rows."""
+        products = None
+        if self.products is not None and other.products is not None:
+            products = self.products + other.products
+        return ClassSums(self.masses + other.masses, self.sums + other.sums, products)
+
+    def times(self, weight: float) -> "ClassSums":
+        """Return the sums with every row counted `weight` times."""
+        products = None if self.products is None else weight * self.products
+        return ClassSums(weight * self.masses, weight * self.sums, products)
+
+
+@dataclass(frozen=True)
+class SoftSums:
+    """Sums under posterior probabilities, and the likelihood that they belong to."""
+
+    sums: ClassSums
+    """Masses and sums, weighted by the probabilities."""
+    log_evidence: float
+    """Sum over the rows of the logarithm of the summed exponentials."""
+
+    def plus(self, other: "SoftSums") -> "SoftSums":
+        """Return the sums over both sets of rows."""
+        return SoftSums(
+            self.sums.plus(other.sums), self.log_evidence + other.log_evidence
+        )
+
+
+def read_start(pool: Any, n_sampled: int) -> tuple[Moments, NDArray[np.float64]]:
+    """Return the moments of all rows, and every so many-th row: one pass.
+
+    Parameters
+    ----------
+    pool
+        The unlabeled rows.
+    n_sampled
+        Rows of the sample at most; 0 for none.
+
+    Raises
+    ------
+    ValueError
+        Where the pool holds NaN or infinite values.
+    """
+    stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
+    moments, rows = pool.reduce(
+        partial(_chunk_start, stride=stride), _merge_starts, keep=True
+    )
+    if not np.isfinite(moments.scatter).all():
+        raise ValueError(
+            "`pool` must be finite, but holds NaN or infinite values (or values too "
+            "large to square); impute or scale the pool before it is written."
+        )
+    return moments, rows
+
+
+def read_moments(pool: Any) -> Moments:
+    """Return the moments of all rows of the pool: one pass; see `read_start`."""
+    return read_start(pool, 0)[0]
+
+
+def _chunk_start(
+    X: Any, rows: NDArray[np.int64], *, stride: int
+) -> tuple[Moments, NDArray[np.float64]]:
+    merged = empty_moments(X.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):
+        for block in dense_blocks(X):
+            merged = merged.merged(moments_of(block))
+    chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
+    return merged, np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
+
+
+def _merge_starts(
+    one: tuple[Moments, NDArray[np.float64]], other: tuple[Moments, NDArray[np.float64]]
+) -> tuple[Moments, NDArray[np.float64]]:
+    return one[0].merged(other[0]), np.vstack([one[1], other[1]])
+
+
+def read_lowest(
+    pool: Any, scores: Sequence[ClassScores], shift: NDArray[np.float64]
+) -> list[ClassSums]:
+    """Give each row of the pool to its lowest-scoring class: one pass for all scores.
+
+    Parameters
+    ----------
+    pool
+        The unlabeled rows.
+    scores
+        Functions of ``x - shift``. Several are evaluated in one matrix product.
+        Ties go to the class of the lowest code.
+    shift
+        Subtracted from every row first, so that sums keep their digits, shape (d,).
+
+    Returns
+    -------
+    list of ClassSums
+        One per entry of `scores`, of the shifted rows.
+    """
+    count = partial(chunk_lowest, scores=tuple(scores), shift=shift)
+    found: list[ClassSums] = pool.reduce(count, _add_lists, keep=True)
+    return found
+
+
+def chunk_lowest(
+    X: Any,
+    rows: NDArray[np.int64] | None = None,
+    *,
+    scores: Sequence[ClassScores],
+    shift: NDArray[np.float64],
+) -> list[ClassSums]:
+    """Do the work of `read_lowest` on one chunk of rows."""
+    totals = [_no_sums(score) for score in scores]
+    stacked = np.vstack([score.linear for score in scores])
+    for block in dense_blocks(X):
+        centred = block - shift
+        linear = stacked @ centred.T
+        first = 0
+        for place, score in enumerate(scores):
+            here = linear[first : first + len(score.constants)]
+            first += len(score.constants)
+            membership = _lowest(here, score, centred)
+            totals[place] = totals[place].plus(
+                _weighted_sums(membership, score, centred)
+            )
+    return totals
+
+
+def _lowest(
+    linear: NDArray[np.float64], score: ClassScores, rows: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return 1 for the lowest class of each row, 0 for the others, shape (K, rows)."""
+    values = linear + score.constants[:, None]
+    if score.quadratic is not None:
+        for code, matrix in enumerate(score.quadratic):
+            values[code] += np.einsum("ij,ij->i", rows @ matrix, rows)
+    # A loop over classes is several times faster than argmin over a short axis.
+    lowest = values[0].copy()
+    labels = np.zeros(values.shape[1], dtype=np.int16)
+    for code in range(1, len(values)):
+        lower = values[code] < lowest
+        labels[lower] = code
+        np.minimum(lowest, values[code], out=lowest)
+    codes = np.arange(len(values), dtype=np.int16)
+    return np.asarray((labels == codes[:, None]).astype(np.float64))
+
+
+def _no_sums(score: ClassScores) -> ClassSums:
+    n_classes, n_features = score.linear.shape
+    products = None
+    if score.quadratic is not None:
+        products = np.zeros((n_classes, n_features, n_features))
+    return ClassSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), products)
+
+
+def _weighted_sums(
+    weights: NDArray[np.float64], score: ClassScores, rows: NDArray[np.float64]
+) -> ClassSums:
+    products = None
+    if score.quadratic is not None:
+        products = np.array([(rows * weight[:, None]).T @ rows for weight in weights])
+    return ClassSums(weights.sum(axis=1), weights @ rows, products)
+
+
+def _add_lists(one: list[ClassSums], other: list[ClassSums]) -> list[ClassSums]:
+    return [left.plus(right) for left, right in zip(one, other, strict=True)]
+
+
+def read_posteriors(
+    pool: Any, scores: ClassScores, shift: NDArray[np.float64]
+) -> SoftSums:
+    """Share each row among the classes in proportion to exp(score): one pass.
+
+    Parameters
+    ----------
+    pool
+        The unlabeled rows.
+    scores
+        Log-densities of ``x - shift``, up to a constant that all classes share.
+    shift
+        Subtracted from every row first, shape (d,).
+    """
+    count = partial(_chunk_posteriors, scores=scores, shift=shift)
+    found: SoftSums = pool.reduce(count, _add_soft, keep=True)
+    return found
+
+
+def _chunk_posteriors(
+    X: Any,
+    rows: NDArray[np.int64],
+    *,
+    scores: ClassScores,
+    shift: NDArray[np.float64],
+) -> SoftSums:
+    total = SoftSums(_no_sums(scores), 0.0)
+    for block in dense_blocks(X):
+        centred = block - shift
+        values = scores.of(centred)
+        evidence = logsumexp(values, axis=0)
+        weights = np.exp(values - evidence)
+        sums = _weighted_sums(weights, scores, centred)
+        total = total.plus(SoftSums(sums, float(evidence.sum())))
+    return total
+
+
+def _add_soft(one: SoftSums, other: SoftSums) -> SoftSums:
+    return one.plus(other)

@@ -1,0 +1,199 @@
+"""Contrast of quadratic discriminant analysis as a function of the pool's sums."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.models.affine_frame import AffineFrame, whitening_frame
+from dsel.models.gaussian import GaussianClasses, maximum_likelihood
+from dsel.models.moments import ClassMoments, Moments
+from dsel.models.pool_passes import ClassScores, ClassSums
+
+
+@dataclass(frozen=True)
+class QDAContrast:
+    r"""The best contrast with the supervised fit that sums of the pool allow.
+
+    With :math:`Q_k` the sum of xx' over class k, soft labels of the pool included,
+    and :math:`\Sigma_k = Q_k / n_k - \mu_k \mu_k'`,
+
+    .. math:: g = \sum_k n_k \ln \pi_k
+       - \tfrac12 \sum_k n_k (\ln\det\Sigma_k + d) - L_s,
+
+    where the supervised log-likelihood :math:`L_s` is linear in the sums. It is
+    convex. A point holds one row ``(nu_k, S_k, Q_k)`` for each class, flattened.
+    """
+
+    frame: AffineFrame
+    """Coordinates in which the covariance of all rows is the identity."""
+    labeled: NDArray[np.float64]
+    """The same rows for the labeled data, a ridge included, shape (K, 1 + d + d d)."""
+    n_rows: float
+    """Rows in all, labeled and not."""
+    supervised: NDArray[np.float64]
+    """Supervised log-density as a linear function of such rows, same shape."""
+
+    def expand(self, point: NDArray[np.float64]) -> "QDAExpansion":
+        """Return the contrast around a point."""
+        return QDAExpansion(self, self.labeled + point.reshape(self.labeled.shape))
+
+    def scores(self, gradient: NDArray[np.float64]) -> ClassScores:
+        """Return what a row adds to the contrast by going to each class."""
+        constants, linear, quadratic = _split(gradient.reshape(self.labeled.shape))
+        return ClassScores(constants, linear, quadratic)
+
+    def point(self, sums: ClassSums) -> NDArray[np.float64]:
+        """Return class sums, given in the frame, as a point."""
+        assert sums.products is not None
+        return _join(sums.masses, sums.sums, sums.products).ravel()
+
+    def supervised_direction(self) -> NDArray[np.float64]:
+        """Return the gradient whose lowest class is the supervised prediction."""
+        return -self.supervised.ravel()
+
+    def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
+        """Return the maximum likelihood estimate, in the original coordinates."""
+        here = self.expand(point)
+        return self.frame.unwhiten(
+            GaussianClasses(here.priors, here.means, here.covariances)
+        )
+
+
+class QDAExpansion:
+    """The contrast of QDA and its two derivatives around one point."""
+
+    def __init__(self, contrast: QDAContrast, rows: NDArray[np.float64]) -> None:
+        self._contrast = contrast
+        self._rows = rows
+        self._masses, sums, products = _split(rows)
+        self._moments = products / self._masses[:, None, None]
+        self.priors = self._masses / contrast.n_rows
+        self.means = sums / self._masses[:, None]
+        self.covariances = self._moments - _outer(self.means, self.means)
+        factors = np.linalg.cholesky(self.covariances)
+        diagonals = np.diagonal(factors, axis1=1, axis2=2)
+        self._log_dets = 2.0 * np.log(diagonals).sum(axis=1)
+        self._precisions = np.asarray(np.linalg.inv(self.covariances))
+
+    @property
+    def value(self) -> float:
+        """Contrast g at the point, in nats."""
+        n_features = self.means.shape[1]
+        each = np.log(self.priors) - 0.5 * (self._log_dets + n_features)
+        reference = np.sum(self._rows * self._contrast.supervised)
+        return float(self._masses @ each - reference)
+
+    @property
+    def gradient(self) -> NDArray[np.float64]:
+        """Derivatives with respect to masses, sums and products, flattened."""
+        rows = log_density_rows(
+            np.log(self.priors) - 0.5 * self._log_dets, self.means, self._precisions
+        )
+        return (rows - self._contrast.supervised).ravel()
+
+    def curvature(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the Hessian times each row of `directions`, same shape."""
+        shape = self._rows.shape
+        products = [self._product(row.reshape(shape)) for row in directions]
+        return np.array([product.ravel() for product in products])
+
+    def _product(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+        d_mass, d_sum, d_products = _split(row)
+        masses = self._masses[:, None]
+        d_mean = (d_sum - d_mass[:, None] * self.means) / masses
+        d_moment = (d_products - d_mass[:, None, None] * self._moments) / masses[
+            :, :, None
+        ]
+        cross = _outer(d_mean, self.means)
+        d_covariance = d_moment - cross - np.swapaxes(cross, 1, 2)
+        d_precision = -self._precisions @ d_covariance @ self._precisions
+        linear = np.einsum("kde,ke->kd", self._precisions, self.means)
+        bent = np.einsum("kde,ke->kd", d_precision, self.means)
+        d_linear = bent + np.einsum("kde,ke->kd", self._precisions, d_mean)
+        d_constant = (
+            d_mass / self._masses
+            - 0.5 * np.einsum("kde,ked->k", self._precisions, d_covariance)
+            - np.einsum("kd,kd->k", linear, d_mean)
+            - 0.5 * np.einsum("kd,kd->k", bent, self.means)
+        )
+        return _join(d_constant, d_linear, -0.5 * d_precision)
+
+
+def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDAContrast:
+    """Return the contrast of QDA for labeled rows and the moments of a pool.
+
+    Parameters
+    ----------
+    labeled
+        Moments of the labeled rows by class; each class's covariance is regular.
+    pool
+        Moments of the unlabeled rows.
+    ridge
+        Added to the diagonal of every class's scatter; the likelihoods on both
+        sides are then penalised by ``-ridge/2 sum_k tr(inverse covariance_k)``.
+    """
+    total = labeled.total.merged(pool)
+    frame = whitening_frame(total, ridge=ridge)
+    here = frame.whiten_labeled(labeled)
+    floor = ridge * frame.whiten_matrix(np.eye(len(total.mean)))
+    scatters = here.scatters + floor
+    counts = here.counts
+    products = scatters + counts[:, None, None] * _outer(here.means, here.means)
+    fit = maximum_likelihood(labeled, ridge=ridge, shared=False)
+    covariances = frame.whiten_matrix(fit.covariances)
+    log_dets = np.linalg.slogdet(covariances)[1]
+    return QDAContrast(
+        frame,
+        _join(counts, counts[:, None] * here.means, products),
+        total.count,
+        log_density_rows(
+            np.log(fit.priors) - 0.5 * log_dets,
+            here.means,
+            np.asarray(np.linalg.inv(covariances)),
+        ),
+    )
+
+
+def log_density_rows(
+    offsets: NDArray[np.float64],
+    means: NDArray[np.float64],
+    precisions: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return Gaussian log-densities as rows linear in (1, x, xx').
+
+    Parameters
+    ----------
+    offsets
+        Log-density of each class at its mean, shape (K,).
+    means
+        Shape (K, d).
+    precisions
+        Inverse covariances, shape (K, d, d).
+    """
+    linear = np.einsum("kde,ke->kd", precisions, means)
+    constants = offsets - 0.5 * np.einsum("kd,kd->k", linear, means)
+    return _join(constants, linear, -0.5 * precisions)
+
+
+def _outer(
+    left: NDArray[np.float64], right: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return np.asarray(left[:, :, None] * right[:, None, :])
+
+
+def _join(
+    masses: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    products: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    return np.column_stack([masses, sums, products.reshape(len(masses), -1)])
+
+
+def _split(
+    rows: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the columns of masses, of sums, and of products as matrices."""
+    n_features = int(np.sqrt(rows.shape[1] - 1))
+    products = rows[:, 1 + n_features :].reshape(len(rows), n_features, n_features)
+    return rows[:, 0], rows[:, 1 : 1 + n_features], products

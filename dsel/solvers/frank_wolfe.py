@@ -1,0 +1,225 @@
+"""Fully corrective Frank-Wolfe: minimise a convex function over a huge polytope.
+
+The polytope is known only through its linear minimiser (the vertex on which a
+linear function is smallest), which may cost a pass over millions of rows. All
+vertices met so far are kept, and between two passes the function is minimised over
+their convex hull, which costs no pass.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.solvers.simplex import minimize_quadratic_on_simplex
+
+CONVERGED: Final = "converged"
+OUT_OF_PASSES: Final = "out of passes"
+STALLED: Final = "stalled at rounding"
+
+_DROPPED_WEIGHT = 1e-13
+_MAX_NEWTON_STEPS = 50
+_INNER_SHARE = 0.02
+_RELATIVE_GAP = 1e-12
+
+
+class Expansion(Protocol):
+    """A convex function around one point."""
+
+    @property
+    def value(self) -> float:
+        """Value at the point."""
+
+    @property
+    def gradient(self) -> NDArray[np.float64]:
+        """Gradient at the point, shape (n,)."""
+
+    def curvature(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the Hessian times each row of `directions`, shape (r, n)."""
+
+
+class Objective(Protocol):
+    """A convex function with two derivatives, finite all over the polytope."""
+
+    def expand(self, point: NDArray[np.float64]) -> Expansion:
+        """Return the function around `point`, shape (n,)."""
+
+
+@dataclass(frozen=True)
+class Hull:
+    """Vertices of the polytope, and a point as their weighted mean."""
+
+    vertices: NDArray[np.float64]
+    """Shape (r, n)."""
+    keys: NDArray[np.int64]
+    """Which vertex each is, in the order in which they were asked for, shape (r,)."""
+    weights: NDArray[np.float64]
+    """Weights on the simplex, shape (r,)."""
+
+    @property
+    def point(self) -> NDArray[np.float64]:
+        """The weighted mean of the vertices, shape (n,)."""
+        return self.weights @ self.vertices
+
+    def with_vertex(self, vertex: NDArray[np.float64], key: int) -> "Hull":
+        """Return the hull with one more vertex, of weight 0."""
+        return Hull(
+            np.vstack([self.vertices, vertex]),
+            np.append(self.keys, key),
+            np.append(self.weights, 0.0),
+        )
+
+    def without_idle(self) -> "Hull":
+        """Return the hull of the vertices that carry weight."""
+        kept = self.weights > _DROPPED_WEIGHT
+        weights = self.weights[kept]
+        return Hull(self.vertices[kept], self.keys[kept], weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where Frank-Wolfe stopped."""
+
+    hull: Hull
+    """The vertices that carry weight; ``hull.point`` is the minimiser."""
+    value: float
+    """Value of the function there."""
+    gap: float
+    """The minimum over the polytope is at least ``value - gap``."""
+    n_passes: int
+    """Vertices asked for, those of the starting hull left out."""
+    status: str
+    """``CONVERGED``, ``OUT_OF_PASSES`` or ``STALLED``."""
+
+
+def minimize_over_polytope(
+    objective: Objective, hull: Hull, *, tol: float, max_passes: int
+) -> Generator[NDArray[np.float64], NDArray[np.float64], Minimum]:
+    """Minimise a convex function over a polytope that answers with vertices.
+
+    A generator: it yields a gradient and wants to be sent the vertex on which the
+    linear function with that gradient is smallest, so that one pass over the data
+    can serve many minimisations. It returns a `Minimum`.
+
+    Parameters
+    ----------
+    objective
+        The function.
+    hull
+        At least one vertex to start from.
+    tol
+        Duality gap, in the function's units, at which to stop, provided that it
+        is no larger than the value (else at a thousandth of it). A gap of 1e-12 of
+        the value is accepted too: below that it is rounding.
+    max_passes
+        Vertices to ask for at most, >= 1.
+    """
+    gap = np.inf
+    n_passes = 0
+    next_key = int(hull.keys.max()) + 1
+    while True:
+        hull = minimize_over_hull(objective, hull, tol=_inner_tol(tol, gap))
+        expansion = objective.expand(hull.point)
+        vertex = yield expansion.gradient
+        n_passes += 1
+        previous, gap = gap, float(expansion.gradient @ (hull.point - vertex))
+        is_last = n_passes >= max_passes
+        is_stuck = gap >= previous and _is_known(vertex, hull)
+        status = _status(expansion.value, gap, tol, is_last=is_last, is_stuck=is_stuck)
+        if status:
+            return Minimum(
+                hull.without_idle(), expansion.value, max(gap, 0.0), n_passes, status
+            )
+        hull = hull.without_idle().with_vertex(vertex, next_key)
+        next_key += 1
+
+
+def _inner_tol(tol: float, gap: float) -> float:
+    """Accuracy over the hull: a small share of what the next vertex may gain."""
+    return _INNER_SHARE * (max(tol, _INNER_SHARE * gap) if np.isfinite(gap) else tol)
+
+
+def _status(
+    value: float, gap: float, tol: float, *, is_last: bool, is_stuck: bool
+) -> str:
+    """Return how to stop, or "" to go on."""
+    small = max(tol, _RELATIVE_GAP * abs(value))
+    # A gap above the value proves nothing about its sign yet: try for more.
+    if gap <= small and (gap <= value or gap <= 1e-3 * tol or is_last or is_stuck):
+        return CONVERGED
+    if is_stuck:
+        return STALLED
+    return OUT_OF_PASSES if is_last else ""
+
+
+def _is_known(vertex: NDArray[np.float64], hull: Hull) -> bool:
+    """Whether the answered vertex carries weight already."""
+    carried = hull.vertices[hull.weights > _DROPPED_WEIGHT]
+    return bool((carried == vertex).all(axis=1).any())
+
+
+def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
+    """Minimise a convex function over the hull of known vertices.
+
+    Newton steps: each minimises the quadratic model over the simplex of weights,
+    and is damped by directional derivatives alone (differences of values would
+    stall far above rounding).
+
+    Parameters
+    ----------
+    objective
+        The function.
+    hull
+        The vertices and the weights to start from.
+    tol
+        Duality gap over the hull at which to stop.
+    """
+    weights = hull.weights
+    vertices = hull.vertices
+    if len(weights) == 1:
+        return hull
+    for _ in range(_MAX_NEWTON_STEPS):
+        point = weights @ vertices
+        expansion = objective.expand(point)
+        edges = vertices - point
+        slopes = edges @ expansion.gradient
+        if -slopes.min() <= tol:
+            break
+        hessian = edges @ expansion.curvature(edges).T
+        target = minimize_quadratic_on_simplex(
+            hessian, slopes - hessian @ weights, weights, tol=0.1 * tol
+        )
+        step = target - weights
+        slope = float(slopes @ step)
+        if slope >= 0.0:
+            break
+        # Edges, not vertices: what rounding adds to the step must not count.
+        length = _damped_length(objective, point, step @ edges, slope)
+        weights = np.maximum(weights + length * step, 0.0)
+        weights /= weights.sum()
+    return Hull(vertices, hull.keys, weights)
+
+
+def _damped_length(
+    objective: Objective,
+    point: NDArray[np.float64],
+    along: NDArray[np.float64],
+    slope: float,
+) -> float:
+    """Length in (0, 1] at which the slope along the step has all but vanished."""
+    low, low_slope, high, high_slope = 0.0, slope, 1.0, 0.0
+    length = 1.0
+    for _ in range(30):
+        here = float(objective.expand(point + length * along).gradient @ along)
+        if here <= -0.3 * slope and (length == 1.0 or here >= 0.3 * slope):
+            return length
+        if here > 0.0:
+            high, high_slope = length, here
+        else:
+            low, low_slope = length, here
+        length = low + (high - low) * low_slope / (low_slope - high_slope)
+        margin = 0.05 * (high - low)
+        length = min(max(length, low + margin), high - margin)
+    return length

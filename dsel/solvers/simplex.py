@@ -1,0 +1,142 @@
+"""Points on the probability simplex: projection, and a quadratic's minimum."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_ROUNDING = 1e-15
+_RELATIVE_RIDGE = 1e-13
+
+
+def project_to_simplex(values: ArrayLike) -> NDArray[np.float64]:
+    r"""Return the point of the simplex that is nearest to each row.
+
+    With a row :math:`v` sorted in descending order and
+    :math:`\tau_j = (\sum_{l \le j} v_{(l)} - 1) / j`, the projection is
+    :math:`\max(v - \tau_\rho, 0)` for the largest :math:`\rho` with
+    :math:`v_{(\rho)} > \tau_\rho`.
+
+    Parameters
+    ----------
+    values
+        Rows to project, shape (n_rows, n_columns) with at least one column.
+
+    Returns
+    -------
+    ndarray
+        Nonnegative rows that sum to 1, same shape.
+
+    Raises
+    ------
+    ValueError
+        Where a value is not finite, or the array has not two dimensions.
+
+    Examples
+    --------
+    >>> project_to_simplex([[0.6, 0.6], [5.0, 0.0]])
+    array([[0.5, 0.5],
+           [1. , 0. ]])
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(
+            f"`values` must have rows and at least one column, got shape {rows.shape}."
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("`values` must be finite, got NaN or infinity; clip them.")
+    # Shifting a row does not move its projection, and keeps the sums exact.
+    shifted = rows - rows.max(axis=1, keepdims=True)
+    descending = -np.sort(-shifted, axis=1)
+    thresholds = (np.cumsum(descending, axis=1) - 1.0) / np.arange(
+        1, rows.shape[1] + 1, dtype=np.float64
+    )
+    n_positive = np.count_nonzero(descending > thresholds, axis=1)
+    chosen = np.take_along_axis(thresholds, n_positive[:, None] - 1, axis=1)
+    return np.asarray(np.maximum(shifted - chosen, 0.0))
+
+
+def minimize_quadratic_on_simplex(
+    hessian: NDArray[np.float64],
+    linear: NDArray[np.float64],
+    start: NDArray[np.float64],
+    *,
+    tol: float = 0.0,
+) -> NDArray[np.float64]:
+    r"""Minimise :math:`w'Hw/2 + c'w` over the simplex by a primal active set.
+
+    Parameters
+    ----------
+    hessian
+        Positive semidefinite H, shape (n, n).
+    linear
+        Slope c at the origin, shape (n,).
+    start
+        Point of the simplex to start from, shape (n,).
+    tol
+        How far above its minimum the value may be.
+
+    Returns
+    -------
+    ndarray
+        Weights on the simplex. Where H is singular they minimise the quadratic
+        with a relative ridge of 1e-13.
+
+    Examples
+    --------
+    >>> H = np.diag([1.0, 1.0, 1.0])
+    >>> minimize_quadratic_on_simplex(H, np.array([0.0, 0.0, 9.0]), np.ones(3) / 3)
+    array([0.5, 0.5, 0. ])
+    """
+    size = len(linear)
+    scale = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)
+    matrix = hessian / scale + _RELATIVE_RIDGE * np.eye(size)
+    slope = linear / scale
+    weights = start.astype(np.float64, copy=True)
+    free = weights > 0.0
+    for _ in range(10 * size + 20):
+        target, multiplier = _equality_minimum(matrix, slope, free)
+        if (target[free] >= 0.0).all():
+            weights = target
+            reduced = matrix @ weights + slope - multiplier
+            reduced[free] = 0.0
+            entering = int(np.argmin(reduced))
+            # Some weight moved there gains no more than this multiplier.
+            if reduced[entering] >= -max(tol / scale, _ROUNDING):
+                break
+            free[entering] = True
+        else:
+            weights, free = _step_to_boundary(weights, target, free)
+    return np.asarray(weights / weights.sum())
+
+
+def _equality_minimum(
+    matrix: NDArray[np.float64], slope: NDArray[np.float64], free: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], float]:
+    """Minimise over the free weights that sum to 1; also return the multiplier."""
+    index = np.flatnonzero(free)
+    block = np.ones((len(index) + 1, len(index) + 1))
+    block[:-1, :-1] = matrix[np.ix_(index, index)]
+    block[-1, -1] = 0.0
+    right = np.append(-slope[index], 1.0)
+    try:
+        solved = np.linalg.solve(block, right)
+    except np.linalg.LinAlgError:
+        solved = np.linalg.lstsq(block, right, rcond=None)[0]
+    target = np.zeros(len(slope))
+    target[index] = solved[:-1]
+    return target, -float(solved[-1])
+
+
+def _step_to_boundary(
+    weights: NDArray[np.float64],
+    target: NDArray[np.float64],
+    free: NDArray[np.bool_],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Go towards the target until the first free weight is 0, and fix that one."""
+    falling = np.flatnonzero(free & (target < 0.0))
+    lengths = weights[falling] / (weights[falling] - target[falling])
+    blocking = int(np.argmin(lengths))
+    moved = weights + lengths[blocking] * (target - weights)
+    moved[falling[blocking]] = 0.0
+    remaining = free.copy()
+    remaining[falling[blocking]] = False
+    return np.maximum(moved, 0.0), remaining

@@ -1,0 +1,183 @@
+"""The saddle point: against the definition, and its certificate."""
+
+import itertools
+from functools import partial
+
+import contrast_reference as reference
+import numpy as np
+import pytest
+
+from dsel.data import open_pool
+from dsel.models.contrast import ContrastLimits, ContrastProblem, fit_contrasts
+from dsel.models.discriminant import supervised_fit
+from dsel.models.lda_contrast import lda_contrast
+from dsel.models.moments import class_moments, moments_of
+from dsel.models.nearest_mean_contrast import (
+    nearest_mean_classes,
+    nearest_mean_contrast,
+)
+from dsel.models.pool_passes import ClassSums
+from dsel.models.qda_contrast import qda_contrast
+from dsel.solvers.frank_wolfe import CONVERGED
+
+KINDS = ["lda", "qda", "mean"]
+EXACT = ContrastLimits(tol=1e-11, max_passes=500, start_rows=0)
+
+
+def make_problem(X, y, kind, ridge=0.0):
+    labeled = class_moments(X, y, y.max() + 1)
+    if kind == "mean":
+        return ContrastProblem(
+            labeled, nearest_mean_classes(labeled.means), nearest_mean_contrast
+        )
+    make = {"lda": lda_contrast, "qda": qda_contrast}[kind]
+    supervised = supervised_fit(labeled, ridge=ridge, shared=kind == "lda")
+    return ContrastProblem(labeled, supervised, partial(make, ridge=ridge))
+
+
+def make_rows(rng, *, n=14, m=9, d=2, n_classes=2):
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, d)) + 1.5 * y[:, None]
+    U = rng.normal(size=(m, d)) + 1.5 * rng.integers(0, n_classes, (m, 1)) + 0.3
+    return X, y, U
+
+
+def theta_of(classes):
+    n_classes = len(classes.priors)
+    covariances = np.broadcast_to(
+        classes.covariances, (n_classes, *classes.covariances.shape[1:])
+    )
+    return classes.priors, classes.means, covariances
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_fit_contrasts__saddle_value_is_that_of_a_generic_solver(rng, kind, n_classes):
+    X, y, U = make_rows(rng, n=21, n_classes=n_classes)
+    fit = fit_contrasts([make_problem(X, y, kind)], open_pool(U), EXACT)[0]
+    value = reference.saddle_value(X, y, U, kind) / (len(X) + len(U))
+    assert fit.status == CONVERGED
+    assert fit.contrast_lower <= value + 1e-8
+    assert fit.contrast_lower + fit.duality_gap == pytest.approx(value, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fit_contrasts__certificate_holds_for_every_labeling(rng, kind):
+    X, y, U = make_rows(rng, m=8)
+    problem = make_problem(X, y, kind)
+    fit = fit_contrasts([problem], open_pool(U), EXACT)[0]
+    everything = np.vstack([X, U])
+    contrasts = [
+        reference.contrast(
+            theta_of(fit.classes),
+            theta_of(problem.supervised),
+            everything,
+            np.eye(2)[np.append(y, labels)],
+        )
+        for labels in itertools.product([0, 1], repeat=len(U))
+    ]
+    lower = fit.contrast_lower * len(everything)
+    assert fit.contrast_lower > 0.0
+    # The pessimistic soft labels mix hard ones, so one of these attains the limit.
+    assert min(contrasts) == pytest.approx(lower, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fit_contrasts__certificate_holds_before_the_optimum(rng, kind):
+    X, y, U = make_rows(rng, n=40, m=300, d=4)
+    problem = make_problem(X, y, kind)
+    limits = ContrastLimits(tol=1e-12, max_passes=2, start_rows=0)
+    fit = fit_contrasts([problem], open_pool(U), limits)[0]
+    everything = np.vstack([X, U])
+    gains = reference.log_joint(theta_of(fit.classes), everything)
+    gains -= reference.log_joint(theta_of(problem.supervised), everything)
+    worst = gains[: len(X)][np.arange(len(X)), y].sum() + gains[len(X) :].min(1).sum()
+    assert worst / len(everything) >= fit.contrast_lower - 1e-12
+    assert fit.contrast_lower >= 0.0
+
+
+def test_fit_contrasts__lda_is_affine_invariant(rng):
+    X, y, U = make_rows(rng, n=30, m=200, d=3, n_classes=3)
+    A, shift = rng.normal(size=(3, 3)) * [[1.0], [100.0], [1e-3]], [9, -5, 0.2]
+    plain = fit_contrasts([make_problem(X, y, "lda")], open_pool(U), EXACT)[0]
+    moved = fit_contrasts(
+        [make_problem(X @ A.T + shift, y, "lda")], open_pool(U @ A.T + shift), EXACT
+    )[0]
+    assert moved.contrast_lower == pytest.approx(plain.contrast_lower, abs=1e-9)
+    expected = plain.classes.means @ A.T + shift
+    np.testing.assert_allclose(moved.classes.means, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["lda", "qda"])
+def test_fit_contrasts__weighted_class_means_are_the_total_mean(rng, kind):
+    X, y, U = make_rows(rng, n=40, m=200, d=3)
+    fit = fit_contrasts([make_problem(X, y, kind)], open_pool(U), EXACT)[0]
+    total = np.vstack([X, U]).mean(axis=0)
+    np.testing.assert_allclose(fit.classes.priors @ fit.classes.means, total)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fit_contrasts__copies_of_the_labeled_rows_gain_nothing(rng, kind):
+    X, y, _ = make_rows(rng, n=30, d=3)
+    problem = make_problem(X, y, kind)
+    fit = fit_contrasts([problem], open_pool(np.vstack([X, X])), EXACT)[0]
+    assert fit.contrast_lower == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(fit.classes.means, problem.supervised.means, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fit_contrasts__a_subsample_to_start_from_changes_nothing(rng, kind):
+    X, y, U = make_rows(rng, n=60, m=3000, d=3, n_classes=3)
+    limits = ContrastLimits(tol=1e-10, max_passes=500, start_rows=300)
+    cold, warm = (
+        fit_contrasts([make_problem(X, y, kind)], open_pool(U), each)[0]
+        for each in (EXACT, limits)
+    )
+    assert warm.contrast_lower == pytest.approx(cold.contrast_lower, abs=2e-10)
+    assert warm.status == cold.status == CONVERGED
+    np.testing.assert_allclose(warm.classes.means, cold.classes.means, atol=1e-4)
+
+
+def test_fit_contrasts__together_is_the_same_as_one_by_one(rng):
+    X, y, U = make_rows(rng, n=60, m=500, d=3)
+    problems = [make_problem(X[s::3], y[s::3], "lda") for s in range(3)]
+    pool = open_pool(U)
+    together = fit_contrasts(problems, pool, EXACT)
+    alone = [fit_contrasts([problem], pool, EXACT)[0] for problem in problems]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one.classes.means, other.classes.means, rtol=1e-10)
+        assert one.duality_gap <= 1e-11
+        assert one.n_passes == other.n_passes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+def test_contrast__derivatives_are_those_of_differences(rng, kind, ridge):
+    X, y, U = make_rows(rng, n=40, m=50, d=3, n_classes=3)
+    problem = make_problem(X, y, kind, ridge)
+    contrast = problem.contrast(problem.labeled, moments_of(U))
+    origin = U.mean(axis=0)
+
+    def random_point():
+        q, V = rng.dirichlet(np.ones(3), len(U)), U - origin
+        products = np.einsum("uk,ud,ue->kde", q, V, V)
+        sums = ClassSums(q.sum(axis=0), q.T @ V, products)
+        return contrast.point(contrast.frame.whiten_sums(sums, origin))
+
+    point, step = random_point(), 1e-5
+    along = random_point() - point
+    above, below = (contrast.expand(point + s * along) for s in (step, -step))
+    here = contrast.expand(point)
+    slope = (above.value - below.value) / (2 * step)
+    assert here.gradient @ along == pytest.approx(slope, rel=1e-6)
+    bend = (above.gradient - below.gradient) / (2 * step)
+    np.testing.assert_allclose(here.curvature(along[None])[0], bend, atol=1e-8)
+
+
+def test_contrast__is_zero_without_a_pool(rng):
+    X, y, U = make_rows(rng, n=40, d=3)
+    for kind in KINDS:
+        problem = make_problem(X, y, kind)
+        contrast = problem.contrast(problem.labeled, moments_of(U[:0]))
+        size = len(contrast.supervised_direction())
+        assert contrast.expand(np.zeros(size)).value == pytest.approx(0.0, abs=1e-10)

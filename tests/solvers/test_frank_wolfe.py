@@ -1,0 +1,81 @@
+"""Fully corrective Frank-Wolfe on functions with known minima."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dsel.solvers.frank_wolfe import (
+    CONVERGED,
+    OUT_OF_PASSES,
+    Hull,
+    minimize_over_hull,
+    minimize_over_polytope,
+)
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """Half the squared distance from a centre."""
+
+    centre: np.ndarray
+
+    def expand(self, point):
+        return QuadraticExpansion(self, point)
+
+
+@dataclass(frozen=True)
+class QuadraticExpansion:
+    quadratic: Quadratic
+    point: np.ndarray
+
+    @property
+    def value(self):
+        return 0.5 * float(np.sum(self.gradient**2))
+
+    @property
+    def gradient(self):
+        return self.point - self.quadratic.centre
+
+    def curvature(self, directions):
+        return directions
+
+
+def minimize_over_box(centre, *, tol, max_passes=200):
+    """Answer with corners of the box [0, 1]^n."""
+    size = len(centre)
+    start = Hull(np.ones((1, size)), np.zeros(1, dtype=np.int64), np.ones(1))
+    solver = minimize_over_polytope(
+        Quadratic(centre), start, tol=tol, max_passes=max_passes
+    )
+    gradient = next(solver)
+    while True:
+        try:
+            gradient = solver.send((gradient < 0.0).astype(float))
+        except StopIteration as stop:
+            return stop.value
+
+
+def test_minimize_over_polytope__projects_on_a_box(rng):
+    centre = rng.normal(scale=2.0, size=12)
+    found = minimize_over_box(centre, tol=1e-12)
+    np.testing.assert_allclose(found.hull.point, np.clip(centre, 0, 1), atol=1e-6)
+    assert found.status == CONVERGED
+    assert found.gap <= max(1e-12, 1e-12 * found.value)
+
+
+def test_minimize_over_polytope__gap_bounds_the_distance_to_the_minimum(rng):
+    centre = rng.uniform(0.2, 0.8, size=20) + 2.0 * (np.arange(20) == 0)
+    least = 0.5 * np.sum((centre - np.clip(centre, 0, 1)) ** 2)
+    found = minimize_over_box(centre, tol=1e-9, max_passes=5)
+    assert found.status == OUT_OF_PASSES
+    assert found.n_passes == 5
+    assert found.value - found.gap <= least <= found.value
+
+
+def test_minimize_over_hull__keeps_the_keys_of_its_vertices():
+    hull = Hull(np.eye(3), np.array([4, 7, 9]), np.full(3, 1 / 3))
+    found = minimize_over_hull(Quadratic(np.array([1.0, 1, -9])), hull, tol=1e-12)
+    kept = found.without_idle()
+    assert kept.keys.tolist() == [4, 7]
+    assert kept.weights == pytest.approx([0.5, 0.5])
