@@ -13,6 +13,7 @@ To add a member, write one file named after its inequality, with a docstring tha
 says Guarantee, Assumes and Source, and a coverage test that could fail.
 """
 
+from dsel.bounds.best_fold import best_fold, best_fold_number
 from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
 from dsel.bounds.co_validation import (
     disagreement_limits,
@@ -22,12 +23,15 @@ from dsel.bounds.co_validation import (
     pair_error_bound,
     row_disagreement,
 )
+from dsel.bounds.events import DeltaLedger, Event, ReadOut, read_out
 from dsel.bounds.holdout import holdout_bound
+from dsel.bounds.merged_folds import merged_folds
 from dsel.bounds.nonconformity import (
     conformal_p_value,
     margin_conformity,
     nearest_neighbour_conformity,
 )
+from dsel.bounds.select_then_certify import select_then_certify
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
     countable_shares,
@@ -44,12 +48,21 @@ from dsel.bounds.thresholds import (
     threshold_bound_vc,
 )
 
+cv_bound = semi_supervised_cv_bound
+"""The name that the criterion has."""
+
 __all__ = [
     "BoundTerms",
+    "DeltaLedger",
+    "Event",
+    "ReadOut",
+    "best_fold",
+    "best_fold_number",
     "binomial_tail_inversion",
     "binomial_tail_inversion_lower",
     "conformal_p_value",
     "countable_shares",
+    "cv_bound",
     "disagreement_limits",
     "error_from_disagreement",
     "error_variance_bound",
@@ -57,11 +70,14 @@ __all__ = [
     "family_shares",
     "holdout_bound",
     "margin_conformity",
+    "merged_folds",
     "nearest_neighbour_conformity",
     "pair_error_bound",
     "printed_error_bound",
     "prior_shares",
+    "read_out",
     "row_disagreement",
+    "select_then_certify",
     "selective_error_bound",
     "semi_supervised_cv_bound",
     "threshold_bound",

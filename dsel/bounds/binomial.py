@@ -215,9 +215,9 @@ def _table(direct: _Direct, n_rows: int, share: float) -> Floats:
 def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     limits = np.ones(c.shape)
     none = (c == 0) & (m >= 1)
-    limits[none] = -np.expm1(np.log(a[none]) / m[none])
+    # One step outwards: close to 1 a rounding error is no small part of 1 - limit.
+    limits[none] = np.nextafter(-np.expm1(np.log(a[none]) / m[none]), 1.0)
     nearly_all = (c == m - 1) & (m >= 2)
-    # One step up: so close to 1 a rounding error is no small part of 1 - limit.
     root = np.exp(np.log1p(-a[nearly_all]) / m[nearly_all])
     limits[nearly_all] = np.nextafter(root, 1.0)
     inner = (c >= 1) & (c <= m - 2)
@@ -235,9 +235,10 @@ def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
 def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     limits = np.zeros(c.shape)
     all_of_them = (c == m) & (m >= 1)
-    limits[all_of_them] = np.exp(np.log(a[all_of_them]) / m[all_of_them])
+    root = np.exp(np.log(a[all_of_them]) / m[all_of_them])
+    limits[all_of_them] = np.nextafter(root, 0.0)
     one = (c == 1) & (m >= 2)
-    limits[one] = -np.expm1(np.log1p(-a[one]) / m[one])
+    limits[one] = np.nextafter(-np.expm1(np.log1p(-a[one]) / m[one]), 0.0)
     inner = (c >= 2) & (c <= m - 1)
     if inner.any():
         c, m, a = c[inner], m[inner], a[inner]

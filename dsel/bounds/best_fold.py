@@ -1,0 +1,169 @@
+"""The bound through the single best fold model instead of the average one."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel import checks
+from dsel.bounds.binomial import upper_limits
+from dsel.bounds.semi_supervised import BoundTerms, check_folds
+
+Floats = NDArray[np.float64]
+
+
+def best_fold(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    n_disagreements: ArrayLike,
+    n_unlabeled: ArrayLike,
+    *,
+    delta: ArrayLike,
+    label_share: float = 0.5,
+    disagreement_delta: ArrayLike | None = None,
+    fold: ArrayLike | None = None,
+) -> BoundTerms:
+    r"""Error bound through the fold whose limit is smallest.
+
+    All fold models have limits at once, so instead of averaging them the best,
+    :math:`i^*`, is taken, and disagreement is counted against its model alone:
+
+    .. math::
+        B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
+        + B\big(a^*, m, (1-\gamma)\delta\big).
+
+    Parameters
+    ----------
+    fold_errors
+        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
+        the last axis is the fold, the others are candidates of any shape.
+    fold_rows
+        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
+    n_disagreements
+        Pool rows on which the full model differs from the best fold's model,
+        :math:`a^*`. Integers in the shape of the candidates.
+    n_unlabeled
+        Pool rows visited, :math:`m`. Integers >= 0.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``; or one share
+        for each candidate.
+    label_share
+        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
+    disagreement_delta
+        What the second term may spend, if not :math:`(1-\gamma)\delta`. A candidate
+        that was chosen by labeled rows alone may spend what all of them may.
+    fold
+        Number of the fold that disagreement was counted against, in the shape of
+        the candidates; by default the fold of :func:`best_fold_number`.
+
+    Returns
+    -------
+    BoundTerms
+        `bound`, `label_term` and `disagreement_term`, not clipped.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over labeled rows and pool,
+    the error of the full model is at most `bound`. With one share for each
+    candidate, summing to at most delta, all bounds hold at once. `label_term`
+    alone bounds the error of the best fold's model.
+    Assumes: what :func:`semi_supervised_cv_bound` assumes, with no draw of folds;
+    the fold is a function of labeled rows, so it is picked before the pool is read.
+    The label term is a read-out of the same limits as that of the mean, the
+    disagreement term is another event and needs a share of its own.
+    Source: union bound over folds and the triangle inequality for one fold; not
+    in the literature that dsel follows. It is not monotone in the counts, so it
+    cannot prune.
+
+    Examples
+    --------
+    >>> terms = best_fold([4, 6], [100, 100], 30, 10_000, delta=0.05)
+    >>> [round(float(term), 4) for term in terms]
+    [0.113, 0.1087, 0.0043]
+    """
+    errors, rows = check_folds(fold_errors, fold_rows)
+    disagreements, pool = checks.check_counts_of(
+        n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
+    )
+    shares = checks.check_probabilities(delta, "delta")
+    gamma = checks.check_probability(label_share, "label_share")
+    limits = fold_limits(errors, rows, gamma * shares)
+    number = limits.argmin(axis=-1) if fold is None else _check_fold(fold, limits)
+    label_term = np.take_along_axis(limits, np.expand_dims(number, -1), -1)[..., 0]
+    second = (1.0 - gamma) * shares
+    if disagreement_delta is not None:
+        second = checks.check_probabilities(disagreement_delta, "disagreement_delta")
+    disagreement_term = upper_limits(disagreements, pool, second)
+    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+
+
+def best_fold_number(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    *,
+    delta: ArrayLike,
+    label_share: float = 0.5,
+) -> NDArray[np.intp]:
+    r"""Return the fold with the smallest limit, the smallest number among equals.
+
+    Parameters
+    ----------
+    fold_errors
+        Errors of each fold's model on its held-out rows. Integers; the last axis
+        is the fold, the others are candidates of any shape.
+    fold_rows
+        Held-out rows of each fold, broadcast against `fold_errors`.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``; or one share
+        for each candidate.
+    label_share
+        Part of ``delta`` spent on the first term, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Numbers of folds, from 0, in the shape of the candidates.
+
+    Raises
+    ------
+    ValueError
+        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: none of its own; it picks the limit that :func:`best_fold` reports.
+    Assumes: it is called before the pool is read, so that the pool is fresh.
+    Source: as :func:`best_fold`.
+
+    Examples
+    --------
+    >>> int(best_fold_number([6, 4, 4], [100, 100, 100], delta=0.05))
+    1
+    """
+    errors, rows = check_folds(fold_errors, fold_rows)
+    shares = checks.check_probabilities(delta, "delta")
+    gamma = checks.check_probability(label_share, "label_share")
+    return np.asarray(fold_limits(errors, rows, gamma * shares).argmin(axis=-1))[()]
+
+
+def fold_limits(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
+) -> Floats:
+    """Return the limits of all fold models, which hold at once at the share given."""
+    per_fold = np.asarray(share)[..., np.newaxis] / errors.shape[-1]
+    return np.asarray(upper_limits(errors, rows, per_fold))
+
+
+def _check_fold(fold: ArrayLike, limits: Floats) -> NDArray[np.intp]:
+    number = checks.check_counts(fold, "fold").astype(np.intp)
+    if number.size and number.max() >= limits.shape[-1]:
+        raise ValueError(
+            f"`fold` must be below {limits.shape[-1]}, the number of folds, got "
+            f"{number.max()}."
+        )
+    return np.broadcast_to(number, limits.shape[:-1])

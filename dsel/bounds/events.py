@@ -1,0 +1,207 @@
+"""Which event each certificate rests on, and who has spent which share of delta.
+
+A certificate holds outside an event of small probability. Two certificates that
+rest on the same event, at the same share, are two read-outs of one statement: both
+hold for one price. Certificates on different events must pay for each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from dsel import checks
+
+_ROUNDING = 1e-12
+
+
+class Event(StrEnum):
+    """A statement that can fail; what its failure costs is its share of delta.
+
+    Notes
+    -----
+    Guarantee: certificates resting on one event, at one share, fail together.
+    Assumes: the share of each event is fixed before data are looked at.
+    Source: the union bound.
+    """
+
+    FOLD_LIMITS = "fold_limits"
+    """Every fold model's error is at most its limit, one limit for each fold."""
+    FOLD_LIMITS_BELOW = "fold_limits_below"
+    """Every fold model's error is at least its lower limit."""
+    MERGED_FOLDS = "merged_folds"
+    """The fold models' errors satisfy the geometric-mean constraint."""
+    RANDOM_FOLD_DISAGREEMENT = "random_fold_disagreement"
+    """The full model differs from randomly drawn fold models at most that often."""
+    BEST_FOLD_DISAGREEMENT = "best_fold_disagreement"
+    """The full model differs from the best fold's model at most that often."""
+    WORST_FOLD_DISAGREEMENT = "worst_fold_disagreement"
+    """The same for the fold with the largest lower limit."""
+    AVERAGED_DISAGREEMENT = "averaged_disagreement"
+    """The share of fold models that differ from the full one is at most that large."""
+    ANYTIME_DISAGREEMENT = "anytime_disagreement"
+    """The disagreement lies below its confidence sequence at every row."""
+    HELD_OUT_LIMIT = "held_out_limit"
+    """The error of a model fixed before the held-out rows is at most its limit."""
+    HELD_OUT_DISAGREEMENT = "held_out_disagreement"
+    """The final model differs from that model at most that often."""
+    POOL_ERRORS = "pool_errors"
+    """Every fold model errs at most that often on the rows of the pool itself."""
+    PAIR_DISAGREEMENT = "pair_disagreement"
+    """Two given models differ as often as an interval says."""
+
+
+CERTIFICATE_EVENTS: Mapping[str, tuple[Event, Event | None]] = MappingProxyType(
+    {
+        "cv_bound": (Event.FOLD_LIMITS, Event.RANDOM_FOLD_DISAGREEMENT),
+        "best_fold": (Event.FOLD_LIMITS, Event.BEST_FOLD_DISAGREEMENT),
+        "merged_folds": (Event.MERGED_FOLDS, Event.RANDOM_FOLD_DISAGREEMENT),
+        "leaders": (Event.FOLD_LIMITS, Event.RANDOM_FOLD_DISAGREEMENT),
+        "averaged_disagreement": (Event.FOLD_LIMITS, Event.AVERAGED_DISAGREEMENT),
+        "holdout_bound": (Event.HELD_OUT_LIMIT, None),
+        "select_then_certify": (Event.HELD_OUT_LIMIT, Event.HELD_OUT_DISAGREEMENT),
+        "transductive": (Event.POOL_ERRORS, None),
+    }
+)
+"""The events behind the label term and the disagreement term of each certificate."""
+
+
+@dataclass(frozen=True)
+class ReadOut:
+    """A certificate read at some share of delta: what it rests on, and for how much."""
+
+    certificate: str
+    """Name of the certificate."""
+    spends: Mapping[Event, float]
+    """Share of delta that each event behind it may fail with."""
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the certificate may fail."""
+        return sum(self.spends.values())
+
+
+def read_out(certificate: str, *, delta: float, label_share: float = 0.5) -> ReadOut:
+    """Return what a certificate spends when it is read at `delta`.
+
+    Parameters
+    ----------
+    certificate
+        One of the names in ``CERTIFICATE_EVENTS``.
+    delta
+        Total probability of failure, over all candidates, in ``(0, 1)``.
+    label_share
+        Part of it that goes to the label term, in ``(0, 1)``.
+
+    Returns
+    -------
+    ReadOut
+        The events and their shares. A certificate of one event spends all on it.
+
+    Raises
+    ------
+    ValueError
+        Where the name is unknown or a probability lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: none of its own; it states which failures a certificate pays for.
+    Assumes: shares fixed before data are looked at.
+    Source: the union bound.
+
+    Examples
+    --------
+    >>> read_out("cv_bound", delta=0.25).spends[Event.FOLD_LIMITS]
+    0.125
+    """
+    name = checks.check_choice(certificate, "certificate", list(CERTIFICATE_EVENTS))
+    total = checks.check_probability(delta, "delta")
+    gamma = checks.check_probability(label_share, "label_share")
+    first, second = CERTIFICATE_EVENTS[name]
+    if second is None:
+        return ReadOut(name, {first: total})
+    return ReadOut(name, {first: gamma * total, second: (1.0 - gamma) * total})
+
+
+@dataclass(frozen=True)
+class DeltaLedger:
+    """Who spent which share of delta; reading a certificate gives a new ledger.
+
+    Examples
+    --------
+    >>> ledger = DeltaLedger(delta=0.05).read(read_out("cv_bound", delta=0.05))
+    >>> ledger.remaining
+    0.0
+    >>> ledger.read(read_out("best_fold", delta=0.05))
+    Traceback (most recent call last):
+        ...
+    ValueError: `best_fold` needs 0.025 more for best_fold_disagreement, but 0 of ...
+    """
+
+    delta: float
+    """Total probability of failure."""
+    reserve: float = 0.0
+    """Part of it kept for what is declared later: more candidates, another pass."""
+    read_outs: tuple[ReadOut, ...] = field(default=())
+    """What was read, in order."""
+
+    def __post_init__(self) -> None:
+        checks.check_probability(self.delta, "delta")
+        if not 0.0 <= self.reserve < self.delta:
+            raise ValueError(
+                f"`reserve` must be in [0, {self.delta:g}), a part of `delta`, got "
+                f"{self.reserve!r}."
+            )
+
+    @property
+    def spent(self) -> Mapping[Event, float]:
+        """Largest share at which each event was read; equal events are paid once."""
+        spent: dict[Event, float] = {}
+        for read in self.read_outs:
+            for event, share in read.spends.items():
+                spent[event] = max(share, spent.get(event, 0.0))
+        return spent
+
+    @property
+    def remaining(self) -> float:
+        """What is left outside the reserve."""
+        return max(0.0, self.delta - self.reserve - sum(self.spent.values()))
+
+    def read(self, read: ReadOut) -> "DeltaLedger":
+        """Return the ledger after another certificate was read, or raise.
+
+        Raises
+        ------
+        ValueError
+            Where the events behind it are not paid for and too little is left.
+        """
+        spent = self.spent
+        due = {
+            event: share - spent.get(event, 0.0)
+            for event, share in read.spends.items()
+            if share > spent.get(event, 0.0)
+        }
+        if sum(due.values()) > self.remaining + _ROUNDING * self.delta:
+            raise ValueError(
+                f"`{read.certificate}` needs {sum(due.values()):g} more for "
+                f"{' and '.join(due)}, but {self.remaining:g} of delta {self.delta:g} "
+                f"is left; certificates on different events cannot share delta: "
+                f"divide it among them in advance."
+            )
+        return DeltaLedger(self.delta, self.reserve, (*self.read_outs, read))
+
+    def draw(self, amount: float) -> "DeltaLedger":
+        """Return the ledger with part of the reserve released for use, or raise.
+
+        Raises
+        ------
+        ValueError
+            Where more is drawn than was declared as a reserve.
+        """
+        wanted = checks.check_positive(amount, "amount")
+        if wanted > self.reserve * (1 + _ROUNDING):
+            raise ValueError(
+                f"`amount` must be at most the reserve, {self.reserve:g}, got "
+                f"{wanted:g}; declare a larger `reserve` before the first look."
+            )
+        return DeltaLedger(self.delta, max(0.0, self.reserve - wanted), self.read_outs)
