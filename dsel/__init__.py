@@ -1,1 +1,71 @@
-"""Model selection with an error guarantee."""
+"""dsel chooses a model and says how wrong it can be, from few labels and a pool.
+
+The whole method is five lines::
+
+    pool = dsel.open_pool("pool.zarr")                  # unlabeled rows, chunked, lazy
+    plan = dsel.plan_search(SVC(), grid, X, y, pool, delta=0.05, random_state=7)
+    print(plan)                                         # nothing has run yet
+    results = plan.run(client)                          # xarray.Dataset: the cube
+    choice = dsel.select(results)                       # candidate and certificate
+
+`SemiSupervisedSearchCV` is the same as a scikit-learn estimator.
+
+Conventions, everywhere: labels of any kind become class codes 0..C-1 at the boundary
+and come back as labels at the end; an error rate is in [0, 1]; counts are integers;
+`delta` is the probability that a bound *fails*; bounds are upper bounds; logarithms are
+natural; every criterion is smaller-is-better; folds are numbered from 0. Arguments come
+in the order estimator, grid, X, y, pool, then keywords. `random_state` becomes one
+integer seed at once, which is recorded; no count depends on chunks, workers or order.
+"""
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dsel import bounds as bounds
+    from dsel.data.open import open_pool
+    from dsel.results.files import open_results, save_results
+    from dsel.searches.facade import SemiSupervisedSearchCV
+    from dsel.searches.plan import plan_search
+    from dsel.searches.select import select
+
+_HOMES = {
+    "SemiSupervisedSearchCV": "dsel.searches.facade",
+    "open_pool": "dsel.data.open",
+    "open_results": "dsel.results.files",
+    "plan_search": "dsel.searches.plan",
+    "save_results": "dsel.results.files",
+    "select": "dsel.searches.select",
+}
+_ROOMS = ("bounds",)
+
+__all__ = [
+    "SemiSupervisedSearchCV",
+    "bounds",
+    "open_pool",
+    "open_results",
+    "plan_search",
+    "save_results",
+    "select",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Dependencies take seconds to import, and `dsel --help` needs none of them.
+    if name in _ROOMS:
+        return import_module(f"dsel.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dsel' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    import_module("dsel.accessor")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if "xarray" in sys.modules:
+    import_module("dsel.accessor")

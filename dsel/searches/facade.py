@@ -171,17 +171,20 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the chosen model."""
-        return np.asarray(self.best_estimator_.predict(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.best_estimator_.predict(rows))
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities with the chosen model."""
-        return np.asarray(self.best_estimator_.predict_proba(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.best_estimator_.predict_proba(rows))
 
     @available_if(_best_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores of the chosen model."""
-        return np.asarray(self.best_estimator_.decision_function(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.best_estimator_.decision_function(rows))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of the chosen model on labeled rows."""
@@ -205,6 +208,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
+        if len(getattr(X, "shape", (0, 0))) == 1:
+            return X  # the model says what is wrong with it
         rows = validate_data(self, X, reset=False, skip_check_array=True)
         # The models saw arrays: column names were checked above.
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows

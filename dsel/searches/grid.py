@@ -49,9 +49,11 @@ def _checked(grid: Any) -> Any:
             f"`grid` must be a dict of parameter name to values, or a list of such "
             f"dicts, got {type(grid).__name__}."
         )
-    if not dicts or any(len(values) == 0 for d in dicts for values in d.values()):
+    empty = any(not d or any(len(v) == 0 for v in d.values()) for d in dicts)
+    if not dicts or empty:
         raise ValueError(
-            f"`grid` must hold at least one value of every parameter, got {grid!r}."
+            f"`grid` must hold at least one value of every parameter, got {grid!r}; for "
+            f"one candidate as it is pass estimator=None and the list [estimator]."
         )
     return grid
 

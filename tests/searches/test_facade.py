@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import dsel
+
+
+def make_search(estimator=None, grid=None, **options):
+    settings = {"cv": 3, "random_state": 0, "n_jobs": 2} | options
+    return dsel.SemiSupervisedSearchCV(
+        estimator or LogisticRegression(), grid or {"C": [0.1, 1.0]}, **settings
+    )
+
+
+@parametrize_with_checks([make_search()])
+def test_search__keeps_the_manners_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(1).permutation(len(y))
+    return X[order], y[order]
+
+
+def test_search__takes_pipelines_and_text_labels(digits):
+    X, y = digits
+    words = np.array([f"digit {label}" for label in y])
+    search = make_search(
+        make_pipeline(StandardScaler(), SVC()), {"svc__C": [1.0, 10.0]}, delta=0.1
+    )
+    search.fit(X[:500], words[:500], pool=X[500:])
+    assert search.score(X[500:], words[500:]) > 0.9
+    assert search.certificate_.criterion == "cv_bound"
+    assert search.certificate_.certified
+    assert 1 - search.score(X[500:], words[500:]) <= search.certificate_.bound
+
+
+def test_search__takes_a_list_of_estimators(digits):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(
+        None, [KNeighborsClassifier(), LinearSVC()], cv=3, random_state=0, prune=False
+    )
+    search.fit(X[:300], y[:300])
+    assert search.results_.estimate.sizes["candidate"] == 2
+    assert isinstance(search.best_estimator_, KNeighborsClassifier)
+
+
+def test_search__gives_weights_to_the_fits_and_counts_unweighted(digits):
+    X, y = digits
+    weights = np.where(y[:300] == 0, 1e-6, 1.0)
+    search = make_search(grid={"C": [1.0]}, prune=False)
+    plain = clone(search).fit(X[:300], y[:300]).results_
+    weighted = search.fit(X[:300], y[:300], sample_weight=weights).results_
+    assert int(weighted.fold_errors.sum()) > int(plain.fold_errors.sum())
+    assert int(weighted.fold_rows.sum()) == 300
+
+
+def test_search__has_the_methods_of_the_chosen_model(digits):
+    X, y = digits
+    search = make_search(LinearSVC(), {"C": [0.01]}).fit(X[:200], y[:200])
+    assert search.decision_function(X[:3]).shape == (3, 10)
+    assert not hasattr(search, "predict_proba")
+
+
+def test_search__refuses_a_criterion_without_its_pool(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="needs unlabeled rows, but `pool` is None"):
+        make_search(criterion="cv_bound").fit(X[:100], y[:100])
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({}, "at least one value"),
+        ({"C": []}, "at least one value"),
+        ({"c": [1.0]}, "sets 'c', which LogisticRegression lacks"),
+        ([], "at least one value"),
+    ],
+)
+def test_search__refuses_grids_that_name_nothing(digits, grid, message):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(LogisticRegression(), grid, cv=3)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X[:50], y[:50])
