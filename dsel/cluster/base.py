@@ -57,6 +57,12 @@ class Tls:
                     f"`{field.name}` must be a PEM file, but {path!r} does not exist."
                 )
 
+    @classmethod
+    def in_folder(cls, folder: str | Path) -> "Tls":
+        """Return the files ``ca.pem``, ``cert.pem`` and ``key.pem`` of a folder."""
+        names = ("ca.pem", "cert.pem", "key.pem")
+        return cls(*(str(Path(folder) / name) for name in names))
+
     def security(self) -> "Security":
         """Return the same as distributed wants it, for all three roles."""
         from distributed import Security

@@ -1,0 +1,328 @@
+"""What can be said about `deploy/` without a container engine or a service."""
+
+import importlib
+import importlib.metadata
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import jsonschema
+import psutil
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from dsel.cluster import Address, Tls, connect, read_config
+from tests.clusters import environment, make_certificates, wait_until
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+PAGES = sorted(DEPLOY.glob("*/README.md"))
+CUSTOM_RESOURCES = ["cluster.yaml", "job.yaml"]
+
+
+def _read(name):
+    return (DEPLOY / name).read_text(encoding="utf-8")
+
+
+def _yaml(name):
+    return yaml.safe_load(_read(name))
+
+
+def _shell_blocks(path):
+    return re.findall(r"^```sh\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def _page_commands():
+    """Every line of every shell block of every page, split as a shell would."""
+    for page in PAGES:
+        for block in _shell_blocks(page):
+            for line in block.splitlines():
+                words = shlex.split(line, comments=True)
+                while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                    words.pop(0)
+                if words:
+                    yield pytest.param(words, id=f"{page.parent.name}: {line[:60]}")
+
+
+def _manifest_commands():
+    """Command lines inside of the compose file and the Kubernetes manifests."""
+    for name, service in _yaml("containers/compose.yaml")["services"].items():
+        if "command" in service:
+            yield pytest.param(shlex.split(service["command"]), id=f"compose {name}")
+    for name in CUSTOM_RESOURCES:
+        for container in _containers(_yaml(f"kubernetes/{name}")):
+            yield pytest.param(container["args"], id=f"{name} {container['name']}")
+
+
+def _containers(node):
+    if isinstance(node, dict):
+        yield from node.get("containers", [])
+        node = list(node.values())
+    for child in node if isinstance(node, list) else []:
+        yield from _containers(child)
+
+
+# Schemas
+
+
+def test_compose__follows_the_compose_specification():
+    subprocess.run(
+        [sys.executable, "-m", "check_jsonschema"]
+        + [
+            "--builtin-schema",
+            "vendor.compose-spec",
+            DEPLOY / "containers/compose.yaml",
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
+def test_kubernetes__follows_the_schemas_of_the_operator(name):
+    manifest = _yaml(f"kubernetes/{name}")
+    definition = next(
+        yaml.safe_load(file.locate().read_text())
+        for file in importlib.metadata.files("dask-kubernetes")
+        if file.match(f"crds/{manifest['kind'].lower()}.yaml")
+    )
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    jsonschema.validate(manifest, schema)
+
+
+@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
+def test_kubernetes__services_select_the_cluster_that_they_belong_to(name):
+    manifest = _yaml(f"kubernetes/{name}")
+    spec = manifest["spec"].get("cluster", manifest)["spec"]
+    cluster = manifest["metadata"]["name"]
+    selector = spec["scheduler"]["service"]["selector"]
+    assert selector["dask.org/cluster-name"] == cluster
+    policy = _yaml("kubernetes/network-policy.yaml")["spec"]["podSelector"]
+    assert cluster in policy["matchExpressions"][0]["values"]
+
+
+@pytest.mark.parametrize("name", ["scheduler", "worker"])
+def test_compose__restarts_what_dask_does_not(name):
+    service = _yaml("containers/compose.yaml")["services"][name]
+    assert service["restart"] == "unless-stopped"
+
+
+def test_compose__publishes_on_loopback_only():
+    services = _yaml("containers/compose.yaml")["services"].values()
+    ports = [port for service in services for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_slurm__configuration_is_one_of_ours():
+    assert read_config(DEPLOY / "slurm/cluster.yaml").jobs == 8
+
+
+# Commands
+
+OTHER_PROGRAMS = {
+    "docker", "kubectl", "sbatch", "squeue", "scancel", "tail", "printf", "pip",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", ["hosts/cluster.sh", "slurm/select.sh"])
+def test_scripts__parse_and_can_be_run(script):
+    path = DEPLOY / script
+    assert path.stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", path], check=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_pages__say_how_to_start_check_scale_and_stop(page):
+    headings = re.findall(r"^## (\w+)$", page.read_text(), re.MULTILINE)
+    assert headings[:4] == ["Start", "Check", "Scale", "Stop"]
+
+
+@pytest.mark.parametrize("words", list(_page_commands()))
+def test_pages__name_only_commands_that_exist(words):
+    program = words[0]
+    if program == "dsel":
+        _parse_dsel(words[1:])
+    elif program == "python":
+        assert (ROOT / words[1]).is_file()
+    elif program.startswith("deploy/"):
+        assert (ROOT / program).is_file()
+        assert re.search(rf"^{words[1]}\)", (ROOT / program).read_text(), re.MULTILINE)
+    else:
+        assert program in OTHER_PROGRAMS
+    if "client" in words and "dsel" in words:
+        _parse_dsel(words[words.index("dsel") + 1 :])
+    for word in words[1:]:
+        if word.startswith("deploy/") and not word.endswith(("certificates", ".env")):
+            assert (ROOT / word).exists()
+
+
+@pytest.mark.parametrize("words", list(_manifest_commands()))
+def test_manifests__give_options_that_the_commands_have(words):
+    if words[0] == "dsel":
+        _parse_dsel(words[1:])
+    else:
+        assert words[0] == "dask"
+        _parse_dask(words[1:])
+
+
+def _parse_dask(words):
+    from distributed.cli import dask_scheduler, dask_worker
+
+    commands = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
+    commands[words[0]].make_context(words[0], words[1:])
+
+
+def _parse_dsel(words):
+    """Parse as the command would, with inputs that need not exist."""
+    cli = importlib.import_module("dsel.cli")
+    if not hasattr(cli, "main"):
+        pytest.skip("the command line does not stand yet")
+    command, context = cli.main, None
+    while isinstance(command, click.Group):
+        context = command.make_context(command.name, words, parent=context)
+        name, command, words = command.resolve_command(context, context._protected_args)
+    for parameter in command.params:
+        if isinstance(parameter.type, click.Path):
+            parameter.type = click.Path()
+    command.make_context(name, words, parent=context)
+
+
+# The image
+
+
+def _containerfile_steps(instruction):
+    text = _read("containers/Containerfile").replace("\\\n", " ")
+    return [
+        line.removeprefix(instruction).strip()
+        for line in text.splitlines()
+        if line.startswith(instruction + " ")
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_image__installs_in_a_clean_environment_from_what_it_copies(tmp_path):
+    for step in _containerfile_steps("COPY"):
+        *sources, target = shlex.split(step)
+        for source in sources:
+            destination = tmp_path / target
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, destination)
+            else:
+                folder = destination if target.endswith("/") else destination.parent
+                folder.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / source, folder)
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    (install,) = _containerfile_steps("RUN")
+    path = f"{tmp_path / 'venv' / 'bin'}:{environment()['PATH']}"
+    clean = environment(PATH=path, PYTHONPATH="")
+    subprocess.run(["bash", "-c", install], cwd=tmp_path, env=clean, check=True)
+    subprocess.run(["dsel", "--help"], cwd=tmp_path / "venv", env=clean, check=True)
+
+
+def test_constraints__hold_no_address_and_every_dependency():
+    text = _read("constraints.txt")
+    assert not re.search(r"://|--index|--find-links| @ ", text)
+    pinned = {line.split("==")[0].lower() for line in text.splitlines()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
+    names = {Requirement(line).name.lower() for line in wanted}
+    assert names - pinned == set()
+
+
+# Plain hosts, for real
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    make_certificates(tmp_path / "certificates", "127.0.0.1")
+    port = _free_port()
+    variables = environment(DSEL_PORT=str(port), PATH=_path_with_dask())
+
+    def run(*words):
+        return subprocess.run(
+            [DEPLOY / "hosts/cluster.sh", *words],
+            cwd=tmp_path,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    run.address = f"tls://127.0.0.1:{port}"
+    run.tls = Tls.in_folder(tmp_path / "certificates")
+    run.folder = tmp_path
+    yield run
+    run("stop")
+
+
+def _free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _path_with_dask():
+    return f"{Path(sys.executable).parent}:{environment()['PATH']}"
+
+
+@pytest.mark.cluster
+def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
+    hosts("scheduler")
+    hosts("workers", hosts.address, "2")
+    assert hosts("status") == "scheduler runs\nworkers runs\n"
+    with connect(Address(hosts.address, hosts.tls), timeout=20) as client:
+        wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
+        pids = client.run(lambda: __import__("os").getpid()).values()
+        assert client.submit(sum, [1, 2]).result() == 3
+    hosts("stop")
+    wait_until(lambda: not any(map(psutil.pid_exists, pids)), what="the end of workers")
+
+
+@pytest.mark.cluster
+def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
+    hosts("scheduler")
+    hosts("workers", hosts.address, "1")
+    config = Address(hosts.address, hosts.tls)
+    with connect(config, timeout=20) as client:
+        client.wait_for_workers(1, timeout=20)
+    loop = psutil.Process(int((hosts.folder / "dsel-run/scheduler.pid").read_text()))
+    for child in loop.children():
+        child.kill()
+    wait_until(lambda: _workers(config) == 1, seconds=60, what="a new cluster")
+
+
+def _workers(config):
+    try:
+        with connect(config, timeout=2) as client:
+            return len(client.nthreads())
+    except OSError:
+        return 0
+
+
+@pytest.mark.cluster
+def test_check__counts_workers_and_says_when_nobody_answers(hosts):
+    command = [sys.executable, DEPLOY / "check.py", hosts.address, "certificates"]
+    options = {"cwd": hosts.folder, "env": environment(), "text": True}
+    nobody = subprocess.run(command, capture_output=True, **options)
+    assert nobody.returncode == 1
+    assert nobody.stderr.startswith("error: no scheduler answered at tls://")
+    assert len(nobody.stderr.splitlines()) == 1
+    hosts("scheduler")
+    hosts("workers", hosts.address, "1")
+    wait_until(
+        lambda: "1 workers with 1 threads, versions agree" in
+        subprocess.run(command, capture_output=True, **options).stdout,
+        seconds=60,
+        what="one worker",
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""Who gets into a cluster, and what files can make dsel do."""
+
+import ast
+import socket
+import ssl
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dsel.cluster import Address, Tls, connect
+from tests.clusters import make_certificates, running_cluster, tls_options
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "dsel").rglob("*.py"))
+
+# Calls that run what they are given: by name, or as attribute of the module named.
+FORBIDDEN_CALLS = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "os.system",
+    "os.popen",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+    "pickle.load",
+    "pickle.loads",
+    "cloudpickle.load",
+    "cloudpickle.loads",
+    "joblib.load",
+    "dill.load",
+    "dill.loads",
+    "marshal.loads",
+    "shelve.open",
+    "pd.read_pickle",
+    "pandas.read_pickle",
+}
+FORBIDDEN_IMPORTS = {"pickle", "dill", "marshal", "shelve"}
+FORBIDDEN_KEYWORDS = {"shell": True, "allow_pickle": True, "trusted": True}
+
+
+def _nodes(kind):
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kind):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def test_sources__call_nothing_that_runs_what_it_reads():
+    found = [
+        f"{where} {ast.unparse(call.func)}"
+        for where, call in _nodes(ast.Call)
+        if ast.unparse(call.func) in FORBIDDEN_CALLS
+    ]
+    assert found == []
+
+
+def test_sources__give_no_keyword_that_permits_it():
+    found = [
+        f"{where} {keyword.arg}"
+        for where, call in _nodes(ast.Call)
+        for keyword in call.keywords
+        if keyword.arg in FORBIDDEN_KEYWORDS
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is FORBIDDEN_KEYWORDS[keyword.arg]
+    ]
+    assert found == []
+
+
+def test_sources__import_no_module_that_unpickles():
+    found = [
+        f"{where} {name}"
+        for where, node in _nodes(ast.Import | ast.ImportFrom)
+        for name in _imported(node)
+        if name.split(".")[0] in FORBIDDEN_IMPORTS
+    ]
+    assert found == []
+
+
+def _imported(node):
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names]
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    make_certificates(folder, "127.0.0.1")
+    with running_cluster(folder, tls=tls_options(folder), protocol="tls") as running:
+        running.trusted = Tls.in_folder(folder)
+        with connect(Address(running.address, running.trusted), timeout=20) as client:
+            client.wait_for_workers(2, timeout=30)
+        yield running
+
+
+@pytest.mark.cluster
+def test_tls__lets_the_holder_of_a_certificate_in(secured):
+    with connect(Address(secured.address, secured.trusted)) as client:
+        assert client.submit(sum, [1, 2]).result() == 3
+
+
+@pytest.mark.cluster
+def test_tls__refuses_a_client_without_certificate(secured):
+    with (
+        pytest.raises(ValueError, match="is encrypted and needs `tls`"),
+        connect(Address(secured.address), timeout=3),
+    ):
+        pass
+
+
+@pytest.mark.cluster
+def test_tls__refuses_a_client_that_does_not_encrypt(secured):
+    plain = secured.address.replace("tls://", "tcp://")
+    with (
+        pytest.raises(ConnectionError, match="no scheduler answered"),
+        connect(Address(plain), timeout=3),
+    ):
+        pass
+
+
+@pytest.mark.cluster
+def test_tls__refuses_a_certificate_of_another_authority(secured, tmp_path):
+    make_certificates(tmp_path, "127.0.0.1")
+    strangers = Tls.in_folder(tmp_path)
+    with (
+        pytest.raises(ConnectionError, match="no scheduler answered"),
+        connect(Address(secured.address, strangers), timeout=3),
+    ):
+        pass
+
+
+@pytest.mark.cluster
+def test_tls__refuses_on_the_wire_whoever_shows_no_certificate(secured):
+    context = ssl.create_default_context(cafile=secured.trusted.ca)
+    context.check_hostname = False
+    with pytest.raises((ssl.SSLError, ConnectionError), match=r"(?i)certificate|reset"):
+        _say_hello(secured.address, context)
+
+
+def _say_hello(address, context):
+    host, port = address.removeprefix("tls://").split(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=5) as raw,
+        context.wrap_socket(raw) as wrapped,
+    ):
+        wrapped.send(b"hello")
+        return wrapped.recv(1)
+
+
+@pytest.mark.cluster
+def test_running_cluster__listens_on_loopback_only(secured):
+    addresses = {
+        connection.laddr.ip
+        for process in secured.processes.values()
+        for member in _family(psutil.Process(process.pid))
+        for connection in member.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert addresses == {"127.0.0.1"}
+
+
+def _family(process):
+    return [process, *process.children(recursive=True)]
+
+
+def test_certificates__key_is_readable_by_its_owner_only(tmp_path):
+    make_certificates(tmp_path / "made", "127.0.0.1")
+    assert (tmp_path / "made" / "key.pem").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "made").stat().st_mode & 0o077 == 0
+    assert "PRIVATE" not in repr(Tls.in_folder(tmp_path / "made"))
