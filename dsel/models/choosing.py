@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import Candidate, Family
+from dsel.models.kernel_least_squares_family import (
+    KernelLeastSquaresFamily,
+    is_kernel_least_squares,
+)
 from dsel.models.scikit_learn import ScikitLearnFamily
 
 
@@ -21,6 +25,8 @@ class Assignment:
     """Its candidates, in the order of their numbers."""
     remark: str
     """Why it is this family, for the plan."""
+    breaks_independence: str = ""
+    """Why fold models depend on their held-out rows (A3), empty if they do not."""
 
 
 def assign_families(
@@ -48,5 +54,26 @@ def assign_families(
         Keyword arguments of every `fit`.
     """
     del X
-    generic = ScikitLearnFamily(np.asarray(classes), seed, dict(fit_params))
-    return (Assignment(generic, tuple(candidates), "fitted one by one"),)
+    squares = tuple(c for c in candidates if is_kernel_least_squares(c.estimator))
+    others = tuple(c for c in candidates if not is_kernel_least_squares(c.estimator))
+    assignments = []
+    if squares:
+        assignments.append(_least_squares(squares, np.asarray(classes)))
+    if others:
+        generic = ScikitLearnFamily(np.asarray(classes), seed, dict(fit_params))
+        assignments.append(Assignment(generic, others, "fitted one by one"))
+    return tuple(assignments)
+
+
+def _least_squares(
+    candidates: tuple[Candidate, ...], classes: NDArray[Any]
+) -> Assignment:
+    family = KernelLeastSquaresFamily(classes)
+    groups = family.groups(candidates)
+    reasons = dict.fromkeys(map(family.breaks_independence, groups))
+    return Assignment(
+        family,
+        candidates,
+        f"{len(groups)} decompositions for all folds",
+        "; ".join(filter(None, reasons)),
+    )

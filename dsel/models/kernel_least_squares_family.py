@@ -94,7 +94,7 @@ class KernelLeastSquaresFamily:
 
     def join(
         self,
-        fitted: Sequence[FittedLeastSquares],
+        fitted: Sequence[Any],
         candidates: Sequence[int] | None = None,
     ) -> FittedLeastSquares:
         """Pack slabs of the same width; see `Family.join`."""

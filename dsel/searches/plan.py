@@ -187,7 +187,7 @@ def plan_search(
         cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
     )
     params = dict(fit_params or {})
-    groups, remarks = _make_groups(candidates, labeled, seed, params)
+    groups, remarks, dependence = _make_groups(candidates, labeled, seed, params)
     return Plan(
         axes=grid_axes(grid),
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting),
@@ -205,6 +205,7 @@ def plan_search(
             random_folds=None if scheme.is_plain_random else repr(cv),
             shared_rows=shared,
             pool_is_fitted=fitting is not None,
+            breaks_independence=dependence,
         ),
         remarks=remarks,
         fingerprint=_fingerprint(labeled, counted, scheme, estimator, seed, params),
@@ -245,7 +246,8 @@ def _make_groups(
     labeled: LabeledRows,
     seed: int,
     fit_params: Mapping[str, Any],
-) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
+    """Return the groups, remarks on them, and what breaks A3 in them."""
     assignments = assign_families(
         candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
     )
@@ -258,7 +260,8 @@ def _make_groups(
         f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
         for a in assignments
     )
-    return tuple(groups), remarks
+    dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
+    return tuple(groups), remarks, dependence
 
 
 def _paths(family: str, members: tuple[Candidate, ...]) -> tuple[str, ...]:

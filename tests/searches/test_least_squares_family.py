@@ -1,0 +1,77 @@
+"""The main search with least-squares classifiers."""
+
+import numpy as np
+import pytest
+
+import dsel
+from dsel.models import kernel_least_squares_basis
+from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
+
+GRID = {"width": [0.5, 1.0, 2.0], "regularization": [1e-3, 1e-1, 10.0]}
+
+
+@pytest.fixture
+def tables(rng):
+    def draw(n):
+        X = rng.normal(size=(n, 2))
+        return X, np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+
+    X, y = draw(120)
+    return X, y, draw(2000)[0]
+
+
+def planned(tables, estimator, **options):
+    X, y, pool = tables
+    return dsel.plan_search(
+        estimator, GRID, X, y, pool, cv=5, delta=0.1, random_state=3, **options
+    )
+
+
+class Refitted(KernelLeastSquaresClassifier):
+    """Another class, so that the generic family fits it model by model."""
+
+
+def test_plan_search__counts_equal_those_of_refits(tables):
+    fast = planned(tables, KernelLeastSquaresClassifier(penalty="rkhs"), prune=False)
+    slow = planned(tables, Refitted(penalty="rkhs"), prune=False)
+    assert {group.family.name for group in fast.work.groups} == {"kernel least squares"}
+    assert {group.family.name for group in slow.work.groups} != {"kernel least squares"}
+    one, two = fast.run(), slow.run()
+    for name in (
+        "fold_errors",
+        "train_errors",
+        "disagreements",
+        "best_fold_disagreements",
+    ):
+        np.testing.assert_array_equal(one[name], two[name])
+    assert dsel.select(one).certificate.certified
+
+
+def test_plan_search__decomposes_once_a_width(tables, monkeypatch):
+    calls = []
+    original = kernel_least_squares_basis.decompose_gram
+
+    def counted(gram, *, penalty):
+        calls.append(len(gram))
+        return original(gram, penalty=penalty)
+
+    monkeypatch.setattr(kernel_least_squares_basis, "decompose_gram", counted)
+    # Rows of its own: the process keeps decompositions of rows that it has met.
+    X, y, pool = tables
+    plan = planned(
+        (X + 0.25, y, pool), KernelLeastSquaresClassifier(penalty="rkhs"), prune=False
+    )
+    plan.run()
+    assert calls == [120] * 3
+
+
+def test_plan_search__centers_at_labeled_rows_are_never_certified(tables):
+    results = planned(tables, KernelLeastSquaresClassifier()).run()
+    certificate = dsel.select(results).certificate
+    assert not certificate.certified
+    assert "kernels at held-out rows" in repr(certificate)
+
+
+def test_plan_search__centers_from_elsewhere_are_certified(tables, rng):
+    estimator = KernelLeastSquaresClassifier(centers=rng.normal(size=(30, 2)))
+    assert dsel.select(planned(tables, estimator).run()).certificate.certified
