@@ -13,5 +13,7 @@ To add a kind of pool, write one file with a `Storage` (see `base.py`) and let
 """
 
 from dsel.data.open import open_pool
+from dsel.data.tables import read_table
+from dsel.data.write import write_pool
 
-__all__ = ["open_pool"]
+__all__ = ["open_pool", "read_table", "write_pool"]

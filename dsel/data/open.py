@@ -13,6 +13,7 @@ from dsel.data.arrays import ArrayStorage, MemmapStorage, SparseStorage
 from dsel.data.base import Storage
 from dsel.data.pool import Pool
 from dsel.data.zarr_rows import ZarrStorage
+from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
 
 COLUMNS: Final = "columns"
 """Attribute of a zarr pool: names of its columns."""
@@ -143,12 +144,15 @@ def _open_location(
     if location.endswith(".npy"):
         return _open_object(_mapped(location), names)
     node = _open_zarr(location, options)
-    array = node if isinstance(node, zarr.Array) else _only_array(node, location)
     if node.attrs.get(COMPLETE) is False:
         raise ValueError(
             f"`pool` {location!r} was not written to the end; run the same "
             "`write_pool` again, it goes on where it stopped."
         )
+    if is_sparse_group(node, FORMAT):
+        columns = names or stored_columns(node.attrs)
+        return ZarrSparseStorage(node, columns, location, options)
+    array = node if isinstance(node, zarr.Array) else _only_array(node, location)
     _check_array(array)
     url = f"{location.rstrip('/')}/{array.path}".rstrip("/")
     return ZarrStorage(array, names or stored_columns(array.attrs), url, options)

@@ -121,6 +121,20 @@ class Pool:
             first = last
         return tuple(spans)
 
+    def covering(self, first: int, last: int) -> tuple[Span, int]:
+        """Return the smallest span with the remaining rows `first` to ``last - 1``.
+
+        Rows are counted as the filters leave them; the second value is how many
+        remaining rows of the span come before the first one asked for.
+        """
+        edges, kept = self.boundaries, self._kept_before
+        start = int(np.searchsorted(kept, first, side="right")) - 1
+        stop = int(np.searchsorted(kept, last))
+        n_rows = int(kept[stop] - kept[start])
+        return Span(int(edges[start]), int(edges[stop]), n_rows), first - int(
+            kept[start]
+        )
+
     def sources(self, span: Span, client: Any = None) -> list[Any]:
         """Return what a task passes to `read_blocks` to read a span.
 

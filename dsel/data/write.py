@@ -1,0 +1,403 @@
+"""Writing a pool to zarr: chunk by chunk, so that it may be larger than memory."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import zarr
+from scipy import sparse
+
+from dsel.checks import check_integer
+from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
+from dsel.data.clients import resolve_client
+from dsel.data.open import COLUMNS, COMPLETE, FORMAT, open_pool
+from dsel.data.pool import Pool
+from dsel.data.streams import RowStream, is_table, open_stream
+from dsel.data.tasks import values_in_order
+from dsel.data.zarr_rows import file_stamps
+from dsel.data.zarr_sparse import (
+    DTYPE,
+    ENTRIES,
+    N_COLUMNS,
+    N_ROWS,
+    PART_ROWS,
+    fast_codec,
+    write_part,
+)
+
+CHUNK_NBYTES: Final = 2**25
+"""Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest."""
+LARGEST_CHUNK_NBYTES: Final = 10**8
+SOURCE: Final = "source"
+"""Attribute: what the pool is written from, so that only that is gone on with."""
+WRITTEN: Final = "written_chunks"
+"""Attribute: chunks from the first on that are surely there."""
+
+Progress = Callable[[int, int | None], None]
+
+
+def write_pool(
+    source: Any,
+    path: str | Path,
+    *,
+    target: str | None = None,
+    dtype: Any = None,
+    chunk_rows: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    client: Any = None,
+    on_progress: Progress | None = None,
+) -> Pool:
+    """Write unlabeled rows as a zarr pool; killed anywhere, run it again to go on.
+
+    Parameters
+    ----------
+    source
+        The path of a CSV, TSV, Parquet, npz or svmlight file, or whatever
+        `open_pool` takes. Only what is needed for some chunks is in memory at once.
+    path
+        Path or URL of the pool to write. Sparse rows become parts of CSR.
+    target
+        Column of labels of a table, which is left out.
+    dtype
+        Type of the numbers; None keeps that of the source.
+    chunk_rows
+        Rows of a chunk; None takes about 32 MB, along the chunks of the source.
+    storage_options
+        For fsspec, where `path` or `source` is a URL.
+    client
+        Dask client on which chunks of a pool are read and written; None is the
+        current one, else local threads. Tables are read here, in order.
+    on_progress
+        Called with the rows written and the number of all rows, None if unknown.
+
+    Returns
+    -------
+    Pool
+        The pool at `path`, opened.
+
+    Raises
+    ------
+    FileExistsError
+        Where another pool is there already.
+    ValueError
+        Where a value is infinite, or the source cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> write_pool(np.zeros((3, 2)), f"{folder}/pool.zarr").n_rows
+    3
+    """
+    options = dict(storage_options or {})
+    if chunk_rows is not None:
+        check_integer(chunk_rows, "chunk_rows", at_least=1)
+    if isinstance(source, (str, Path)) and is_table(str(source)):
+        rows: PoolRows | StreamRows = _stream_rows(str(source), target, dtype)
+    else:
+        rows = _pool_rows(source, dtype, options)
+    size = chunk_rows or rows.chunk_rows()
+    node = _open_target(str(path), rows, size, options)
+    if not node.attrs[COMPLETE]:
+        rows.write(Target(node, size, on_progress), resolve_client(client))
+    return open_pool(path, storage_options=options)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What is known of rows before they are read."""
+
+    token: str
+    n_rows: int | None
+    n_columns: int
+    dtype: np.dtype[Any]
+    columns: tuple[str, ...] | None
+    is_sparse: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """The zarr array or group being written."""
+
+    node: Any
+    chunk_rows: int
+    on_progress: Progress | None = None
+
+    @property
+    def written(self) -> int:
+        """Chunks that need not be written again."""
+        return int(self.node.attrs[WRITTEN])
+
+    def write_chunk(self, number: int, rows: Any) -> None:
+        """Write one chunk; the array is as long already."""
+        if isinstance(self.node, zarr.Group):
+            write_part(self.node, number, rows)
+        else:
+            start = number * self.chunk_rows
+            self.node[start : start + rows.shape[0]] = rows
+
+    def mark(self, written: int, entries: int, n_rows: int | None) -> None:
+        """Note that the first `written` chunks are there."""
+        total = int(self.node.attrs[ENTRIES]) + entries
+        self.node.attrs.update({WRITTEN: written, ENTRIES: total})
+        if self.on_progress is not None:
+            done = written * self.chunk_rows
+            self.on_progress(done if n_rows is None else min(done, n_rows), n_rows)
+
+    def finish(self, n_rows: int) -> None:
+        """Note that every row is there."""
+        self.node.attrs.update({N_ROWS: n_rows, COMPLETE: True})
+
+
+@dataclass(frozen=True)
+class PoolRows:
+    """Rows of a pool: chunks can be read and written in any order."""
+
+    pool: Pool
+    heading: Heading
+
+    def chunk_rows(self) -> int:
+        """Return the rows of a chunk that suits the source's chunks."""
+        nearby = max(CHUNK_NBYTES // self.pool.row_nbytes, 1)
+        source_rows = self._source_rows()
+        if source_rows is None:
+            return nearby
+        if source_rows < nearby:
+            return nearby // source_rows * source_rows
+        most = max(LARGEST_CHUNK_NBYTES // self.pool.row_nbytes, 1)
+        fewest = -(-source_rows // most)
+        for parts in range(fewest, fewest + 64):
+            if source_rows % parts == 0:
+                return source_rows // parts
+        return nearby
+
+    def write(self, target: Target, client: Any) -> None:
+        """Write range by range as tasks; each chunk has one writer."""
+        n_rows, size = self.pool.n_rows, target.chunk_rows
+        source_rows = self._source_rows() or size
+        # A long chunk of the source is read once and written as several.
+        per_task = source_rows // size if source_rows % size == 0 else 1
+        first = target.written // per_task
+        starts = range(first * per_task * size, n_rows, per_task * size)
+        jobs = [
+            partial(self._arguments, start, min(start + per_task * size, n_rows))
+            for start in starts
+        ]
+        write = partial(write_range, Target(target.node, size), self.heading.dtype)
+        for number, entries in enumerate(values_in_order(write, jobs, client)):
+            done = min((first + number + 1) * per_task, -(-n_rows // size))
+            target.mark(done, entries, n_rows)
+        target.finish(n_rows)
+
+    def _arguments(self, start: int, stop: int, client: Any) -> tuple[Any, ...]:
+        span, skipped = self.pool.covering(start, stop)
+        return self.pool.sources(span, client), start, skipped, stop - start
+
+    def _source_rows(self) -> int | None:
+        """Return the length of the source's chunks, if they have one and matter."""
+        lengths = np.diff(self.pool.boundaries)
+        if self.pool.filters or len(lengths) < 2 or (lengths[:-1] != lengths[0]).any():
+            return None
+        return int(lengths[0])
+
+
+def write_range(
+    target: Target,
+    dtype: np.dtype[Any],
+    sources: Sequence[Any],
+    start: int,
+    skipped: int,
+    n_rows: int,
+) -> int:
+    """Write some whole chunks from sources; return the number of entries."""
+    blocks = (
+        block.X for block in read_blocks(sources, target.chunk_rows, allow_nan=True)
+    )
+    entries = 0
+    for number, rows in enumerate(
+        rechunked(_cut(blocks, skipped, n_rows), target.chunk_rows),
+        start // target.chunk_rows,
+    ):
+        target.write_chunk(number, rows.astype(dtype, copy=False))
+        entries += _entries(rows)
+    return entries
+
+
+@dataclass(frozen=True)
+class StreamRows:
+    """Rows of a table, which can only be read in order."""
+
+    stream: RowStream
+    heading: Heading
+
+    def chunk_rows(self) -> int:
+        """Return the rows of a chunk; of sparse rows, by those of the first block."""
+        if not self.stream.is_sparse:
+            row_nbytes = self.stream.n_columns * self.heading.dtype.itemsize
+            return max(CHUNK_NBYTES // max(row_nbytes, 1), 1)
+        first = next(self.stream.blocks())
+        row_nbytes = -(-12 * max(int(first.nnz), 1) // int(first.shape[0]))
+        return max(CHUNK_NBYTES // row_nbytes, 1)
+
+    def write(self, target: Target, client: Any) -> None:
+        """Write chunk by chunk, here: the file is read once from its beginning."""
+        n_rows = 0
+        written = target.written
+        for number, rows in enumerate(
+            rechunked(self.stream.blocks(), target.chunk_rows)
+        ):
+            self._check(rows, n_rows)
+            n_rows += rows.shape[0]
+            if number < written:
+                continue
+            if not self.heading.is_sparse:
+                target.node.resize((n_rows, self.heading.n_columns))
+            target.write_chunk(number, rows.astype(self.heading.dtype, copy=False))
+            target.mark(number + 1, _entries(rows), None)
+        target.finish(n_rows)
+
+    def _check(self, rows: Any, start: int) -> None:
+        values = rows.data if sparse.issparse(rows) else rows
+        if not all_allowed(values, True):
+            row, column = first_forbidden(rows, True)
+            raise ValueError(
+                f"`source` must hold finite numbers, but row {start + row}, column "
+                f"{column} is {rows[row, column]}; correct or drop that row."
+            )
+
+
+def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
+    """Yield the rows of blocks in chunks of one length; the last may be shorter."""
+    held: list[Any] = []
+    n_held = 0
+    for block in blocks:
+        rows = block
+        while n_held + rows.shape[0] >= chunk_rows:
+            cut = chunk_rows - n_held
+            yield _stacked([*held, rows[:cut]])
+            held, n_held, rows = [], 0, rows[cut:]
+        if rows.shape[0]:
+            held.append(rows)
+            n_held += rows.shape[0]
+    if held:
+        yield _stacked(held)
+
+
+def _cut(blocks: Iterable[Any], skipped: int, n_rows: int) -> Iterator[Any]:
+    """Yield `n_rows` rows after the first `skipped`."""
+    start = 0
+    for block in blocks:
+        lower, upper = skipped - start, skipped + n_rows - start
+        start += block.shape[0]
+        part = block[max(lower, 0) : max(upper, 0)]
+        if part.shape[0]:
+            yield part
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def _entries(rows: Any) -> int:
+    return int(rows.nnz) if sparse.issparse(rows) else int(rows.size)
+
+
+def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
+    at_url = isinstance(source, str) and "://" in source
+    pool = open_pool(source, storage_options=options if at_url else None)
+    heading = Heading(
+        token=pool.token,
+        n_rows=pool.n_rows,
+        n_columns=pool.n_columns,
+        dtype=np.dtype(dtype or pool.dtype),
+        columns=pool.columns,
+        is_sparse=pool.is_sparse,
+    )
+    return PoolRows(pool, heading)
+
+
+def _stream_rows(path: str, target: str | None, dtype: Any) -> StreamRows:
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"`source` must exist, but nothing is at {path!r}.")
+    stream = open_stream(path, target=target)
+    text = f"{file_stamps(path, {})} {target} {stream.columns}"
+    heading = Heading(
+        token="table-" + blake2b(text.encode(), digest_size=16).hexdigest(),
+        n_rows=None,
+        n_columns=stream.n_columns,
+        dtype=np.dtype(dtype or stream.dtype),
+        columns=stream.columns,
+        is_sparse=stream.is_sparse,
+    )
+    return StreamRows(stream, heading)
+
+
+def _open_target(
+    path: str, rows: PoolRows | StreamRows, chunk_rows: int, options: dict[str, Any]
+) -> Any:
+    """Open what an earlier call began, or create it."""
+    heading = rows.heading
+    source = f"{heading.token} {heading.dtype} {chunk_rows}"
+    node = _existing(path, options)
+    if node is None:
+        return _create(path, heading, chunk_rows, source, options)
+    if node.attrs.get(SOURCE) != source:
+        raise FileExistsError(
+            f"`path` must be free or hold a pool begun from the same source, but "
+            f"{path!r} holds another; choose another path, or remove it."
+        )
+    return node
+
+
+def _existing(path: str, options: dict[str, Any]) -> Any:
+    if "://" not in path and not os.path.exists(path):
+        return None
+    try:
+        return zarr.open(path, mode="r+", storage_options=options or None)
+    except FileNotFoundError:
+        if "://" not in path and (not os.path.isdir(path) or os.listdir(path)):
+            raise FileExistsError(
+                f"`path` must be free, but {path!r} is there and is no pool."
+            ) from None
+        return None
+
+
+def _create(
+    path: str, heading: Heading, chunk_rows: int, source: str, options: dict[str, Any]
+) -> Any:
+    attributes: dict[str, Any] = {
+        FORMAT: "csr" if heading.is_sparse else "dense",
+        COLUMNS: None if heading.columns is None else list(heading.columns),
+        COMPLETE: False,
+        SOURCE: source,
+        WRITTEN: 0,
+        ENTRIES: 0,
+    }
+    if heading.is_sparse:
+        attributes |= {
+            PART_ROWS: chunk_rows,
+            N_COLUMNS: heading.n_columns,
+            DTYPE: heading.dtype.str,
+        }
+        return zarr.create_group(
+            path, attributes=attributes, storage_options=options or None
+        )
+    return zarr.create_array(
+        path,
+        shape=(heading.n_rows or 0, heading.n_columns),
+        chunks=(chunk_rows, max(heading.n_columns, 1)),
+        dtype=heading.dtype,
+        compressors=fast_codec(heading.dtype),
+        attributes=attributes,
+        config={"write_empty_chunks": True},
+        storage_options=options or None,
+    )

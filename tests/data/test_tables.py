@@ -1,0 +1,118 @@
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from dsel.data.tables import read_table
+
+X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
+LABELS = np.array(["no", "yes", "yes", "no"])
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=LABELS)
+
+
+def test_read_table__takes_csv_and_tsv(tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    FRAME.to_csv(tmp_path / "t.tsv.gz", index=False, sep="\t")
+
+    for name in ("t.csv", "t.tsv.gz"):
+        table = read_table(tmp_path / name, target="label")
+        assert (table.X == X).all()
+        assert table.y.tolist() == LABELS.tolist()
+        assert table.columns == ("a", "b", "c")
+
+
+def test_read_table__takes_parquet(tmp_path):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+
+    table = read_table(tmp_path / "t.parquet", target="label")
+
+    assert (table.X == X).all()
+    assert table.y.tolist() == LABELS.tolist()
+
+
+def test_read_table__takes_npz_with_class_names_and_split(tmp_path):
+    np.savez(
+        tmp_path / "t.npz",
+        X=X,
+        y=np.array([0, 1, 1, 0]),
+        classes=np.array(["no", "yes"]),
+        split=np.array([0, 0, 1, 1]),
+        feature_names=np.array(["a", "b", "c"]),
+    )
+
+    table = read_table(tmp_path / "t.npz")
+
+    assert table.y.tolist() == LABELS.tolist()
+    assert table.split.tolist() == [0, 0, 1, 1]
+    assert table.columns == ("a", "b", "c")
+
+
+def test_read_table__takes_svmlight(tmp_path):
+    with gzip.open(tmp_path / "t.svm.gz", "wb") as file:
+        dump_svmlight_file(X, [1, -1, -1, 1], file, zero_based=False)
+
+    table = read_table(tmp_path / "t.svm.gz")
+
+    assert sparse.issparse(table.X)
+    assert (table.X.toarray() == X).all()
+    assert table.y.dtype == np.int64
+
+
+def test_read_table__takes_a_zarr_group(tmp_path):
+    group = zarr.create_group(tmp_path / "t.zarr", attributes={"columns": list("abc")})
+    group.create_array("X", data=X)
+    group.create_array("y", data=np.array([0, 1, 1, 0]))
+
+    table = read_table(tmp_path / "t.zarr")
+
+    assert (table.X == X).all()
+    assert table.y.tolist() == [0, 1, 1, 0]
+    assert table.columns == ("a", "b", "c")
+
+
+def test_read_table__names_the_columns_when_the_target_is_none(tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+
+    with pytest.raises(ValueError, match="got 'class'; it has a, b, c, label"):
+        read_table(tmp_path / "t.csv", target="class")
+
+
+def test_read_table__names_the_column_that_is_not_numeric(tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+
+    with pytest.raises(TypeError, match="column 'label' holds 'no'"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_read_table__reads_missing_values_as_nan(tmp_path):
+    (tmp_path / "t.csv").write_text("a,label\n1,x\n,y\n")
+
+    assert np.isnan(read_table(tmp_path / "t.csv", target="label").X[1, 0])
+
+
+def test_read_table__refuses_what_it_does_not_know(tmp_path):
+    (tmp_path / "t.doc").write_text("text")
+
+    with pytest.raises(FileNotFoundError, match="there is nothing at"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match=r"`path` must end in one of \.csv"):
+        read_table(tmp_path / "t.doc")
+
+
+def test_read_table__never_unpickles(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.array([[{}]], dtype=object))
+
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        read_table(tmp_path / "t.npz")
+
+
+def test_read_table__reads_the_benchmark_sets(data_dir):
+    table = read_table(data_dir / "satimage.npz")
+
+    assert table.X.shape == (6435, 36)
+    assert (table.split == 0).sum() == 4435
+    assert len(set(table.y)) == 6

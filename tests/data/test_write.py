@@ -1,0 +1,244 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from dsel.data import open_pool
+from dsel.data.blocks import read_blocks
+from dsel.data.write import rechunked, write_pool
+
+
+@pytest.fixture(name="X")
+def fixture_X(rng):  # noqa: N802
+    X = rng.normal(size=(1003, 4))
+    return np.where(np.abs(X) < 0.5, 0.0, X)
+
+
+def content(pool):
+    blocks = [
+        block
+        for span in pool.spans(100)
+        for block in read_blocks(pool.sources(span), 37, allow_nan=True)
+    ]
+    X = [b.X.toarray() if sparse.issparse(b.X) else b.X for b in blocks]
+    return np.concatenate(X)
+
+
+def as_csv(X, folder):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label="x")
+    frame.to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def as_parquet(X, folder):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label="x")
+    frame.to_parquet(folder / "t.parquet", row_group_size=77)
+    return folder / "t.parquet"
+
+
+def as_npz(X, folder):
+    np.savez_compressed(folder / "t.npz", X=X, label=np.zeros(len(X)))
+    return folder / "t.npz"
+
+
+def as_svmlight(X, folder):
+    path = str(folder / "t.svmlight")
+    dump_svmlight_file(X, np.arange(len(X)), path, zero_based=False)
+    return path
+
+
+def as_dask(X, folder):
+    return da.from_array(X, chunks=(90, 2))
+
+
+def as_uneven_dask(X, folder):
+    return da.from_array(X, chunks=((3, 500, 500), 4))
+
+
+def as_csr(X, folder):
+    return sparse.csr_matrix(X)
+
+
+def as_long_chunks(X, folder):
+    zarr.create_array(folder / "long.zarr", data=X, chunks=(400, 4))
+    return folder / "long.zarr"
+
+
+KINDS = [as_csv, as_parquet, as_npz, as_svmlight, as_dask, as_uneven_dask, as_csr]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, as_long_chunks])
+def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
+    target = "label" if kind in (as_csv, as_parquet) else None
+
+    pool = write_pool(
+        kind(X, tmp_path), tmp_path / "p.zarr", target=target, chunk_rows=100
+    )
+
+    assert (pool.n_rows, pool.n_columns) == X.shape
+    assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
+    assert pool.is_sparse == (kind in (as_svmlight, as_csr))
+    assert pool.boundaries.tolist() == [*range(0, 1003, 100), 1003]
+
+
+def test_write_pool__keeps_names_and_is_read_by_dask(X, tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+
+    pool = write_pool(frame, tmp_path / "p.zarr", dtype="float32")
+
+    assert pool.columns == ("a", "b", "c", "d")
+    assert pool.dtype == np.float32
+    assert (da.from_zarr(tmp_path / "p.zarr").compute() == X.astype("f4")).all()
+
+
+def test_write_pool__leaves_out_what_is_filtered(X, tmp_path):
+    source = open_pool(X).part(0.2, 0.9, seed=1).excluding([0, 7, 500])
+
+    pool = write_pool(source, tmp_path / "p.zarr", chunk_rows=100)
+
+    assert pool.n_rows == source.n_rows
+    assert (content(pool) == content(source)).all()
+
+
+def test_write_pool__again_changes_nothing(X, tmp_path):
+    write_pool(X, tmp_path / "p.zarr")
+    before = open_pool(tmp_path / "p.zarr").token
+
+    assert write_pool(X, tmp_path / "p.zarr").token == before
+
+
+def test_write_pool__refuses_the_place_of_another_pool(X, tmp_path):
+    write_pool(X, tmp_path / "p.zarr")
+
+    with pytest.raises(FileExistsError, match="holds another"):
+        write_pool(X + 1, tmp_path / "p.zarr")
+
+
+def test_write_pool__refuses_a_place_that_is_taken(X, tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "notes.txt").write_text("mine")
+
+    with pytest.raises(FileExistsError, match="is there and is no pool"):
+        write_pool(X, tmp_path / "p")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("failing", [0, 4, 10])
+def test_write_pool__goes_on_where_it_stopped(kind, failing, X, tmp_path, monkeypatch):
+    source = kind(X, tmp_path)
+    arguments = {"chunk_rows": 100, "target": None}
+    if kind in (as_csv, as_parquet):
+        arguments["target"] = "label"
+    seen = []
+
+    def stop(done, total):
+        seen.append(done)
+        if len(seen) == failing + 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_pool(source, tmp_path / "p.zarr", on_progress=stop, **arguments)
+    with pytest.raises(ValueError, match="was not written to the end"):
+        open_pool(tmp_path / "p.zarr")
+    seen_again = []
+    pool = write_pool(
+        source,
+        tmp_path / "p.zarr",
+        on_progress=lambda *a: seen_again.append(a),
+        **arguments,
+    )
+
+    assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
+    assert len(seen_again) == 10 - failing
+    fresh = write_pool(source, tmp_path / "q.zarr", **arguments)
+    assert files(tmp_path / "p.zarr") == files(tmp_path / "q.zarr")
+    assert fresh.nbytes == pool.nbytes
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(".partial")
+    }
+
+
+def test_write_pool__survives_being_killed(tmp_path):
+    script = textwrap.dedent(
+        """
+        import sys, numpy as np
+        from dsel.data.write import write_pool
+        np.save(sys.argv[1] + ".npy", np.arange(4e5).reshape(100_000, 4))
+        def progress(done, total):
+            print(done, flush=True)
+        write_pool(
+            sys.argv[1] + ".npy", sys.argv[1], chunk_rows=500, on_progress=progress
+        )
+        """
+    )
+    path = tmp_path / "p.zarr"
+    command = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        for _ in range(20):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    status = os.stat(f"{path}.npy")
+
+    pool = write_pool(f"{path}.npy", path, chunk_rows=500)
+
+    assert status.st_mtime_ns == os.stat(f"{path}.npy").st_mtime_ns
+    assert (content(pool) == np.arange(4e5).reshape(100_000, 4)).all()
+
+
+def test_write_pool__names_a_bad_value(X, tmp_path):
+    X[321, 2] = -np.inf
+
+    with pytest.raises(ValueError, match=r"row 321, column 2.* is -inf"):
+        write_pool(X, tmp_path / "p.zarr", chunk_rows=100)
+    with pytest.raises(ValueError, match="row 321, column 2 is -inf"):
+        write_pool(
+            as_csv(X, tmp_path), tmp_path / "q.zarr", target="label", chunk_rows=100
+        )
+
+
+def test_write_pool__refuses_sources_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing is at"):
+        write_pool(tmp_path / "t.csv", tmp_path / "p.zarr")
+
+
+def test_write_pool__to_a_url(X):
+    pool = write_pool(X, "memory://made/p.zarr", chunk_rows=100)
+
+    assert (content(pool) == X).all()
+    assert (content(open_pool("memory://made/p.zarr")) == X).all()
+
+
+def test_read_blocks__tells_that_a_sparse_part_is_damaged(X, tmp_path):
+    write_pool(sparse.csr_matrix(X), tmp_path / "p.zarr", chunk_rows=100)
+    indices = zarr.open_array(tmp_path / "p.zarr/part-0000003/indices", mode="r+")
+    indices[0] = 77
+
+    with pytest.raises(ValueError, match="part 3 cannot be read"):
+        content(open_pool(tmp_path / "p.zarr"))
+
+
+@given(lengths=st.lists(st.integers(1, 30), max_size=8), chunk_rows=st.integers(1, 40))
+def test_rechunked__gives_the_rows_in_equal_chunks(lengths, chunk_rows):
+    X = np.arange(sum(lengths) * 2).reshape(-1, 2)
+    blocks = np.split(X, np.cumsum(lengths)[:-1]) if lengths else []
+
+    chunks = list(rechunked(blocks, chunk_rows))
+
+    assert all(len(chunk) == chunk_rows for chunk in chunks[:-1])
+    assert np.concatenate([X[:0], *chunks]).tolist() == X.tolist()
