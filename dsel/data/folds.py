@@ -66,7 +66,7 @@ def fold_trainings(folds: ArrayLike) -> tuple[Training, ...]:
         )
         for fold in range(n_folds)
     ]
-    return (*trainings, _full_training(n_folds, len(numbers)))
+    return (*trainings, full_training(len(numbers), number=n_folds))
 
 
 def splitter_trainings(
@@ -97,7 +97,7 @@ def splitter_trainings(
     ]
     if not trainings:
         raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")
-    return (*trainings, _full_training(len(trainings), len(y)))
+    return (*trainings, full_training(len(y), number=len(trainings)))
 
 
 def half_trainings(n_rows: int, repeats: int, *, seed: int) -> tuple[Training, ...]:
@@ -157,7 +157,8 @@ def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Training:
     )
 
 
-def _full_training(number: int, n_rows: int) -> Training:
+def full_training(n_rows: int, *, number: int = 0) -> Training:
+    """Return the training on all rows, ``full``, which holds nothing out."""
     nothing = np.empty(0, dtype=np.int64)
     return Training(number, "full", np.arange(n_rows, dtype=np.int64), nothing)
 

@@ -58,7 +58,9 @@ def check_counts(results: xr.Dataset) -> None:
     """Raise ValueError where a count cannot be: below -1, or above its rows."""
     for name in schema.EVIDENCE:
         spec = schema.BY_NAME[name]
-        if spec.kind == schema.COUNT and int(results[name].min()) < names.UNCOUNTED:
+        if spec.kind != schema.COUNT or name not in results:
+            continue
+        if int(results[name].min()) < names.UNCOUNTED:
             raise ValueError(
                 f"`results` has {name} = {int(results[name].min())}; a count is never "
                 f"negative, and -1 where nothing was counted."

@@ -109,6 +109,28 @@ VARIABLES: Final = (
         "pool rows on which the best fold's model and the full one differ",
     ),
     Variable(
+        names.LOO_ERRORS,
+        (CANDIDATES,),
+        COUNT,
+        "labeled rows on which the model of all others errs",
+        is_optional=True,
+    ),
+    Variable(
+        names.FULL_TEST_ERRORS,
+        (CANDIDATES,),
+        COUNT,
+        "errors of the full model on labeled test rows",
+        is_optional=True,
+    ),
+    Variable(
+        names.HALF_TEST_ERRORS,
+        _CELL,
+        COUNT,
+        "errors of the half model on labeled test rows",
+        is_optional=True,
+    ),
+    Variable(names.TEST_ROWS, (), COUNT, "labeled test rows", is_optional=True),
+    Variable(
         names.FOLD_LOSSES,
         _CELL,
         NUMBER,

@@ -1,0 +1,88 @@
+"""Criteria without a guarantee: one formula of counts, and a rule for ties."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.criteria.base import (
+    Evidence,
+    Settings,
+    Terms,
+    first_smallest,
+    has_failed,
+    is_counted,
+    judged,
+    smallest,
+)
+
+Formula = Callable[[Evidence], NDArray[np.float64]]
+"""Takes evidence without a missing count, returns one number per candidate."""
+
+
+def nothing(evidence: Evidence) -> NDArray[np.float64]:
+    """Return NaN for every candidate: the term is no part of the criterion."""
+    return np.full(len(evidence["status"]), np.nan)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A criterion that rises with every count and needs no delta."""
+
+    name: str
+    """Value of `criterion=`."""
+    counts: tuple[str, ...]
+    """Variables that may not be counted yet; missing ones are 0 in the lower bound."""
+    sizes: tuple[str, ...]
+    """Variables that are known from the start: rows, classes."""
+    estimate: Formula
+    """The number."""
+    label_term: Formula
+    """The part from labeled rows; `nothing` where there is none."""
+    disagreement_term: Formula
+    """The part from the pool; `nothing` where there is none."""
+    tie_break: Formula
+    """What decides between equal numbers, before the candidate's number does."""
+    is_guarantee: bool = False
+    """An estimate."""
+    can_prune: bool = True
+    """It never falls when a count grows."""
+    deploys: str = "full"
+    """The model of all labeled rows."""
+    holds_out_one_fold: bool = False
+    """All trainings count."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Variables of the cube that it reads."""
+        return self.counts + self.sizes
+
+    def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
+        """Judge candidates whose counts are complete."""
+        del settings  # an estimate needs no delta
+        return self._judge(evidence, is_counted(evidence, *self.counts))
+
+    def lower_bound(
+        self, evidence: Evidence, settings: Settings
+    ) -> NDArray[np.float64]:
+        """Judge every candidate as if all that was not counted yet were 0."""
+        del settings
+        every = np.ones(len(evidence["status"]), dtype=bool)
+        return self._judge(evidence, every).estimate
+
+    def choose(self, terms: Terms, evidence: Evidence) -> int:
+        """Return the best candidate; equal ones by the tie break, then the first."""
+        first = first_smallest(terms.estimate)  # raises where nothing is known
+        best = terms.estimate == terms.estimate[first]
+        second = self.tie_break(smallest(evidence, *self.counts))
+        return first_smallest(np.where(best, second, np.inf))
+
+    def _judge(self, evidence: Evidence, known: NDArray[np.bool_]) -> Terms:
+        counts = smallest(evidence, *self.counts)
+        terms: list[NDArray[Any]] = [
+            formula(counts)
+            for formula in (self.estimate, self.label_term, self.disagreement_term)
+        ]
+        return judged(known, has_failed(evidence), *terms)

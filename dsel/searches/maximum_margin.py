@@ -1,0 +1,196 @@
+"""Keep all models of a grid; the one of largest margin at a row answers it."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.checks import check_choice
+from dsel.data.folds import full_training
+from dsel.data.words import seed_from
+from dsel.searches.grid import make_candidates
+from dsel.searches.labels import encode_labels
+from dsel.searches.model_set import ModelSet, train_grid
+from dsel.searches.tie_rules import best_label, two_best
+
+MARGINS = ("functional", "geometric")
+
+
+class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Train every model of a grid; at each row the largest margin decides.
+
+    Known as SVM-L-infinity. It holds nothing out and tests nothing: models that are
+    sure for no reason win.
+
+    Parameters
+    ----------
+    estimator
+        Any scikit-learn classifier with `decision_function` or `predict_proba`.
+    grid
+        Parameter grid as in `GridSearchCV`; or, with ``estimator=None``, a list of
+        classifiers.
+    margin
+        ``"functional"``: the gap of the two best scores; ``"geometric"``: two classes
+        only, the distance from the separating hyperplane, for linear models and
+        kernel machines.
+    random_state
+        Seed of the learners.
+
+    Attributes
+    ----------
+    classes_
+        Labels.
+    models_
+        The fitted models, packed.
+    params_
+        Parameters of each model, in the order of `chosen_model`.
+    norms_
+        What margins are divided by, one a model: 1, or the norm of the hyperplane.
+    failures_
+        Number of each candidate that could not be fitted, and why.
+    nbytes_
+        Bytes of the models.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Ozogur-Akyuz, Hussain and Shawe-Taylor, Prediction with the SVM using test point
+    margins; compared in Hardoon, Hussain and Shawe-Taylor (2009).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.svm import SVC
+    >>> X, y = make_moons(300, noise=0.3, random_state=0)
+    >>> model = MaximumMarginClassifier(SVC(), {"C": [1, 10], "gamma": [0.1, 1]})
+    >>> bool(model.fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        grid: Any = None,
+        *,
+        margin: str = "functional",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.margin = margin
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: ArrayLike, *, client: Any = None, **fit_params: Any
+    ) -> Self:
+        """Train all models on all rows.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_rows, n_columns), dense or sparse.
+        y
+            Their labels, of any kind.
+        client
+            Dask client; None is the current one, else local threads.
+        **fit_params
+            Passed to every model's `fit`.
+
+        Returns
+        -------
+        MaximumMarginClassifier
+            Itself.
+
+        Raises
+        ------
+        AllFitsFailedError
+            Where no candidate could be fitted.
+        """
+        check_choice(self.margin, "margin", MARGINS)
+        X, codes = encode_labels(self, X, y)
+        trained = train_grid(
+            make_candidates(self.estimator, self.grid),
+            X,
+            codes,
+            full_training(len(codes)),
+            classes=self.classes_,
+            seed=seed_from(self.random_state),
+            fit_params=fit_params,
+            client=client,
+        )
+        models = trained.pack(trained.failures())
+        models.scores(X[:1])  # an estimator without scores is refused here
+        self.models_ = models
+        self.norms_ = self._norms(models)
+        self.params_ = [dict(each.params) for each in models.candidates]
+        self.failures_ = models.failures
+        self.nbytes_ = models.nbytes
+        return self
+
+    def _norms(self, models: ModelSet) -> NDArray[np.float64]:
+        if self.margin == "functional":
+            return np.ones(models.n_models)
+        if len(self.classes_) > 2:
+            raise NotImplementedError(
+                f'`margin="geometric"` is defined for two classes, got '
+                f'{len(self.classes_)}; use `margin="functional"`.'
+            )
+        return np.array([hyperplane_norm(model) for model in models.models()])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the model of largest margin; ties: the first of the grid."""
+        codes = self._answer(X)[0]
+        return np.asarray(self.classes_[codes])
+
+    def chosen_model(self, X: Any) -> NDArray[np.int64]:
+        """Return the number of the model that answers each row; see `params_`."""
+        return self._answer(X)[1]
+
+    def _answer(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        step = self.models_.block_rows
+        answers = [
+            self._answer_block(X[start : start + step])
+            for start in range(0, X.shape[0], step)
+        ]
+        labels, models = zip(*answers, strict=True)
+        return np.concatenate(labels), np.concatenate(models)
+
+    def _answer_block(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        values = self.models_.scores(X)
+        best, second = two_best(values)
+        models = np.argmax((best - second) / self.norms_[:, np.newaxis], axis=0)
+        return best_label(values[models, np.arange(X.shape[0])]), models
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+
+def hyperplane_norm(model: Any) -> float:
+    """Return the norm of the weights of a fitted two-class model, or of its kernel.
+
+    Raises
+    ------
+    TypeError
+        Where the model is neither linear nor a kernel machine.
+    """
+    last = model[-1] if isinstance(model, Pipeline) else model
+    if hasattr(last, "coef_"):
+        return float(np.sqrt((abs(last.coef_) ** 2).sum()))
+    if not hasattr(last, "dual_coef_") or not hasattr(last, "support_vectors_"):
+        raise TypeError(
+            f'`margin="geometric"` needs a linear model or a kernel machine, got '
+            f'{type(last).__name__}; use `margin="functional"`.'
+        )
+    # |w|^2 = a'Ka, and Ka is the decision on the support vectors less the intercept.
+    decision = last.decision_function(last.support_vectors_) - last.intercept_
+    return float(np.sqrt(np.ravel(last.dual_coef_ @ decision)[0]))

@@ -1,0 +1,254 @@
+"""All models of a grid, trained once and kept for every test row to choose from."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.cache import process_cache
+from dsel.data.clients import resolve_client
+from dsel.data.trainings import Training
+from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.models.base import FIT_DONE, Candidate, Family, FittedGroup
+from dsel.models.choosing import assign_families
+from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
+
+BLOCK_NBYTES = 2**24
+"""Scores of a block of rows: large enough for the products, small beside a cache."""
+
+
+@dataclass(frozen=True)
+class ModelSet:
+    """Fitted models of some candidates on one training, in the order of the grid."""
+
+    candidates: tuple[Candidate, ...]
+    """Those that could be fitted."""
+    parts: tuple[FittedGroup, ...]
+    """The models, one part a family."""
+    training: int
+    """Number of the training."""
+    classes: NDArray[Any]
+    """Label of each class code."""
+    failures: Mapping[int, str]
+    """Candidate number to why it is not here."""
+
+    @property
+    def n_models(self) -> int:
+        """Models kept."""
+        return len(self.candidates)
+
+    @property
+    def nbytes(self) -> int:
+        """What the models weigh."""
+        return sum(part.nbytes for part in self.parts)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows to score at once."""
+        scores = 8 * self.n_models * len(self.classes)
+        row = scores + max(part.row_nbytes for part in self.parts)
+        return int(np.clip(BLOCK_NBYTES // row, 64, 16_384))
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return real scores, shape (n_models, n_rows, n_classes)."""
+        if len(self.parts) == 1 and self._is_in_order(self.parts[0]):
+            return self._part_scores(self.parts[0], X)
+        place = {each.number: i for i, each in enumerate(self.candidates)}
+        scores = np.empty((self.n_models, X.shape[0], len(self.classes)))
+        for part in self.parts:
+            mine = [place[number] for number in part.candidates]
+            scores[mine] = self._part_scores(part, X)
+        return scores
+
+    def _is_in_order(self, part: FittedGroup) -> bool:
+        return part.candidates == tuple(each.number for each in self.candidates)
+
+    def _part_scores(self, part: FittedGroup, X: Any) -> NDArray[np.float64]:
+        return np.asarray(part.scores(X, [np.array(self.training)])[0])
+
+    def from_models(
+        self, X: Any, ask: Callable[[Any, Any], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Return what `ask` makes of each fitted model and the rows, as `scores`.
+
+        Classes that a model does not know get -inf.
+        """
+        values = np.full((self.n_models, X.shape[0], len(self.classes)), -np.inf)
+        for value, model in zip(values, self.models(), strict=True):
+            known = np.searchsorted(self.classes, model.classes_)
+            value[:, known] = _checked_shape(ask(model, X), (X.shape[0], len(known)))
+        return values
+
+    def models(self) -> list[Any]:
+        """Return the fitted scikit-learn estimators in the order of the candidates."""
+        where = {number: part for part in self.parts for number in part.candidates}
+        numbers = [each.number for each in self.candidates]
+        return [where[number].model(number, self.training) for number in numbers]
+
+
+@dataclass(frozen=True)
+class TrainingWork:
+    """What every task needs; enters the cluster once."""
+
+    X: Any
+    """Labeled rows."""
+    y: NDArray[np.int64]
+    """Class codes."""
+    training: Training
+    """The one training."""
+    groups: tuple[tuple[Family, tuple[Candidate, ...]], ...]
+    """Candidates that share work, each group with its family."""
+
+
+@dataclass(frozen=True)
+class TrainedGroups:
+    """Fitted groups that have not been packed yet."""
+
+    work: TrainingWork
+    """What was fitted."""
+    fitted: tuple[FittedGroup, ...]
+    """In the order of the groups."""
+    classes: NDArray[Any]
+    """Label of each class code."""
+
+    def failures(self) -> dict[int, str]:
+        """Return the message of every candidate whose fit failed, by its number."""
+        return {
+            number: group.counts.messages.get(
+                (number, self.work.training.number), "the fit failed"
+            )
+            for group in self.fitted
+            for number, status in zip(
+                group.candidates, group.counts.status[:, 0], strict=True
+            )
+            if status != FIT_DONE
+        }
+
+    def pack(self, failures: Mapping[int, str]) -> ModelSet:
+        """Pack the models that did not fail.
+
+        Raises
+        ------
+        AllFitsFailedError
+            Where none is left.
+        """
+        every = sorted(
+            (each for _, group in self.work.groups for each in group),
+            key=lambda each: each.number,
+        )
+        kept = tuple(each for each in every if each.number not in failures)
+        _report(failures, len(every))
+        families: dict[int, list[int]] = {}
+        for place, (family, _) in enumerate(self.work.groups):
+            families.setdefault(id(family), []).append(place)
+        parts = [self._join(places, failures) for places in families.values()]
+        return ModelSet(
+            kept,
+            tuple(part for part in parts if part is not None),
+            self.work.training.number,
+            self.classes,
+            dict(failures),
+        )
+
+    def _join(
+        self, places: Sequence[int], failures: Mapping[int, str]
+    ) -> FittedGroup | None:
+        family = self.work.groups[places[0]][0]
+        fitted = [self.fitted[place] for place in places]
+        numbers = sorted(
+            number
+            for group in fitted
+            for number in group.candidates
+            if number not in failures
+        )
+        return family.join(fitted, numbers) if numbers else None
+
+
+def _report(failures: Mapping[int, str], n_candidates: int) -> None:
+    if not failures:
+        return
+    number, message = min(failures.items())
+    text = (
+        f"{len(failures)} of {n_candidates} candidates failed and take no part; "
+        f"candidate {number}: {message}"
+    )
+    if len(failures) == n_candidates:
+        raise AllFitsFailedError(text)
+    warn(text, FitFailedWarning)
+
+
+def train_grid(
+    candidates: Sequence[Candidate],
+    X: Any,
+    y: NDArray[np.int64],
+    training: Training,
+    *,
+    classes: NDArray[Any],
+    seed: int,
+    fit_params: Mapping[str, Any] = MappingProxyType({}),
+    client: Any = None,
+) -> TrainedGroups:
+    """Fit all candidates on one training, those of one family in its groups."""
+    assignments = assign_families(
+        candidates, X, classes=classes, seed=seed, fit_params=fit_params
+    )
+    groups = tuple(
+        (assigned.family, group)
+        for assigned in assignments
+        for group in assigned.family.groups(assigned.candidates)
+    )
+    return train_groups(TrainingWork(X, y, training, groups), classes, client=client)
+
+
+def train_groups(
+    work: TrainingWork, classes: NDArray[Any], *, client: Any = None
+) -> TrainedGroups:
+    """Fit every group as a task: on the client at hand, else on local threads."""
+    client = resolve_client(client)
+    executor: Executor = (
+        LocalExecutor(work)
+        if client is None
+        else ClusterExecutor(work, client, uuid.uuid4().hex[:12])
+    )
+    keys = [f"fit-{place}" for place in range(len(work.groups))]
+    try:
+        for place, key in enumerate(keys):
+            executor.submit(key, _fit_group, place)
+        run_all(executor, keys)
+        fitted = tuple(executor.fetch(key) for key in keys)
+    finally:
+        executor.close()
+    return TrainedGroups(work, fitted, classes)
+
+
+def run_all(executor: Executor, keys: Sequence[str]) -> None:
+    """Wait until every task has ended; the first error ends the wait."""
+    pending = set(keys)
+    while pending:
+        for finished in executor.wait(1.0):
+            if finished.error is not None:
+                raise finished.error
+            pending.discard(finished.key)
+
+
+def _fit_group(
+    work: TrainingWork, payloads: Sequence[Any], place: int
+) -> tuple[None, FittedGroup]:
+    del payloads  # a fit starts from nothing
+    family, group = work.groups[place]
+    fitted = family.fit(group, work.X, work.y, [work.training], budget=process_cache())
+    return None, fitted
+
+
+def _checked_shape(values: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(
+            f"`measure` must return one number per row and class, shape {shape}, "
+            f"got shape {array.shape}."
+        )
+    return array

@@ -1,0 +1,228 @@
+"""Keep all models of a grid and choose one for each test row by nonconformity."""
+
+from numbers import Integral
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags, get_tags
+
+from dsel.checks import check_choice, check_integer, check_probability
+from dsel.data.folds import holdout_split
+from dsel.data.trainings import Training
+from dsel.data.words import seed_from
+from dsel.errors import GuaranteeWarning, warn
+from dsel.searches.conformity import MEASURES, Measure, Neighbours, make_yardstick
+from dsel.searches.grid import make_candidates
+from dsel.searches.labels import encode_labels
+from dsel.searches.model_set import ModelSet, TrainedGroups, train_grid
+from dsel.searches.nonconformity_answers import NonconformityAnswers
+from dsel.searches.row_choice import Reader, RowChooser
+from dsel.searches.tie_rules import LITERAL, TIE_RULES
+
+LARGEST_VALIDATION: Final = 50
+"""The paper's validation part has min(n / 5, 50) rows."""
+
+
+class NonconformityClassifier(NonconformityAnswers):
+    """Train every model of a grid once; let each test row choose among them.
+
+    A validation part is held out. A model's p-value for a label is the share of
+    validation rows that conform no better to their own label; each test row takes the
+    model that finds one label strangest, and predicts the other (the most conforming
+    one). One training per candidate, where k-fold cross-validation needs k.
+
+    Parameters
+    ----------
+    estimator
+        Any scikit-learn classifier with `decision_function` or `predict_proba`.
+    grid
+        Parameter grid as in `GridSearchCV`; or, with ``estimator=None``, a list of
+        classifiers.
+    validation_size
+        Rows held out: a number, a share in (0, 1), or None for min(n / 5, 50), the
+        paper's rule. A small or one-class validation part makes most rows a tie.
+    measure
+        Conformity of a row to a label: ``"margin"`` of the scores, ``"probability"``,
+        ``"nearest"`` (distance to other classes over distance to one's own; the same
+        for all models), or a function of (fitted model, rows) that returns one number
+        per row and class in the order of the model's ``classes_``.
+    ties
+        Which of the models with the smallest count answers: ``"random"`` (the paper),
+        ``"margin"`` (largest beside the model's usual one), ``"vote"`` (majority,
+        then margin), ``"first"``, or ``"literal"`` (random, and a coin flip against
+        the model's own sign where its labels tie too, as the paper prints it).
+    random_state
+        Seed of split, ties and learners.
+
+    Attributes
+    ----------
+    classes_
+        Labels.
+    models_
+        The fitted models, packed.
+    validation_scores_
+        Conformity of the validation rows to their labels, models x rows, ascending.
+    params_
+        Parameters of each model, in the order of `chosen_model`.
+    failures_
+        Number of each candidate that could not be used, and why.
+    n_candidates_
+        Candidates of the grid, failed ones included; what bounds share delta over.
+    nbytes_
+        Bytes of models and validation scores.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    With ``ties="random"`` a row's answer depends on its place in `X` (the same place
+    gives the same answer, in any chunking), so subsets of `X` may be answered
+    otherwise; the other rules look at the row alone.
+
+    References
+    ----------
+    Hardoon, Hussain and Shawe-Taylor (2009), A nonconformity approach to model
+    selection for SVMs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.svm import SVC
+    >>> X, y = make_moons(300, noise=0.3, random_state=0)
+    >>> model = NonconformityClassifier(
+    ...     SVC(), {"C": [1, 10], "gamma": [0.1, 1, 10]}, random_state=0
+    ... ).fit(X[:200], y[:200])
+    >>> bool(model.score(X[200:], y[200:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        grid: Any = None,
+        *,
+        validation_size: float | None = None,
+        measure: Measure = "margin",
+        ties: str = "random",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.validation_size = validation_size
+        self.measure = measure
+        self.ties = ties
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: ArrayLike, *, client: Any = None, **fit_params: Any
+    ) -> Self:
+        """Train all models on one part of the rows, take their measure on the other.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_rows, n_columns), dense or sparse.
+        y
+            Their labels, of any kind.
+        client
+            Dask client; None is the current one, else local threads.
+        **fit_params
+            Passed to every model's `fit`.
+
+        Returns
+        -------
+        NonconformityClassifier
+            Itself.
+
+        Raises
+        ------
+        AllFitsFailedError
+            Where no candidate could be fitted.
+        """
+        self._check_parameters()
+        X, codes = encode_labels(self, X, y)
+        self.seed_ = seed_from(self.random_state)
+        split = holdout_split(
+            len(codes), _validation_rows(self.validation_size, len(codes)),
+            seed=self.seed_,
+        )  # fmt: skip
+        trained = train_grid(
+            make_candidates(self.estimator, self.grid),
+            X, codes, split,
+            classes=self.classes_, seed=self.seed_, fit_params=fit_params,
+            client=client,
+        )  # fmt: skip
+        self._measure(trained, X, codes, split)
+        return self
+
+    def _check_parameters(self) -> None:
+        if not callable(self.measure):
+            check_choice(self.measure, "measure", MEASURES)
+        check_choice(self.ties, "ties", (*TIE_RULES, LITERAL))
+
+    def _measure(
+        self, trained: TrainedGroups, X: Any, y: NDArray[np.int64], split: Training
+    ) -> None:
+        train, held = split.train_rows, split.test_rows
+        neighbours = None
+        if self.measure == "nearest":
+            neighbours = Neighbours(X[train], y[train], len(self.classes_))
+        models = trained.pack(trained.failures())
+        values = Reader(models, self.measure, neighbours)(X[held])
+        unusable = _scoring_nan(models, values)
+        if unusable:
+            models = trained.pack({**models.failures, **unusable})
+            values = Reader(models, self.measure, neighbours)(X[held])
+        yardstick = make_yardstick(values, y[held], by_margin=self.measure == "margin")
+        if yardstick.by_margin and not (yardstick.ascending <= 0).any():
+            warn(
+                f"no model errs on the {len(held)} validation rows, so every critical "
+                "epsilon is 0 and the tie rule alone decides; hold out more rows.",
+                GuaranteeWarning,
+            )
+        reader = Reader(models, self.measure, neighbours)
+        self.models_ = models
+        self.chooser_ = RowChooser(reader, yardstick, self.ties, self.seed_)
+        self.validation_scores_ = yardstick.ascending
+        self.params_ = [dict(each.params) for each in models.candidates]
+        self.failures_ = models.failures
+        self.n_candidates_ = models.n_models + len(models.failures)
+        self.nbytes_ = models.nbytes + yardstick.ascending.nbytes
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.ties in ("random", LITERAL)
+        if self.estimator is not None:
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+
+def _validation_rows(size: Any, n_rows: int) -> int:
+    """Return how many rows are held out: `validation_size` as a number.
+
+    Raises
+    ------
+    ValueError
+        Where no row would be left on one side.
+    """
+    if n_rows < 2:
+        raise ValueError(
+            f"`X` must have at least 2 rows, one of them to hold out, got n_samples = "
+            f"{n_rows}."
+        )
+    if size is None:
+        return max(1, min(n_rows // 5, LARGEST_VALIDATION))
+    if isinstance(size, Integral):
+        return check_integer(size, "validation_size", at_least=1, at_most=n_rows - 1)
+    share = check_probability(size, "validation_size")
+    return min(max(1, round(share * n_rows)), n_rows - 1)
+
+
+def _scoring_nan(models: ModelSet, values: NDArray[np.float64]) -> dict[int, str]:
+    """Return the candidates that score NaN on validation rows, and the message."""
+    bad = np.isnan(values).any(axis=(1, 2))
+    return {
+        models.candidates[place].number: "scores NaN on validation rows"
+        for place in np.flatnonzero(bad)
+    }

@@ -1,0 +1,306 @@
+"""What a fitted nonconformity classifier answers: labels, regions, bounds, pools."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.bounds import (
+    holdout_bound,
+    selective_error_bound,
+    threshold_bound,
+    threshold_bound_dkw,
+    threshold_bound_even,
+    threshold_bound_vc,
+)
+from dsel.checks import check_choice, check_integer, check_probability
+from dsel.data import open_pool
+from dsel.results import Certificate
+from dsel.searches.pool_rows import write_rows
+from dsel.searches.row_choice import ANSWER_FIELDS, GapCounter, RowChooser
+
+THRESHOLD_BOUNDS: Final[Mapping[str, Callable[..., NDArray[np.float64]]]] = (
+    MappingProxyType(
+        {
+            "dkw": threshold_bound_dkw,
+            "even": threshold_bound_even,
+            "tail": threshold_bound,
+            "vc": threshold_bound_vc,
+        }
+    )
+)
+"""By name: Massart's slack, binomial tails with even or falling shares of delta, the
+slack that the paper prints."""
+
+
+class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Abstract: answers of a classifier whose `fit` has set the attributes below."""
+
+    classes_: NDArray[Any]
+    """Labels."""
+    chooser_: RowChooser
+    """Models, validation scores, tie rule and seed."""
+    params_: list[dict[str, Any]]
+    """Parameters of each model."""
+    n_candidates_: int
+    """Candidates of the grid, failed ones included."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label that the chosen model finds most conforming.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray
+            Labels, shape (n_rows,).
+        """
+        codes = self._answer(X)[0]
+        return np.asarray(self.classes_[codes])
+
+    def critical_epsilon(self, X: Any) -> NDArray[np.float64]:
+        """Return the smallest epsilon at which some model's region has one label.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+
+        Returns
+        -------
+        ndarray
+            Multiples of 1/n_validation in [0, 1], shape (n_rows,): the printed
+            p-value of the strangest label, without smoothing.
+        """
+        counts = self._answer(X)[1]
+        return np.asarray(counts / self.chooser_.yardstick.n_validation)
+
+    def chosen_model(self, X: Any) -> NDArray[np.int64]:
+        """Return the number of the model that answers each row; see `params_`."""
+        return self._answer(X)[2]
+
+    def p_values(
+        self, X: Any, *, smoothing: bool = True, model: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the p-value of every label.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+        smoothing
+            Whether the test row is counted; without it the printed p-value.
+        model
+            Number of a model, as in `params_`; None for the one that each row chose.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_rows, n_classes).
+
+        Notes
+        -----
+        For a model fixed in advance the smoothed p-value of the true label is at most
+        epsilon with probability at most epsilon. For the chosen model that is not so.
+        """
+        X = self._checked(X)
+        if model is not None:
+            check_integer(model, "model", at_least=0, at_most=len(self.params_) - 1)
+        chooser = self.chooser_
+        counts = np.concatenate(
+            [
+                chooser.label_counts(part, rows, model)
+                for part, rows in chooser.blocks(X)
+            ]
+        )
+        n = chooser.yardstick.n_validation
+        return (counts + 1.0) / (n + 1.0) if smoothing else counts / n
+
+    def predict_set(
+        self,
+        X: Any,
+        epsilon: float,
+        *,
+        smoothing: bool = True,
+        model: int | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return the prediction region: labels that are not too strange.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+        epsilon
+            Level in (0, 1).
+        smoothing
+            With it the region is p >= epsilon of the smoothed p-value, without it the
+            printed p > epsilon.
+        model
+            Number of a model; None for the one that each row chose.
+
+        Returns
+        -------
+        ndarray
+            Whether each label is in the region, shape (n_rows, n_classes).
+
+        Notes
+        -----
+        With smoothing and a model fixed in advance the true label is missed with
+        probability at most epsilon. The region of the chosen model misses more often.
+        """
+        check_probability(epsilon, "epsilon")
+        p_values = self.p_values(X, smoothing=smoothing, model=model)
+        return p_values >= epsilon if smoothing else p_values > epsilon
+
+    def bound_threshold(
+        self, X: Any, *, delta: float = 0.05, slack: str = "tail"
+    ) -> NDArray[np.float64]:
+        """Bound how often the chosen model errs on a fresh row with such a margin.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+        delta
+            Probability with which any of the bounds may fail.
+        slack
+            ``"tail"`` (recommended), ``"even"``, ``"dkw"`` or ``"vc"`` (as the paper
+            prints it): see the functions of `dsel.bounds`.
+
+        Returns
+        -------
+        ndarray
+            With k and m the model and margin of a row: a bound on P(f_k errs on a
+            fresh row, with margin m or more). **Not** on the error at this row, and
+            its average does not bound the error of this classifier.
+        """
+        bound = THRESHOLD_BOUNDS[check_choice(slack, "slack", tuple(THRESHOLD_BOUNDS))]
+        return bound(
+            self._answer(X)[1],
+            self.chooser_.yardstick.n_validation,
+            n_models=self.n_candidates_,
+            delta=delta,
+        )
+
+    def certify(self, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
+        """Bound the error of this classifier by rows that it has never seen.
+
+        Parameters
+        ----------
+        X, y
+            Labeled rows that `fit` did not get, drawn like future ones.
+        delta
+            Probability with which the bound may fail.
+
+        Returns
+        -------
+        Certificate
+            The hold-out bound of the composite classifier, ties included.
+        """
+        labels = np.asarray(y)
+        n_errors = int(np.sum(self.predict(X) != labels))
+        bound = holdout_bound(n_errors, len(labels), delta=delta)
+        return Certificate(float(bound), delta, "holdout")
+
+    def selective_error(
+        self,
+        pool: Any,
+        margins: ArrayLike,
+        *,
+        model: int,
+        delta: float = 0.04,
+        pool_delta: float = 0.01,
+        client: Any = None,
+    ) -> NDArray[np.float64]:
+        """Bound a model's error among the rows on which it is sure, with a pool.
+
+        Parameters
+        ----------
+        pool
+            Unlabeled rows: anything that `open_pool` takes.
+        margins
+            Gaps between the two best scores from which on the model may answer.
+        model
+            Number of the model, as in `params_`.
+        delta, pool_delta
+            Probabilities with which the labeled and the unlabeled part may fail; the
+            bounds hold for all models and margins at once.
+        client
+            Dask client; None is the current one, else local threads.
+
+        Returns
+        -------
+        ndarray
+            Bounds on P(error | margin at least m), one for each of `margins`.
+        """
+        chooser = self.chooser_
+        if not chooser.yardstick.by_margin:
+            raise ValueError('`selective_error` needs `measure="margin"`.')
+        cuts = np.asarray(margins, dtype=np.float64)
+        opened = open_pool(pool)
+        selected = opened.reduce(
+            GapCounter(chooser, model, cuts), np.add, client=client
+        )
+        return selective_error_bound(
+            chooser.yardstick.conformity_counts(model, -cuts),
+            chooser.yardstick.n_validation,
+            selected,
+            opened.n_rows,
+            n_models=self.n_candidates_,
+            delta=delta,
+            pool_delta=pool_delta,
+        )
+
+    def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
+        """Answer every row of a pool, chunk by chunk, and write the answers as zarr.
+
+        Parameters
+        ----------
+        pool
+            Unlabeled rows: anything that `open_pool` takes.
+        path
+            Where the group of arrays is written; it must not exist. ``label`` holds
+            class codes (-1 for rows that the pool's filters leave out),
+            ``critical_count`` the critical epsilon times n, ``model`` the chosen one.
+        client
+            Dask client; None is the current one, else local threads. Tasks return
+            some bytes a row, the driver writes.
+        """
+        check_is_fitted(self)
+        chooser = self.chooser_
+        write_rows(
+            open_pool(pool),
+            path,
+            chooser.fields,
+            ANSWER_FIELDS,
+            block_rows=chooser.reader.models.block_rows,
+            attributes={
+                "classes": [str(label) for label in self.classes_],
+                "n_validation": chooser.yardstick.n_validation,
+            },
+            client=client,
+        )
+
+    def _answer(
+        self, X: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return label codes, critical counts and models of all rows."""
+        X = self._checked(X)
+        blocks = self.chooser_.blocks(X)
+        answers = [self.chooser_.answer(part, rows) for part, rows in blocks]
+        return (
+            np.concatenate([each.labels for each in answers]),
+            np.concatenate([each.counts for each in answers]),
+            np.concatenate([each.models for each in answers]),
+        )
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", reset=False)

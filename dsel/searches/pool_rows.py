@@ -1,0 +1,142 @@
+"""Results for every row of a pool: computed span by span, written by the driver."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from dsel.data.blocks import read_blocks
+from dsel.data.clients import resolve_client
+from dsel.data.pool import Pool
+from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
+
+SPAN_ROWS: Final = 2**16
+"""Rows of a task: seconds of scoring, and a megabyte to bring home."""
+CHUNK_ROWS: Final = 2**18
+"""Rows of a chunk of the written arrays."""
+AHEAD: Final = 2
+"""Tasks submitted for each that can run."""
+
+RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
+"""Takes a block and its row numbers, returns one array a field, rows first."""
+
+
+def write_rows(
+    pool: Pool,
+    path: Any,
+    task: RowTask,
+    fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
+    *,
+    block_rows: int,
+    attributes: Mapping[str, Any],
+    client: Any = None,
+) -> None:
+    """Compute `task` for every row of the pool and write its fields as zarr arrays.
+
+    Rows stand at their global numbers; those that the pool's filters leave out keep
+    the fill value. One process writes, so no two writers share a chunk, and what a
+    span returns is dropped once it is written.
+
+    Parameters
+    ----------
+    pool
+        The rows.
+    path
+        Folder or URL of a new zarr group.
+    task
+        What to compute for a block.
+    fields
+        Name to shape of one row, dtype and fill value.
+    block_rows
+        Rows that `task` gets at once.
+    attributes
+        Attributes of the group.
+    client
+        Dask client; None is the current one, else local threads.
+    """
+    arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
+    client = resolve_client(client)
+    work = (task, block_rows)
+    executor: Executor = (
+        LocalExecutor(work)
+        if client is None
+        else ClusterExecutor(work, client, uuid4().hex[:12])
+    )
+    try:
+        _drive(executor, pool, arrays, client)
+    finally:
+        executor.close()
+
+
+def _create(
+    path: Any,
+    n_rows: int,
+    fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
+    attributes: Mapping[str, Any],
+) -> dict[str, Any]:
+    group = zarr.open_group(path, mode="w-")
+    group.attrs.update(dict(attributes))
+    return {
+        name: group.create_array(
+            name,
+            shape=(n_rows, *row_shape),
+            chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
+            dtype=dtype,
+            fill_value=fill,
+        )
+        for name, (row_shape, dtype, fill) in fields.items()
+    }
+
+
+def _drive(
+    executor: Executor, pool: Pool, arrays: Mapping[str, Any], client: Any
+) -> None:
+    """Keep a few spans ahead of the writer; write what has come home."""
+    waiting = list(reversed(pool.spans(SPAN_ROWS)))
+    running: set[str] = set()
+    while waiting or running:
+        while waiting and len(running) < AHEAD * executor.n_slots:
+            span = waiting.pop()
+            key = f"rows-{span.start}"
+            executor.submit(key, _compute_span, pool.sources(span, client))
+            running.add(key)
+        for finished in executor.wait(1.0):
+            if finished.error is not None:
+                raise finished.error
+            _write(arrays, finished.record)
+            running.discard(finished.key)
+            executor.forget(finished.key)
+
+
+def _write(
+    arrays: Mapping[str, Any],
+    record: tuple[NDArray[np.int64], Mapping[str, NDArray[Any]]],
+) -> None:
+    rows, values = record
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    whole = len(rows) == stop - start
+    for name, array in arrays.items():
+        if whole:
+            array[start:stop] = values[name]
+        else:
+            array.set_orthogonal_selection((rows,), values[name])
+
+
+def _compute_span(
+    work: tuple[RowTask, int], payloads: Sequence[Any], sources: list[Any]
+) -> tuple[tuple[NDArray[np.int64], dict[str, NDArray[Any]]], None]:
+    del payloads  # a span depends on nothing but its rows
+    task, block_rows = work
+    blocks = [
+        (block.rows, task(block.X, block.rows))
+        for block in read_blocks(sources, block_rows)
+    ]
+    names = blocks[0][1].keys()
+    rows = np.concatenate([rows for rows, _ in blocks])
+    values = {
+        name: np.concatenate([found[name] for _, found in blocks]) for name in names
+    }
+    return (rows, values), None

@@ -1,0 +1,175 @@
+"""The choice of one model for each row: what a test point or a pool block gets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.words import TIE_STREAM
+from dsel.searches.conformity import (
+    Measure,
+    Neighbours,
+    Yardstick,
+    probabilities,
+    round_scores,
+)
+from dsel.searches.model_set import ModelSet
+from dsel.searches.tie_rules import (
+    LITERAL,
+    TIE_RULES,
+    Ballot,
+    best_label,
+    choose_literally,
+    drawn_label,
+    row_units,
+    two_best,
+)
+
+ANSWER_FIELDS: Final = {
+    "label": ((), "int32", -1),
+    "critical_count": ((), "int32", -1),
+    "model": ((), "int32", -1),
+}
+"""Arrays of a pool's answers: shape of a row, dtype, fill value."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a block of rows got."""
+
+    labels: NDArray[np.int64]
+    """Class codes predicted."""
+    counts: NDArray[np.int64]
+    """Critical counts: validation rows that conform no better to the runner-up."""
+    models: NDArray[np.int64]
+    """Place of the chosen model in the set."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How the models' opinion of labels is read, before any comparison."""
+
+    models: ModelSet
+    """The models."""
+    measure: Measure
+    """Which opinion."""
+    neighbours: Neighbours | None
+    """Training rows, where the measure is ``nearest``."""
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        """Return one number per model, row and class."""
+        if self.neighbours is not None:
+            values = self.neighbours.conformity(X)
+            return np.broadcast_to(values, (self.models.n_models, *values.shape))
+        if self.measure == "margin":
+            return self.models.scores(X)
+        ask = probabilities if isinstance(self.measure, str) else self.measure
+        return self.models.from_models(X, ask)
+
+
+@dataclass(frozen=True)
+class RowChooser:
+    """Chooses models for rows; a block's answer does not depend on how it was cut."""
+
+    reader: Reader
+    """What the models say."""
+    yardstick: Yardstick
+    """What they said about the validation rows."""
+    ties: str
+    """Name of the tie rule."""
+    seed: int
+    """Seed of the row words."""
+
+    def values(self, X: Any) -> NDArray[np.float64]:
+        """Return what the models say, rounded as the validation scores are.
+
+        Raises
+        ------
+        ValueError
+            Where a score is NaN.
+        """
+        values = round_scores(self.reader(X), self.yardstick.usual)
+        if np.isnan(values).any():
+            raise ValueError(
+                "`X` has rows on which a model scores NaN; look for values that "
+                "overflow in the model, or leave that candidate out of the grid."
+            )
+        return values
+
+    def answer(self, X: Any, rows: NDArray[np.int64]) -> Answer:
+        """Choose for each row of a block; `rows` are their global numbers."""
+        return self.answer_values(self.values(X), rows)
+
+    def answer_values(
+        self, values: NDArray[np.float64], rows: NDArray[np.int64]
+    ) -> Answer:
+        """Choose by what the models say of the rows."""
+        units, label_units = row_units(self.seed, TIE_STREAM, rows)
+        counts = self.yardstick.critical_counts(values)
+        smallest = counts.min(axis=0)
+        if self.ties == LITERAL:
+            every = self.yardstick.every_count(values)
+            models, labels = choose_literally(every, units)
+            return Answer(labels, smallest, models)
+        ballot = Ballot(counts == smallest, values, self.yardstick.usual, units)
+        models = TIE_RULES[self.ties](ballot)
+        own = values[models, np.arange(len(rows))]
+        labels = drawn_label(own, label_units) if self._draws else best_label(own)
+        return Answer(labels, smallest, models)
+
+    def fields(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Return an answer as the arrays that a pool's answers are written to."""
+        answer = self.answer(X, rows)
+        return {
+            "label": answer.labels,
+            "critical_count": answer.counts,
+            "model": answer.models,
+        }
+
+    def label_counts(
+        self, X: Any, rows: NDArray[np.int64], model: int | None
+    ) -> NDArray[np.int64]:
+        """Count for each label by one model; None is the one chosen for the row."""
+        values = self.values(X)
+        models = (
+            self.answer_values(values, rows).models
+            if model is None
+            else np.full(len(rows), model)
+        )
+        own = values[models, np.arange(len(rows))]
+        return self.yardstick.label_counts(own, models)
+
+    def blocks(self, X: Any) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+        """Cut rows into blocks that fit the models' working memory."""
+        step = self.reader.models.block_rows
+        for start in range(0, X.shape[0], step):
+            stop = min(start + step, X.shape[0])
+            yield X[start:stop], np.arange(start, stop)
+
+    @property
+    def _draws(self) -> bool:
+        return self.ties == "random"
+
+
+@dataclass(frozen=True)
+class GapCounter:
+    """Counts the rows on which one model's two best scores lie so far apart."""
+
+    chooser: RowChooser
+    """The models."""
+    model: int
+    """Place of the model."""
+    cuts: NDArray[np.float64]
+    """Smallest gaps that count."""
+
+    def __call__(self, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the rows of a block for each cut."""
+        del rows
+        counts = np.zeros(self.cuts.shape, dtype=np.int64)
+        for part, _ in self.chooser.blocks(X):
+            best, second = two_best(self.chooser.values(part)[self.model])
+            gaps = (best - second)[:, np.newaxis]
+            counts += np.sum(gaps >= self.cuts.ravel(), axis=0).reshape(counts.shape)
+        return counts

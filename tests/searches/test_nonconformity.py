@@ -1,0 +1,402 @@
+"""The nonconformity classifier: against the definition, and its promises."""
+
+import numpy as np
+import pytest
+import zarr
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dsel.data.folds import holdout_split
+from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
+from dsel.searches.nonconformity import NonconformityClassifier
+
+GRID = {"C": [0.1, 10.0], "gamma": [0.01, 1.0, 100.0]}
+RULES = ["first", "literal", "margin", "random", "vote"]
+
+
+def table(n_classes=2, n=240, flip=0.2, seed=0):
+    return make_classification(
+        n, 5, n_informative=4, n_redundant=0, n_classes=n_classes,
+        flip_y=flip, random_state=seed,
+    )  # fmt: skip
+
+
+def fitted(n_classes=2, **options):
+    X, y = table(n_classes)
+    options = {"random_state": 3, **options}
+    return NonconformityClassifier(SVC(), GRID, **options).fit(X[:140], y[:140]), X, y
+
+
+@pytest.mark.filterwarnings("ignore::dsel.errors.DselWarning")
+@parametrize_with_checks(
+    [
+        NonconformityClassifier(LogisticRegression(), {"C": [0.01, 1.0]}, ties=rule)
+        for rule in RULES
+        if rule != "literal"  # flips coins even where all models agree
+    ]
+)
+def test_nonconformity_classifier__keeps_the_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("ties", ["first", "random", "margin", "vote"])
+def test_nonconformity_classifier__chooses_by_the_definition(n_classes, ties):
+    model, X, y = fitted(n_classes, ties=ties)
+    rows = holdout_split(140, 28, seed=3)
+    svms = [
+        SVC(**params).fit(X[rows.train_rows], y[rows.train_rows])
+        for params in model.params_
+    ]
+    test, held = X[140:], rows.test_rows
+    counts = np.array(
+        [definition(margins(svm, X[held]), y[held], margins(svm, test)) for svm in svms]
+    )
+    second = np.sort(counts, axis=2)[..., -2]
+
+    chosen, n = model.chosen_model(test), len(test)
+
+    np.testing.assert_array_equal(
+        model.critical_epsilon(test) * len(held), second.min(axis=0)
+    )
+    assert (second[chosen, np.arange(n)] == second.min(axis=0)).all()
+    best = [margins(svm, test).argmax(axis=1) for svm in svms]
+    np.testing.assert_array_equal(model.predict(test), np.array(best)[chosen, range(n)])
+    np.testing.assert_allclose(
+        model.p_values(test, smoothing=False) * len(held), counts[chosen, np.arange(n)]
+    )
+
+
+def margins(svm, X):
+    """Conformity of every label: score less the best other score."""
+    scores = svm.decision_function(X)
+    if scores.ndim == 1:
+        scores = np.column_stack((-scores, scores))
+    rivals = [np.delete(scores, c, axis=1).max(axis=1) for c in range(scores.shape[1])]
+    return scores - np.column_stack(rivals)
+
+
+def definition(held, labels, test):
+    own = held[np.arange(len(labels)), labels]
+    return (own[np.newaxis, np.newaxis] <= test[..., np.newaxis] + 1e-9).sum(axis=2)
+
+
+@pytest.mark.parametrize("ties", RULES)
+def test_predict__does_not_depend_on_how_rows_are_cut(ties, monkeypatch):
+    model, X, _ = fitted(ties=ties)
+    X = np.concatenate([X, X[:50]])  # rows that repeat validation rows tie exactly
+    whole = model.predict(X), model.critical_epsilon(X), model.chosen_model(X)
+
+    monkeypatch.setattr("dsel.searches.model_set.ModelSet.block_rows", 7)
+
+    parts = model.predict(X), model.critical_epsilon(X), model.chosen_model(X)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_ties__random_takes_every_tied_model_equally_often():
+    model, X, _ = fitted(ties="random")
+    counts = model.chooser_.yardstick.critical_counts(model.chooser_.values(X))
+    most_tied = np.argmax((counts == counts.min(axis=0)).sum(axis=0))
+    row = np.repeat(X[[most_tied]], 6000, axis=0)
+
+    shares = np.bincount(model.chosen_model(row), minlength=6) / 6000
+
+    tied = shares > 0
+    assert tied.sum() > 1
+    np.testing.assert_allclose(shares[tied], 1 / tied.sum(), atol=0.03)
+
+
+def test_ties__first_takes_the_smallest_number():
+    first, X, _ = fitted(ties="first")
+    drawn, _, _ = fitted(ties="random")
+
+    assert (first.chosen_model(X) <= drawn.chosen_model(X)).all()
+
+
+def test_ties__literal_flips_a_coin_where_a_model_cannot_tell_labels():
+    y = np.repeat([0, 1], 20)
+    X = (np.arange(40.0) + 20 * y)[:, np.newaxis]
+    with pytest.warns(GuaranteeWarning, match="no model errs"):
+        literal = NonconformityClassifier(
+            LogisticRegression(), {"C": [100.0]}, ties="literal", random_state=0
+        ).fit(X, y)
+
+    near = np.repeat([[30.0]], 4000, axis=0)  # nearer to the cut than any held row
+
+    assert 0.45 < literal.predict(near).mean() < 0.55
+
+
+@pytest.mark.parametrize("measure", ["probability", "nearest"])
+def test_measure__other_measures_predict_too(measure):
+    X, y = table(3)
+    model = NonconformityClassifier(
+        GaussianNB(), {"var_smoothing": [1e-9, 0.1]}, measure=measure, random_state=0
+    ).fit(X[:140], y[:140])
+
+    assert model.score(X[140:], y[140:]) > 0.5
+    assert model.p_values(X[140:]).shape == (100, 3)
+
+
+def test_measure__a_users_function_equals_the_built_in_one():
+    X, y = table(3)
+    ask = lambda model, rows: model.predict_proba(rows)  # noqa: E731
+    options = {"random_state": 0, "ties": "margin"}
+    grid = {"var_smoothing": [1e-9, 0.1]}
+    mine = NonconformityClassifier(GaussianNB(), grid, measure=ask, **options)
+    built_in = NonconformityClassifier(
+        GaussianNB(), grid, measure="probability", **options
+    )
+
+    np.testing.assert_array_equal(
+        mine.fit(X, y).predict(X), built_in.fit(X, y).predict(X)
+    )
+
+
+def test_measure__nearest_is_the_ratio_of_distances():
+    X, y = table(2)
+    model = NonconformityClassifier(
+        GaussianNB(), {"var_smoothing": [1e-9]}, measure="nearest", random_state=0
+    ).fit(X[:140], y[:140])
+    train = holdout_split(140, 28, seed=0).train_rows
+    found = model.chooser_.values(X[140:])[0]
+
+    distances = np.linalg.norm(X[140:, np.newaxis] - X[train], axis=2)
+    near = [distances[:, y[train] == c].min(axis=1) for c in (0, 1)]
+    np.testing.assert_allclose(found[:, 0], near[1] / near[0], rtol=1e-9)
+
+
+def test_fit__a_list_of_different_classifiers_is_a_grid_too():
+    X, y = table(3)
+    listed = [LogisticRegression(), GaussianNB(), SVC(gamma=0.1)]
+
+    model = NonconformityClassifier(None, listed, random_state=0).fit(X[:140], y[:140])
+
+    assert model.score(X[140:], y[140:]) > 0.5
+    assert set(model.chosen_model(X)) <= {0, 1, 2}
+
+
+def test_fit__works_with_one_model_and_string_labels():
+    X, y = table()
+    names = np.array(["no", "yes"])[y]
+    model = NonconformityClassifier(SVC(), {"C": [1.0]}, random_state=0).fit(X, names)
+
+    assert set(model.predict(X)) <= {"no", "yes"}
+    np.testing.assert_array_equal(
+        model.predict(X), model.models_.models()[0].predict(X)
+    )
+
+
+def test_fit__a_validation_part_without_one_class_is_no_error():
+    X, y = table()
+    y[:] = 0
+    y[:3] = 1
+    model = NonconformityClassifier(SVC(), GRID, validation_size=5, random_state=1)
+
+    with pytest.warns(GuaranteeWarning, match="no model errs"):
+        model.fit(X, y)
+
+    assert model.predict(X).shape == y.shape
+
+
+def test_fit__failed_candidates_take_no_part():
+    X, y = table()
+    model = NonconformityClassifier(SVC(), {"C": [-1.0, 1.0]}, random_state=0)
+
+    with pytest.warns(FitFailedWarning, match="1 of 2 candidates failed"):
+        model.fit(X, y)
+
+    assert list(model.failures_) == [0]
+    assert (model.n_candidates_, model.params_) == (2, [{"C": 1.0}])
+
+
+def test_fit__fails_where_every_candidate_does():
+    X, y = table()
+    with pytest.raises(AllFitsFailedError, match="2 of 2 candidates failed"):
+        NonconformityClassifier(SVC(), {"C": [-1.0, -2.0]}).fit(X, y)
+
+
+class ScoresNaN(LogisticRegression):
+    def decision_function(self, X):
+        return super().decision_function(X) * (np.nan if self.C < 1 else 1.0)
+
+
+def test_fit__candidates_that_score_nan_take_no_part():
+    X, y = table()
+    model = NonconformityClassifier(ScoresNaN(), {"C": [0.1, 1.0]}, random_state=0)
+
+    with pytest.warns(FitFailedWarning, match="scores NaN on validation rows"):
+        model.fit(X, y)
+
+    assert model.params_ == [{"C": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (
+            NonconformityClassifier(NearestCentroid(), {"metric": ["manhattan"]}),
+            TypeError,
+            "has no real-valued scores|decision_function",
+        ),
+        (
+            NonconformityClassifier(SVC(), GRID, measure="probability"),
+            TypeError,
+            "needs `predict_proba`",
+        ),
+        (NonconformityClassifier(SVC(), GRID, ties="best"), ValueError, "`ties` must"),
+        (NonconformityClassifier(SVC(), GRID, measure="x"), ValueError, "`measure`"),
+        (
+            NonconformityClassifier(SVC(), GRID, validation_size=240),
+            ValueError,
+            "`validation_size` must be",
+        ),
+        (
+            NonconformityClassifier(
+                GaussianNB(), {"var_smoothing": [1.0]}, measure=lambda m, X: X
+            ),
+            ValueError,
+            "`measure` must return one number per row and class",
+        ),
+    ],
+)
+def test_fit__refuses_what_cannot_work(model, error, message):
+    X, y = table()
+    with pytest.raises(error, match=message):
+        model.fit(X, y)
+
+
+def test_fit__refuses_one_class():
+    X, y = table()
+    with pytest.raises(ValueError, match="at least two classes"):
+        NonconformityClassifier(SVC(), GRID).fit(X, np.zeros(len(y)))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2])
+def test_predict_set__of_a_fixed_model_covers_what_it_says(epsilon):
+    missed, n_draws, n_test = 0, 60, 100
+    for draw in range(n_draws):
+        X, y = table(n=n_test + 150, seed=draw, flip=0.3)
+        model = NonconformityClassifier(
+            LogisticRegression(), {"C": [1.0]}, validation_size=50, random_state=draw
+        ).fit(X[:150], y[:150])
+        region = model.predict_set(X[150:], epsilon, model=0)
+        missed += (~region[np.arange(n_test), y[150:]]).sum()
+
+    # Draws share a validation part for 100 rows each: allow for its variance.
+    allowed = epsilon + 3 * np.sqrt(epsilon / (50 * n_draws))
+    assert missed / (n_draws * n_test) <= allowed
+
+
+def test_predict_set__the_printed_region_is_smaller():
+    model, X, _ = fitted()
+
+    smoothed = model.predict_set(X, 0.1)
+    printed = model.predict_set(X, 0.1, smoothing=False)
+
+    assert (printed <= smoothed).all()
+
+
+def test_bound_threshold__is_the_bound_at_the_critical_count():
+    model, X, _ = fitted()
+    tail, dkw, vc = (model.bound_threshold(X, slack=s) for s in ("tail", "dkw", "vc"))
+
+    assert (vc > dkw).all()
+    assert (tail <= 1).all()
+    order = np.argsort(model.critical_epsilon(X))
+    assert (np.diff(tail[order]) >= 0).all()
+
+
+def test_certify__bounds_the_composite_classifier():
+    model, X, y = fitted()
+
+    certificate = model.certify(X[140:], y[140:], delta=0.05)
+
+    assert certificate.certified
+    assert certificate.bound > 1 - model.score(X[140:], y[140:])
+
+
+def test_selective_error__bounds_the_error_of_sure_answers():
+    X, y = table(n=5000, flip=0.05)
+    model = NonconformityClassifier(
+        LogisticRegression(), {"C": [1.0]}, validation_size=800, random_state=0
+    ).fit(X[:1200], y[:1200])
+    cuts = [0.0, 4.0]
+
+    found = model.selective_error(X[1200:4000], cuts, model=0)
+
+    test, labels = X[4000:], y[4000:]
+    gap = 2 * np.abs(model.models_.models()[0].decision_function(test))
+    wrong = model.models_.models()[0].predict(test) != labels
+    for bound, cut in zip(found, cuts, strict=True):
+        assert wrong[gap >= cut].mean() < bound < 1
+
+
+@pytest.mark.parametrize("chunk", [None, 37])
+def test_predict_pool__writes_what_predict_says(tmp_path, chunk):
+    model, X, _ = fitted(ties="random")
+    pool = X
+    if chunk:
+        pool = zarr.create_array(tmp_path / "pool.zarr", data=X, chunks=(chunk, 5))
+
+    model.predict_pool(pool, tmp_path / "answers.zarr")
+
+    answers = zarr.open_group(tmp_path / "answers.zarr", mode="r")
+    np.testing.assert_array_equal(model.classes_[answers["label"][:]], model.predict(X))
+    np.testing.assert_array_equal(answers["model"][:], model.chosen_model(X))
+    np.testing.assert_array_equal(
+        answers["critical_count"][:] / 28, model.critical_epsilon(X)
+    )
+
+
+def test_predict_pool__leaves_filtered_rows_blank(tmp_path):
+    from dsel.data import open_pool
+
+    model, X, _ = fitted()
+    pool = open_pool(X).excluding([0, 5])
+
+    model.predict_pool(pool, tmp_path / "answers.zarr")
+
+    labels = zarr.open_group(tmp_path / "answers.zarr", mode="r")["label"][:]
+    np.testing.assert_array_equal(np.flatnonzero(labels == -1), [0, 5])
+
+
+def test_fit__gives_the_same_models_again():
+    model, X, y = fitted()
+    again = clone(model).fit(X[:140], y[:140])
+
+    np.testing.assert_array_equal(again.validation_scores_, model.validation_scores_)
+    assert model.nbytes_ > model.validation_scores_.nbytes
+
+
+def test_fit__takes_sparse_rows():
+    from scipy import sparse
+
+    X, y = table()
+    dense = NonconformityClassifier(
+        LogisticRegression(), {"C": [0.1, 1.0]}, random_state=0
+    )
+    rows = sparse.csr_matrix(X)
+
+    found = clone(dense).fit(rows, y).predict(rows)
+
+    assert (found == dense.fit(X, y).predict(X)).mean() > 0.99
+
+
+def test_fit__unknown_labels_of_the_training_part_conform_least():
+    X, y = table(3, n=60)
+    model = NonconformityClassifier(
+        KNeighborsClassifier(), {"n_neighbors": [3]}, measure="probability",
+        validation_size=50, random_state=0,
+    )  # fmt: skip
+    y[holdout_split(60, 50, seed=0).train_rows] = [0, 1] * 5
+
+    model.fit(X, y)
+
+    assert np.isneginf(model.validation_scores_).any()
+    assert not (model.predict(X) == 2).any()
