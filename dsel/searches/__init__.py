@@ -16,10 +16,14 @@ its counts, and a verb like `plan_search` over them.
 
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
+from dsel.searches.maximum_margin import MaximumMarginClassifier
+from dsel.searches.nonconformity import NonconformityClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.select import select
 
 __all__ = [
+    "MaximumMarginClassifier",
+    "NonconformityClassifier",
     "Outcome",
     "Plan",
     "SemiSupervisedSearchCV",
