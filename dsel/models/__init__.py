@@ -21,21 +21,52 @@ from typing import TYPE_CHECKING, Any, Final
 from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
 
 if TYPE_CHECKING:
+    from dsel.models.alternating_gradient import AlternatingGradientLDA
+    from dsel.models.expectation_maximization import ExpectationMaximizationLDA
+    from dsel.models.maximum_likelihood import (
+        MaximumLikelihoodLDA,
+        MaximumLikelihoodNearestMean,
+        MaximumLikelihoodQDA,
+    )
+    from dsel.models.moment_constrained import (
+        MomentConstrainedLDA,
+        MomentConstrainedNearestMean,
+    )
+    from dsel.models.oracle import OracleLDA
+    from dsel.models.self_learning import SelfLearningLDA
     from dsel.models.semi_supervised_lda import SemiSupervisedLDA
     from dsel.models.semi_supervised_nearest_mean import SemiSupervisedNearestMean
     from dsel.models.semi_supervised_qda import SemiSupervisedQDA
 
 __all__ = [
+    "AlternatingGradientLDA",
     "Candidate",
+    "ExpectationMaximizationLDA",
     "Family",
     "FitCounts",
     "FittedGroup",
+    "MaximumLikelihoodLDA",
+    "MaximumLikelihoodNearestMean",
+    "MaximumLikelihoodQDA",
+    "MomentConstrainedLDA",
+    "MomentConstrainedNearestMean",
+    "OracleLDA",
+    "SelfLearningLDA",
     "SemiSupervisedLDA",
     "SemiSupervisedNearestMean",
     "SemiSupervisedQDA",
 ]
 
 _ESTIMATORS: Final = {
+    "AlternatingGradientLDA": "alternating_gradient",
+    "ExpectationMaximizationLDA": "expectation_maximization",
+    "MaximumLikelihoodLDA": "maximum_likelihood",
+    "MaximumLikelihoodNearestMean": "maximum_likelihood",
+    "MaximumLikelihoodQDA": "maximum_likelihood",
+    "MomentConstrainedLDA": "moment_constrained",
+    "MomentConstrainedNearestMean": "moment_constrained",
+    "OracleLDA": "oracle",
+    "SelfLearningLDA": "self_learning",
     "SemiSupervisedLDA": "semi_supervised_lda",
     "SemiSupervisedNearestMean": "semi_supervised_nearest_mean",
     "SemiSupervisedQDA": "semi_supervised_qda",

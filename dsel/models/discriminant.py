@@ -125,7 +125,7 @@ def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np
     if unknown.any():
         raise ValueError(
             f"`{name}` must hold labels that have labeled rows, got "
-            f"{labels[unknown][0]!r}; a class without labeled rows has no estimate."
+            f"{labels[unknown].tolist()[0]!r}; a class without labeled rows has no estimate."
         )
     return np.asarray(codes)
 
@@ -146,7 +146,7 @@ def read_labeled(
     if len(estimator.classes_) < 2:
         raise ValueError(
             f"`y` must hold at least two classes, got one class only: "
-            f"{estimator.classes_[0]!r}."
+            f"{estimator.classes_.tolist()[0]!r}."
         )
     return Labeled(rows, codes, class_moments(rows, codes, len(estimator.classes_)))
 

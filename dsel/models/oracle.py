@@ -1,0 +1,124 @@
+"""Linear discriminant analysis that is told the pool's labels: for evaluation only."""
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.models.discriminant import (
+    DiscriminantClassifier,
+    encode,
+    read_labeled,
+    read_pool,
+    store_classes,
+    supervised_fit,
+)
+from dsel.models.moments import (
+    ClassMoments,
+    Moments,
+    dense_blocks,
+    empty_moments,
+    moments_of,
+)
+
+
+class OracleLDA(DiscriminantClassifier):
+    """LDA on the labeled rows and the pool with its true labels.
+
+    What no semi-supervised fit can beat on these rows: the other end of the scale on
+    which improvements over the supervised fit are measured.
+
+    Parameters
+    ----------
+    ridge
+        Added to the diagonal of the scatter matrix, >= 0.
+
+    Attributes
+    ----------
+    classes_, priors_, means_, covariance_, n_features_in_
+        As in every discriminant classifier; the covariance is shared, (d, d).
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [2.0], [5.0], [7.0]], [0, 0, 1, 1]
+    >>> model = OracleLDA().fit(X, y, pool=[[4.0], [9.0]], pool_labels=[0, 1])
+    >>> model.means_.ravel()
+    array([2., 7.])
+    """
+
+    def __init__(self, *, ridge: float = 0.0) -> None:
+        self.ridge = ridge
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        pool: Any = None,
+        pool_labels: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to labeled rows and the pool with its labels.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_rows, d).
+        y
+            Labels of any kind, at least two classes, shape (n_rows,).
+        pool
+            Rows with the same columns: whatever ``dsel.open_pool`` takes.
+        pool_labels
+            Labels of the pool by global row number; all of them occur in `y`.
+
+        Returns
+        -------
+        OracleLDA
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where a pool comes without labels, a label of it is not in `y`, or the
+            covariance is singular.
+        """
+        moments = read_labeled(self, X, y).moments
+        opened = read_pool(self, pool)
+        if opened is not None:
+            if pool_labels is None:
+                raise ValueError("`pool_labels` must be given where there is a `pool`.")
+            codes = encode(np.asarray(pool_labels), self.classes_, "pool_labels")
+            count = partial(_chunk_classes, codes=codes, n_classes=len(self.classes_))
+            moments = _merge(moments, opened.reduce(count, _merge))
+        store_classes(self, supervised_fit(moments, ridge=self.ridge, shared=True))
+        return self
+
+
+def _chunk_classes(
+    X: Any, rows: NDArray[np.int64], *, codes: NDArray[np.intp], n_classes: int
+) -> ClassMoments:
+    parts = [empty_moments(X.shape[1])] * n_classes
+    first = 0
+    for block in dense_blocks(X):
+        here = codes[rows[first : first + len(block)]]
+        first += len(block)
+        for code in np.unique(here):
+            parts[code] = parts[code].merged(moments_of(block[here == code]))
+    return _stack(parts)
+
+
+def _merge(one: ClassMoments, other: ClassMoments) -> ClassMoments:
+    pairs = zip(_unstack(one), _unstack(other), strict=True)
+    return _stack([left.merged(right) for left, right in pairs])
+
+
+def _stack(parts: list[Moments]) -> ClassMoments:
+    return ClassMoments(
+        np.array([part.count for part in parts]),
+        np.array([part.mean for part in parts]),
+        np.array([part.scatter for part in parts]),
+    )
+
+
+def _unstack(moments: ClassMoments) -> list[Moments]:
+    parts = zip(moments.counts, moments.means, moments.scatters, strict=True)
+    return [Moments(*part) for part in parts]

@@ -1,0 +1,186 @@
+"""The methods that MCPL is compared with, each against its definition."""
+
+import contrast_reference as reference
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dsel.errors import GuaranteeWarning
+from dsel.models import (
+    AlternatingGradientLDA,
+    ExpectationMaximizationLDA,
+    MaximumLikelihoodLDA,
+    MaximumLikelihoodNearestMean,
+    MaximumLikelihoodQDA,
+    MomentConstrainedLDA,
+    MomentConstrainedNearestMean,
+    OracleLDA,
+    SelfLearningLDA,
+    SemiSupervisedLDA,
+)
+
+ESTIMATORS = [
+    AlternatingGradientLDA,
+    ExpectationMaximizationLDA,
+    MaximumLikelihoodLDA,
+    MaximumLikelihoodNearestMean,
+    MaximumLikelihoodQDA,
+    MomentConstrainedLDA,
+    MomentConstrainedNearestMean,
+    OracleLDA,
+    SelfLearningLDA,
+]
+USING_THE_POOL = [
+    AlternatingGradientLDA,
+    ExpectationMaximizationLDA,
+    MomentConstrainedLDA,
+    SelfLearningLDA,
+]
+
+
+@parametrize_with_checks([Estimator() for Estimator in ESTIMATORS])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_estimator__passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.repeat([0, 1, 2], 12)
+    X = rng.normal(size=(36, 3)) + 2 * (y == 1)[:, None] - (y == 2)[:, None]
+    truth = rng.integers(0, 3, 600)
+    pool = rng.normal(size=(600, 3)) + 2 * (truth == 1)[:, None]
+    return X, y, pool - (truth == 2)[:, None], truth
+
+
+@pytest.mark.parametrize("Estimator", USING_THE_POOL)
+def test_fit__without_pool_rows_is_the_supervised_fit(rows, Estimator):
+    X, y, pool, _ = rows
+    model = Estimator().fit(X, y, pool=pool[:0])
+    supervised = MaximumLikelihoodLDA().fit(X, y)
+    np.testing.assert_allclose(model.covariance_, supervised.covariance_)
+
+
+@pytest.mark.parametrize("Estimator", USING_THE_POOL)
+def test_fit__a_pool_with_other_columns_is_an_error(rows, Estimator):
+    X, y, pool, _ = rows
+    with pytest.raises(ValueError, match="`pool` must have the columns"):
+        Estimator().fit(X, y, pool=pool[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("Estimator", "kind"),
+    [(MaximumLikelihoodLDA, "lda"), (MaximumLikelihoodQDA, "qda")],
+)
+def test_maximum_likelihood__has_divisor_n(rows, Estimator, kind):
+    X, y, _, _ = rows
+    priors, means, covariances = reference.weighted_fit(X, np.eye(3)[y], kind)
+    model = Estimator().fit(X, y)
+    np.testing.assert_allclose(model.priors_, priors)
+    np.testing.assert_allclose(model.means_, means)
+    np.testing.assert_allclose(
+        np.broadcast_to(model.covariance_, (3, 3, 3)), covariances
+    )
+
+
+def test_oracle__is_the_fit_to_all_labels(rows):
+    X, y, pool, truth = rows
+    model = OracleLDA().fit(X, y, pool=pool, pool_labels=truth)
+    expected = MaximumLikelihoodLDA().fit(np.vstack([X, pool]), np.append(y, truth))
+    np.testing.assert_allclose(model.means_, expected.means_)
+    np.testing.assert_allclose(model.covariance_, expected.covariance_)
+
+
+def test_oracle__needs_the_labels(rows):
+    X, y, pool, _ = rows
+    with pytest.raises(ValueError, match="`pool_labels` must be given"):
+        OracleLDA().fit(X, y, pool=pool)
+
+
+def test_oracle__refuses_a_class_without_labeled_rows(rows):
+    X, y, pool, truth = rows
+    with pytest.raises(ValueError, match="got 9; a class without labeled rows"):
+        OracleLDA().fit(X, y, pool=pool, pool_labels=np.where(truth == 0, 9, truth))
+
+
+def test_likelihoods__are_ordered_as_the_lemma_says(rows):
+    X, y, pool, truth = rows
+    everything, labels = np.vstack([X, pool]), np.append(y, truth)
+    fits = [
+        MaximumLikelihoodLDA().fit(X, y),
+        SemiSupervisedLDA().fit(X, y, pool=pool),
+        OracleLDA().fit(X, y, pool=pool, pool_labels=truth),
+    ]
+    supervised, semi, oracle = (fit.log_likelihood(everything, labels) for fit in fits)
+    assert supervised < semi < oracle
+
+
+def test_moment_constrained_lda__is_lda_on_moved_rows(rows):
+    X, y, pool, _ = rows
+    everything = np.vstack([X, pool])
+    mapping = sqrtm(np.cov(everything.T, bias=True)) @ np.linalg.inv(
+        sqrtm(np.cov(X.T, bias=True))
+    )
+    moved = (X - X.mean(axis=0)) @ mapping.T + everything.mean(axis=0)
+    expected = MaximumLikelihoodLDA().fit(moved, y)
+    model = MomentConstrainedLDA().fit(X, y, pool=pool)
+    np.testing.assert_allclose(model.means_, expected.means_)
+    np.testing.assert_allclose(model.covariance_, expected.covariance_)
+
+
+def test_moment_constrained_nearest_mean__means_average_to_the_total_mean(rows):
+    X, y, pool, _ = rows
+    model = MomentConstrainedNearestMean().fit(X, y, pool=pool)
+    total = np.vstack([X, pool]).mean(axis=0)
+    np.testing.assert_allclose(np.bincount(y) / len(y) @ model.means_, total)
+
+
+def test_self_learning__is_a_fixed_point(rows):
+    X, y, pool, _ = rows
+    model = SelfLearningLDA().fit(X, y, pool=pool)
+    labels = np.append(y, model.predict(pool))
+    refitted = MaximumLikelihoodLDA().fit(np.vstack([X, pool]), labels)
+    assert model.converged_
+    np.testing.assert_allclose(refitted.means_, model.means_)
+
+
+def test_self_learning__stops_at_the_limit(rows):
+    X, y, pool, _ = rows
+    model = SelfLearningLDA(max_passes=1).fit(X, y, pool=pool)
+    assert (model.converged_, model.n_passes_) == (False, 2)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 2.0])
+def test_expectation_maximization__likelihood_never_falls(rows, ridge):
+    X, y, pool, _ = rows
+    model = ExpectationMaximizationLDA(ridge=ridge).fit(X, y, pool=pool)
+    path = model.observed_log_likelihoods_
+    assert model.converged_
+    assert (np.diff(path) >= -1e-9 * abs(path[-1])).all()
+
+
+def test_expectation_maximization__counts_the_observed_likelihood(rows):
+    X, y, pool, _ = rows
+    model = ExpectationMaximizationLDA(max_passes=1).fit(X, y, pool=pool)
+    theta = reference.weighted_fit(X, np.eye(3)[y], "lda")
+    labeled = reference.log_joint(theta, X)[np.arange(len(y)), y].sum()
+    unlabeled = np.logaddexp.reduce(reference.log_joint(theta, pool), axis=1).sum()
+    expected = labeled + unlabeled
+    assert model.observed_log_likelihoods_[0] == pytest.approx(expected)
+
+
+def test_alternating_gradient__certificate_bounds_the_saddle_value(rows):
+    X, y, pool, _ = rows
+    exact = SemiSupervisedLDA(tol=1e-10).fit(X, y, pool=pool)
+    model = AlternatingGradientLDA(step=1.0).fit(X, y, pool=pool)
+    assert model.contrast_lower_ <= exact.contrast_lower_ + 1e-10
+    upper = model.contrast_lower_ + model.duality_gap_
+    assert upper >= exact.contrast_lower_ - 1e-10
+
+
+def test_alternating_gradient__says_where_nothing_is_certified(rows):
+    X, y, _, _ = rows
+    with pytest.warns(GuaranteeWarning, match="may be worse than the supervised one"):
+        model = AlternatingGradientLDA().fit(X, y, pool=X)
+    assert model.contrast_lower_ < 0.0
