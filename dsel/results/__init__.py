@@ -20,6 +20,8 @@ from dsel.results.choice import Choice
 from dsel.results.cube import add_criterion, evidence, make_cube
 from dsel.results.files import open_results, save_results
 from dsel.results.grid import GridAxes, grid_axes
+from dsel.results.journal import Journal, open_journal
+from dsel.results.keys import make_key
 from dsel.results.trainings import TrainingAxes, fold_axes, half_axes
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Certificate",
     "Choice",
     "GridAxes",
+    "Journal",
     "TrainingAxes",
     "add_criterion",
     "check_cube",
@@ -36,6 +39,8 @@ __all__ = [
     "grid_axes",
     "half_axes",
     "make_cube",
+    "make_key",
+    "open_journal",
     "open_results",
     "save_results",
 ]

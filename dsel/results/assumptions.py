@@ -60,6 +60,11 @@ class Assumption:
 def full_ledger(known: Iterable[Assumption] = ()) -> tuple[Assumption, ...]:
     """Return all of A1 to A6 in order; what is not in `known` counts as declared.
 
+    Parameters
+    ----------
+    known
+        Entries of the ledger, each assumption at most once.
+
     Raises
     ------
     ValueError

@@ -12,6 +12,11 @@ from dsel.results import schema
 def check_cube(results: Any) -> None:
     """Raise unless `results` is a results cube; values are not read.
 
+    Parameters
+    ----------
+    results
+        What ought to be one.
+
     Raises
     ------
     TypeError

@@ -97,6 +97,17 @@ def make_cube(
 def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
     """Return what criteria read: arrays with the candidates in the first axis.
 
+    Parameters
+    ----------
+    cube
+        A results cube.
+
+    Returns
+    -------
+    dict
+        Variables by name: counts, losses, status and scalars, (n_candidates, ...)
+        where they have candidates, the other dimensions behind as they are.
+
     Examples
     --------
     >>> from dsel.results.grid import grid_axes

@@ -55,13 +55,11 @@ def save_results(
     root = make_root(store)
     generation = _generation(root.attrs.get(POINTER)) + 1
     group = f"{PREFIX}{generation}"
-    if group in root:  # left by a writer that was killed
-        del root[group]
+    del root[group]  # may be left by a writer that was killed
     _write(results, store, group)
     root.attrs[POINTER] = group
-    for name in list(root.group_keys()):
-        if name.startswith(PREFIX) and _generation(name) < generation - 1:
-            del root[name]
+    for old in range(max(1, generation - 3), generation - 1):
+        del root[f"{PREFIX}{old}"]
 
 
 def open_results(

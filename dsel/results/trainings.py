@@ -24,7 +24,12 @@ class TrainingAxes:
 
 
 def fold_axes(n_folds: int) -> TrainingAxes:
-    """Return the axes of `n_folds` folds.
+    """Return the axes of cross-validation.
+
+    Parameters
+    ----------
+    n_folds
+        Number of folds, at least 1.
 
     Examples
     --------
@@ -36,6 +41,11 @@ def fold_axes(n_folds: int) -> TrainingAxes:
 
 def half_axes(n_repeats: int) -> TrainingAxes:
     """Return the axes of co-validation: two halves in each repeat, then compared.
+
+    Parameters
+    ----------
+    n_repeats
+        Number of times that the labeled rows are halved, at least 1.
 
     Examples
     --------

@@ -1,0 +1,45 @@
+"""What a run's counts depend on, compared with what the store was made for."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dsel.errors import StoreMismatchError
+
+NOTHING = "(nothing)"
+
+
+def check_fingerprint(
+    stored: Mapping[str, Any], wanted: Mapping[str, Any], *, place: str
+) -> None:
+    """Raise StoreMismatchError, showing each difference, unless the two are equal.
+
+    Examples
+    --------
+    >>> check_fingerprint({"n_folds": 5}, {"n_folds": 5}, place="run")
+    """
+    ours = plain(wanted)
+    names = sorted(set(stored) | set(ours))
+    different = [
+        f"  {name}: {_short(stored, name)} in the store, {_short(ours, name)} now"
+        for name in names
+        if stored.get(name, NOTHING) != ours.get(name, NOTHING)
+    ]
+    if different:
+        lines = "\n".join(different)
+        raise StoreMismatchError(
+            f"{place} holds another run; choose another `out`, or give it what it was "
+            f"made with:\n{lines}"
+        )
+
+
+def plain(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fingerprint as JSON would give it back."""
+    text = json.dumps(dict(fingerprint), sort_keys=True, allow_nan=False)
+    restored: dict[str, Any] = json.loads(text)
+    return restored
+
+
+def _short(fingerprint: Mapping[str, Any], name: str) -> str:
+    text = json.dumps(fingerprint[name]) if name in fingerprint else NOTHING
+    return text if len(text) <= 60 else f"{text[:57]}..."

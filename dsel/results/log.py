@@ -1,0 +1,128 @@
+"""A log of payloads in one zarr array: a write is one chunk, whole or not there.
+
+The array is longer than any run needs; chunks that were never written read as zeros.
+A payload takes as many chunks as it needs, each with a head that names the write, the
+part and a checksum. A write that was cut short lacks a part, and is ignored.
+"""
+
+import struct
+import uuid
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import ZstdCodec
+
+Log: TypeAlias = "zarr.Array[Any]"
+
+CHUNK: Final = 65536
+MOST_CHUNKS: Final = 2**24
+MAGIC: Final = b"dsj1"
+HEAD: Final = struct.Struct("<4s16sIIII")  # magic, write, part, parts, length, checksum
+ROOM: Final = CHUNK - HEAD.size
+
+
+@dataclass(frozen=True)
+class _Part:
+    write: bytes
+    number: int
+    n_parts: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class LogContent:
+    """What a log holds."""
+
+    payloads: tuple[bytes, ...]
+    """Every payload that was written whole, in order."""
+    n_chunks: int
+    """Chunks in use; the next write goes behind them."""
+    n_damaged: int
+    """Chunks that cannot be read or lack their other parts."""
+
+
+def create_log(group: zarr.Group, name: str) -> Log:
+    """Make an empty log."""
+    return group.create_array(
+        name,
+        shape=(CHUNK * MOST_CHUNKS,),
+        chunks=(CHUNK,),
+        dtype=np.uint8,
+        fill_value=0,
+        compressors=ZstdCodec(level=1),
+        overwrite=True,
+    )
+
+
+def write_payload(log: Log, payload: bytes, *, at: int) -> int:
+    """Write a payload from chunk `at` on; return the chunk behind it."""
+    parts = max(1, ceil(len(payload) / ROOM))
+    block = np.zeros(parts * CHUNK, dtype=np.uint8)
+    write = uuid.uuid4().bytes
+    for part in range(parts):
+        piece = payload[part * ROOM : (part + 1) * ROOM]
+        head = HEAD.pack(MAGIC, write, part, parts, len(piece), zlib.crc32(piece))
+        start = part * CHUNK
+        block[start : start + HEAD.size + len(piece)] = np.frombuffer(
+            head + piece, dtype=np.uint8
+        )
+    log[at * CHUNK : (at + parts) * CHUNK] = block
+    return at + parts
+
+
+def read_log(log: Log) -> LogContent:
+    """Read all payloads up to the first chunk that was never written."""
+    parts = list(_parts(log))
+    payloads, n_whole = [], 0
+    for place, first in enumerate(parts):
+        if first is None or first.number != 0:
+            continue
+        rest = parts[place : place + first.n_parts]
+        if _is_whole(rest, first):
+            payloads.append(b"".join(part.payload for part in rest if part))
+            n_whole += len(rest)
+    return LogContent(tuple(payloads), len(parts), len(parts) - n_whole)
+
+
+def _is_whole(parts: list[_Part | None], first: _Part) -> bool:
+    numbers = [part.number for part in parts if part and part.write == first.write]
+    return numbers == list(range(first.n_parts))
+
+
+def _parts(log: Log) -> Iterator[_Part | None]:
+    start, step = 0, 16
+    while start < MOST_CHUNKS:
+        for chunk in _read_chunks(log, start, step):
+            if chunk is not None and not chunk[: HEAD.size].any():
+                return
+            yield None if chunk is None else _parse(chunk.tobytes())
+        start, step = start + step, min(4 * step, 1024)
+
+
+def _read_chunks(
+    log: Log, start: int, count: int
+) -> Iterator[NDArray[np.uint8] | None]:
+    try:
+        block = np.asarray(log[start * CHUNK : (start + count) * CHUNK])
+    except (RuntimeError, ValueError):  # a chunk that its codec cannot read
+        if count == 1:
+            yield None
+            return
+        for place in range(start, start + count):
+            yield from _read_chunks(log, place, 1)
+        return
+    yield from block.reshape(count, CHUNK)
+
+
+def _parse(chunk: bytes) -> _Part | None:
+    magic, write, number, n_parts, length, checksum = HEAD.unpack_from(chunk)
+    payload = chunk[HEAD.size : HEAD.size + length]
+    if magic != MAGIC or zlib.crc32(payload) != checksum:
+        return None
+    return _Part(write, number, n_parts, payload)
