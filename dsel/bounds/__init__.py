@@ -36,6 +36,7 @@ from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
     countable_shares,
     family_shares,
+    leading_shares,
     prior_shares,
     uniform_shares,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "error_variance_bound_sharp",
     "family_shares",
     "holdout_bound",
+    "leading_shares",
     "margin_conformity",
     "merged_folds",
     "nearest_neighbour_conformity",

@@ -21,7 +21,7 @@ def best_fold(
     disagreement_delta: ArrayLike | None = None,
     fold: ArrayLike | None = None,
 ) -> BoundTerms:
-    r"""Error bound through the fold whose limit is smallest.
+    r"""Error bound through the fold whose model errs least.
 
     All fold models have limits at once, so instead of averaging them the best,
     :math:`i^*`, is taken, and disagreement is counted against its model alone:
@@ -52,7 +52,7 @@ def best_fold(
         that was chosen by labeled rows alone may spend what all of them may.
     fold
         Number of the fold that disagreement was counted against, in the shape of
-        the candidates; by default the fold of :func:`best_fold_number`.
+        the candidates; by default that of :func:`best_fold_number`.
 
     Returns
     -------
@@ -93,7 +93,9 @@ def best_fold(
     shares = checks.check_probabilities(delta, "delta")
     gamma = checks.check_probability(label_share, "label_share")
     limits = fold_limits(errors, rows, gamma * shares)
-    number = limits.argmin(axis=-1) if fold is None else _check_fold(fold, limits)
+    number = smallest_rate(errors, rows)
+    if fold is not None:
+        number = _check_fold(fold, limits)
     label_term = np.take_along_axis(limits, np.expand_dims(number, -1), -1)[..., 0]
     second = (1.0 - gamma) * shares
     if disagreement_delta is not None:
@@ -102,14 +104,12 @@ def best_fold(
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
 
-def best_fold_number(
-    fold_errors: ArrayLike,
-    fold_rows: ArrayLike,
-    *,
-    delta: ArrayLike,
-    label_share: float = 0.5,
-) -> NDArray[np.intp]:
-    r"""Return the fold with the smallest limit, the smallest number among equals.
+def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
+    r"""Return the fold of smallest error rate, the smallest number among equals.
+
+    For folds whose sizes differ by at most one, the larger first, it is the fold
+    with the smallest limit too, at every ``delta``; so counts against its model can
+    be read at another ``delta``.
 
     Parameters
     ----------
@@ -117,12 +117,7 @@ def best_fold_number(
         Errors of each fold's model on its held-out rows. Integers; the last axis
         is the fold, the others are candidates of any shape.
     fold_rows
-        Held-out rows of each fold, broadcast against `fold_errors`.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
-        for each candidate.
-    label_share
-        Part of ``delta`` spent on the first term, in ``(0, 1)``.
+        Held-out rows of each fold, >= 1, broadcast against `fold_errors`.
 
     Returns
     -------
@@ -132,23 +127,30 @@ def best_fold_number(
     Raises
     ------
     ValueError
-        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
+        Where a count exceeds its rows.
 
     Notes
     -----
     Guarantee: none of its own; it picks the limit that :func:`best_fold` reports.
-    Assumes: it is called before the pool is read, so that the pool is fresh.
+    Assumes: it is called before the pool is read, so that the pool is fresh; any
+    other function of the labeled rows would do as well.
     Source: as :func:`best_fold`.
 
     Examples
     --------
-    >>> int(best_fold_number([6, 4, 4], [100, 100, 100], delta=0.05))
+    >>> int(best_fold_number([6, 4, 4], [100, 100, 100]))
     1
     """
-    errors, rows = check_folds(fold_errors, fold_rows)
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    return np.asarray(fold_limits(errors, rows, gamma * shares).argmin(axis=-1))[()]
+    return smallest_rate(*check_folds(fold_errors, fold_rows))[()]
+
+
+def smallest_rate(
+    errors: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Return the fold of smallest rate; -1 where a fold is not counted yet (-1)."""
+    # Rates of folds of n and n + 1 rows differ by far more than they round.
+    first = np.argmin(errors / rows, axis=-1)
+    return np.where((errors < 0).any(axis=-1), -1, first)
 
 
 def fold_limits(

@@ -33,6 +33,8 @@ class Event(StrEnum):
     """The fold models' errors satisfy the geometric-mean constraint."""
     RANDOM_FOLD_DISAGREEMENT = "random_fold_disagreement"
     """The full model differs from randomly drawn fold models at most that often."""
+    LEADERS_DISAGREEMENT = "leaders_disagreement"
+    """The same for the candidates that lead on labeled rows, who share all of it."""
     BEST_FOLD_DISAGREEMENT = "best_fold_disagreement"
     """The full model differs from the best fold's model at most that often."""
     WORST_FOLD_DISAGREEMENT = "worst_fold_disagreement"
@@ -56,7 +58,7 @@ CERTIFICATE_EVENTS: Mapping[str, tuple[Event, Event | None]] = MappingProxyType(
         "cv_bound": (Event.FOLD_LIMITS, Event.RANDOM_FOLD_DISAGREEMENT),
         "best_fold": (Event.FOLD_LIMITS, Event.BEST_FOLD_DISAGREEMENT),
         "merged_folds": (Event.MERGED_FOLDS, Event.RANDOM_FOLD_DISAGREEMENT),
-        "leaders": (Event.FOLD_LIMITS, Event.RANDOM_FOLD_DISAGREEMENT),
+        "leaders": (Event.FOLD_LIMITS, Event.LEADERS_DISAGREEMENT),
         "averaged_disagreement": (Event.FOLD_LIMITS, Event.AVERAGED_DISAGREEMENT),
         "holdout_bound": (Event.HELD_OUT_LIMIT, None),
         "select_then_certify": (Event.HELD_OUT_LIMIT, Event.HELD_OUT_DISAGREEMENT),

@@ -169,6 +169,53 @@ def countable_shares(n_candidates: int, *, delta: float) -> Floats:
     return checks.check_probability(delta, "delta") / ((j + 1) * (j + 2))
 
 
+def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> Floats:
+    """Divide delta among the candidates that look best on the labeled rows.
+
+    For the second term only: given the labeled rows every model is fixed and the
+    pool is fresh, so the shares may depend on the labeled rows in any way.
+
+    Parameters
+    ----------
+    label_terms
+        First term of each candidate's bound, a function of labeled rows alone.
+        Shape ``(n_candidates,)``; NaN or infinite where a fit failed.
+    delta
+        Probability of failure for all second terms together, in ``(0, 1)``.
+    n_leaders
+        How many candidates share it, fixed in advance. At least 1.
+
+    Returns
+    -------
+    ndarray
+        ``delta / n_leaders`` for the smallest label terms (ties: the first), 0 for
+        the others, which have no bound.
+
+    Raises
+    ------
+    ValueError
+        Where there is no leader or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the pool the second
+    terms of all leaders hold at once, whatever the labeled rows are.
+    Assumes: leaders picked before a row of the pool is read; `n_leaders` fixed.
+    Source: the union bound, conditionally on the labeled rows.
+
+    Examples
+    --------
+    >>> leading_shares([0.3, 0.1, 0.2], delta=0.04, n_leaders=2).tolist()
+    [0.0, 0.02, 0.02]
+    """
+    terms = np.asarray(label_terms, dtype=np.float64)
+    n = checks.check_integer(n_leaders, "n_leaders", at_least=1)
+    leaders = np.argsort(terms, kind="stable")[:n]
+    shares = np.zeros(terms.shape)
+    shares[leaders] = checks.check_probability(delta, "delta") / len(leaders)
+    return shares
+
+
 def check_shares(shares: ArrayLike, *, delta: float) -> Floats:
     """Return shares of candidates as floats, or raise where they overspend delta.
 

@@ -16,23 +16,29 @@ from typing import Final
 
 from dsel.checks import check_choice
 from dsel.criteria.base import Criterion, Evidence, Settings, Terms
+from dsel.criteria.best_fold import BestFold
 from dsel.criteria.cv_bound import CvBound
 from dsel.criteria.cv_error import CvError
 from dsel.criteria.dis_error import DIS_ERROR
 from dsel.criteria.disagreement import DISAGREEMENT
 from dsel.criteria.half_true_error import HALF_TRUE_ERROR
 from dsel.criteria.holdout_bound import HoldoutBound
+from dsel.criteria.leaders import Leaders
 from dsel.criteria.loo_error import LOO_ERROR
 from dsel.criteria.max_cv_dt_e import MAX_CV_DT_E
 from dsel.criteria.max_dt_e import MAX_DT_E
+from dsel.criteria.merged_folds import MergedFolds
 from dsel.criteria.train_error import TRAIN_ERROR
 from dsel.criteria.true_error import TRUE_ERROR
 from dsel.criteria.two_fold_cv import TWO_FOLD_CV
 
 _MEMBERS: Final[tuple[Criterion, ...]] = (
+    BestFold(),
     CvBound(),
     CvError(),
     HoldoutBound(),
+    Leaders(),
+    MergedFolds(),
     DISAGREEMENT,
     DIS_ERROR,
     TRAIN_ERROR,

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.bounds.best_fold import smallest_rate
 from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
-from dsel.searches.scheme import BestFold, Scheme, best_fold
+from dsel.searches.scheme import BestFold, Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanRecord
 
 ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
@@ -146,7 +147,7 @@ class Board:
         """Return the fold that each candidate's best-fold certificate rests on."""
         k = self.scheme.n_folds
         rows = np.array([len(t.test_rows) for t in self.scheme.trainings[:k]])
-        return best_fold(self.test_errors[:, :k], rows)
+        return smallest_rate(self.test_errors[:, :k], rows)
 
     def evidence(self) -> Evidence:
         """Return the counts under the names of the cube, candidates first."""

@@ -179,25 +179,3 @@ class Scheme:
     def number_of(self, name: str) -> int:
         """Return the number of the training of that name."""
         return next(t.number for t in self.trainings if t.name == name)
-
-
-def best_fold(
-    fold_errors: NDArray[np.int64], fold_rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return each candidate's fold of smallest error rate; ties: the first.
-
-    A function of the labeled rows alone, fixed before the pool is read, so that the
-    best-fold certificate holds for it at every delta (any such function will do).
-
-    Parameters
-    ----------
-    fold_errors
-        Errors counted, shape (n_candidates, n_folds); -1 gives -1.
-    fold_rows
-        Rows of each fold, shape (n_folds,).
-    """
-    rates = np.where(fold_errors >= 0, fold_errors / fold_rows, np.nan)
-    known = ~np.isnan(rates).any(axis=1)
-    # Rates of folds of n and n + 1 rows differ by far more than they round.
-    first = np.argmin(np.where(np.isnan(rates), np.inf, rates), axis=1)
-    return np.where(known, first, -1).astype(np.int64)

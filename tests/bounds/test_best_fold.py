@@ -15,8 +15,16 @@ def test_best_fold__takes_the_fold_with_the_smallest_limit():
     assert terms.disagreement_term == binomial_tail_inversion(7, 1000, delta=0.03)
 
 
+def test_best_fold_number__has_the_smallest_limit_at_every_delta(rng):
+    rows = np.array([21, 21, 20, 20, 20])
+    errors = rng.integers(0, 20, (500, 5))
+    for delta in (1e-6, 0.1, 0.5):
+        limits = binomial_tail_inversion(errors, rows, delta=delta)
+        assert (limits.argmin(axis=1) == best_fold_number(errors, rows)).all()
+
+
 def test_best_fold_number__is_the_smallest_among_equals():
-    numbers = best_fold_number([[5, 3, 3], [2, 2, 2]], 50, delta=0.05)
+    numbers = best_fold_number([[5, 3, 3], [2, 2, 2]], 50)
     assert numbers.tolist() == [1, 0]
 
 

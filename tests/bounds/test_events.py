@@ -18,7 +18,7 @@ def test_read_out__refuses_an_unknown_certificate():
 
 def test_delta_ledger__takes_the_same_event_twice_for_one_price():
     ledger = DeltaLedger(0.05).read(read_out("cv_bound", delta=0.05))
-    assert ledger.read(read_out("leaders", delta=0.05)).remaining == 0.0
+    assert ledger.read(read_out("cv_bound", delta=0.03)).remaining == 0.0
 
 
 def test_delta_ledger__refuses_different_events_at_the_same_share():
