@@ -21,6 +21,7 @@ from dsel.searches.journaling import Journaling
 from dsel.searches.plan import Plan
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
+from dsel.searches.versions import check_versions, installed_versions
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def execute(
         Where no candidate could be fitted.
     ClusterLostError
         Where the scheduler or all workers are gone.
+    VersionMismatchError
+        Where a worker has another version of a package that decides results.
     """
     check_choice(on_failure, "on_failure", ("record", "raise"))
     client = resolve_client(client)
@@ -154,6 +157,7 @@ def _score_seconds(board: Board, evidence: Mapping[str, Any]) -> Any:
 def _provenance(plan: Plan) -> dict[str, Any]:
     return {
         "seed": str(plan.seed),
+        "versions": installed_versions(),
         "criterion": plan.criterion.name,
         "certificate": plan.certificate.name,
         "prune": int(plan.prune),
@@ -166,6 +170,7 @@ def _provenance(plan: Plan) -> dict[str, Any]:
 def _executor(plan: Plan, client: Any, run_id: str, n_jobs: int | None) -> Executor:
     if client is None:
         return LocalExecutor(plan.work, n_jobs)
+    check_versions(client)
     return ClusterExecutor(plan.work, client, run_id)
 
 
