@@ -52,8 +52,8 @@ def _checked(grid: Any) -> Any:
     empty = any(not d or any(len(v) == 0 for v in d.values()) for d in dicts)
     if not dicts or empty:
         raise ValueError(
-            f"`grid` must hold at least one value of every parameter, got {grid!r}; for "
-            f"one candidate as it is pass estimator=None and the list [estimator]."
+            f"`grid` must hold at least one value of every parameter, got {grid!r}; "
+            f"for one candidate as it is pass estimator=None and [estimator]."
         )
     return grid
 

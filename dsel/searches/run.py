@@ -44,6 +44,8 @@ class Progress:
     """Fits counted."""
     fits_total: int
     """Fits of the exhaustive search."""
+    fits_dropped: int
+    """Fits that pruning made unnecessary."""
     candidates_racing: int
     """Candidates that may still win and are not complete."""
     candidates_pruned: int
@@ -311,6 +313,7 @@ class Driver:
             Progress(
                 fits_done=int((board.fit_status >= 0).sum()),
                 fits_total=board.fit_status.size,
+                fits_dropped=int((board.fit_status[board.pruned] < 0).sum()),
                 candidates_racing=int(board.racing.sum()),
                 candidates_pruned=int(board.pruned.sum()),
                 spans_done=done,

@@ -1,0 +1,93 @@
+"""Estimators by name, and grids written on the command line."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import click
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+ESTIMATORS: Final[dict[str, Callable[[], Any]]] = {
+    "svm": SVC,
+    "linear-svm": LinearSVC,
+    "logistic": lambda: LogisticRegression(max_iter=1000),
+    "neighbors": KNeighborsClassifier,
+    "forest": RandomForestClassifier,
+}
+"""Estimators that a command can name."""
+
+SCALERS: Final[dict[str, Callable[[], Any]]] = {
+    "standard": StandardScaler,
+    "range": lambda: MinMaxScaler((-1, 1)),
+}
+"""Scalings that a command can name; fitted on training rows only."""
+
+GRIDS: Final[dict[str, tuple[str, ...]]] = {
+    "svm": ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"),
+    "linear-svm": ("C=2^-8..2^4:4",),
+    "logistic": ("C=2^-8..2^4:4",),
+    "neighbors": ("n_neighbors=1,3,5,9,17,33",),
+    "forest": ("max_features=0.1,0.3,1.0",),
+}
+"""The grid of each estimator where none is given."""
+
+
+def build(name: str, scale: str | None, grid: Sequence[str]) -> tuple[Any, Any]:
+    """Return the estimator and the grid that a command line names."""
+    estimator = ESTIMATORS[name]()
+    values = dict(parse_values(text) for text in (grid or GRIDS[name]))
+    if scale is None:
+        return estimator, values
+    pipeline = Pipeline([("scale", SCALERS[scale]()), ("model", estimator)])
+    return pipeline, {
+        key if "__" in key else f"model__{key}": value for key, value in values.items()
+    }
+
+
+def parse_values(text: str) -> tuple[str, list[Any]]:
+    """Read ``name=a,b,c`` or ``name=start..stop:factor``; ``2^-3`` is a power.
+
+    Raises
+    ------
+    click.BadParameter
+        Where the text is neither.
+
+    Examples
+    --------
+    >>> parse_values("C=2^-1..2^3:4")
+    ('C', [0.5, 2.0, 8.0])
+    >>> parse_values("kernel=rbf,linear")
+    ('kernel', ['rbf', 'linear'])
+    """
+    name, equals, listed = text.partition("=")
+    if not (equals and name and listed):
+        raise click.BadParameter(f"{text!r} is not NAME=VALUES, such as C=0.1,1,10")
+    start, dots, rest = listed.partition("..")
+    if not dots:
+        return name, [_value(word) for word in listed.split(",")]
+    stop, colon, factor = rest.partition(":")
+    ends = _value(start), _value(stop), _value(factor) if colon else 2.0
+    if not all(isinstance(end, int | float) for end in ends) or ends[2] <= 1:
+        raise click.BadParameter(f"{text!r} is not NAME=START..STOP:FACTOR")
+    values = [float(ends[0])]
+    while values[-1] * ends[2] <= ends[1] * (1 + 1e-9):
+        values.append(values[-1] * ends[2])
+    return name, values
+
+
+def _value(word: str) -> Any:
+    """Return a number, True, False or None where the word is one, else the word."""
+    base, caret, exponent = word.partition("^")
+    named = {"true": True, "false": False, "none": None}
+    if word.lower() in named:
+        return named[word.lower()]
+    for kind in (int, float):
+        try:
+            return float(kind(base)) ** float(exponent) if caret else kind(word)
+        except ValueError:
+            continue
+    return word

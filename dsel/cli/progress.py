@@ -1,0 +1,59 @@
+"""A progress display with fits and pool rows done, rate and time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Display
+
+from dsel.searches.run import Progress
+
+
+@contextmanager
+def shown(quiet: bool, n_unlabeled: int) -> Iterator[Callable[[Progress], None] | None]:
+    """Show what a run reports, on standard error; nothing where `quiet`."""
+    if quiet:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Display(*columns, console=Console(stderr=True), transient=False) as display:
+        fits = display.add_task("fits", total=None, rate="")
+        rows = display.add_task("pool rows", total=None, rate="", visible=False)
+
+        def update(progress: Progress) -> None:
+            seconds = max(progress.seconds, 1e-9)
+            dropped = progress.fits_dropped
+            display.update(
+                fits,
+                completed=progress.fits_done,
+                total=progress.fits_total - dropped,
+                rate=f"{progress.fits_done / seconds:,.0f}/s"
+                + (f", {dropped:,} not needed" if dropped else ""),
+            )
+            if progress.spans_total:
+                share = progress.spans_done / progress.spans_total
+                done = int(share * n_unlabeled)
+                display.update(
+                    rows,
+                    completed=done,
+                    total=n_unlabeled,
+                    rate=f"{done / seconds:,.0f}/s",
+                    visible=True,
+                )
+
+        yield update
