@@ -43,7 +43,7 @@ def output_options(command: Command) -> Command:
 @contextmanager
 def connected(options: dict[str, Any]) -> "Iterator[Client]":
     """Give the client that the options of `cluster_options` describe."""
-    from dsel.cluster import Tls, choose_config, connect, read_config
+    from dsel.cluster import Local, Tls, choose_config, connect, read_config
 
     files = [options[name] for name in ("tls_ca", "tls_cert", "tls_key")]
     if any(files) and not all(files):
@@ -56,5 +56,5 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
         if options["cluster"]
         else choose_config(options["scheduler"], workers=options["workers"], tls=tls)
     )
-    with connect(config) as client:
+    with connect(config or Local()) as client:
         yield client

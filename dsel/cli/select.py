@@ -1,0 +1,115 @@
+"""``dsel select``: choose a model from files."""
+
+from typing import Any
+
+import click
+import numpy as np
+
+from dsel.cli.models import ESTIMATORS, SCALERS, build
+from dsel.cli.options import cluster_options, connected, output_options
+from dsel.cli.progress import shown
+from dsel.cli.show import show
+from dsel.data.tables import Table, read_table
+from dsel.searches import execute, plan_search
+
+
+@click.command
+@click.argument("labeled", type=click.Path(exists=True))
+@click.option("--pool", help="Unlabeled rows: a zarr pool, a table, or a URL.")
+@click.option("--target", help="Column of the labels.")
+@click.option(
+    "--split",
+    is_flag=True,
+    help="Take the file's own division: rows with split 0 are labeled, the others are "
+    "the pool, and their labels are used only to print the observed error.",
+)
+@click.option("--model", type=click.Choice(sorted(ESTIMATORS)), default="svm")
+@click.option("--scale", type=click.Choice(sorted(SCALERS)), help="Scale features.")
+@click.option(
+    "--grid",
+    multiple=True,
+    help="Values of a parameter: C=0.1,1,10 or C=2^-2..2^12:4 (start..stop:factor). "
+    "May be given several times.",
+)
+@click.option("--criterion", help="What ranks: cv_bound, cv_error, holdout_bound, ...")
+@click.option("--certificate", help="What is reported; by default the criterion.")
+@click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
+@click.option("--label-share", default=0.5, show_default=True)
+@click.option("--cv", default=10, show_default=True, help="Random folds.")
+@click.option(
+    "--shared-rows",
+    type=click.Choice(["refuse", "exclude", "keep"]),
+    default="refuse",
+    show_default=True,
+    help="What pool rows equal to labeled rows are.",
+)
+@click.option("--exhaustive", is_flag=True, help="Fit and score every candidate.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--out", help="Keep results there; the same command goes on from them.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@cluster_options
+@output_options
+def command(labeled: str, **options: Any) -> None:
+    """Choose a model from labeled rows and a pool, with an error bound.
+
+    LABELED is a CSV, Parquet, npz, svmlight or zarr table.
+    """
+    table = read_table(labeled, target=options["target"])
+    X, y, pool, hidden = _divide(table, options)
+    estimator, grid = build(options["model"], options["scale"], options["grid"])
+    plan = plan_search(
+        estimator,
+        grid,
+        X,
+        y,
+        pool,
+        criterion=options["criterion"],
+        certificate=options["certificate"],
+        delta=options["delta"],
+        label_share=options["label_share"],
+        cv=options["cv"],
+        shared_rows=options["shared_rows"],
+        prune=not options["exhaustive"],
+        random_state=options["seed"],
+    )
+    if options["dry_run"]:
+        click.echo(plan)
+        return
+    n_unlabeled = 0 if plan.pool is None else plan.pool.n_rows
+    quiet = options["quiet"] or options["as_json"]
+    with connected(options) as client, shown(quiet, n_unlabeled) as on_progress:
+        outcome = execute(
+            plan,
+            client,
+            out=options["out"],
+            on_progress=on_progress,
+            with_model=True,
+        )
+    show(plan, outcome, as_json=options["as_json"], out=options["out"], hidden=hidden)
+
+
+def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
+    """Return labeled rows, their labels, the pool, and what is hidden in it."""
+    if table.y is None:
+        raise click.UsageError(
+            "LABELED holds no labels; name their column by --target."
+        )
+    if not options["split"]:
+        return _framed(table, table.X), table.y, options["pool"], None
+    if options["pool"] or table.split is None:
+        raise click.UsageError(
+            "--split needs a file with an array `split`, and no --pool beside it."
+        )
+    first, others = table.split == 0, np.flatnonzero(table.split != 0)
+    rows = table.X[others]
+    X = _framed(table, table.X[np.flatnonzero(first)])
+    return X, table.y[first], _framed(table, rows), (rows, table.y[others])
+
+
+def _framed(table: Table, rows: Any) -> Any:
+    """Give dense rows their column names, so that the pool's are compared."""
+    if table.columns is None or not isinstance(rows, np.ndarray):
+        return rows
+    from pandas import DataFrame
+
+    return DataFrame(rows, columns=list(table.columns))

@@ -1,0 +1,105 @@
+"""What a finished search prints: plain words for people, JSON for machines."""
+
+import json
+from typing import Any
+
+import click
+import numpy as np
+
+from dsel.searches import Outcome, Plan
+
+
+def show(
+    plan: Plan, outcome: Outcome, *, as_json: bool, out: str | None, hidden: Any = None
+) -> None:
+    """Print the choice and its certificate.
+
+    Parameters
+    ----------
+    plan, outcome
+        What was planned and how it ended.
+    as_json
+        One JSON object instead of text.
+    out
+        Where the results are, or None.
+    hidden
+        Features and true labels of pool rows, where somebody has them: the observed
+        error is printed beside the bound.
+    """
+    facts = facts_of(plan, outcome, out, hidden)
+    if as_json:
+        click.echo(json.dumps(facts, default=_plain, allow_nan=False))
+        return
+    for line in in_words(plan, outcome, facts):
+        click.echo(line)
+
+
+def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
+    """Return what the command says, as plain values."""
+    choice, certificate = outcome.choice, outcome.choice.certificate
+    cell = outcome.results.estimate.sel(criterion="cv_error").values.ravel()
+    status = outcome.results.status.values
+    facts = {
+        "chosen": dict(choice.params),
+        "candidate": choice.candidate,
+        "bound": certificate.bound,
+        "delta": certificate.delta,
+        "criterion": choice.criterion,
+        "certificate": certificate.criterion,
+        "certified": certificate.certified,
+        "reasons": list(certificate.reasons),
+        "cv_error": float(cell[choice.candidate]),
+        "n_labeled": len(plan.work.y),
+        "n_unlabeled": 0 if plan.pool is None else plan.pool.n_rows,
+        "n_candidates": plan.n_candidates,
+        "n_pruned": int((status == 1).sum()),
+        "n_failed": int((status == 2).sum()),
+        "seed": plan.seed,
+        "results": out,
+    }
+    if hidden is not None:
+        X, labels = hidden
+        wrong = outcome.model.predict(X) != labels
+        facts["observed_error"] = float(np.mean(wrong))
+    return {key: _finite(value) for key, value in facts.items()}
+
+
+def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
+    """Return the lines that people read; what weakens the number comes first."""
+    params = ", ".join(f"{name} = {_short(v)}" for name, v in facts["chosen"].items())
+    dropped = f", {facts['n_pruned']} shown not to win" if facts["n_pruned"] else ""
+    lines = [
+        outcome.choice.certificate.reading(),
+        "",
+        f"Chosen        {params or 'the only candidate'}",
+        f"From          {plan.n_candidates} candidates{dropped}, "
+        f"{facts['n_labeled']:,} labeled rows, {facts['n_unlabeled']:,} unlabeled",
+        f"Bound         {facts['bound']:.4f} with probability {1 - facts['delta']:g}"
+        + ("" if facts["certified"] else "  (NOT a guarantee, see above)"),
+    ]
+    if facts["cv_error"] is not None:
+        lines.append(f"CV estimate   {facts['cv_error']:.4f} (no guarantee)")
+    if "observed_error" in facts:
+        lines.append(
+            f"Observed      {facts['observed_error']:.4f} on the pool's true labels, "
+            f"which nothing above has seen"
+        )
+    if facts["n_failed"]:
+        lines.append(
+            f"Failed        {facts['n_failed']} candidates could not be fitted"
+        )
+    if facts["results"]:
+        lines.append(f"Results       {facts['results']}")
+    return lines
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
