@@ -21,10 +21,16 @@ from dsel.criteria.cv_bound import CvBound
 from dsel.criteria.cv_error import CvError
 from dsel.criteria.dis_error import DIS_ERROR
 from dsel.criteria.disagreement import DISAGREEMENT
+from dsel.criteria.extra_sample import EXTRA_SAMPLE
+from dsel.criteria.gcv import GCV
 from dsel.criteria.half_true_error import HALF_TRUE_ERROR
+from dsel.criteria.holdout import HOLDOUT
 from dsel.criteria.holdout_bound import HoldoutBound
+from dsel.criteria.kfold import KFOLD
 from dsel.criteria.leaders import Leaders
+from dsel.criteria.loo import LOO
 from dsel.criteria.loo_error import LOO_ERROR
+from dsel.criteria.losses import LossCriterion
 from dsel.criteria.max_cv_dt_e import MAX_CV_DT_E
 from dsel.criteria.max_dt_e import MAX_DT_E
 from dsel.criteria.merged_folds import MergedFolds
@@ -53,10 +59,23 @@ _MEMBERS: Final[tuple[Criterion, ...]] = (
 CRITERIA: Final[dict[str, Criterion]] = {each.name: each for each in _MEMBERS}
 """Every criterion by name."""
 
+LOSS_CRITERIA: Final[dict[str, LossCriterion]] = {
+    criterion.name: criterion for criterion in (LOO, GCV, KFOLD, HOLDOUT, EXTRA_SAMPLE)
+}
+"""Estimates of a squared error by name; none is a bound."""
+
 
 def get_criterion(name: str) -> Criterion:
     """Return the criterion of that name; ValueError lists the names there are."""
     return CRITERIA[check_choice(name, "criterion", sorted(CRITERIA))]
 
 
-__all__ = ["CRITERIA", "Criterion", "Evidence", "Settings", "Terms", "get_criterion"]
+__all__ = [
+    "CRITERIA",
+    "LOSS_CRITERIA",
+    "Criterion",
+    "Evidence",
+    "Settings",
+    "Terms",
+    "get_criterion",
+]

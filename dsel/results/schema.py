@@ -138,6 +138,27 @@ VARIABLES: Final = (
         is_optional=True,
     ),
     Variable(
+        names.LOO_LOSSES,
+        (CANDIDATES,),
+        NUMBER,
+        "sum of squared leave-one-out residuals",
+        is_optional=True,
+    ),
+    Variable(
+        names.GCV_LOSSES,
+        (CANDIDATES,),
+        NUMBER,
+        "generalised cross-validation score times the labeled rows",
+        is_optional=True,
+    ),
+    Variable(
+        names.EXTRA_LOSS,
+        (CANDIDATES,),
+        NUMBER,
+        "mean squared residual of the full model on extra rows",
+        is_optional=True,
+    ),
+    Variable(
         names.STATUS,
         (CANDIDATES,),
         FLAG,

@@ -1,0 +1,62 @@
+"""Estimates of a squared error: formulas and tie rules."""
+
+import numpy as np
+import pytest
+
+from dsel import names
+from dsel.criteria import CRITERIA, LOSS_CRITERIA
+from dsel.criteria.kfold import kfold_error
+from dsel.criteria.losses import smoothest_of_best
+from dsel.errors import AllFitsFailedError
+
+LAMS = np.array([0.1, 1.0, 0.1, 1.0])
+WIDTHS = np.array([0.5, 0.5, 2.0, 2.0])
+
+
+def test_kfold_error__is_a_mean_of_means():
+    assert kfold_error(np.array([[6.0, 4.0]]), np.array([3, 4])) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "chosen"),
+    [
+        ([1.0, 1.0, 1.0, 1.0], 3),
+        ([1.0, 2.0, 1.0, 2.0], 2),
+        ([1.0, 1.0, 1.0, 2.0], 1),
+        ([0.5, 1.0, 1.0, 1.0], 0),
+        ([np.inf, np.nan, 7.0, np.inf], 2),
+        ([1.0, 1.0 + 1e-15, 2.0, 2.0], 1),
+    ],
+)
+def test_smoothest_of_best__ties_go_to_larger_lam_then_larger_width(estimates, chosen):
+    assert smoothest_of_best(np.array(estimates), LAMS, WIDTHS) == chosen
+
+
+def test_smoothest_of_best__needs_one_finite_estimate():
+    with pytest.raises(AllFitsFailedError, match="no candidate has a value"):
+        smoothest_of_best(np.array([np.inf, np.nan, np.inf, np.inf]), LAMS, WIDTHS)
+
+
+@pytest.mark.parametrize("criterion", LOSS_CRITERIA.values(), ids=LOSS_CRITERIA)
+def test_loss_criteria__judge_failed_candidates_last(criterion):
+    evidence = {
+        names.STATUS: np.array([0, names.STATUS_FAILED]),
+        names.FOLD_LOSSES: np.array([[1.0, 2.0], [0.0, 0.0]]),
+        names.FOLD_ROWS: np.array([2, 2]),
+        names.LOO_LOSSES: np.array([3.0, 0.0]),
+        names.GCV_LOSSES: np.array([3.0, 0.0]),
+        names.EXTRA_LOSS: np.array([3.0, 0.0]),
+        names.N_LABELED: np.array(4),
+        names.REGULARIZATION: np.array([1.0, 1.0]),
+        names.WIDTH: np.array([1.0, 2.0]),
+    }
+    terms = criterion.evaluate(evidence, None)
+    assert np.isfinite(terms.estimate[0])
+    assert terms.estimate[1] == np.inf
+    assert criterion.choose(terms, evidence) == 0
+    assert (criterion.lower_bound(evidence, None) <= terms.estimate).all()
+    assert not criterion.is_guarantee
+
+
+def test_loss_criteria__are_apart_from_those_of_the_main_search():
+    assert not set(LOSS_CRITERIA) & set(CRITERIA)
