@@ -7,6 +7,6 @@ cluster was lost (with ``--out``, the same command goes on).
 To add a command: one file with a click command named `command`, and its line here.
 """
 
-from dsel.cli.main import main
+from dsel.cli.group import main
 
 __all__ = ["main"]

@@ -66,7 +66,18 @@ LOSS_CRITERIA: Final[dict[str, LossCriterion]] = {
 
 
 def get_criterion(name: str) -> Criterion:
-    """Return the criterion of that name; ValueError lists the names there are."""
+    """Return the criterion of that name.
+
+    Parameters
+    ----------
+    name
+        One of `CRITERIA`.
+
+    Raises
+    ------
+    ValueError
+        Where there is none; the message lists the names.
+    """
     return CRITERIA[check_choice(name, "criterion", sorted(CRITERIA))]
 
 

@@ -2,15 +2,24 @@
 
 import sys
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
+
+from dsel.errors import ClusterLostError
 
 COMMANDS: Final = {
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",
 }
 """Commands and their one-line help; each has a module of its own name."""
+
+
+FORESEEN: Final = (ValueError, TypeError, OSError, RuntimeError, NotImplementedError)
+INTERRUPTED: Final = (
+    "Interrupted. With --out all that was finished is kept: run the same command again "
+    "to go on."
+)
 
 
 class LazyGroup(click.Group):
@@ -30,6 +39,22 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command; every foreseen error is one line and an exit code."""
+        options["standalone_mode"] = False
+        try:
+            code = super().main(*args, **options)
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except (KeyboardInterrupt, click.Abort):
+            click.echo(INTERRUPTED, err=True)
+            code = 3
+        except FORESEEN as error:
+            click.echo(f"Error: {error}", err=True)
+            code = 3 if isinstance(error, ClusterLostError) else 1
+        sys.exit(code if isinstance(code, int) else 0)
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -40,25 +65,5 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup)
 @click.version_option(package_name="dsel")
-def group() -> None:
-    """Choose a model and say how wrong it can be, from few labels and a pool."""
-
-
 def main() -> None:
-    """Run the command line; every foreseen error is one line and an exit code."""
-    try:
-        code = group.main(prog_name="dsel", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(
-            "Interrupted. What was finished is in --out, if that was given: "
-            "run the same command to go on.",
-            err=True,
-        )
-        code = 3
-    except (ValueError, TypeError, OSError, RuntimeError, NotImplementedError) as error:
-        click.echo(f"Error: {error}", err=True)
-        code = 3 if type(error).__name__ == "ClusterLostError" else 1
-    sys.exit(code if isinstance(code, int) else 0)
+    """Choose a model and say how wrong it can be, from few labels and a pool."""
