@@ -77,6 +77,28 @@ class AffineFrame:
         )
 
 
+def log_density_scores(
+    classes: GaussianClasses, origin: NDArray[np.float64]
+) -> ClassScores:
+    """Return ln p(x, k) of ``x - origin``, without what all classes share.
+
+    Parameters
+    ----------
+    classes
+        With one covariance (the scores are linear) or one each (quadratic).
+    origin
+        Shape (d,).
+    """
+    means = classes.means - origin
+    precisions = np.asarray(np.linalg.inv(classes.covariances))
+    linear = np.einsum("...de,...e->...d", precisions, means)
+    constants = np.log(classes.priors) - 0.5 * np.einsum("kd,kd->k", linear, means)
+    if len(precisions) == 1:
+        return ClassScores(constants, linear)
+    log_dets = np.linalg.slogdet(classes.covariances)[1]
+    return ClassScores(constants - 0.5 * log_dets, linear, -0.5 * precisions)
+
+
 def whitening_frame(total: Moments, *, ridge: float) -> AffineFrame:
     """Return the frame in which (scatter + ridge I) / count is the identity.
 

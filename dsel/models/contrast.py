@@ -14,12 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.affine_frame import AffineFrame
+from dsel.models.affine_frame import AffineFrame, log_density_scores
 from dsel.models.gaussian import GaussianClasses
 from dsel.models.moments import ClassMoments, Moments, moments_of
 from dsel.models.pool_passes import (
     ClassScores,
     ClassSums,
+    Start,
     chunk_lowest,
     read_lowest,
     read_start,
@@ -53,9 +54,6 @@ class Contrast(Protocol):
 
     def point(self, sums: ClassSums) -> NDArray[np.float64]:
         """Return class sums, given in the frame, as a point."""
-
-    def supervised_direction(self) -> NDArray[np.float64]:
-        """Return the gradient whose lowest class is the supervised prediction."""
 
     def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
@@ -129,52 +127,58 @@ def fit_contrasts(
         When to stop.
     """
     n_sampled = limits.start_rows if pool.n_rows > 2 * limits.start_rows else 0
-    moments, sample = read_start(pool, n_sampled)
-    contrasts = [problem.contrast(problem.labeled, moments) for problem in problems]
-    origin = moments.mean
-    starts = [[_supervised_scores(each, origin)] for each in contrasts]
-    if len(sample):
-        starts = _solve_on_sample(problems, sample, starts, moments, limits)
+    origin = problems[0].labeled.total.mean
+    scores = [
+        log_density_scores(problem.supervised, origin).negated for problem in problems
+    ]
+    start = read_start(pool, [] if n_sampled else scores, origin, n_sampled=n_sampled)
+    contrasts = [each.contrast(each.labeled, start.moments) for each in problems]
+    if n_sampled:
+        asked = _solve_on_sample(problems, scores, start, origin, limits)
+    else:
+        asked = [[score] for score in scores]
+    solvers = [
+        _solver(contrast, each, origin, limits)
+        for contrast, each in zip(contrasts, asked, strict=True)
+    ]
     solved = _run_together(
-        [
-            _solver(contrast, start, origin, limits)
-            for contrast, start in zip(contrasts, starts, strict=True)
-        ],
+        solvers,
         lambda scores: read_lowest(pool, scores, origin),
+        known=None if n_sampled else start.sums,
     )
     return [
-        _certified(problem, contrast, each.minimum)
+        _certified(
+            problem,
+            contrast,
+            each,
+            n_passes=each.minimum.n_passes + 1 + bool(n_sampled),
+        )
         for problem, contrast, each in zip(problems, contrasts, solved, strict=True)
     ]
 
 
-def _supervised_scores(contrast: Contrast, origin: NDArray[np.float64]) -> ClassScores:
-    scores = contrast.scores(contrast.supervised_direction())
-    return contrast.frame.scores_about(scores, origin)
-
-
 def _solve_on_sample(
     problems: Sequence[ContrastProblem],
-    sample: NDArray[np.float64],
-    starts: Sequence[list[ClassScores]],
-    moments: Moments,
+    scores: Sequence[ClassScores],
+    start: Start,
+    origin: NDArray[np.float64],
     limits: ContrastLimits,
 ) -> list[list[ClassScores]]:
     """Solve on some rows, each standing for many; return the functions that mattered.
 
     One read of the pool turns them into vertices of the whole problem.
     """
-    weight = moments.count / len(sample)
-    within = moments_of(sample).weighted(weight)
+    weight = start.moments.count / len(start.sample)
+    within = moments_of(start.sample).weighted(weight)
     loose = replace(limits, tol=max(limits.tol, _SAMPLE_TOL))
 
-    def label(scores: Sequence[ClassScores]) -> list[ClassSums]:
-        found = chunk_lowest(sample, scores=scores, shift=moments.mean)
+    def label(asked: Sequence[ClassScores]) -> list[ClassSums]:
+        found = chunk_lowest(start.sample, scores=asked, origin=origin)
         return [sums.times(weight) for sums in found]
 
     solvers = [
-        _solver(problem.contrast(problem.labeled, within), start, moments.mean, loose)
-        for problem, start in zip(problems, starts, strict=True)
+        _solver(problem.contrast(problem.labeled, within), [score], origin, loose)
+        for problem, score in zip(problems, scores, strict=True)
     ]
     return [each.scores for each in _run_together(solvers, label)]
 
@@ -215,12 +219,19 @@ def _solver(
             return _Solved(minimum, [asked[key] for key in minimum.hull.keys])
 
 
-def _run_together(solvers: Sequence[Solver], label: Labeler) -> list[_Solved]:
-    """Advance all solvers in step, so that one pass answers all of them."""
+def _run_together(
+    solvers: Sequence[Solver], label: Labeler, known: list[ClassSums] | None = None
+) -> list[_Solved]:
+    """Advance all solvers in step, so that one pass answers all of them.
+
+    `known` holds the first answers where there is no need to ask for them.
+    """
     asked = {place: next(solver) for place, solver in enumerate(solvers)}
     solved: dict[int, _Solved] = {}
     while asked:
-        found = iter(label([scores for each in asked.values() for scores in each]))
+        wanted = [scores for each in asked.values() for scores in each]
+        found = iter(label(wanted) if known is None else known)
+        known = None
         for place, scores in list(asked.items()):
             answers = [next(found) for _ in scores]
             try:
@@ -232,12 +243,11 @@ def _run_together(solvers: Sequence[Solver], label: Labeler) -> list[_Solved]:
 
 
 def _certified(
-    problem: ContrastProblem, contrast: Contrast, minimum: Minimum
+    problem: ContrastProblem, contrast: Contrast, solved: _Solved, *, n_passes: int
 ) -> ContrastFit:
     """Return the estimate with its certificate, or the supervised one without."""
+    minimum = solved.minimum
     lower = minimum.value - minimum.gap
-    # Beside the vertices: the moments, and the starting vertices.
-    n_passes = minimum.n_passes + 2
     if lower < 0.0:
         return ContrastFit(problem.supervised, 0.0, 0.0, n_passes, minimum.status)
     return ContrastFit(

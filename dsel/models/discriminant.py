@@ -125,7 +125,8 @@ def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np
     if unknown.any():
         raise ValueError(
             f"`{name}` must hold labels that have labeled rows, got "
-            f"{labels[unknown].tolist()[0]!r}; a class without labeled rows has no estimate."
+            f"{labels[unknown].tolist()[0]!r}; a class without labeled rows has no "
+            "estimate."
         )
     return np.asarray(codes)
 

@@ -55,12 +55,6 @@ class LDAContrast:
         """Return class sums, given in the frame, as a point."""
         return np.column_stack([sums.masses, sums.sums]).ravel()
 
-    def supervised_direction(self) -> NDArray[np.float64]:
-        """Return the gradient whose lowest class is the supervised prediction."""
-        return -np.column_stack(
-            [self.supervised.constants, self.supervised.linear]
-        ).ravel()
-
     def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         here = self.expand(point)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.models.affine_frame import log_density_scores
 from dsel.models.gaussian import GaussianClasses
 from dsel.models.lda_contrast import LDAContrast, lda_contrast
 from dsel.models.moments import ClassMoments, Moments
@@ -27,10 +28,7 @@ class LDASteps:
 
     def scores(self, classes: GaussianClasses) -> ClassScores:
         """Return ln p(x, k) of ``x - origin``, without what all classes share."""
-        means = classes.means - self.origin
-        linear = np.linalg.solve(classes.covariances[0], means.T).T
-        squares = np.einsum("kd,kd->k", linear, means)
-        return ClassScores(np.log(classes.priors) - 0.5 * squares, linear)
+        return log_density_scores(classes, self.origin)
 
 
 def lda_steps(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDASteps:

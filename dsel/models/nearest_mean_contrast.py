@@ -44,11 +44,6 @@ class NearestMeanContrast:
         """Return class sums, given in the frame, as a point."""
         return np.column_stack([sums.masses, sums.sums]).ravel()
 
-    def supervised_direction(self) -> NDArray[np.float64]:
-        """Return the gradient whose lowest class is the supervised prediction."""
-        squares = np.einsum("kd,kd->k", self.means, self.means)
-        return np.column_stack([0.5 * squares, -self.means]).ravel()
-
     def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         means = self.means + self.expand(point).shifts

@@ -28,6 +28,12 @@ class ClassScores:
     quadratic: NDArray[np.float64] | None = None
     """Symmetric matrices A of x'Ax, shape (K, d, d); None where there are none."""
 
+    @property
+    def negated(self) -> "ClassScores":
+        """The same functions with the other sign."""
+        quadratic = None if self.quadratic is None else -self.quadratic
+        return ClassScores(-self.constants, -self.linear, quadratic)
+
     def of(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores of `rows`, shape (K, n_rows)."""
         scores = self.linear @ rows.T + self.constants[:, None]
@@ -77,57 +83,85 @@ class SoftSums:
         )
 
 
-def read_start(pool: Any, n_sampled: int) -> tuple[Moments, NDArray[np.float64]]:
-    """Return the moments of all rows, and every so many-th row: one pass.
+@dataclass(frozen=True)
+class Start:
+    """What the first pass returns."""
+
+    moments: Moments
+    """Moments of all rows."""
+    sample: NDArray[np.float64]
+    """Every so many-th row."""
+    sums: list[ClassSums]
+    """As of `read_lowest`."""
+
+    def plus(self, other: "Start") -> "Start":
+        """Return what one pass over both sets of rows returns."""
+        return Start(
+            self.moments.merged(other.moments),
+            np.vstack([self.sample, other.sample]),
+            _add_lists(self.sums, other.sums),
+        )
+
+
+def read_start(
+    pool: Any,
+    scores: Sequence[ClassScores],
+    origin: NDArray[np.float64],
+    *,
+    n_sampled: int,
+) -> Start:
+    """Return moments, a sample, and the sums of each row's lowest class: one pass.
 
     Parameters
     ----------
     pool
         The unlabeled rows.
+    scores, origin
+        As for `read_lowest`; without scores there are no sums.
     n_sampled
         Rows of the sample at most; 0 for none.
 
     Raises
     ------
     ValueError
-        Where the pool holds NaN or infinite values.
+        Where values of the pool are too large to square.
     """
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
-    moments, rows = pool.reduce(
-        partial(_chunk_start, stride=stride), _merge_starts, keep=True
-    )
-    if not np.isfinite(moments.scatter).all():
+    count = partial(_chunk_start, scores=tuple(scores), origin=origin, stride=stride)
+    start: Start = pool.reduce(count, Start.plus, keep=True)
+    if not np.isfinite(start.moments.scatter).all():
         raise ValueError(
-            "`pool` must be finite, but holds NaN or infinite values (or values too "
-            "large to square); impute or scale the pool before it is written."
+            "`pool` must hold values that can be squared, but some are too large; "
+            "scale the features."
         )
-    return moments, rows
+    return start
 
 
 def read_moments(pool: Any) -> Moments:
     """Return the moments of all rows of the pool: one pass; see `read_start`."""
-    return read_start(pool, 0)[0]
+    return read_start(pool, [], np.zeros(pool.n_columns), n_sampled=0).moments
 
 
 def _chunk_start(
-    X: Any, rows: NDArray[np.int64], *, stride: int
-) -> tuple[Moments, NDArray[np.float64]]:
-    merged = empty_moments(X.shape[1])
+    X: Any,
+    rows: NDArray[np.int64],
+    *,
+    scores: Sequence[ClassScores],
+    origin: NDArray[np.float64],
+    stride: int,
+) -> Start:
+    moments = empty_moments(X.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
         for block in dense_blocks(X):
-            merged = merged.merged(moments_of(block))
+            moments = moments.merged(moments_of(block))
     chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
-    return merged, np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
-
-
-def _merge_starts(
-    one: tuple[Moments, NDArray[np.float64]], other: tuple[Moments, NDArray[np.float64]]
-) -> tuple[Moments, NDArray[np.float64]]:
-    return one[0].merged(other[0]), np.vstack([one[1], other[1]])
+    sample = np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
+    sums = chunk_lowest(X, scores=scores, origin=origin) if scores else []
+    return Start(moments, sample, sums)
 
 
 def read_lowest(
-    pool: Any, scores: Sequence[ClassScores], shift: NDArray[np.float64]
+    pool: Any, scores: Sequence[ClassScores], origin: NDArray[np.float64]
 ) -> list[ClassSums]:
     """Give each row of the pool to its lowest-scoring class: one pass for all scores.
 
@@ -136,9 +170,9 @@ def read_lowest(
     pool
         The unlabeled rows.
     scores
-        Functions of ``x - shift``. Several are evaluated in one matrix product.
+        Functions of ``x - origin``. Several are evaluated in one matrix product.
         Ties go to the class of the lowest code.
-    shift
+    origin
         Subtracted from every row first, so that sums keep their digits, shape (d,).
 
     Returns
@@ -146,7 +180,7 @@ def read_lowest(
     list of ClassSums
         One per entry of `scores`, of the shifted rows.
     """
-    count = partial(chunk_lowest, scores=tuple(scores), shift=shift)
+    count = partial(chunk_lowest, scores=tuple(scores), origin=origin)
     found: list[ClassSums] = pool.reduce(count, _add_lists, keep=True)
     return found
 
@@ -156,13 +190,13 @@ def chunk_lowest(
     rows: NDArray[np.int64] | None = None,
     *,
     scores: Sequence[ClassScores],
-    shift: NDArray[np.float64],
+    origin: NDArray[np.float64],
 ) -> list[ClassSums]:
     """Do the work of `read_lowest` on one chunk of rows."""
     totals = [_no_sums(score) for score in scores]
     stacked = np.vstack([score.linear for score in scores])
     for block in dense_blocks(X):
-        centred = block - shift
+        centred = block - origin
         linear = stacked @ centred.T
         first = 0
         for place, score in enumerate(scores):
@@ -216,7 +250,7 @@ def _add_lists(one: list[ClassSums], other: list[ClassSums]) -> list[ClassSums]:
 
 
 def read_posteriors(
-    pool: Any, scores: ClassScores, shift: NDArray[np.float64]
+    pool: Any, scores: ClassScores, origin: NDArray[np.float64]
 ) -> SoftSums:
     """Share each row among the classes in proportion to exp(score): one pass.
 
@@ -225,12 +259,12 @@ def read_posteriors(
     pool
         The unlabeled rows.
     scores
-        Log-densities of ``x - shift``, up to a constant that all classes share.
-    shift
+        Log-densities of ``x - origin``, up to a constant that all classes share.
+    origin
         Subtracted from every row first, shape (d,).
     """
-    count = partial(_chunk_posteriors, scores=scores, shift=shift)
-    found: SoftSums = pool.reduce(count, _add_soft, keep=True)
+    count = partial(_chunk_posteriors, scores=scores, origin=origin)
+    found: SoftSums = pool.reduce(count, SoftSums.plus, keep=True)
     return found
 
 
@@ -239,18 +273,14 @@ def _chunk_posteriors(
     rows: NDArray[np.int64],
     *,
     scores: ClassScores,
-    shift: NDArray[np.float64],
+    origin: NDArray[np.float64],
 ) -> SoftSums:
     total = SoftSums(_no_sums(scores), 0.0)
     for block in dense_blocks(X):
-        centred = block - shift
+        centred = block - origin
         values = scores.of(centred)
         evidence = logsumexp(values, axis=0)
         weights = np.exp(values - evidence)
         sums = _weighted_sums(weights, scores, centred)
         total = total.plus(SoftSums(sums, float(evidence.sum())))
     return total
-
-
-def _add_soft(one: SoftSums, other: SoftSums) -> SoftSums:
-    return one.plus(other)

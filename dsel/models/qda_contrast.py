@@ -48,10 +48,6 @@ class QDAContrast:
         assert sums.products is not None
         return _join(sums.masses, sums.sums, sums.products).ravel()
 
-    def supervised_direction(self) -> NDArray[np.float64]:
-        """Return the gradient whose lowest class is the supervised prediction."""
-        return -self.supervised.ravel()
-
     def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         here = self.expand(point)

@@ -15,7 +15,7 @@ from dsel.models.discriminant import (
 )
 from dsel.models.gaussian import GaussianClasses
 from dsel.models.lda_steps import LDASteps, lda_steps
-from dsel.models.pool_passes import ClassScores, ClassSums, read_lowest, read_moments
+from dsel.models.pool_passes import ClassSums, read_lowest, read_moments
 
 
 class SelfLearningLDA(DiscriminantClassifier):
@@ -101,9 +101,7 @@ def _relabel(
     earlier: ClassSums | None = None
     latest: ClassSums | None = None
     for n_labelings in range(1, limit + 1):
-        scores = steps.scores(classes)
-        lowest = ClassScores(-scores.constants, -scores.linear)
-        sums = read_lowest(pool, [lowest], steps.origin)[0]
+        sums = read_lowest(pool, [steps.scores(classes).negated], steps.origin)[0]
         # Equal sums give equal fits: the labels need not be kept to see a repeat.
         if _is_same(sums, latest) or _is_same(sums, earlier):
             return steps.classes(sums), n_labelings, True
