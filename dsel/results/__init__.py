@@ -21,7 +21,6 @@ from dsel.results.cube import add_criterion, evidence, make_cube
 from dsel.results.files import open_results, save_results
 from dsel.results.grid import GridAxes, grid_axes
 from dsel.results.journal import Journal, open_journal
-from dsel.results.keys import make_key
 from dsel.results.trainings import TrainingAxes, fold_axes, half_axes
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "grid_axes",
     "half_axes",
     "make_cube",
-    "make_key",
     "open_journal",
     "open_results",
     "save_results",

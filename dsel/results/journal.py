@@ -1,6 +1,6 @@
 """The journal: every finished task is on disk within a second, and is found again.
 
-Rows are buffered by `append` and written by a thread of the driver's process, in one
+Records are buffered by `append` and written by a thread of the driver's process, in one
 write for all that finished since the last. A process that is killed at any moment
 leaves whole writes only; what it had not written is counted again.
 """
@@ -8,15 +8,13 @@ leaves whole writes only; what it had not written is counted again.
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-import numpy as np
 import zarr
-from numpy.typing import ArrayLike
 from zarr.abc.store import Store
 from zarr.storage import LocalStore
 
@@ -24,14 +22,14 @@ from dsel.errors import DselWarning, warn
 from dsel.results.fingerprint import check_fingerprint, plain
 from dsel.results.lock import BEAT_SECONDS, PATIENCE_SECONDS, WriterLock
 from dsel.results.log import Log, create_log, read_log, write_payload
-from dsel.results.records import Rows, decode, encode, make_rows
+from dsel.results.records import Record, decode, encode, storable
 from dsel.results.store import make_root, open_store, read_root
 
 GROUP: Final = "journal"
 POINTER: Final = "log"
 FINGERPRINT: Final = "fingerprint"
 WRITE_SECONDS: Final = 0.5
-"""How often the thread looks for rows to write."""
+"""How often the thread looks for records to write."""
 COMPACT_CHUNKS: Final = 16
 """A journal of more chunks is rewritten into few when it is closed."""
 
@@ -43,8 +41,8 @@ class Journal:
         self._lock = lock
         self._group = root.require_group(GROUP)
         self._log = _current_log(self._group)
-        self._rows, self._next = _read_rows(self._log)
-        self._buffer: list[Rows] = []
+        self._records, self._next = _read_records(self._log)
+        self._buffer: list[tuple[str, Record]] = []
         self._guard = threading.Lock()
         self._failure: Exception | None = None
         self._ended = threading.Event()
@@ -58,38 +56,34 @@ class Journal:
         """Where the journal is."""
         return str(self._group.store)
 
-    def rows(self, kind: str) -> Rows:
-        """Return all rows of one kind, appended ones included.
+    def read(self) -> dict[str, Record]:
+        """Return all records by key, appended ones included.
 
-        A key that was appended twice counts once, as it stood first.
+        Of a key that was appended twice the first record counts.
         """
         with self._guard:
-            found = [rows for rows in self._rows if rows.kind == kind]
-        return _joined(kind, found)
+            return dict(self._records)
 
-    def append(
-        self, kind: str, keys: Iterable[bytes], columns: Mapping[str, ArrayLike]
-    ) -> None:
-        """Take rows to be written within a second.
+    def append(self, key: str, record: Record) -> None:
+        """Take a record, to be written within a second.
 
         Parameters
         ----------
-        kind
-            What the rows tell of.
-        keys
-            One key per row, from `make_key`.
-        columns
-            Numbers or text by name, one entry per row; copied.
+        key
+            What the record tells of; a key that is there already changes nothing.
+        record
+            Numbers, arrays of numbers, strings and lists of strings by name; copied.
 
         Raises
         ------
         OSError
-            Where an earlier write failed; the rows that were not written are kept.
+            Where an earlier write failed; the records that were not written are kept.
         """
-        rows = make_rows(kind, keys, columns)
+        copy = storable(record)
         with self._guard:
-            self._rows.append(rows)
-            self._buffer.append(rows)
+            if key not in self._records:
+                self._records[key] = copy
+                self._buffer.append((key, copy))
         self._raise_failure()
 
     def flush(self) -> None:
@@ -164,10 +158,7 @@ class Journal:
         name = str(self._group.attrs[POINTER])
         _, fresh = _neighbours(name)
         log = create_log(self._group, fresh)
-        kinds = dict.fromkeys(rows.kind for rows in self._rows)
-        self._next = write_payload(
-            log, encode([self.rows(kind) for kind in kinds]), at=0
-        )
+        self._next = write_payload(log, encode(self._records.items()), at=0)
         self._group.attrs[POINTER] = fresh
         self._log = log
         del self._group[name]
@@ -206,13 +197,12 @@ def open_journal(
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from dsel.results.keys import make_key
     >>> with TemporaryDirectory() as place:
     ...     with open_journal(place, {"seed": 7}) as journal:
-    ...         journal.append("fit", [make_key("fold-0")], {"errors": [3]})
+    ...         journal.append("fit/fold-0", {"errors": [3, 4]})
     ...     with open_journal(place, {"seed": 7}) as journal:
-    ...         journal.rows("fit").columns["errors"].tolist()
-    [3]
+    ...         journal.read()
+    {'fit/fold-0': {'errors': array([3, 4])}}
     """
     store = open_store(place, storage_options=storage_options)
     try:
@@ -267,7 +257,7 @@ def _neighbours(name: str) -> tuple[str, str]:
     return f"log-{number - 1}", f"log-{number + 1}"
 
 
-def _read_rows(log: Log) -> tuple[list[Rows], int]:
+def _read_records(log: Log) -> tuple[dict[str, Record], int]:
     content = read_log(log)
     if content.n_damaged:
         warn(
@@ -275,22 +265,11 @@ def _read_rows(log: Log) -> tuple[list[Rows], int]:
             f"{log.store} are incomplete; what they held is counted again.",
             DselWarning,
         )
-    batches = [rows for payload in content.payloads for rows in decode(payload)]
-    return batches, content.n_chunks
-
-
-def _joined(kind: str, batches: list[Rows]) -> Rows:
-    keys = [key for rows in batches for key in rows.keys]
-    first: dict[bytes, int] = {}
-    for place, key in enumerate(keys):
-        first.setdefault(key, place)
-    kept = list(first.values())
-    names = batches[0].columns if batches else ()
-    columns = {
-        name: np.concatenate([rows.columns[name] for rows in batches])[kept]
-        for name in names
-    }
-    return Rows(kind, tuple(first), columns)
+    records: dict[str, Record] = {}
+    for payload in content.payloads:
+        for key, record in decode(payload):
+            records.setdefault(key, record)
+    return records, content.n_chunks
 
 
 def _sweep(store: Store) -> None:

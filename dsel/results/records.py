@@ -1,83 +1,59 @@
-"""Rows of the journal as bytes: numbers raw, their names as JSON, nothing pickled."""
+"""Records of the journal as bytes: numbers raw, the rest as JSON, nothing pickled."""
 
 import json
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
 import numpy as np
-from numpy.dtypes import StringDType
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-KEY_BYTES: Final = 16
-TEXT: Final = "text"
+Record = Mapping[str, Any]
+"""Numbers, arrays of numbers, strings and lists of strings by name."""
+
 DTYPES: Final = ("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<f4", "<f8")
 HEAD: Final = struct.Struct("<I")
 
-
-@dataclass(frozen=True)
-class Rows:
-    """Some rows of one kind: a key each, and columns of equal length."""
-
-    kind: str
-    """What the rows tell of, such as ``fit`` or ``span``."""
-    keys: tuple[bytes, ...]
-    """`KEY_BYTES` bytes each."""
-    columns: Mapping[str, NDArray[Any]]
-    """Arrays by name; the first axis runs over `keys`."""
+Layout = tuple[tuple[str, str, tuple[int, ...]], ...]
 
 
-def make_rows(
-    kind: str, keys: Iterable[bytes], columns: Mapping[str, ArrayLike]
-) -> Rows:
-    """Return rows that can be written, or raise.
+def storable(record: Record) -> dict[str, Any]:
+    """Return a copy of the record that can be written, or raise.
+
+    Numbers become arrays without dimensions.
 
     Raises
     ------
     TypeError
-        Where a column is neither numbers nor text.
-    ValueError
-        Where a key or a column has the wrong length.
+        Where a value is neither numbers nor text.
     """
-    keys = tuple(keys)
-    if any(len(key) != KEY_BYTES for key in keys):
-        raise ValueError(f"`keys` must have {KEY_BYTES} bytes each, got {keys[0]!r}.")
-    arrays = {name: _storable(name, values) for name, values in columns.items()}
-    for name, array in arrays.items():
-        if array.ndim == 0 or len(array) != len(keys):
-            raise ValueError(
-                f"`columns[{name!r}]` must have one row for each of {len(keys)} keys, "
-                f"got shape {array.shape}."
-            )
-    return Rows(kind, keys, arrays)
+    return {name: _storable(name, value) for name, value in record.items()}
 
 
-def encode(batches: Iterable[Rows]) -> bytes:
-    """Return rows as bytes.
+def encode(records: Iterable[tuple[str, Record]]) -> bytes:
+    """Return keyed records, made by `storable`, as bytes.
 
     Examples
     --------
-    >>> rows = make_rows("fit", [b"k" * 16], {"errors": [3], "message": ["fine"]})
-    >>> decode(encode([rows]))[0].columns["errors"]
-    array([3])
+    >>> payload = encode([("fit/1", storable({"training": "full", "errors": [3, 4]}))])
+    >>> decode(payload)
+    [('fit/1', {'training': 'full', 'errors': array([3, 4])})]
     """
-    table, blobs = [], []
-    for rows in batches:
-        columns = []
-        for name, array in rows.columns.items():
-            kind, blob = _pack(array)
-            columns.append([name, kind, list(array.shape), len(blob)])
-            blobs.append(blob)
-        table.append({"kind": rows.kind, "n_rows": len(rows.keys), "columns": columns})
-        blobs.append(b"".join(rows.keys))
-    head = json.dumps(table).encode()
+    layouts: dict[Layout, int] = {}
+    entries, blobs = [], []
+    for key, record in records:
+        arrays = {n: v for n, v in record.items() if isinstance(v, np.ndarray)}
+        texts = {n: v for n, v in record.items() if n not in arrays}
+        layout = tuple((n, a.dtype.str, a.shape) for n, a in arrays.items())
+        entries.append([key, layouts.setdefault(layout, len(layouts)), texts])
+        blobs += [array.tobytes() for array in arrays.values()]
+    head = json.dumps({"layouts": list(layouts), "records": entries}).encode()
     return b"".join([HEAD.pack(len(head)), head, *blobs])
 
 
-def decode(payload: bytes) -> list[Rows]:
-    """Return the rows that `encode` turned into bytes.
+def decode(payload: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Return the keyed records that `encode` turned into bytes.
 
     Raises
     ------
@@ -86,50 +62,48 @@ def decode(payload: bytes) -> list[Rows]:
     """
     try:
         return _decode(payload)
-    except (KeyError, TypeError, struct.error, UnicodeDecodeError) as error:
+    except (KeyError, IndexError, TypeError, struct.error) as error:
         raise ValueError(f"`payload` is no record of a journal: {error}.") from error
 
 
-def _decode(payload: bytes) -> list[Rows]:
+def _decode(payload: bytes) -> list[tuple[str, dict[str, Any]]]:
     (size,) = HEAD.unpack_from(payload)
     start = HEAD.size + size
-    batches = []
-    for entry in json.loads(payload[HEAD.size : start]):
-        columns = {}
-        for name, kind, shape, length in entry["columns"]:
-            columns[name] = _unpack(kind, shape, payload[start : start + length])
-            start += length
-        keys = payload[start : start + entry["n_rows"] * KEY_BYTES]
-        start += len(keys)
-        cuts = range(0, len(keys), KEY_BYTES)
-        split = tuple(keys[cut : cut + KEY_BYTES] for cut in cuts)
-        batches.append(Rows(entry["kind"], split, columns))
+    head = json.loads(payload[HEAD.size : start])
+    records = []
+    for key, layout, texts in head["records"]:
+        record = dict(texts)
+        for name, dtype, shape in head["layouts"][layout]:
+            end = start + _n_bytes(dtype, shape)
+            record[name] = _array(payload[start:end], dtype, shape)
+            start = end
+        records.append((str(key), record))
     if start != len(payload):
         raise ValueError(f"`payload` must have {start} bytes, got {len(payload)}.")
-    return batches
+    return records
 
 
-def _storable(name: str, values: ArrayLike) -> NDArray[Any]:
-    array = np.array(values)
-    if array.dtype.kind in "UTO":
-        return array.astype(StringDType())
-    array = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
+def _storable(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return str(value)
+    array = np.array(value)
+    if array.dtype.kind in "UTO" and array.ndim == 1:
+        return [str(entry) for entry in array]
+    array = array.astype(array.dtype.newbyteorder("<"))
     if array.dtype.str not in DTYPES:
         raise TypeError(
-            f"`columns[{name!r}]` must hold numbers or text, got {array.dtype}."
+            f"`record[{name!r}]` must hold numbers or strings, got {value!r}."
         )
     return array
 
 
-def _pack(array: NDArray[Any]) -> tuple[str, bytes]:
-    if array.dtype.kind == "T":
-        return TEXT, json.dumps(array.ravel().tolist()).encode()
-    return array.dtype.str, array.tobytes()
+def _n_bytes(dtype: str, shape: list[int]) -> int:
+    if dtype not in DTYPES:
+        raise ValueError(
+            f"`payload` has numbers of type {dtype}, which is not written."
+        )
+    return prod(shape) * np.dtype(dtype).itemsize
 
 
-def _unpack(kind: str, shape: list[int], blob: bytes) -> NDArray[Any]:
-    if kind == TEXT:
-        return np.array(json.loads(blob), dtype=StringDType()).reshape(shape)
-    if kind not in DTYPES or prod(shape) * np.dtype(kind).itemsize != len(blob):
-        raise ValueError(f"`payload` has a column {kind} {shape} in {len(blob)} bytes.")
-    return np.frombuffer(blob, dtype=kind).reshape(shape)
+def _array(blob: bytes, dtype: str, shape: list[int]) -> NDArray[Any]:
+    return np.frombuffer(blob, dtype=dtype).reshape(shape)

@@ -10,7 +10,6 @@ import pytest
 
 from dsel.errors import DselWarning
 from dsel.results.journal import open_journal
-from dsel.results.keys import make_key
 
 FINGERPRINT = {"seed": 1}
 ROWS_A_SESSION = 30
@@ -26,17 +25,16 @@ def processes():
 def _values(number):
     """From one chunk of the log to three."""
     noise = np.random.default_rng(number).bytes(1 + number % 3 * 70_000)
-    return np.frombuffer(noise, dtype=np.uint8)[None]
+    return np.frombuffer(noise, dtype=np.uint8)
 
 
 def _write(place, acknowledge):
     """Append, flush, acknowledge; close and rewrite the journal now and then."""
     while True:
         with open_journal(place, FINGERPRINT) as journal:
-            start = sum(len(journal.rows(kind).keys) for kind in "012")
+            start = len(journal.read())
             for number in range(start, start + ROWS_A_SESSION):
-                columns = {"number": [number], "values": _values(number)}
-                journal.append(str(number % 3), [make_key(number)], columns)
+                journal.append(str(number), {"values": _values(number)})
                 journal.flush()
                 acknowledge.send(number)
 
@@ -45,10 +43,9 @@ def _write_with_little_room(place, answer):
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, most))
     with open_journal(place, FINGERPRINT) as journal:
-        journal.append("0", [make_key(0)], {"number": [0], "values": _values(0)})
+        journal.append("0", {"values": _values(0)})
         journal.flush()
-        noise = np.random.default_rng(0).random((1, 50_000))
-        journal.append("1", [make_key(1)], {"number": [1], "values": noise})
+        journal.append("2", {"values": _values(2)})
         try:
             journal.flush()
         except OSError as error:
@@ -79,16 +76,12 @@ def _kill_after(processes, place, seconds):
 
 
 def _check(place, acknowledged, *, since):
-    """Return how many rows there are, having compared those `since` a number."""
+    """Return how many rows there are, having compared those from `since` on."""
     with open_journal(place, FINGERPRINT) as journal:
-        stored = [journal.rows(kind) for kind in "012"]
-    found = set()
-    for rows in stored:
-        for place_in, number in enumerate(rows.columns.get("number", [])):
-            found.add(int(number))
-            if number >= since:
-                expected = _values(number)[0]
-                assert (rows.columns["values"][place_in] == expected).all()
+        stored = {int(key): record for key, record in journal.read().items()}
+    found = set(stored)
+    for number in range(since, len(stored)):
+        np.testing.assert_array_equal(stored[number]["values"], _values(number))
     assert set(acknowledged) <= found
     assert found == set(range(len(found)))
     return len(found)
@@ -126,5 +119,4 @@ def test_journal__goes_on_when_a_full_disk_has_room_again(processes, tmp_path):
     assert "cannot write to" in text
     assert "1 finished tasks are not in it" in text
     with open_journal(tmp_path, FINGERPRINT) as journal:
-        assert journal.rows("0").columns["number"].tolist() == [0]
-        assert journal.rows("1").columns["number"].tolist() == [1]
+        assert list(journal.read()) == ["0", "2"]

@@ -11,7 +11,6 @@ import zarr
 from dsel.errors import DselWarning, StoreBusyError, StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.journal import Journal, open_journal, read_fingerprint
-from dsel.results.keys import make_key
 from dsel.results.lock import WriterLock, machine
 from dsel.results.log import CHUNK, create_log, read_log, write_payload
 
@@ -26,44 +25,48 @@ def place(request, tmp_path):
 
 
 def append(journal, *numbers):
-    keys = [make_key(number) for number in numbers]
-    columns = {
-        "errors": np.array(numbers),
-        "seconds": np.array(numbers) / 8,
-        "message": [f"number {number}" for number in numbers],
-        "by_fold": np.outer(numbers, np.arange(3)),
+    for number in numbers:
+        journal.append(f"fit/{number}", record_of(number))
+
+
+def record_of(number):
+    return {
+        "errors": np.array([number, number + 1]),
+        "by_fold": np.outer([number], np.arange(3)),
+        "seconds": number / 8,
+        "training": "full",
+        "messages": ["", f"number {number}"],
     }
-    journal.append("fit", keys, columns)
+
+
+def numbers_in(journal):
+    return [int(record["errors"][0]) for record in journal.read().values()]
 
 
 def test_journal__gives_back_what_was_appended(place):
     with open_journal(place, FINGERPRINT) as journal:
         append(journal, 1, 2)
-        append(journal, 3)
-        journal.append("span", [make_key("s")], {"counts": np.ones((1, 4), int)})
     with open_journal(place, FINGERPRINT) as journal:
-        rows = journal.rows("fit")
-        spans = journal.rows("span")
-    assert rows.keys == tuple(make_key(n) for n in (1, 2, 3))
-    assert rows.columns["errors"].tolist() == [1, 2, 3]
-    assert rows.columns["seconds"].tolist() == [0.125, 0.25, 0.375]
-    assert rows.columns["message"].tolist() == ["number 1", "number 2", "number 3"]
-    assert rows.columns["by_fold"].tolist() == [[0, 1, 2], [0, 2, 4], [0, 3, 6]]
-    assert spans.columns["counts"].shape == (1, 4)
+        found = journal.read()
+    assert list(found) == ["fit/1", "fit/2"]
+    for number, record in enumerate(found.values(), start=1):
+        expected = record_of(number)
+        assert set(record) == set(expected)
+        for name, value in expected.items():
+            np.testing.assert_array_equal(record[name], value)
 
 
 def test_journal__is_empty_at_first(place):
     with open_journal(place, FINGERPRINT) as journal:
-        assert journal.rows("fit").keys == ()
+        assert journal.read() == {}
     assert read_fingerprint(place) == FINGERPRINT
 
 
 def test_journal__counts_a_key_once(place):
     with open_journal(place, FINGERPRINT) as journal:
         append(journal, 5)
-        late = {"errors": [99], "seconds": [0.0], "message": ["late"]}
-        journal.append("fit", [make_key(5)], late | {"by_fold": [[0, 0, 0]]})
-        assert journal.rows("fit").columns["errors"].tolist() == [5]
+        journal.append("fit/5", record_of(99))
+        assert numbers_in(journal) == [5]
 
 
 def test_journal__writes_within_a_second(tmp_path):
@@ -88,7 +91,7 @@ def test_journal__lives_beside_the_cube(cube, place):
         save_results(cube, place)
     assert open_results(place).load().identical(cube)
     with open_journal(place, FINGERPRINT) as journal:
-        assert len(journal.rows("fit").keys) == 1
+        assert numbers_in(journal) == [1]
 
 
 def test_journal__is_rewritten_into_few_chunks(tmp_path):
@@ -99,7 +102,7 @@ def test_journal__is_rewritten_into_few_chunks(tmp_path):
     log = zarr.open_group(tmp_path, mode="r")["journal/log-2"]
     assert read_log(log).n_chunks == 1
     with open_journal(tmp_path, FINGERPRINT) as journal:
-        assert journal.rows("fit").columns["errors"].tolist() == list(range(20))
+        assert numbers_in(journal) == list(range(20))
 
 
 def test_open_journal__refuses_another_run_and_shows_the_difference(place):
@@ -201,7 +204,7 @@ def test_open_journal__says_where_it_cannot_write(tmp_path):
         open_journal(tmp_path / "file" / "run", FINGERPRINT)
 
 
-def test_journal__keeps_rows_that_could_not_be_written(tmp_path, monkeypatch):
+def test_journal__keeps_records_that_could_not_be_written(tmp_path, monkeypatch):
     def full(*_args, **_keywords):
         raise OSError(28, "No space left on device")
 
@@ -213,7 +216,7 @@ def test_journal__keeps_rows_that_could_not_be_written(tmp_path, monkeypatch):
                 journal.flush()
         journal.flush()
     with open_journal(tmp_path, FINGERPRINT) as journal:
-        assert journal.rows("fit").columns["errors"].tolist() == [1]
+        assert numbers_in(journal) == [1]
 
 
 def test_journal__tells_of_a_failed_write_at_the_next_append(tmp_path, monkeypatch):
@@ -229,7 +232,7 @@ def test_journal__tells_of_a_failed_write_at_the_next_append(tmp_path, monkeypat
                 append(journal, 2)
         append(journal, 3)
     with open_journal(tmp_path, FINGERPRINT) as journal:
-        assert journal.rows("fit").columns["errors"].tolist() == [1, 2, 3]
+        assert numbers_in(journal) == [1, 2, 3]
 
 
 def _wait_for_failure(journal: Journal):
@@ -260,12 +263,12 @@ def test_open_journal__counts_again_what_was_damaged(tmp_path):
     (tmp_path / "journal" / "log-1" / "c" / "1").write_bytes(b"rubbish")
     with pytest.warns(DselWarning, match="1 of 3 parts of the journal"):
         journal = open_journal(tmp_path, FINGERPRINT)
-    assert journal.rows("fit").columns["errors"].tolist() == [0, 2]
+    assert numbers_in(journal) == [0, 2]
     append(journal, 1)
     journal.close()
     with pytest.warns(DselWarning, match="1 of 4 parts"):
         journal = open_journal(tmp_path, FINGERPRINT)
-    assert journal.rows("fit").columns["errors"].tolist() == [0, 2, 1]
+    assert numbers_in(journal) == [0, 2, 1]
     journal.close()
 
 
