@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dsel import bounds as bounds
     from dsel.data.open import open_pool
+    from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
@@ -37,6 +38,7 @@ _HOMES = {
     "plan_search": "dsel.searches.plan",
     "save_results": "dsel.results.files",
     "select": "dsel.searches.select",
+    "write_pool": "dsel.data.write",
 }
 _ROOMS = ("bounds",)
 
@@ -48,6 +50,7 @@ __all__ = [
     "plan_search",
     "save_results",
     "select",
+    "write_pool",
 ]
 
 

@@ -1,7 +1,7 @@
 """Writing a pool to zarr: chunk by chunk, so that it may be larger than memory."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -9,36 +9,22 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import zarr
 from scipy import sparse
 
 from dsel.checks import check_integer
 from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
+from dsel.data.chunking import count_entries, cut_rows, rechunked
 from dsel.data.clients import resolve_client
-from dsel.data.open import COLUMNS, COMPLETE, FORMAT, open_pool
+from dsel.data.open import COMPLETE, open_pool
 from dsel.data.pool import Pool
 from dsel.data.streams import RowStream, is_table, open_stream
 from dsel.data.tasks import values_in_order
 from dsel.data.zarr_rows import file_stamps
-from dsel.data.zarr_sparse import (
-    DTYPE,
-    ENTRIES,
-    N_COLUMNS,
-    N_ROWS,
-    PART_ROWS,
-    fast_codec,
-    write_part,
-)
+from dsel.data.zarr_target import Heading, Progress, Target, open_target
 
 CHUNK_NBYTES: Final = 2**25
 """Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest."""
 LARGEST_CHUNK_NBYTES: Final = 10**8
-SOURCE: Final = "source"
-"""Attribute: what the pool is written from, so that only that is gone on with."""
-WRITTEN: Final = "written_chunks"
-"""Attribute: chunks from the first on that are surely there."""
-
-Progress = Callable[[int, int | None], None]
 
 
 def write_pool(
@@ -102,56 +88,10 @@ def write_pool(
     else:
         rows = _pool_rows(source, dtype, options)
     size = chunk_rows or rows.chunk_rows()
-    node = _open_target(str(path), rows, size, options)
+    node = open_target(str(path), rows.heading, size, options)
     if not node.attrs[COMPLETE]:
         rows.write(Target(node, size, on_progress), resolve_client(client))
     return open_pool(path, storage_options=options)
-
-
-@dataclass(frozen=True)
-class Heading:
-    """What is known of rows before they are read."""
-
-    token: str
-    n_rows: int | None
-    n_columns: int
-    dtype: np.dtype[Any]
-    columns: tuple[str, ...] | None
-    is_sparse: bool
-
-
-@dataclass(frozen=True)
-class Target:
-    """The zarr array or group being written."""
-
-    node: Any
-    chunk_rows: int
-    on_progress: Progress | None = None
-
-    @property
-    def written(self) -> int:
-        """Chunks that need not be written again."""
-        return int(self.node.attrs[WRITTEN])
-
-    def write_chunk(self, number: int, rows: Any) -> None:
-        """Write one chunk; the array is as long already."""
-        if isinstance(self.node, zarr.Group):
-            write_part(self.node, number, rows)
-        else:
-            start = number * self.chunk_rows
-            self.node[start : start + rows.shape[0]] = rows
-
-    def mark(self, written: int, entries: int, n_rows: int | None) -> None:
-        """Note that the first `written` chunks are there."""
-        total = int(self.node.attrs[ENTRIES]) + entries
-        self.node.attrs.update({WRITTEN: written, ENTRIES: total})
-        if self.on_progress is not None:
-            done = written * self.chunk_rows
-            self.on_progress(done if n_rows is None else min(done, n_rows), n_rows)
-
-    def finish(self, n_rows: int) -> None:
-        """Note that every row is there."""
-        self.node.attrs.update({N_ROWS: n_rows, COMPLETE: True})
 
 
 @dataclass(frozen=True)
@@ -220,11 +160,11 @@ def write_range(
     )
     entries = 0
     for number, rows in enumerate(
-        rechunked(_cut(blocks, skipped, n_rows), target.chunk_rows),
+        rechunked(cut_rows(blocks, skipped, n_rows), target.chunk_rows),
         start // target.chunk_rows,
     ):
         target.write_chunk(number, rows.astype(dtype, copy=False))
-        entries += _entries(rows)
+        entries += count_entries(rows)
     return entries
 
 
@@ -258,7 +198,7 @@ class StreamRows:
             if not self.heading.is_sparse:
                 target.node.resize((n_rows, self.heading.n_columns))
             target.write_chunk(number, rows.astype(self.heading.dtype, copy=False))
-            target.mark(number + 1, _entries(rows), None)
+            target.mark(number + 1, count_entries(rows), None)
         target.finish(n_rows)
 
     def _check(self, rows: Any, start: int) -> None:
@@ -269,46 +209,6 @@ class StreamRows:
                 f"`source` must hold finite numbers, but row {start + row}, column "
                 f"{column} is {rows[row, column]}; correct or drop that row."
             )
-
-
-def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
-    """Yield the rows of blocks in chunks of one length; the last may be shorter."""
-    held: list[Any] = []
-    n_held = 0
-    for block in blocks:
-        rows = block
-        while n_held + rows.shape[0] >= chunk_rows:
-            cut = chunk_rows - n_held
-            yield _stacked([*held, rows[:cut]])
-            held, n_held, rows = [], 0, rows[cut:]
-        if rows.shape[0]:
-            held.append(rows)
-            n_held += rows.shape[0]
-    if held:
-        yield _stacked(held)
-
-
-def _cut(blocks: Iterable[Any], skipped: int, n_rows: int) -> Iterator[Any]:
-    """Yield `n_rows` rows after the first `skipped`."""
-    start = 0
-    for block in blocks:
-        lower, upper = skipped - start, skipped + n_rows - start
-        start += block.shape[0]
-        part = block[max(lower, 0) : max(upper, 0)]
-        if part.shape[0]:
-            yield part
-
-
-def _stacked(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
-
-
-def _entries(rows: Any) -> int:
-    return int(rows.nnz) if sparse.issparse(rows) else int(rows.size)
 
 
 def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
@@ -339,65 +239,3 @@ def _stream_rows(path: str, target: str | None, dtype: Any) -> StreamRows:
         is_sparse=stream.is_sparse,
     )
     return StreamRows(stream, heading)
-
-
-def _open_target(
-    path: str, rows: PoolRows | StreamRows, chunk_rows: int, options: dict[str, Any]
-) -> Any:
-    """Open what an earlier call began, or create it."""
-    heading = rows.heading
-    source = f"{heading.token} {heading.dtype} {chunk_rows}"
-    node = _existing(path, options)
-    if node is None:
-        return _create(path, heading, chunk_rows, source, options)
-    if node.attrs.get(SOURCE) != source:
-        raise FileExistsError(
-            f"`path` must be free or hold a pool begun from the same source, but "
-            f"{path!r} holds another; choose another path, or remove it."
-        )
-    return node
-
-
-def _existing(path: str, options: dict[str, Any]) -> Any:
-    if "://" not in path and not os.path.exists(path):
-        return None
-    try:
-        return zarr.open(path, mode="r+", storage_options=options or None)
-    except FileNotFoundError:
-        if "://" not in path and (not os.path.isdir(path) or os.listdir(path)):
-            raise FileExistsError(
-                f"`path` must be free, but {path!r} is there and is no pool."
-            ) from None
-        return None
-
-
-def _create(
-    path: str, heading: Heading, chunk_rows: int, source: str, options: dict[str, Any]
-) -> Any:
-    attributes: dict[str, Any] = {
-        FORMAT: "csr" if heading.is_sparse else "dense",
-        COLUMNS: None if heading.columns is None else list(heading.columns),
-        COMPLETE: False,
-        SOURCE: source,
-        WRITTEN: 0,
-        ENTRIES: 0,
-    }
-    if heading.is_sparse:
-        attributes |= {
-            PART_ROWS: chunk_rows,
-            N_COLUMNS: heading.n_columns,
-            DTYPE: heading.dtype.str,
-        }
-        return zarr.create_group(
-            path, attributes=attributes, storage_options=options or None
-        )
-    return zarr.create_array(
-        path,
-        shape=(heading.n_rows or 0, heading.n_columns),
-        chunks=(chunk_rows, max(heading.n_columns, 1)),
-        dtype=heading.dtype,
-        compressors=fast_codec(heading.dtype),
-        attributes=attributes,
-        config={"write_empty_chunks": True},
-        storage_options=options or None,
-    )

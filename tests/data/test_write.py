@@ -16,7 +16,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import open_pool
 from dsel.data.blocks import read_blocks
-from dsel.data.write import rechunked, write_pool
+from dsel.data.chunking import rechunked
+from dsel.data.write import write_pool
 
 
 @pytest.fixture(name="X")

@@ -1,0 +1,117 @@
+"""``dsel pool``: write a pool of unlabeled rows, and look at one."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from dsel.data.pool import Pool
+
+
+@click.group(name="pool")
+def command() -> None:
+    """Write pools of unlabeled rows, and look at them."""
+
+
+@command.command()
+@click.argument("source")
+@click.argument("path")
+@click.option("--target", help="Column of labels, which is left out.")
+@click.option("--dtype", help="Type of the numbers, such as float32.")
+@click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def build(
+    source: str,
+    path: str,
+    target: str | None,
+    dtype: str | None,
+    chunk_rows: int | None,
+    as_json: bool,
+) -> None:
+    """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
+
+    SOURCE is a CSV, TSV, Parquet, npz, npy or svmlight file, or a zarr array; PATH may
+    be a URL. Stopped anywhere, the same command goes on where it was.
+    """
+    from dsel.data.write import write_pool
+
+    with _clear_errors(), _progress(as_json) as on_progress:
+        pool = write_pool(
+            source,
+            path,
+            target=target,
+            dtype=dtype,
+            chunk_rows=chunk_rows,
+            on_progress=on_progress,
+        )
+    _show(path, pool, as_json)
+
+
+@command.command()
+@click.argument("path")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+def info(path: str, as_json: bool) -> None:
+    """Say what the pool at PATH holds, without reading its rows."""
+    from dsel.data.open import open_pool
+
+    with _clear_errors():
+        pool = open_pool(path)
+    _show(path, pool, as_json)
+
+
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except (ImportError, OSError, TypeError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Any]:
+    """Show rows written on standard error while the block runs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("rows written {task.completed:,.0f}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
+        task = progress.add_task("rows", total=None)
+
+        def on_progress(done: int, total: int | None) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield on_progress
+
+
+def _show(path: str, pool: "Pool", as_json: bool) -> None:
+    facts = _facts(path, pool)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    names = facts["column_names"]
+    click.echo(f"{path}: {pool!r}")
+    if names:
+        more = "" if len(names) <= 10 else f" and {len(names) - 10} more"
+        click.echo(f"columns: {', '.join(names[:10])}{more}")
+    click.echo(f"fingerprint: {pool.token}")
+
+
+def _facts(path: str, pool: "Pool") -> dict[str, Any]:
+    return {
+        "path": path,
+        "rows": pool.n_rows,
+        "columns": pool.n_columns,
+        "column_names": None if pool.columns is None else list(pool.columns),
+        "dtype": str(pool.dtype),
+        "sparse": pool.is_sparse,
+        "chunks": len(pool.boundaries) - 1,
+        "bytes": pool.nbytes,
+        "fingerprint": pool.token,
+    }

@@ -1,0 +1,140 @@
+"""The zarr array or group that a pool is written to, with its progress."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import zarr
+
+from dsel.data.open import COLUMNS, COMPLETE, FORMAT
+from dsel.data.zarr_sparse import (
+    DTYPE,
+    ENTRIES,
+    N_COLUMNS,
+    N_ROWS,
+    PART_ROWS,
+    fast_codec,
+    write_part,
+)
+
+SOURCE: Final = "source"
+"""Attribute: what the pool is written from, so that only that is gone on with."""
+WRITTEN: Final = "written_chunks"
+"""Attribute: chunks from the first on that are surely there."""
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What is known of rows before they are read."""
+
+    token: str
+    n_rows: int | None
+    n_columns: int
+    dtype: np.dtype[Any]
+    columns: tuple[str, ...] | None
+    is_sparse: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """The zarr array or group being written."""
+
+    node: Any
+    chunk_rows: int
+    on_progress: Progress | None = None
+
+    @property
+    def written(self) -> int:
+        """Chunks that need not be written again."""
+        return int(self.node.attrs[WRITTEN])
+
+    def write_chunk(self, number: int, rows: Any) -> None:
+        """Write one chunk; the array is as long already."""
+        if isinstance(self.node, zarr.Group):
+            write_part(self.node, number, rows)
+        else:
+            start = number * self.chunk_rows
+            self.node[start : start + rows.shape[0]] = rows
+
+    def mark(self, written: int, entries: int, n_rows: int | None) -> None:
+        """Note that the first `written` chunks are there."""
+        total = int(self.node.attrs[ENTRIES]) + entries
+        self.node.attrs.update({WRITTEN: written, ENTRIES: total})
+        if self.on_progress is not None:
+            done = written * self.chunk_rows
+            self.on_progress(done if n_rows is None else min(done, n_rows), n_rows)
+
+    def finish(self, n_rows: int) -> None:
+        """Note that every row is there."""
+        self.node.attrs.update({N_ROWS: n_rows, COMPLETE: True})
+
+
+def open_target(
+    path: str, heading: Heading, chunk_rows: int, options: dict[str, Any]
+) -> Any:
+    """Open what an earlier call began, or create it.
+
+    Raises
+    ------
+    FileExistsError
+        Where another pool, or something else, is there.
+    """
+    source = f"{heading.token} {heading.dtype} {chunk_rows}"
+    node = _existing(path, options)
+    if node is None:
+        return _create(path, heading, chunk_rows, source, options)
+    if node.attrs.get(SOURCE) != source:
+        raise FileExistsError(
+            f"`path` must be free or hold a pool begun from the same source, but "
+            f"{path!r} holds another; choose another path, or remove it."
+        )
+    return node
+
+
+def _existing(path: str, options: dict[str, Any]) -> Any:
+    if "://" not in path and not os.path.exists(path):
+        return None
+    try:
+        return zarr.open(path, mode="r+", storage_options=options or None)
+    except FileNotFoundError:
+        if "://" not in path and (not os.path.isdir(path) or os.listdir(path)):
+            raise FileExistsError(
+                f"`path` must be free, but {path!r} is there and is no pool."
+            ) from None
+        return None
+
+
+def _create(
+    path: str, heading: Heading, chunk_rows: int, source: str, options: dict[str, Any]
+) -> Any:
+    attributes: dict[str, Any] = {
+        FORMAT: "csr" if heading.is_sparse else "dense",
+        COLUMNS: None if heading.columns is None else list(heading.columns),
+        COMPLETE: False,
+        SOURCE: source,
+        WRITTEN: 0,
+        ENTRIES: 0,
+    }
+    if heading.is_sparse:
+        attributes |= {
+            PART_ROWS: chunk_rows,
+            N_COLUMNS: heading.n_columns,
+            DTYPE: heading.dtype.str,
+        }
+        return zarr.create_group(
+            path, attributes=attributes, storage_options=options or None
+        )
+    return zarr.create_array(
+        path,
+        shape=(heading.n_rows or 0, heading.n_columns),
+        chunks=(chunk_rows, max(heading.n_columns, 1)),
+        dtype=heading.dtype,
+        compressors=fast_codec(heading.dtype),
+        attributes=attributes,
+        config={"write_empty_chunks": True},
+        storage_options=options or None,
+    )

@@ -1,0 +1,62 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from dsel.cli.pool import command
+
+
+@pytest.fixture
+def run():
+    return lambda *arguments: CliRunner().invoke(command, list(map(str, arguments)))
+
+
+@pytest.fixture
+def table(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(250, 2)), columns=["len", "width"])
+    frame.assign(label="x").to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+def test_build__writes_a_pool_that_info_describes(run, table, tmp_path):
+    built = run("build", table, tmp_path / "p.zarr", "--target=label", "--json")
+    shown = run("info", tmp_path / "p.zarr", "--json")
+
+    assert built.exit_code == 0
+    facts = json.loads(shown.stdout)
+    assert facts == json.loads(built.stdout)
+    assert (facts["rows"], facts["column_names"]) == (250, ["len", "width"])
+
+
+def test_build__shows_what_it_wrote(run, table, tmp_path):
+    result = run("build", table, tmp_path / "p.zarr", "--target", "label")
+
+    assert result.exit_code == 0
+    assert "250 rows x 2 columns" in result.stdout
+    assert "columns: len, width" in result.stdout
+
+
+def test_build__says_in_one_line_what_is_wrong(run, table, tmp_path):
+    result = run("build", table, tmp_path / "p.zarr")
+
+    assert result.exit_code == 1
+    assert "column 'label' holds 'x'" in result.stderr
+
+
+def test_build__takes_arrays(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((10, 3)))
+
+    result = run(
+        "build", tmp_path / "x.npy", tmp_path / "p.zarr", "--dtype=float32", "--json"
+    )
+
+    assert json.loads(result.stdout)["dtype"] == "float32"
+
+
+def test_info__says_that_there_is_no_pool(run, tmp_path):
+    result = run("info", tmp_path / "p.zarr")
+
+    assert result.exit_code == 1
+    assert "there is nothing at" in result.stderr
