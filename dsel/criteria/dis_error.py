@@ -40,7 +40,7 @@ def dis_error(evidence: Evidence) -> NDArray[np.float64]:
 DIS_ERROR = Estimate(
     name="dis_error",
     counts=(names.DISAGREEMENTS,),
-    sizes=(names.N_UNLABELED, names.N_CLASSES),
+    sizes=(names.POOL_ROWS, names.N_UNLABELED, names.N_CLASSES),
     estimate=dis_error,
     label_term=nothing,
     disagreement_term=dis_error,

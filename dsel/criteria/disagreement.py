@@ -55,7 +55,7 @@ def pool_disagreement(evidence: Evidence) -> NDArray[np.float64]:
 DISAGREEMENT = Estimate(
     name="disagreement",
     counts=(names.DISAGREEMENTS,),
-    sizes=(names.N_UNLABELED,),
+    sizes=(names.POOL_ROWS, names.N_UNLABELED),
     estimate=pool_disagreement,
     label_term=nothing,
     disagreement_term=pool_disagreement,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel import names
 from dsel.criteria.base import (
     Evidence,
     Settings,
@@ -24,7 +25,13 @@ Formula = Callable[[Evidence], NDArray[np.float64]]
 
 def nothing(evidence: Evidence) -> NDArray[np.float64]:
     """Return NaN for every candidate: the term is no part of the criterion."""
-    return np.full(len(evidence["status"]), np.nan)
+    return np.full(len(evidence[names.STATUS]), np.nan)
+
+
+def has_whole_pool(evidence: Evidence) -> NDArray[np.bool_]:
+    """Return which candidates were compared on every pool row, in every repeat."""
+    visited = evidence[names.POOL_ROWS] == evidence[names.N_UNLABELED]
+    return np.asarray(visited.reshape(len(visited), -1).all(axis=1))
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,17 @@ class Estimate:
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Judge candidates whose counts are complete."""
         del settings  # an estimate needs no delta
-        return self._judge(evidence, is_counted(evidence, *self.counts))
+        known = is_counted(evidence, *self.counts)
+        if names.DISAGREEMENTS in self.counts:
+            known &= has_whole_pool(evidence)
+        return self._judge(evidence, known)
 
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
         """Judge every candidate as if all that was not counted yet were 0."""
         del settings
-        every = np.ones(len(evidence["status"]), dtype=bool)
+        every = np.ones(len(evidence[names.STATUS]), dtype=bool)
         return self._judge(evidence, every).estimate
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:

@@ -40,6 +40,7 @@ MAX_CV_DT_E = Estimate(
     sizes=(
         names.TRAIN_ROWS,
         names.FOLD_ROWS,
+        names.POOL_ROWS,
         names.N_UNLABELED,
         names.N_CLASSES,
     ),

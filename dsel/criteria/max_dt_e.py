@@ -39,7 +39,7 @@ def max_dt_e(evidence: Evidence) -> NDArray[np.float64]:
 MAX_DT_E = Estimate(
     name="max_dt_e",
     counts=(names.TRAIN_ERRORS, names.DISAGREEMENTS),
-    sizes=(names.TRAIN_ROWS, names.N_UNLABELED, names.N_CLASSES),
+    sizes=(names.TRAIN_ROWS, names.POOL_ROWS, names.N_UNLABELED, names.N_CLASSES),
     estimate=max_dt_e,
     label_term=train_error,
     disagreement_term=dis_error,

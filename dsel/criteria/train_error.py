@@ -18,9 +18,10 @@ def half_error(
     Parameters
     ----------
     errors
-        Errors of each half's model, shape ``(..., n_repeats, 2)``.
+        Errors of each half's model, shape ``(n_candidates, n_repeats, 2)``, or the
+        last two axes in one.
     rows
-        Rows that they were counted in, broadcast.
+        Rows that they were counted in: one number, or one a half.
 
     Returns
     -------
@@ -39,7 +40,8 @@ def half_error(
     >>> half_error(np.array([[[1, 0], [0, 3]]]), np.array([10, 10]))
     array([0.1])
     """
-    return np.asarray((errors / rows).mean(axis=(-2, -1)))
+    rates = errors.reshape(len(errors), -1) / np.ravel(rows)
+    return np.asarray(rates.mean(axis=1))
 
 
 def train_error(evidence: Evidence) -> NDArray[np.float64]:

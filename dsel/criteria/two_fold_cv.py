@@ -18,9 +18,10 @@ def two_fold_cv(
     Parameters
     ----------
     fold_errors
-        Errors on the other half, shape ``(..., n_repeats, 2)``.
+        Errors on the other half, shape ``(n_candidates, n_repeats, 2)``, or the last
+        two axes in one.
     fold_rows
-        Rows of the other half, broadcast; the two sum to n.
+        Rows of each half; the two of a halving sum to n.
 
     Returns
     -------
@@ -36,11 +37,11 @@ def two_fold_cv(
 
     Examples
     --------
-    >>> two_fold_cv(np.array([[[1, 2], [0, 3]]]), np.array([10, 10]))
+    >>> two_fold_cv(np.array([[[1, 2], [0, 3]]]), np.array([[10, 10], [10, 10]]))
     array([0.15])
     """
-    n_rows = fold_rows.sum(axis=-1)
-    return np.asarray((fold_errors.sum(axis=-1) / n_rows).mean(axis=-1))
+    errors = fold_errors.reshape(len(fold_errors), -1).sum(axis=1)
+    return np.asarray(errors / fold_rows.sum())
 
 
 def halves_cv(evidence: Evidence) -> NDArray[np.float64]:
