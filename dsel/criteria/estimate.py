@@ -52,6 +52,8 @@ class Estimate:
     """The part from the pool; `nothing` where there is none."""
     tie_break: Formula
     """What decides between equal numbers, before the candidate's number does."""
+    by_halves: bool = True
+    """Whether the trainings are random halvings; else folds."""
     is_guarantee: bool = False
     """An estimate."""
     can_prune: bool = True

@@ -38,5 +38,6 @@ LOO_ERROR = Estimate(
     label_term=loo_error,
     disagreement_term=nothing,
     tie_break=loo_error,
+    by_halves=False,
 )
 """Judge candidates by leave-one-out."""

@@ -37,7 +37,7 @@ def half_error(
 
     Examples
     --------
-    >>> half_error(np.array([[[1, 0], [0, 3]]]), np.array([10, 10]))
+    >>> half_error(np.array([[[1, 0], [0, 3]]]), np.array([[10, 10], [10, 10]]))
     array([0.1])
     """
     rates = errors.reshape(len(errors), -1) / np.ravel(rows)

@@ -38,5 +38,6 @@ TRUE_ERROR = Estimate(
     label_term=nothing,
     disagreement_term=nothing,
     tie_break=true_error,
+    by_halves=False,
 )
 """Judge candidates by their error on labeled test rows, where these were given."""

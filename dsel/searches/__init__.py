@@ -14,6 +14,7 @@ To add a kind of search: a `Scheme` (trainings and comparisons), a criterion tha
 its counts, and a verb like `plan_search` over them.
 """
 
+from dsel.searches.covalidate import covalidate, plan_covalidation
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.maximum_margin import MaximumMarginClassifier
@@ -27,7 +28,9 @@ __all__ = [
     "Outcome",
     "Plan",
     "SemiSupervisedSearchCV",
+    "covalidate",
     "execute",
+    "plan_covalidation",
     "plan_search",
     "select",
 ]

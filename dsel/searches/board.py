@@ -11,7 +11,7 @@ from dsel.bounds.best_fold import smallest_rate
 from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
-from dsel.searches.scheme import BestFold, Scheme
+from dsel.searches.scheme import BestFold, KnownLabels, Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanRecord
 
 ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
@@ -32,6 +32,8 @@ class Board:
     """Pool rows."""
     n_candidates: int
     """Candidates, N."""
+    n_classes: int = 2
+    """Classes of the labeled rows."""
     test_errors: NDArray[np.int64] = field(init=False)
     train_errors: NDArray[np.int64] = field(init=False)
     fit_status: NDArray[np.int8] = field(init=False)
@@ -161,6 +163,7 @@ class Board:
             names.FIT_SECONDS: self.fit_seconds[:, :k],
             names.STATUS: self.status,
             names.N_UNLABELED: np.array(self.n_unlabeled),
+            names.N_CLASSES: np.array(self.n_classes),
             names.DISAGREEMENTS: np.full((self.n_candidates, k), names.UNCOUNTED),
             names.POOL_ROWS: np.zeros((self.n_candidates, k), np.int64),
             names.BEST_FOLD_DISAGREEMENTS: np.full(self.n_candidates, names.UNCOUNTED),
@@ -176,6 +179,11 @@ class Board:
             if comparison.variable == names.DISAGREEMENTS:
                 evidence[names.DISAGREEMENTS] = counts
                 evidence[names.POOL_ROWS] = rows
+            elif isinstance(comparison, KnownLabels):
+                evidence[names.TEST_ROWS] = np.array(comparison.n_known)
+                evidence[comparison.variable] = (
+                    counts if comparison.n_bins > 1 else counts[:, 0]
+                )
             else:
                 evidence[comparison.variable] = counts[:, 0]
         return evidence

@@ -14,7 +14,7 @@ from dsel.checks import check_choice
 from dsel.criteria import Criterion, get_criterion
 from dsel.data.clients import resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.results import Choice, add_criterion, fold_axes, make_cube
+from dsel.results import Choice, add_criterion, make_cube
 from dsel.searches.board import Board, Referee
 from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
 from dsel.searches.journaling import Journaling
@@ -22,6 +22,16 @@ from dsel.searches.plan import Plan
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
 from dsel.searches.versions import check_versions, installed_versions
+
+CO_VALIDATION = (
+    "disagreement",
+    "dis_error",
+    "train_error",
+    "two_fold_cv",
+    "max_dt_e",
+    "max_cv_dt_e",
+)
+"""Criteria that the counts of random halvings answer without another fit."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,7 @@ def make_results(plan: Plan, board: Board) -> xr.Dataset:
     text = np.array([board.messages.get(j, "") for j in range(plan.n_candidates)])
     cube = make_cube(
         plan.axes,
-        fold_axes(plan.scheme.n_folds),
+        plan.scheme.axes,
         {
             **values,
             names.FOLD_ROWS: evidence[names.FOLD_ROWS],
@@ -142,7 +152,8 @@ def make_results(plan: Plan, board: Board) -> xr.Dataset:
 
 def _read_out(plan: Plan) -> list[Criterion]:
     """Return the plan's criterion first, then what else costs nothing."""
-    wanted = [plan.criterion, plan.certificate, get_criterion("cv_error")]
+    free = ("cv_error",) if plan.scheme.halving is None else CO_VALIDATION
+    wanted = [plan.criterion, plan.certificate, *map(get_criterion, free)]
     return list({criterion.name: criterion for criterion in wanted}.values())
 
 
@@ -181,6 +192,7 @@ def _empty_board(plan: Plan) -> Board:
         plan.spans,
         0 if plan.pool is None else plan.pool.n_rows,
         plan.n_candidates,
+        len(plan.classes),
     )
 
 

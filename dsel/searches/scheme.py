@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.data.trainings import Training
 from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words_at
+from dsel.results import TrainingAxes, fold_axes, half_axes
 
 FULL = "full"
 
@@ -158,6 +159,48 @@ class Halves:
 
 
 @dataclass(frozen=True)
+class KnownLabels:
+    """Models against the labels that are known of some pool rows, for evaluation."""
+
+    labels: NDArray[np.int32]
+    """Class code of each pool row, by global row number; -1 where it is not known."""
+    numbers: tuple[int, ...]
+    """Training numbers whose errors are counted, one bin each."""
+    variable: str
+    """``half_test_errors`` or ``full_test_errors``."""
+
+    @property
+    def n_bins(self) -> int:
+        """One bin a training."""
+        return len(self.numbers)
+
+    @property
+    def n_known(self) -> int:
+        """Rows of known label."""
+        return int(np.sum(self.labels >= 0))
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return None: every row is in every bin."""
+        del rows
+        return None
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask every training of the list."""
+        del rows, candidates
+        return [np.array(number) for number in self.numbers]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count the rows of known label whose answer is another."""
+        truth = self.labels[rows]
+        wrong = (codes != truth) & (truth >= 0)
+        return np.asarray(np.sum(wrong, axis=2, dtype=np.int64).T)
+
+
+@dataclass(frozen=True)
 class Scheme:
     """Trainings of a search and what is compared on the pool."""
 
@@ -175,6 +218,19 @@ class Scheme:
         """Number of the training on all labeled rows, or None."""
         last = self.trainings[-1]
         return last.number if last.name == FULL else None
+
+    @property
+    def halving(self) -> Halves | None:
+        """The comparison of halves, where the trainings are random halvings."""
+        found = (each for each in self.comparisons if isinstance(each, Halves))
+        return next(found, None)
+
+    @property
+    def axes(self) -> TrainingAxes:
+        """Axes of the cube on which the trainings stand."""
+        if self.halving is not None:
+            return half_axes(self.halving.n_repeats)
+        return fold_axes(self.n_folds)
 
     def number_of(self, name: str) -> int:
         """Return the number of the training of that name."""

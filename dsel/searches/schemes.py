@@ -6,9 +6,16 @@ import numpy as np
 
 from dsel.checks import check_integer
 from dsel.criteria import Criterion
-from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
+from dsel.criteria.estimate import Estimate
+from dsel.data.folds import (
+    fold_trainings,
+    full_training,
+    half_trainings,
+    random_folds,
+    splitter_trainings,
+)
 from dsel.data.labeled import LabeledRows
-from dsel.searches.scheme import BestFold, Comparison, RandomFold, Scheme
+from dsel.searches.scheme import BestFold, Comparison, Halves, RandomFold, Scheme
 
 
 def cross_validation(
@@ -21,10 +28,12 @@ def cross_validation(
 ) -> Scheme:
     """Return the folds and the full training, and what their models are compared on.
 
+    Criteria of co-validation get random halvings in place of folds.
+
     Parameters
     ----------
     cv
-        Number of folds, or a scikit-learn splitter.
+        Number of folds or of halvings, or a scikit-learn splitter.
     labeled
         The labeled rows.
     seed
@@ -42,6 +51,9 @@ def cross_validation(
         splitter.
     """
     n_rows = len(labeled.y)
+    if any(isinstance(each, Estimate) and each.by_halves for each in criteria):
+        repeats = check_integer(cv, "cv", at_least=1)
+        return random_halves(n_rows, repeats, seed=seed, with_pool=with_pool)
     plain = not hasattr(cv, "split")
     if plain:
         n_folds = check_integer(cv, "cv", at_least=2, at_most=n_rows)
@@ -56,3 +68,17 @@ def cross_validation(
         nobody = np.zeros(0, np.int64)
         comparisons = (RandomFold(seed, n_folds), BestFold(n_folds, nobody))
     return Scheme(trainings, n_folds, comparisons, plain)
+
+
+def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> Scheme:
+    """Return both halves of each halving and the full training, number 2 x repeats.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than two rows.
+    """
+    halves = half_trainings(n_rows, repeats, seed=seed)
+    full = full_training(n_rows, number=len(halves))
+    compared: tuple[Comparison, ...] = (Halves(repeats),) if with_pool else ()
+    return Scheme((*halves, full), len(halves), compared, is_plain_random=True)

@@ -15,6 +15,7 @@ from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
 from dsel.searches.scheme import Comparison
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
+NO_ROWS = np.empty(0, dtype=np.int64)
 BLOCK_ROWS = (64, 65_536)  # fewest and most rows of a block
 
 
@@ -142,7 +143,9 @@ def count_span(
     n_candidates = len(job.candidates)
     tallies = [np.zeros((n_candidates, c.n_bins), np.int64) for c in comparisons]
     seen = [np.zeros(c.n_bins, np.int64) for c in comparisons]
-    block_rows = _block_rows(max(part.row_nbytes for part in parts))
+    readings = sum(len(c.readings(NO_ROWS, job.candidates)) for c in comparisons)
+    answers = 16 * readings * n_candidates  # codes, and what comparing them makes
+    block_rows = _block_rows(max(part.row_nbytes for part in parts) + answers)
     for block in read_blocks(sources, block_rows):
         for part in parts:
             mine = [place[number] for number in part.candidates]

@@ -1,0 +1,170 @@
+"""Co-validation through plan and driver, against fits one by one."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from dsel import names
+from dsel.data.folds import half_trainings
+from dsel.results import open_results, save_results
+from dsel.searches import SemiSupervisedSearchCV, select
+from dsel.searches.covalidate import covalidate, plan_covalidation
+
+GRID = {"C": [0.1, 10.0], "gamma": [0.01, 0.3, 30.0]}
+CRITERIA = ["disagreement", "dis_error", "max_cv_dt_e", "max_dt_e", "train_error",
+            "two_fold_cv"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y = make_classification(
+        500, 6, n_informative=5, n_redundant=0, n_classes=3, flip_y=0.1, random_state=4
+    )
+    return X, np.array(["a", "b", "c"])[y]
+
+
+def run(table, n=61, repeats=4, **options):
+    X, y = table
+    return covalidate(SVC(), GRID, X[:n], y[:n], X[n:], repeats=repeats, **options)
+
+
+def test_covalidate__counts_are_those_of_fits_one_by_one(table):
+    X, y = table
+    results = run(table, pool_labels=table[1][61:])
+    halves = half_trainings(61, 4, seed=0)
+    cell = results.sel(C=10.0, gamma=0.3)
+    full = SVC(C=10.0, gamma=0.3).fit(X[:61], y[:61])
+    for repeat in range(4):
+        models = []
+        for half in (0, 1):
+            rows = halves[2 * repeat + half]
+            model = SVC(C=10.0, gamma=0.3).fit(X[rows.train_rows], y[rows.train_rows])
+            here = cell.sel(repeat=repeat, half=half)
+            for name, X_part, y_part in [
+                ("train_errors", X[rows.train_rows], y[rows.train_rows]),
+                ("fold_errors", X[rows.test_rows], y[rows.test_rows]),
+                ("half_test_errors", X[61:], y[61:]),
+            ]:
+                assert int(here[name]) == int((model.predict(X_part) != y_part).sum())
+            models.append(model.predict(X[61:]))
+        here = cell.sel(repeat=repeat)
+        assert int(here.disagreements) == int((models[0] != models[1]).sum())
+        assert int(here.pool_rows) == 439
+    assert int(cell.full_test_errors) == int((full.predict(X[61:]) != y[61:]).sum())
+    assert int(results.test_rows) == 439
+
+
+def test_covalidate__the_first_half_of_an_odd_table_is_smaller(table):
+    results = run(table)
+
+    assert results.train_rows.values.tolist() == [[30, 31]] * 4
+    assert results.fold_rows.values.tolist() == [[31, 30]] * 4
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_covalidate__pruning_changes_neither_choice_nor_number(table, criterion):
+    pruned = select(run(table, criterion=criterion, prune=True))
+    whole = select(run(table), criterion)
+
+    assert pruned.candidate == whole.candidate
+    assert pruned.estimate == whole.estimate
+
+
+def test_covalidate__never_certifies_and_says_so(table):
+    choice = select(run(table, picked=True), "max_dt_e")
+
+    assert not choice.certificate.certified
+    assert "estimate, not a bound" in choice.certificate.reasons[0]
+    assert any("active learning" in reason for reason in choice.certificate.reasons)
+
+
+def test_covalidate__labels_may_be_known_for_some_rows_only(table):
+    labels = np.ma.masked_array(table[1][61:], mask=np.arange(439) >= 100)
+
+    some = run(table, pool_labels=labels)
+
+    assert int(some.test_rows) == 100
+    model = SVC(C=0.1, gamma=0.01).fit(table[0][:61], table[1][:61])
+    wrong = model.predict(table[0][61:161]) != table[1][61:161]
+    assert int(some.full_test_errors.sel(C=0.1, gamma=0.01)) == int(wrong.sum())
+
+
+def test_covalidate__labels_that_were_never_seen_are_errors(table):
+    labels = np.full(439, "z")
+
+    errors = run(table, pool_labels=labels).full_test_errors
+
+    assert (errors == 439).all()
+
+
+def test_covalidate__takes_an_estimator_as_it_is(table):
+    X, y = table
+    model = LogisticRegression(max_iter=1000)
+
+    results = covalidate(model, None, X[:60], y[:60], X[60:], repeats=2)
+
+    assert results.sizes["candidate"] == 1
+    assert results.disagreements.shape == (1, 2)
+
+
+def test_covalidate__a_half_may_lack_a_class(table):
+    X, y = table
+    rare = np.where(np.arange(30) == 0, "z", y[:30])
+
+    results = covalidate(SVC(), {"C": [1.0]}, X[:30], rare, X[60:], repeats=3)
+
+    assert (results.status == 0).all()
+
+
+def test_covalidate__cubes_are_saved_and_opened(table, tmp_path):
+    results = run(table)
+
+    save_results(results, tmp_path / "cube.zarr")
+
+    opened = open_results(tmp_path / "cube.zarr")
+    one, other = select(opened, "two_fold_cv"), select(results, "two_fold_cv")
+    assert (one.candidate, one.estimate) == (other.candidate, other.estimate)
+    assert opened[names.DISAGREEMENTS].dims == ("C", "gamma", "repeat")
+
+
+def test_search__takes_the_criteria_of_co_validation(table):
+    X, y = table
+    search = SemiSupervisedSearchCV(
+        SVC(), GRID, criterion="max_dt_e", cv=4, random_state=0
+    )
+
+    search.fit(X[:61], y[:61], pool=X[61:])
+
+    assert search.best_params_ == select(run(table), "max_dt_e").params
+    assert not search.certificate_.certified
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repeats": 0}, "`repeats` must be"),
+        ({"criterion": "cv_bound"}, "`criterion` must be one of co-validation"),
+        ({"criterion": "best"}, "`criterion` must be one of"),
+        ({"pool_labels": ["a"]}, "`pool_labels` must have one label for each"),
+    ],
+)
+def test_plan_covalidation__refuses_what_cannot_be(table, options, message):
+    X, y = table
+    with pytest.raises(ValueError, match=message):
+        plan_covalidation(SVC(), GRID, X[:60], y[:60], X[60:], **options)
+
+
+@pytest.mark.cluster
+def test_covalidate__counts_are_the_same_on_a_cluster(table):
+    from distributed import Client
+
+    local = run(table)
+    with Client(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as client:
+        remote = run(table, client=client)
+
+    for name in ("disagreements", "train_errors", "fold_errors"):
+        assert remote[name].equals(local[name])
