@@ -21,6 +21,7 @@ from dsel.results.cube import add_criterion, evidence, make_cube
 from dsel.results.files import open_results, save_results
 from dsel.results.grid import GridAxes, grid_axes
 from dsel.results.journal import Journal, open_journal
+from dsel.results.models import open_model, save_model
 from dsel.results.trainings import TrainingAxes, fold_axes, half_axes
 
 __all__ = [
@@ -39,6 +40,8 @@ __all__ = [
     "half_axes",
     "make_cube",
     "open_journal",
+    "open_model",
     "open_results",
+    "save_model",
     "save_results",
 ]

@@ -1,0 +1,123 @@
+"""The chosen model in the store: written with skops, opened without unpickling."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import zarr
+from zarr.abc.store import Store
+
+from dsel.results.log import create_log, read_log, write_payload
+from dsel.results.store import make_root, open_store, read_root
+
+GROUP: Final = "model"
+POINTER: Final = "log"
+OURS: Final = "dsel.models."
+"""Our own estimators, which are safe to build."""
+
+
+def save_model(
+    model: Any,
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Save a fitted estimator beside the cube, in the place of one already there.
+
+    Parameters
+    ----------
+    model
+        A fitted scikit-learn estimator.
+    place
+        Directory, fsspec URL or zarr store.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where skops is not installed.
+    """
+    payload = _skops().dumps(model)
+    store = open_store(place, storage_options=storage_options)
+    group = make_root(store).require_group(GROUP)
+    before = group.attrs.get(POINTER)
+    fresh = "skops-2" if before == "skops-1" else "skops-1"
+    write_payload(create_log(group, fresh), payload, at=0)
+    group.attrs[POINTER] = fresh
+    if before is not None:
+        del group[str(before)]
+
+
+def open_model(
+    place: str | os.PathLike[str] | Store,
+    *,
+    trusted: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Open the model that `save_model` or a run kept.
+
+    Parameters
+    ----------
+    place
+        Directory, fsspec URL or zarr store.
+    trusted
+        Full names of types, beside those of numpy, scipy, scikit-learn and dsel, that
+        may be built: those of your own estimators, after a look at them.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Returns
+    -------
+    estimator
+        Predicts as the saved one did.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where no model was kept.
+    ModuleNotFoundError
+        Where skops is not installed.
+    ValueError
+        Where the model has types that are not trusted.
+    """
+    skops = _skops()
+    store = open_store(place, storage_options=storage_options, read_only=True)
+    payload = _payload(store)
+    found = skops.get_untrusted_types(data=payload)
+    ours = [name for name in found if name.startswith(OURS)]
+    unknown = sorted(set(found) - {*ours, *trusted})
+    if unknown:
+        raise ValueError(
+            f"the model at {store} has types that nobody said to trust: "
+            f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
+        )
+    return skops.loads(payload, trusted=[*ours, *trusted])
+
+
+def _payload(store: Store) -> bytes:
+    read_root(store)
+    root = zarr.open_group(store, mode="r", zarr_format=3)
+    name = root[GROUP].attrs.get(POINTER) if GROUP in root else None
+    if name is None:
+        raise FileNotFoundError(
+            f"{store} holds no model; run the search again with this `out`, which "
+            f"takes the counts from there."
+        )
+    log = root[f"{GROUP}/{name}"]
+    assert isinstance(log, zarr.Array)
+    payloads = read_log(log).payloads
+    if not payloads:
+        raise ValueError(f"the model at {store} is damaged; run the search again.")
+    return payloads[0]
+
+
+def _skops() -> Any:
+    try:
+        from skops import io
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "keeping models needs skops, which is not installed; pip install "
+            "'dsel[models]'."
+        ) from error
+    return io

@@ -1,0 +1,71 @@
+"""A kept model predicts as before; types that nobody trusts are not built."""
+
+import sys
+import uuid
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from dsel.results import open_model, save_model, save_results
+
+
+class Squares(FunctionTransformer):
+    """An estimator that only its author knows."""
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(60, 3))
+    return X, np.where(X[:, 0] > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("url", [False, True], ids=["directory", "url"])
+def test_open_model__predicts_as_the_saved_one(rows, tmp_path, url):
+    place = f"memory://{uuid.uuid4().hex}" if url else tmp_path
+    X, y = rows
+    model = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    save_model(model, place)
+    opened = open_model(place)
+    np.testing.assert_array_equal(opened.predict(X), model.predict(X))
+    np.testing.assert_array_equal(
+        opened.decision_function(X), model.decision_function(X)
+    )
+
+
+def test_save_model__replaces_the_one_before(rows, tmp_path):
+    for C in (1.0, 2.0, 3.0):
+        save_model(LogisticRegression(C=C).fit(*rows), tmp_path)
+    assert open_model(tmp_path).C == 3.0
+
+
+def test_open_model__refuses_types_that_nobody_trusts(rows, tmp_path):
+    model = make_pipeline(Squares(np.square), LogisticRegression()).fit(*rows)
+    save_model(model, tmp_path)
+    name = f"{Squares.__module__}.Squares"
+    with pytest.raises(ValueError, match=f"nobody said to trust: {name}; if you know"):
+        open_model(tmp_path)
+    opened = open_model(tmp_path, trusted=[name])
+    np.testing.assert_array_equal(opened.predict(rows[0]), model.predict(rows[0]))
+
+
+def test_open_model__says_where_there_is_none(cube, tmp_path):
+    save_results(cube, tmp_path)
+    with pytest.raises(FileNotFoundError, match="holds no model; run the search again"):
+        open_model(tmp_path)
+
+
+def test_open_model__finds_damage(rows, tmp_path):
+    save_model(LogisticRegression().fit(*rows), tmp_path)
+    (tmp_path / "model" / "skops-1" / "c" / "0").write_bytes(b"rubbish")
+    with pytest.raises(ValueError, match="is damaged; run the search again"):
+        open_model(tmp_path)
+
+
+def test_save_model__names_the_extra_that_is_missing(rows, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\[models\]'"):
+        save_model(LogisticRegression().fit(*rows), tmp_path)
