@@ -1,0 +1,139 @@
+"""What the kernels of a grid share: squared distances or products with fixed rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dsel.kernels.base import DISTANCES, VALUES
+
+UNIT = np.finfo(np.float64).eps
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether `X` is a scipy sparse matrix or array."""
+    return bool(sparse.issparse(X))
+
+
+def squared_lengths(X: Any) -> NDArray[np.float64]:
+    """Return the squared length of every row, shape (n_rows,)."""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
+
+
+def inner_products(X: Any, Z: Any) -> NDArray[np.float64]:
+    """Return the inner products of rows, shape (n_rows of X, n_rows of Z), float64."""
+    product = X @ Z.T
+    if is_sparse(product):
+        product = product.toarray()
+    return np.asarray(product, dtype=np.float64)
+
+
+def squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
+    """Return squared distances of rows.
+
+    Parameters
+    ----------
+    X, Z
+        Rows, dense or CSR, float64.
+
+    Returns
+    -------
+    ndarray
+        Shape (n_rows of X, n_rows of Z), float64, never negative; exactly symmetric
+        with a zero diagonal where `X` is `Z`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> squared_distances(rows, rows).tolist()
+    [[0.0, 25.0], [25.0, 0.0]]
+    """
+    return anchor(Z, DISTANCES).part_of(X)
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Fixed rows, and the part of kernels that other rows make with them."""
+
+    kind: str
+    """``DISTANCES``, ``PRODUCTS`` or ``VALUES``."""
+    rows: Any
+    """The rows, float64, dense or CSR."""
+    middle: NDArray[np.float64] | None
+    """What is subtracted from all rows before distances are taken, if anything."""
+    shifted: Any
+    """The rows less the middle."""
+    lengths: NDArray[np.float64]
+    """Squared lengths of the shifted rows, (n_rows,)."""
+
+    def shift(self, X: Any) -> Any:
+        """Return rows less the middle, which changes no distance."""
+        return X if self.middle is None else X - self.middle
+
+    def part_of(self, X: Any) -> NDArray[np.float64]:
+        """Return the part that rows make with the fixed ones, (n_rows of X, n_rows).
+
+        Squared distances are |x|^2 + |z|^2 - 2 x.z; what rounding makes negative
+        becomes 0. A table with itself gives a symmetric matrix with a zero diagonal.
+        ``VALUES`` are asked for by column, so `X` is the part.
+        """
+        if self.kind == VALUES:
+            return np.asarray(X, dtype=np.float64)
+        same = X is self.rows
+        moved = self.shifted if same else self.shift(X)
+        part = inner_products(moved, self.shifted)
+        if self.kind == DISTANCES:
+            part *= -2.0
+            part += (self.lengths if same else squared_lengths(moved))[:, np.newaxis]
+            part += self.lengths
+            np.maximum(part, 0.0, out=part)
+            if same:
+                np.fill_diagonal(part, 0.0)
+        return part
+
+    def rounding(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return bounds of the error and of the size of each row's part, (n_rows,)."""
+        if self.kind == VALUES:
+            zeros = np.zeros(X.shape[0])
+            return zeros, zeros
+        lengths = squared_lengths(self.shift(X))
+        longest = self.lengths.max(initial=0.0)
+        if self.kind == DISTANCES:
+            size = 2.0 * (lengths + longest)
+        else:
+            size = np.sqrt(lengths * longest)
+        return 2.0 * UNIT * (X.shape[1] + 4) * size, size
+
+    def exact_part_of(self, x: Any) -> NDArray[np.float64]:
+        """Return the part of one row, (n_rows,), whatever rows come with it.
+
+        Sums are taken in an order that depends on the number of columns alone; in a
+        matrix product the rounding depends on the rows beside.
+        """
+        x = np.ravel(x.toarray() if is_sparse(x) else x).astype(np.float64)
+        if self.kind == VALUES:
+            return np.asarray(x)
+        if self.kind == DISTANCES and not is_sparse(self.rows):
+            difference = self.rows - x
+            return np.asarray((difference * difference).sum(axis=1))
+        if not is_sparse(self.rows):
+            return np.asarray((self.rows * x).sum(axis=1))
+        products = np.asarray(self.rows @ x)
+        if self.kind != DISTANCES:
+            return products
+        return np.asarray(np.maximum((x * x).sum() + self.lengths - 2 * products, 0.0))
+
+
+def anchor(rows: Any, kind: str) -> Anchors:
+    """Prepare fixed rows, float64, dense or CSR; `kind` as `Kernel.part` names it."""
+    if kind == VALUES:
+        return Anchors(kind, rows, None, rows, np.zeros(0))
+    centred = kind == DISTANCES and not is_sparse(rows) and rows.shape[0] > 0
+    middle = np.mean(rows, axis=0) if centred else None
+    shifted = rows if middle is None else rows - middle
+    return Anchors(kind, rows, middle, shifted, squared_lengths(shifted))

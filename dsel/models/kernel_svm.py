@@ -1,0 +1,290 @@
+"""The member of `Family` for kernel SVMs: one kernel, every C, all trainings."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.canonical import canonical_text
+from dsel.data.trainings import Training
+from dsel.kernels.base import Kernel
+from dsel.models.base import FIT_DONE, FIT_FAILED, Cache, Candidate, FitCounts
+from dsel.models.kernel_svm_fit import Fitted, Task, fit_training
+from dsel.models.kernel_svm_frames import (
+    Frame,
+    fingerprint,
+    frame_as_given,
+    frame_of_training,
+    join_frames,
+    places_in_order,
+    places_of,
+)
+from dsel.models.kernel_svm_gram import LabeledKernel, labeled_kernel
+from dsel.models.kernel_svm_packed import PackedSVMs
+from dsel.models.kernel_svm_settings import (
+    class_weights,
+    group_key,
+    last_step,
+    refusal,
+    resolve_kernel,
+    row_weights,
+    step_prefix,
+    steps_before,
+)
+from dsel.solvers.smo import RowCache
+
+
+@dataclass(frozen=True)
+class KernelSVMFamily:
+    """SVCs, alone or at the end of a pipeline, that differ in C share one kernel.
+
+    Each training set is fitted for ascending C, every C starting from the solution
+    before: a fit depends on its training rows and on the C of its group up to its own,
+    on nothing else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import SVC
+    >>> family = KernelSVMFamily(classes=np.array(["a", "b"]), seed=0)
+    >>> grid = [SVC(C=C, gamma=g) for C in (1.0, 2.0) for g in (0.1, 0.2)]
+    >>> candidates = [Candidate(i, {}, svc) for i, svc in enumerate(grid)]
+    >>> [[c.number for c in group] for group in family.groups(candidates)]
+    [[0, 2], [1, 3]]
+    """
+
+    classes: NDArray[Any]
+    """Label of each class code, sorted."""
+    seed: int
+    """Seed of the plan; a pipeline's random steps get a hash of it."""
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+    """Nothing, or sample weights of all labeled rows, named as `fit` takes them."""
+    precision: str = "float64"
+    """``mixed`` scores in float32 and anew in float64 where rounding could matter."""
+
+    @property
+    def name(self) -> str:
+        """Short name, shown by the plan."""
+        return "kernel SVM"
+
+    @staticmethod
+    def refuses(
+        candidates: Sequence[Candidate], fit_params: Mapping[str, Any]
+    ) -> str | None:
+        """Return why these candidates cannot be done exactly here, or None."""
+        return refusal(candidates, fit_params)
+
+    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
+        """Return candidates that differ in C alone, together."""
+        found: OrderedDict[str, list[Candidate]] = OrderedDict()
+        for candidate in candidates:
+            found.setdefault(group_key(candidate), []).append(candidate)
+        return [tuple(group) for group in found.values()]
+
+    def fit(
+        self,
+        group: Sequence[Candidate],
+        X: Any,
+        y: NDArray[np.int64],
+        trainings: Sequence[Training],
+        *,
+        pool: Any = None,
+        budget: Cache,
+    ) -> PackedSVMs:
+        """Fit every candidate on every training; see `Family.fit`."""
+        bench = _Bench(self, tuple(group), X, y, budget)
+        shape = (len(group), len(trainings))
+        counts = FitCounts(
+            np.full(shape, -1, dtype=np.int64),
+            np.full(shape, -1, dtype=np.int64),
+            np.full(shape, FIT_FAILED, dtype=np.int8),
+            np.zeros(shape),
+            {},
+        )
+        done: list[tuple[Frame, Fitted]] = []
+        for column, training in enumerate(trainings):
+            started = time.perf_counter()
+            try:
+                frame, fitted = bench.fit(training)
+            except Exception as error:
+                # A candidate that cannot be fitted is data, not the end of a run.
+                _note_failure(counts, group, training, error)
+            else:
+                _note(counts, group, column, fitted)
+                done.append((frame, fitted))
+            counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
+        return _pack(self, group, trainings, counts, done)
+
+    def join(
+        self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
+    ) -> PackedSVMs:
+        """Pack groups into one that predicts together; see `Family.join`."""
+        pieces = [piece for piece in fitted if isinstance(piece, PackedSVMs)]
+        found = sorted({number for piece in pieces for number in piece.candidates})
+        numbers = tuple(found if candidates is None else candidates)
+        trainings = tuple(sorted({t for piece in pieces for t in piece.trainings}))
+        wanted = set(numbers)
+        machines = tuple(
+            m for piece in pieces for m in piece.machines if wanted & set(m.candidates)
+        )
+        shape = (len(numbers), len(trainings))
+        none = np.full(shape, -1, dtype=np.int64)
+        done = np.full(shape, FIT_DONE, dtype=np.int8)
+        return PackedSVMs(
+            numbers,
+            trainings,
+            FitCounts(none, none, done, np.full(shape, np.nan), {}),
+            join_frames([piece.frames for piece in pieces]),
+            machines,
+            {
+                c: e
+                for piece in pieces
+                for c, e in piece.estimators.items()
+                if c in wanted
+            },
+            {t: rows for piece in pieces for t, rows in piece.train_rows.items()},
+            self.classes,
+            self.precision,
+        )
+
+
+class _Bench:
+    """What the fits of one group share while it is fitted."""
+
+    def __init__(
+        self,
+        family: KernelSVMFamily,
+        group: tuple[Candidate, ...],
+        X: Any,
+        y: NDArray[np.int64],
+        budget: Cache,
+    ) -> None:
+        self.family, self.X, self.y, self.budget = family, X, y, budget
+        ascending = sorted(group, key=lambda c: (last_step(c.estimator).C, c.number))
+        self.candidates = tuple(candidate.number for candidate in ascending)
+        self.C_values = np.array([float(last_step(c.estimator).C) for c in ascending])
+        self.estimator = group[0].estimator
+        self.svc = last_step(self.estimator)
+        self.steps = steps_before(self.estimator)
+        name = f"{step_prefix(self.estimator)}sample_weight"
+        given = family.fit_params.get(name)
+        self.sample_weight = None if given is None else np.asarray(given, dtype=float)
+        self.data_key = ""
+        self.kernel: LabeledKernel | None = None
+        self.caches: dict[tuple[int, int], RowCache] = {}
+
+    def fit(self, training: Training) -> tuple[Frame, Fitted]:
+        """Return one training's frame and machines."""
+        labels = self.family.classes[self.y[training.train_rows]]
+        of_classes = class_weights(self.svc, labels)
+        own = self.sample_weight
+        weights = row_weights(
+            of_classes, labels, None if own is None else own[training.train_rows]
+        )
+        frame, key = self._frame(training)
+        train = places_of(frame.numbers, training.train_rows)
+        kernel = self._labeled_kernel(frame, key, resolve_kernel(
+            self.svc, frame.rows[train]
+        ))  # fmt: skip
+        at_places = np.zeros(len(self.y))
+        at_places[places_in_order(frame.numbers, training.train_rows)] = weights
+        task = Task(
+            training.number, self.candidates, self.C_values, float(self.svc.tol),
+            int(self.svc.max_iter), self.svc.kernel != "sigmoid", of_classes,
+        )  # fmt: skip
+        test = places_of(frame.numbers, training.test_rows)
+        return frame, fit_training(kernel, task, train, test, at_places, self.caches)
+
+    def _frame(self, training: Training) -> tuple[Frame, str]:
+        """Return the rows as this training sees them, and a name for their contents."""
+        if not self.data_key:
+            self.data_key = fingerprint(self.X, self.y)
+        classes = self.family.classes
+        if not self.steps:
+            by_column = self.svc.kernel == "precomputed"
+            key = f"{by_column}-{self.data_key}"
+            made = self.budget.get(
+                f"svm-frame-{key}",
+                lambda: frame_as_given(
+                    self.X, self.y, len(classes), by_column=by_column
+                ),
+            )
+            return made, key
+        own = (canonical_text(self.steps), self.family.seed, training.name)
+        rows = fingerprint(training.train_rows)
+        key = f"{self.data_key}-{own}-{rows}"
+        made = self.budget.get(
+            f"svm-frame-{key}",
+            lambda: frame_of_training(
+                self.steps, self.X, self.y, classes, training, seed=self.family.seed
+            ),
+        )
+        return replace(made, training=training.number), key
+
+    def _labeled_kernel(self, frame: Frame, key: str, kernel: Kernel) -> LabeledKernel:
+        """Return the kernel of the labeled rows; the last one is kept."""
+        last = self.kernel
+        same_rows = last is not None and last.frame.rows is frame.rows
+        if last is None or not same_rows or last.kernel != kernel:
+            self.kernel = None  # let go of the old matrix before the new one is made
+            self.caches.clear()
+            last = self.kernel = labeled_kernel(frame, kernel, key, self.budget)
+        return last
+
+
+def _note(
+    counts: FitCounts, group: Sequence[Candidate], column: int, fitted: Fitted
+) -> None:
+    """Write what one training showed; `fitted` is in ascending order of C."""
+    place = {candidate.number: row for row, candidate in enumerate(group)}
+    rows = [place[number] for number in fitted.machines.candidates]
+    counts.test_errors[rows, column] = fitted.test_errors
+    counts.train_errors[rows, column] = fitted.train_errors
+    counts.status[rows, column] = FIT_DONE
+    for number, message in zip(
+        fitted.machines.candidates, fitted.messages, strict=True
+    ):
+        if message:
+            counts.messages[number, fitted.machines.training] = message  # type: ignore[index]
+
+
+def _note_failure(
+    counts: FitCounts, group: Sequence[Candidate], training: Training, error: Exception
+) -> None:
+    for candidate in group:
+        text = f"{type(error).__name__}: {error}"
+        counts.messages[candidate.number, training.number] = text  # type: ignore[index]
+
+
+def _pack(
+    family: KernelSVMFamily,
+    group: Sequence[Candidate],
+    trainings: Sequence[Training],
+    counts: FitCounts,
+    done: Sequence[tuple[Frame, Fitted]],
+) -> PackedSVMs:
+    """Keep the support vectors of each frame and leave the other rows behind."""
+    needed: dict[int, list[NDArray[np.int64]]] = {}
+    frames: dict[int, Frame] = {}
+    for frame, fitted in done:
+        frames[frame.training] = frame
+        needed.setdefault(frame.training, []).append(fitted.machines.numbers)
+    cut = {}
+    for key, frame in frames.items():
+        numbers = np.unique(np.concatenate(needed[key]))
+        cut[key] = frame.cut(places_of(frame.numbers, numbers))
+    return PackedSVMs(
+        tuple(candidate.number for candidate in group),
+        tuple(training.number for training in trainings),
+        counts,
+        cut,
+        tuple(fitted.machines for _, fitted in done),
+        {candidate.number: candidate.estimator for candidate in group},
+        {training.number: training.train_rows for training in trainings},
+        family.classes,
+        family.precision,
+    )

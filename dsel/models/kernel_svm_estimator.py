@@ -1,0 +1,132 @@
+"""Genuine scikit-learn estimators with the state of machines that dsel fitted.
+
+A certificate speaks of the very models that were counted, and another solver path
+moves labels at the usual tolerance, so refitting an SVC would give another model. The
+state of a fitted SVC is therefore filled in: a real `fit` on one row per class sets up
+everything that scikit-learn's version wants, then support vectors, coefficients and
+constants are replaced.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
+
+from dsel.kernels.parts import is_sparse
+from dsel.kernels.polynomial import Polynomial
+from dsel.kernels.rbf import Rbf
+from dsel.kernels.sigmoid import Sigmoid
+from dsel.models.kernel_svm_frames import Frame
+from dsel.models.kernel_svm_machines import Machines
+from dsel.models.kernel_svm_settings import last_step
+
+
+def dummy_of(machines: Machines, frame: Frame, classes: NDArray[Any]) -> Any:
+    """Return a classifier that always gives the only label of the training rows."""
+    label = classes[machines.present]
+    model = DummyClassifier(strategy="most_frequent").fit(np.zeros((1, 1)), label)
+    model.n_features_in_ = frame.rows.shape[1]
+    return model
+
+
+def svc_of(
+    machines: Machines,
+    frame: Frame,
+    rows: NDArray[np.int64],
+    estimator: Any,
+    candidate: int,
+    classes: NDArray[Any],
+) -> Any:
+    """Return the fitted SVC or pipeline of one candidate.
+
+    Parameters
+    ----------
+    machines
+        Of its training; at least two classes.
+    frame
+        Holds the support vectors.
+    rows
+        Labeled rows of the training, ascending: ``support_`` counts them.
+    estimator
+        The candidate's estimator, unfitted.
+    candidate
+        Its number.
+    classes
+        Label of each class code.
+    """
+    place = machines.candidates.index(candidate)
+    model = int(machines.model_of[place])
+    coefs = machines.coefs[:, :, model]
+    used = np.asarray(coefs.any(axis=1))
+    numbers = machines.numbers[used]
+    support = np.searchsorted(rows, numbers).astype(np.int32)
+    vectors = _vectors(frame, numbers)
+    svc = _set_up(clone(last_step(estimator)), machines, frame, classes)
+    svc.shape_fit_ = (len(rows), svc.n_features_in_)
+    if frame.by_column:
+        svc.n_features_in_ = len(rows)
+        svc.shape_fit_ = (len(rows), len(rows))
+    if callable(svc.kernel):  # it calls its kernel on rows that it keeps
+        svc._BaseLibSVM__Xfit = vectors
+        svc.shape_fit_ = vectors.shape
+        support = np.arange(len(numbers), dtype=np.int32)
+    svc.support_ = support
+    svc.support_vectors_ = vectors if not callable(svc.kernel) else vectors[:0, :0]
+    svc._n_support = _count_by_class(used, machines.starts)
+    svc.class_weight_ = machines.class_weight
+    svc._num_iter = svc.n_iter_ = machines.steps[:, place].astype(np.int32)
+    svc.fit_status_ = int(machines.stopped[place])
+    _set_coefs(svc, coefs[used].T, machines.offsets[:, model])
+    if type(estimator) is not Pipeline:
+        return svc
+    steps = [*frame.transformer.steps, (estimator.steps[-1][0], svc)]
+    return clone(estimator).set_params(steps=steps)
+
+
+def _vectors(frame: Frame, numbers: NDArray[np.int64]) -> Any:
+    """Return support vectors in the given order; nothing for a precomputed kernel."""
+    order = np.argsort(frame.numbers)
+    return frame.rows[order[np.searchsorted(frame.numbers, numbers, sorter=order)]]
+
+
+def _set_up(svc: Any, machines: Machines, frame: Frame, classes: NDArray[Any]) -> Any:
+    """Fit on one made-up row per class: all attributes are there, of the right kind."""
+    n_present = len(machines.present)
+    if svc.kernel == "poly" and not float(svc.degree).is_integer():
+        # scikit-learn takes whole degrees only, but any function as the kernel.
+        svc.set_params(kernel=machines.kernel, degree=3)
+    if frame.by_column:
+        rows: Any = np.eye(n_present)
+    elif is_sparse(frame.rows):
+        rows = sparse.csr_array((n_present, frame.rows.shape[1]))
+    else:
+        rows = np.zeros((n_present, frame.rows.shape[1]))
+    svc.fit(rows, classes[machines.present])
+    svc.n_features_in_ = rows.shape[1]
+    if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
+        svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
+    return svc
+
+
+def _count_by_class(
+    used: NDArray[np.bool_], starts: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    counts = np.diff(np.concatenate(([0], np.cumsum(used)))[starts])
+    return counts.astype(np.int32)
+
+
+def _set_coefs(svc: Any, coefs: Any, offsets: Any) -> None:
+    """Set coefficients and constants; two classes show them with the other sign."""
+    internal = np.ascontiguousarray(coefs)
+    if sparse.issparse(svc._dual_coef_):
+        # Every entry is kept: libsvm reads a full row per pair of classes.
+        full = np.ones_like(internal)
+        internal = type(svc._dual_coef_)(full)
+        internal.data = np.ascontiguousarray(coefs).ravel()
+    sign = -1.0 if len(svc.classes_) == 2 else 1.0
+    svc._dual_coef_, svc._intercept_ = internal, offsets.copy()
+    svc.dual_coef_, svc.intercept_ = sign * internal, sign * offsets

@@ -1,0 +1,142 @@
+"""The kernel matrix of the labeled rows: in full where it fits, else row by row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.kernels.base import DISTANCES, PRODUCTS, Kernel
+from dsel.kernels.parts import Anchors, anchor, is_sparse
+from dsel.models.base import Cache
+from dsel.models.kernel_svm_frames import Frame
+from dsel.solvers.smo import RowCache
+
+BLOCK_NBYTES: Final = 2**23
+"""Kernel blocks stay below this, so that what reads them finds them in the cache."""
+
+
+@dataclass(frozen=True)
+class LabeledKernel:
+    """One kernel over the labeled rows of one frame."""
+
+    frame: Frame
+    """The rows."""
+    kernel: Kernel
+    """The kernel."""
+    anchors: Anchors
+    """The rows as anchors of the kernel's part."""
+    part: NDArray[np.float64] | None
+    """The part of all rows with all rows, where it fits."""
+    gram: NDArray[np.float32] | None
+    """Kernel values of all rows with all rows, where they fit; as libsvm keeps them."""
+    largest: float
+    """Bound of the absolute kernel values."""
+    limit: int
+    """Bytes for rows that are computed one by one."""
+
+    def block(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return kernel values of some rows, as predicted, with all rows."""
+        if self.part is not None and self.frame.asked is self.frame.rows:
+            return self.kernel.values(self.part[places])
+        return self.kernel.values(self.anchors.part_of(self.frame.asked[places]))
+
+    def rounding(
+        self, places: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return relative and absolute error of these rows' kernel values."""
+        return self.kernel.rounding(*self.anchors.rounding(self.frame.asked[places]))
+
+    def exact_row(self, place: int) -> NDArray[np.float64]:
+        """Return a row's kernel values, computed for it alone."""
+        part = self.anchors.exact_part_of(self.frame.asked[place : place + 1])
+        return self.kernel.values(part)
+
+    def rows_of(self, members: NDArray[np.int64]) -> RowCache:
+        """Return a cache of kernel rows at the columns of these rows."""
+        rows = self.frame.rows[members]
+        if self.frame.by_column:
+            values = rows[:, members]
+            diagonal = self.kernel.diagonal(np.diagonal(values).copy())
+            make_row: Callable[[int], Any] = values.__getitem__
+        else:
+            anchors = anchor(rows, self.kernel.part)
+            diagonal = self.kernel.diagonal(anchors.lengths)
+
+            def make_row(row: int) -> Any:
+                part = anchors.part_of(anchors.rows[row : row + 1])[0]
+                if self.kernel.part == DISTANCES:
+                    part[row] = 0.0
+                return self.kernel.values(part)
+
+        return RowCache(make_row, diagonal, nbytes=self.limit)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a block that stays in the processor's cache."""
+        return max(16, BLOCK_NBYTES // (8 * max(1, len(self.frame.numbers))))
+
+
+def labeled_kernel(
+    frame: Frame, kernel: Kernel, key: str, budget: Cache
+) -> LabeledKernel:
+    """Compute what fits of a kernel over the labeled rows.
+
+    Parameters
+    ----------
+    frame
+        The rows.
+    kernel
+        The kernel.
+    key
+        Names the contents of the frame, for the cache.
+    budget
+        Limits the full matrices and keeps the part that other kernels share.
+    """
+    n_rows = len(frame.numbers)
+    anchors = anchor(frame.rows, kernel.part)
+    in_full = 4 * n_rows**2
+    part, gram = None, None
+    if in_full + 8 * n_rows**2 <= 0.8 * budget.limit:
+        part = budget.get(
+            f"svm-part-{kernel.part}-{key}", lambda: anchors.part_of(frame.rows)
+        )
+    if in_full <= 0.6 * budget.limit:
+        gram = _gram(kernel, anchors, part)
+    return LabeledKernel(
+        frame, kernel, anchors, part, gram, _largest(kernel, anchors, gram),
+        int(0.6 * budget.limit),
+    )  # fmt: skip
+
+
+def _gram(
+    kernel: Kernel, anchors: Anchors, part: NDArray[np.float64] | None
+) -> NDArray[np.float32]:
+    n_rows = anchors.rows.shape[0]
+    gram = np.empty((n_rows, n_rows), dtype=np.float32)
+    step = max(16, BLOCK_NBYTES // (8 * max(1, n_rows)))
+    for start in range(0, n_rows, step):
+        rows = slice(start, start + step)
+        if part is not None:
+            gram[rows] = kernel.values(part[rows])
+            continue
+        block = anchors.part_of(anchors.rows[rows])
+        if kernel.part == DISTANCES:  # as it is where the part is made in one piece
+            block[np.arange(len(block)), np.arange(start, start + len(block))] = 0.0
+        gram[rows] = kernel.values(block)
+    return gram
+
+
+def _largest(
+    kernel: Kernel, anchors: Anchors, gram: NDArray[np.float32] | None
+) -> float:
+    """Return a bound of absolute kernel values: the diagonal's, if nothing is known."""
+    if kernel.part == DISTANCES:
+        return 1.0
+    if gram is not None:
+        return float(np.abs(gram).max(initial=0.0))
+    if kernel.part == PRODUCTS:
+        return float(np.abs(kernel.diagonal(anchors.lengths)).max(initial=1.0))
+    whole = anchors.rows.data if is_sparse(anchors.rows) else anchors.rows
+    return float(np.abs(whole).max(initial=0.0))

@@ -1,0 +1,100 @@
+"""Which training answers for which candidate and row: `which` of `FittedGroup`."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One entry of `which`, without its repetitions in memory."""
+
+    view: Integers
+    """Training numbers, (n_candidates, n_rows); axes that repeat have stride 0."""
+
+    @property
+    def same_for_candidates(self) -> bool:
+        """Whether all candidates ask alike."""
+        return self.view.strides[0] == 0 or self.view.shape[0] == 1
+
+    @property
+    def same_for_rows(self) -> bool:
+        """Whether all rows ask alike."""
+        return self.view.strides[1] == 0 or self.view.shape[1] == 1
+
+    def at(self, rows: Integers) -> "Reading":
+        """Return the reading of some rows."""
+        shape = (self.view.shape[0], len(rows))
+        if self.same_for_rows:
+            return Reading(np.broadcast_to(self.view[:, :1], shape))
+        if self.same_for_candidates:
+            return Reading(np.broadcast_to(self.view[0, rows], shape))
+        return Reading(self.view[:, rows])
+
+    def rows_with(self, trainings: Collection[int]) -> NDArray[np.bool_]:
+        """Return which rows ask one of these trainings for any candidate."""
+        wanted = np.array(sorted(trainings), dtype=np.int64)
+        view = self.view[:1] if self.same_for_candidates else self.view
+        if self.same_for_rows:
+            some = bool(np.isin(view[:, 0], wanted).any())
+            return np.full(self.view.shape[1], some)
+        return np.asarray(np.isin(view, wanted).any(axis=0))
+
+    def asks(self, training: int, at: Integers) -> Iterator[tuple[Integers, Integers]]:
+        """Yield pieces of machines' candidates and rows that ask a training.
+
+        Parameters
+        ----------
+        training
+            Its number.
+        at
+            Place of each of the machines' candidates on the candidate axis, -1 where
+            it is not there.
+
+        Yields
+        ------
+        chosen, rows
+            Places among the machines' candidates, and row numbers; neither is empty.
+        """
+        there = np.flatnonzero(at >= 0)
+        if len(there) == 0:
+            return
+        if self.same_for_candidates:
+            rows = np.flatnonzero(self.view[0] == training)
+            if len(rows):
+                yield there, rows
+        elif self.same_for_rows:
+            chosen = there[self.view[at[there], 0] == training]
+            if len(chosen):
+                yield chosen, np.arange(self.view.shape[1])
+        else:
+            for one in there:
+                rows = np.flatnonzero(self.view[at[one]] == training)
+                if len(rows):
+                    yield np.array([one]), rows
+
+
+def reading_of(chosen: Any, shape: tuple[int, int]) -> Reading:
+    """Return one entry of `which`, broadcast to (n_candidates, n_rows)."""
+    return Reading(np.broadcast_to(np.asarray(chosen, dtype=np.int64), shape))
+
+
+def row_order(readings: Sequence[Reading]) -> Integers:
+    """Return an order of rows in which rows that ask one training stand together."""
+    n_rows = readings[0].view.shape[1]
+    for reading in readings:
+        if not reading.same_for_rows:
+            return np.argsort(reading.view[0], kind="stable")
+    return np.arange(n_rows)
+
+
+def slice_of(places: Integers) -> slice | Integers:
+    """Return ascending places as a slice where they are contiguous: no copy."""
+    if len(places) and places[-1] - places[0] + 1 == len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places

@@ -1,0 +1,226 @@
+"""What a kernel SVM's parameters mean on one training set, and who is refused."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight
+
+from dsel.checks import check_positive
+from dsel.data.canonical import canonical_text
+from dsel.kernels.base import Kernel
+from dsel.kernels.linear import Linear
+from dsel.kernels.parts import is_sparse
+from dsel.kernels.polynomial import Polynomial
+from dsel.kernels.precomputed import Precomputed
+from dsel.kernels.rbf import Rbf
+from dsel.kernels.sigmoid import Sigmoid
+from dsel.models.base import Candidate
+from dsel.solvers.smo import is_available
+
+NAMED_KERNELS: Final = ("linear", "poly", "precomputed", "rbf", "sigmoid")
+SYMMETRY: Final = 1e-8  # times the largest entry
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the estimator itself, or the last step of a pipeline."""
+    return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
+
+
+def steps_before(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the named steps before the last one; none where it is no pipeline."""
+    return estimator.steps[:-1] if type(estimator) is Pipeline else []
+
+
+def step_prefix(estimator: Any) -> str:
+    """Return what the last step's parameters begin with: nothing, or ``svc__``."""
+    return f"{estimator.steps[-1][0]}__" if type(estimator) is Pipeline else ""
+
+
+def group_key(candidate: Candidate) -> str:
+    """Return a text that candidates have in common if they differ in C alone."""
+    svc = last_step(candidate.estimator)
+    parameters = svc.get_params(deep=False)
+    parameters.pop("C")
+    return canonical_text([steps_before(candidate.estimator), parameters])
+
+
+def refusal(
+    candidates: Sequence[Candidate], fit_params: Mapping[str, Any]
+) -> str | None:
+    """Return why these candidates cannot be done exactly as a family, or None.
+
+    Parameters
+    ----------
+    candidates
+        All candidates of the grid.
+    fit_params
+        Keyword arguments of their `fit`.
+    """
+    if not is_available():
+        return "numba cannot be imported, which the SMO solver is compiled with"
+    for candidate in candidates:
+        reason = _refusal_of_one(candidate.estimator, fit_params)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _refusal_of_one(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
+    svc = last_step(estimator)
+    if type(svc) is not SVC:
+        return f"{type(svc).__name__} is no SVC"
+    if callable(svc.kernel):
+        return "the kernel is a function that only SVC can call"
+    if svc.kernel not in NAMED_KERNELS:
+        return f"the kernel {svc.kernel!r} is not known"
+    if svc.probability is True:
+        return "probability=True needs libsvm's own fit"
+    if svc.break_ties:
+        return "break_ties=True predicts by confidences, not by votes"
+    if svc.kernel == "precomputed" and type(estimator) is Pipeline:
+        return "a precomputed kernel inside a pipeline is changed by its other steps"
+    others = set(fit_params) - {f"{step_prefix(estimator)}sample_weight"}
+    if others:
+        return f"the fit parameter {min(others)!r} is not for the SVC"
+    return None
+
+
+def check_candidates(
+    candidates: Sequence[Candidate], X: Any, *, limit: int | None = None
+) -> None:
+    """Raise where parameters, a Gram matrix or the byte budget cannot work.
+
+    Parameters
+    ----------
+    candidates
+        Candidates that `refusal` has nothing against.
+    X
+        Labeled rows, or their Gram matrix.
+    limit
+        Bytes that a task may use, if known.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the parameter, its rule, its value and the way out.
+    """
+    kernels = set()
+    for candidate in candidates:
+        svc = last_step(candidate.estimator)
+        check_positive(svc.C, "C")
+        if not isinstance(svc.gamma, str):
+            check_positive(svc.gamma, "gamma")
+        kernels.add(svc.kernel)
+        if svc.kernel == "poly" and type(candidate.estimator) is not Pipeline:
+            _check_degree(svc, X)
+    if "precomputed" in kernels:
+        _check_gram(X)
+    least = 2 * 4 * X.shape[0]
+    if limit is not None and limit < least:
+        raise ValueError(
+            f"`limit` must hold two rows of the kernel matrix, {least:,} bytes, "
+            f"got {limit:,}; give each task more memory, or use fewer labeled rows."
+        )
+
+
+def _check_degree(svc: Any, X: Any) -> None:
+    if float(svc.degree).is_integer():
+        return
+    lowest = X.min() if X.shape[0] else 0.0
+    if lowest < 0 or svc.coef0 < 0:
+        raise ValueError(
+            f"`degree` must be whole where features or `coef0` are negative, got "
+            f"{svc.degree!r} with a smallest feature of {lowest:.6g} and "
+            f"coef0={svc.coef0!r}; scale the features to be >= 0."
+        )
+
+
+def _check_gram(X: Any) -> None:
+    if is_sparse(X):
+        raise TypeError("`X` must be a dense Gram matrix for kernel='precomputed'.")
+    if X.ndim != 2 or X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"`X` must be the square Gram matrix of the labeled rows for "
+            f"kernel='precomputed', got shape {X.shape}."
+        )
+    gap = float(np.abs(X - X.T).max(initial=0.0))
+    if not gap <= SYMMETRY * float(np.abs(X).max(initial=0.0)):
+        raise ValueError(
+            f"`X` must be symmetric for kernel='precomputed', but two entries that "
+            f"should be equal differ by {gap:.3g}; pass (X + X.T) / 2 if that is "
+            f"rounding."
+        )
+
+
+def resolve_kernel(svc: Any, X: Any) -> Kernel:
+    """Return the kernel of an SVC that is fitted on these rows, as scikit-learn does.
+
+    ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
+    1 / n_columns.
+    """
+    if svc.kernel == "linear":
+        return Linear()
+    if svc.kernel == "precomputed":
+        return Precomputed()
+    gamma = _resolve_gamma(svc.gamma, X)
+    if svc.kernel == "rbf":
+        return Rbf(gamma)
+    if svc.kernel == "sigmoid":
+        return Sigmoid(gamma, float(svc.coef0))
+    return Polynomial(gamma, float(svc.coef0), float(svc.degree))
+
+
+def _resolve_gamma(gamma: Any, X: Any) -> float:
+    if gamma == "auto":
+        return float(1.0 / X.shape[1])
+    if gamma != "scale":
+        return float(gamma)
+    if is_sparse(X):
+        variance = float(X.multiply(X).mean() - X.mean() ** 2)
+    else:
+        variance = float(X.var())
+    return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
+
+
+def class_weights(svc: Any, labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the factor of C of each class among the labels, ascending."""
+    weights = compute_class_weight(
+        svc.class_weight, classes=np.unique(labels), y=labels
+    )
+    return np.asarray(weights, dtype=np.float64)
+
+
+def row_weights(
+    of_classes: NDArray[np.float64],
+    labels: NDArray[Any],
+    sample_weight: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Return the factor of C for each training row, from class and sample weights.
+
+    Parameters
+    ----------
+    of_classes
+        As `class_weights` returns them.
+    labels
+        Labels of the training rows, (n_rows,).
+    sample_weight
+        Weights of the training rows, (n_rows,), or None.
+
+    Raises
+    ------
+    ValueError
+        Where no row of a class has a positive weight.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    weights = of_classes[codes]
+    if sample_weight is not None:
+        weights = weights * sample_weight
+    lost = set(codes.tolist()) - set(codes[weights > 0].tolist())
+    if lost:
+        label = classes[min(lost)]
+        raise ValueError(f"`sample_weight` leaves no training row of class {label!r}.")
+    return weights

@@ -1,0 +1,201 @@
+r"""Two-class support vector machines for ascending C, solved by SMO.
+
+Sequential minimal optimisation moves two dual variables at a time. The dual problem,
+with :math:`\beta_t = y_t \alpha_t`, is to maximise
+:math:`y^\top \beta - \beta^\top K \beta / 2` under :math:`\sum_t \beta_t = 0` and
+:math:`0 \le y_t \beta_t \le C w_t`. Each C starts from the solution of the C before.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.solvers.base import SOLVED, STOPPED_EARLY, Solution
+
+LEAST_LIMIT: Final = 10_000_000
+"""Steps allowed by default, or 100 a row if that is more: the limits of libsvm."""
+
+
+def is_available() -> bool:
+    """Return whether the compiled solver can be imported here."""
+    return find_spec("numba") is not None
+
+
+def step_limit(max_iter: int, n_rows: int) -> int:
+    """Return the steps that ``SVC(max_iter=max_iter)`` may take on `n_rows` rows."""
+    return max(LEAST_LIMIT, 100 * n_rows) if max_iter == -1 else max_iter
+
+
+@dataclass(frozen=True)
+class Path:
+    """Two-class machines of one training set, one per C in ascending order."""
+
+    beta: NDArray[np.float64]
+    """Signed dual variables, (n_C, n_rows); positive rows first class."""
+    margins: NDArray[np.float64]
+    """Decisions on the rows themselves, to the float32 accuracy of the kernel."""
+    offset: NDArray[np.float64]
+    """Constant of each decision, (n_C,)."""
+    steps: NDArray[np.int64]
+    """Steps taken for each C, (n_C,)."""
+    gap: NDArray[np.float64]
+    """Violation of the optimality conditions that was left, (n_C,)."""
+
+
+def solve_path(
+    gram: NDArray[np.float32],
+    members: NDArray[np.int64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    C_values: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+    warm: bool = True,
+) -> Solution:
+    """Solve for ascending C on some rows of a Gram matrix that is there in full.
+
+    Parameters
+    ----------
+    gram
+        Kernel of all rows, (n_all, n_all). In float32, as libsvm keeps it.
+    members
+        The rows of this machine, (n_rows,).
+    y
+        1 for the first class and -1 for the second, (n_rows,).
+    weights
+        Factor of C for each row, positive, (n_rows,).
+    C_values
+        Ascending.
+    tol
+        The gap between the largest residual of a row that may rise and the smallest
+        of one that may fall at which to stop; absolute.
+    max_iter
+        Steps for each C, or -1 for the limit of libsvm.
+    warm
+        Whether each C starts from the C before. Without, it starts from zero: a
+        kernel that is not positive semidefinite has several local solutions, and the
+        one that is found depends on the start.
+
+    Returns
+    -------
+    Solution
+        Its value is a `Path`. The status is ``STOPPED_EARLY`` where one C or more
+        took all its steps; the path says which by its gap, and raising `max_iter`
+        or scaling the features helps.
+    """
+    from dsel.solvers import compiled_smo
+
+    shape = (len(C_values), len(members))
+    betas, margins = np.empty(shape), np.empty(shape)
+    stats = np.empty((len(C_values), 3))
+    limit = step_limit(max_iter, len(members))
+    compiled_smo.solve_path(
+        gram, members, y, weights, C_values, tol, limit, warm, betas, margins, stats
+    )
+    return _solution(betas, margins, stats, tol)
+
+
+def _solution(
+    betas: NDArray[np.float64],
+    margins: NDArray[np.float64],
+    stats: NDArray[np.float64],
+    tol: float,
+) -> Solution:
+    steps = stats[:, 1].astype(np.int64)
+    path = Path(betas, margins, stats[:, 0], steps, stats[:, 2])
+    status = SOLVED if (path.gap < tol).all() else STOPPED_EARLY
+    return Solution(path, status, {"steps": int(steps.sum())})
+
+
+class RowCache:
+    """Kernel rows of one pair of classes: the least recently read one makes room.
+
+    It serves every C and every training set of the pair, and is the only mutable
+    class of this room.
+    """
+
+    def __init__(
+        self,
+        make_row: Callable[[int], NDArray[Any]],
+        diagonal: NDArray[np.float64],
+        *,
+        nbytes: int,
+    ) -> None:
+        n_rows = len(diagonal)
+        n_slots = min(n_rows, max(2, nbytes // (4 * n_rows)))
+        self.make_row = make_row
+        self.diagonal = diagonal
+        self.rows = np.empty((n_slots, n_rows), dtype=np.float32)
+        self.slots = np.full(n_rows, -1)
+        self.used = np.full(n_slots, -1)
+        self.owners = np.full(n_slots, -1)
+        self.clock = 0
+        self.n_made = 0
+
+    def fetch(self, row: int) -> None:
+        """Compute a kernel row and give it the slot that was read longest ago."""
+        slot = int(np.argmin(self.used))
+        if self.owners[slot] >= 0:
+            self.slots[self.owners[slot]] = -1
+        self.rows[slot] = self.make_row(row)
+        self.slots[row], self.owners[slot] = slot, row
+        self.used[slot] = self.clock
+        self.n_made += 1
+
+
+def solve_path_by_rows(
+    cache: RowCache,
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    C_values: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+    warm: bool = True,
+) -> Solution:
+    """Solve for ascending C where the Gram matrix does not fit into memory.
+
+    As `solve_path`, but all rows of the pair are there for every training set: rows
+    that a training set leaves out have weight 0 and keep a dual variable of 0.
+    """
+    from dsel.solvers import compiled_smo
+
+    n_rows = len(y)
+    betas = np.empty((len(C_values), n_rows))
+    margins, stats = np.empty_like(betas), np.empty((len(C_values), 3))
+    residual, beta, work = y.copy(), np.zeros(n_rows), np.empty((3, n_rows))
+    limit = step_limit(max_iter, int(np.count_nonzero(weights)))
+    for c, C in enumerate(C_values):
+        if not warm:
+            residual[:], beta[:] = y, 0.0
+        lower = np.where(y > 0, 0.0, -C * weights)
+        upper = np.where(y > 0, C * weights, 0.0)
+        state = (cache.diagonal, residual, beta, lower, upper, work)
+        taken, gap = _descend_by_rows(cache, state, tol, limit)
+        constant = compiled_smo.offset(residual, beta, lower, upper)
+        betas[c], margins[c] = beta, y - residual + constant
+        stats[c] = constant, taken, gap
+    return _solution(betas, margins, stats, tol)
+
+
+def _descend_by_rows(
+    cache: RowCache, state: tuple[NDArray[np.float64], ...], tol: float, limit: int
+) -> tuple[int, float]:
+    """Return the steps taken and the gap left; fetch kernel rows as they are missed."""
+    from dsel.solvers import compiled_smo
+
+    taken = 0
+    while True:
+        status, row, steps, gap = compiled_smo.descend(
+            cache.rows, cache.slots, cache.used, *state, tol, limit - taken, cache.clock
+        )
+        taken += steps
+        cache.clock += steps + 1
+        if status != compiled_smo.ROW_MISSING:
+            return taken, gap
+        cache.fetch(row)

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from dsel.solvers.base import SOLVED, STOPPED_EARLY
+from dsel.solvers.smo import RowCache, solve_path, solve_path_by_rows, step_limit
+
+C_VALUES = np.array([0.1, 1.0, 10.0, 1000.0])
+
+
+@pytest.fixture
+def problem(rng):
+    X = np.concatenate((rng.normal(size=(30, 2)), rng.normal(size=(25, 2)) + 1.2))
+    distances = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)
+    y = np.repeat([1.0, -1.0], [30, 25])
+    return X, np.exp(-0.5 * distances).astype(np.float32), y
+
+
+def objective(gram, y, beta):
+    return beta @ y - beta @ gram.astype(float) @ beta / 2
+
+
+def solve(gram, y, *, members=None, weights=None, tol=1e-6, max_iter=-1, C=C_VALUES):
+    members = np.arange(len(gram)) if members is None else members
+    weights = np.ones(len(members)) if weights is None else weights
+    return solve_path(
+        gram, members, y[members], weights, C_values=C, tol=tol, max_iter=max_iter
+    )
+
+
+def test_solve_path__equals_libsvm(problem):
+    X, gram, y = problem
+    path = solve(gram, y).value
+    for C, beta, offset in zip(C_VALUES, path.beta, path.offset, strict=True):
+        svc = SVC(C=C, gamma=0.5, tol=1e-6).fit(X, -y)
+        dual = np.zeros(len(y))
+        dual[svc.support_] = -svc.dual_coef_[0]
+        assert objective(gram, y, beta) == pytest.approx(objective(gram, y, dual))
+        assert offset == pytest.approx(-svc.intercept_[0], abs=1e-4 * max(1, C / 10))
+
+
+def test_solve_path__meets_the_optimality_conditions(problem):
+    _, gram, y = problem
+    path = solve(gram, y).value
+    for C, beta, gap in zip(C_VALUES, path.beta, path.gap, strict=True):
+        residual = y - gram.astype(float) @ beta
+        rises = beta < np.where(y > 0, C, 0)
+        falls = beta > np.where(y > 0, 0, -C)
+        assert residual[rises].max() - residual[falls].min() == pytest.approx(
+            gap, abs=1e-9
+        )
+        assert gap < 1e-6
+        assert beta.sum() == pytest.approx(0, abs=1e-10 * C)
+        assert (y * beta >= 0).all()
+        assert (y * beta <= C).all()
+
+
+def test_solve_path__a_fit_does_not_depend_on_a_larger_c(problem):
+    _, gram, y = problem
+    whole = solve(gram, y, tol=1e-3).value
+    part = solve(gram, y, tol=1e-3, C=C_VALUES[:2]).value
+    np.testing.assert_array_equal(whole.beta[:2], part.beta)
+
+
+def test_solve_path__takes_no_step_once_no_variable_is_at_its_bound(problem):
+    _, gram, y = problem
+    C = np.array([1e6, 1e7])
+    narrow = gram ** np.float32(200)
+    path = solve(narrow, y, C=C).value
+    assert (np.abs(path.beta[0]) < C[0]).all()
+    assert path.steps[1] == 0
+    np.testing.assert_array_equal(path.beta[0], path.beta[1])
+
+
+def test_solve_path__members_equal_the_gram_matrix_cut_to_them(problem):
+    _, gram, y = problem
+    members = np.arange(0, len(y), 2)
+    cut = solve(gram[np.ix_(members, members)], y[members]).value
+    np.testing.assert_array_equal(solve(gram, y, members=members).value.beta, cut.beta)
+
+
+def test_solve_path__weights_scale_c_row_by_row(problem):
+    X, gram, y = problem
+    weights = np.where(y > 0, 3.0, 0.5)
+    path = solve(gram, y, weights=weights).value
+    svc = SVC(C=1.0, gamma=0.5, tol=1e-6).fit(X, y, sample_weight=weights)
+    dual = np.zeros(len(y))
+    dual[svc.support_] = svc.dual_coef_[0]
+    np.testing.assert_allclose(path.beta[1], dual, atol=1e-4)
+
+
+def test_solve_path__stopping_early_is_a_status(problem):
+    _, gram, y = problem
+    solution = solve(gram, y, max_iter=3)
+    assert solution.status == STOPPED_EARLY
+    assert solution.value.steps.max() == 3
+    assert solution.value.gap[-1] > 1e-6
+    assert solve(gram, y).status == SOLVED
+
+
+def test_solve_path__margins_are_decisions_on_the_rows(problem):
+    _, gram, y = problem
+    path = solve(gram, y).value
+    decisions = path.beta @ gram.astype(float) + path.offset[:, np.newaxis]
+    np.testing.assert_allclose(path.margins, decisions, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_slots", [2, 5, 1000])
+def test_solve_path_by_rows__equals_the_full_matrix(problem, n_slots):
+    _, gram, y = problem
+    cache = RowCache(gram.__getitem__, np.ones(len(y)), nbytes=4 * len(y) * n_slots)
+    solution = solve_path_by_rows(
+        cache, y, np.ones(len(y)), C_values=C_VALUES, tol=1e-3, max_iter=-1
+    )
+    np.testing.assert_array_equal(
+        solution.value.beta, solve(gram, y, tol=1e-3).value.beta
+    )
+    assert cache.rows.nbytes <= 4 * len(y) * n_slots
+
+
+def test_solve_path_by_rows__weight_zero_leaves_a_row_out(problem):
+    _, gram, y = problem
+    members = np.flatnonzero(np.arange(len(y)) % 3)
+    weights = np.zeros(len(y))
+    weights[members] = 1.0
+    cache = RowCache(gram.__getitem__, np.ones(len(y)), nbytes=10**6)
+    solution = solve_path_by_rows(
+        cache, y, weights, C_values=C_VALUES, tol=1e-3, max_iter=-1
+    )
+    expected = solve(gram, y, members=members, tol=1e-3).value
+    np.testing.assert_array_equal(solution.value.beta[:, members], expected.beta)
+    assert not solution.value.beta[:, weights == 0].any()
+
+
+def test_step_limit__is_that_of_libsvm():
+    assert step_limit(-1, 10) == 10_000_000
+    assert step_limit(-1, 200_000) == 20_000_000
+    assert step_limit(7, 200_000) == 7
