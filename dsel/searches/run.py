@@ -18,6 +18,7 @@ from dsel.errors import ClusterLostError
 from dsel.searches.board import Board, Referee
 from dsel.searches.executors import Executor, Finished
 from dsel.searches.journaling import Journaling
+from dsel.searches.logs import log_fit, log_retry, log_span
 from dsel.searches.queue import FitQueue
 from dsel.searches.rounds import Round, next_members, span_jobs
 from dsel.searches.tasks import (
@@ -223,6 +224,7 @@ class Driver:
             if self.raise_failures and record.counts.messages:
                 raise RuntimeError(next(iter(record.counts.messages.values())))
             self.board.add_fit(record)
+            log_fit(group, self.board.scheme, record)
             self.journal.fit(group, self.board.scheme, record)
             share = record.nbytes // max(1, record.job.n_candidates)
             for candidate in group.candidates[: record.job.n_candidates]:
@@ -233,6 +235,7 @@ class Driver:
     def _take_span(self, key: str, record: SpanRecord) -> None:
         self.executor.forget(key)
         self.board.add_span(record)
+        log_span(record)
         self.journal.span(self.board, record)
         if self.current is not None:
             self.current.in_flight -= 1
@@ -265,6 +268,7 @@ class Driver:
             if alone and (tries >= ATTEMPTS or self.raise_failures):
                 self._give_up(job, error)
             else:
+                log_retry(f"fit-{job.group}-{job.training}", error)
                 self._submit_fits([job])
 
     def _give_up(self, job: FitJob, error: BaseException) -> None:
@@ -280,6 +284,7 @@ class Driver:
         tries = self.attempts[job] = self.attempts.get(job, 0) + 1
         if isinstance(error, ValueError | TypeError | KeyError) or tries >= ATTEMPTS:
             raise error
+        log_retry(f"span-{job.start}-{job.stop}", error)
         assert self.current is not None
         self.current.waiting.append(replace(job))
         self.current.in_flight -= 1

@@ -1,0 +1,77 @@
+"""The digits job as a process of its own, for tests that kill things.
+
+    python -m tests.job SCHEDULER FOLDER [--prune] [--out PLACE]
+
+writes the cube to FOLDER/cube.json (counts only) and a line per finished task to
+FOLDER/log.txt. Without a scheduler ("local") it runs on threads.
+"""
+
+import argparse
+import json
+import logging
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+import dsel
+from dsel.cluster import choose_config, connect
+
+GRID = {"C": 2.0 ** np.arange(-2, 8, 2), "gamma": 2.0 ** np.arange(-14, -4, 2)}
+N_LABELED = 500
+
+
+def make_plan(prune, pool=None):
+    """25 candidates, 5 folds, 500 labeled rows; about five seconds of two cores."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    labeled, unlabeled = order[:N_LABELED], order[N_LABELED:]
+    return dsel.plan_search(
+        SVC(),
+        GRID,
+        X[labeled],
+        y[labeled],
+        X[unlabeled] if pool is None else pool,
+        cv=5,
+        random_state=0,
+        shared_rows="keep",
+        prune=prune,
+    )
+
+
+def counts_of(cube):
+    """Everything in the cube but times, to the last bit, as JSON has it."""
+    return {
+        str(name): [repr(value) for value in cube[name].values.ravel().tolist()]
+        for name in sorted(map(str, cube.variables))
+        if "seconds" not in name
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scheduler")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--prune", action="store_true")
+    parser.add_argument("--out")
+    given = parser.parse_args()
+    logging.basicConfig(
+        filename=given.folder / "log.txt", level=logging.INFO, format="%(message)s"
+    )
+    config = None if given.scheduler == "local" else choose_config(given.scheduler)
+    try:
+        with connect(config) if config else nullcontext() as client:
+            sys.stdout.write("connected\n")
+            sys.stdout.flush()
+            cube = make_plan(given.prune).run(client, out=given.out)
+    except (OSError, RuntimeError, ValueError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        sys.exit(3)
+    (given.folder / "cube.json").write_text(json.dumps(counts_of(cube)))
+
+
+if __name__ == "__main__":
+    main()
