@@ -1,0 +1,178 @@
+"""Limits on a rate that hold after every row at once, so reading may stop any time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dsel import checks
+from dsel.bounds.roots import bracket_root
+
+Floats = NDArray[np.float64]
+
+JEFFREYS = (0.5, 0.5)
+
+
+def anytime_limit(
+    n_disagreements: ArrayLike,
+    n_rows: ArrayLike,
+    *,
+    delta: ArrayLike,
+    prior: tuple[float, float] = JEFFREYS,
+) -> Floats:
+    r"""Upper limit of a rate, valid at every row at once.
+
+    With :math:`s` disagreements in :math:`t` rows and a Beta(:math:`u, v`) prior it
+    is the root :math:`q > s/t` of
+
+    .. math::
+        \ln\frac{B(u + s, v + t - s)}{B(u, v)} - s \ln q - (t - s) \ln(1 - q)
+        = \ln(1/\delta).
+
+    Parameters
+    ----------
+    n_disagreements
+        Disagreements so far, :math:`s`. Integers, any shape.
+    n_rows
+        Rows so far, :math:`t`, broadcast against `n_disagreements`.
+    delta
+        Probability with which any of the limits may fail, in ``(0, 1)``.
+    prior
+        Parameters :math:`u, v > 0`, fixed in advance. For a rate guessed to be
+        :math:`d` take ``(1, 1 / d)``.
+
+    Returns
+    -------
+    ndarray
+        Limits in ``(0, 1]``; 1 where no row was read or all disagree. The smallest
+        limit so far is valid too.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds its rows, ``delta`` lies outside ``(0, 1)``, or a
+        parameter of the prior is not positive.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the rate is at most the limit
+    at every number of rows, so at any that was picked after looking.
+    Assumes: independent rows in an order that does not depend on the models; `prior`
+    fixed in advance.
+    Source: the Beta-binomial mixture martingale and Ville's inequality (Robbins,
+    1970). A repeated :func:`binomial_tail_inversion` has no such guarantee.
+
+    Examples
+    --------
+    >>> float(anytime_limit(200, 10_000, delta=0.05).round(4))
+    0.026
+    """
+    mixture, shape = _mixture(n_disagreements, n_rows, delta, prior)
+    limits = np.ones(mixture.s.shape)
+    is_inner = mixture.s < mixture.t
+    inner = mixture.at(is_inner)
+    rate = inner.s / inner.t
+    _, limits[is_inner] = bracket_root(inner.is_unlikely, rate, np.ones_like(rate))
+    return limits.reshape(shape)[()]
+
+
+def anytime_limit_lower(
+    n_disagreements: ArrayLike,
+    n_rows: ArrayLike,
+    *,
+    delta: ArrayLike,
+    prior: tuple[float, float] = JEFFREYS,
+) -> Floats:
+    r"""Lower limit of a rate, valid at every row at once.
+
+    The root :math:`q < s/t` of the equation of :func:`anytime_limit`.
+
+    Parameters
+    ----------
+    n_disagreements
+        Disagreements so far, :math:`s`. Integers, any shape.
+    n_rows
+        Rows so far, :math:`t`, broadcast against `n_disagreements`.
+    delta
+        Probability with which any of the limits may fail, in ``(0, 1)``.
+    prior
+        Parameters :math:`u, v > 0`, fixed in advance.
+
+    Returns
+    -------
+    ndarray
+        Limits in ``[0, 1)``; 0 where nothing disagrees.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds its rows, ``delta`` lies outside ``(0, 1)``, or a
+        parameter of the prior is not positive.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the rate is at least the limit,
+    and at most :func:`anytime_limit` with the same prior, at every number of rows.
+    Assumes: as :func:`anytime_limit`.
+    Source: the same event as :func:`anytime_limit`, so both sides cost delta once.
+
+    Examples
+    --------
+    >>> float(anytime_limit_lower(200, 10_000, delta=0.05).round(4))
+    0.015
+    """
+    mixture, shape = _mixture(n_disagreements, n_rows, delta, prior)
+    limits = np.zeros(mixture.s.shape)
+    is_inner = mixture.s > 0
+    inner = mixture.at(is_inner)
+    rate = inner.s / inner.t
+    limits[is_inner], _ = bracket_root(
+        lambda q: ~inner.is_unlikely(q), np.zeros_like(rate), rate
+    )
+    return limits.reshape(shape)[()]
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """The mixture martingale of flat counts, beside its threshold."""
+
+    s: Floats
+    """Disagreements."""
+    t: Floats
+    """Rows."""
+    constant: Floats
+    """ln M(q) - ln(1 / delta), without the terms in q."""
+
+    def at(self, chosen: NDArray[np.bool_]) -> "_Mixture":
+        return _Mixture(self.s[chosen], self.t[chosen], self.constant[chosen])
+
+    def is_unlikely(self, q: Floats) -> NDArray[np.bool_]:
+        """Whether the martingale of rate q has crossed 1 / delta."""
+        log_likelihood = special.xlogy(self.s, q)
+        log_likelihood += special.xlog1py(self.t - self.s, -q)
+        return np.asarray(self.constant - log_likelihood > 0)
+
+
+def _mixture(
+    n_disagreements: ArrayLike,
+    n_rows: ArrayLike,
+    delta: ArrayLike,
+    prior: tuple[float, float],
+) -> tuple[_Mixture, tuple[int, ...]]:
+    counts, rows = checks.check_counts_of(
+        n_disagreements, n_rows, "n_disagreements", "n_rows"
+    )
+    shares = checks.check_probabilities(delta, "delta")
+    u, v = (checks.check_positive(value, "prior") for value in prior)
+    counts, rows, shares = np.broadcast_arrays(counts, rows, shares)
+    s, t = counts.ravel().astype(np.float64), rows.ravel().astype(np.float64)
+    log_mixture = special.betaln(u + s, v + t - s)
+    # The threshold is raised by more than the rounding of these large terms.
+    threshold = -np.log(shares.ravel()) + 1e-15 * (1.0 + np.abs(log_mixture))
+    constant = log_mixture - special.betaln(u, v) - threshold
+    return _Mixture(s, t, constant), counts.shape

@@ -1,0 +1,178 @@
+"""Limits of the mean of a bounded variable by betting that it is smaller."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dsel import checks
+from dsel.bounds.roots import bracket_root
+
+Floats = NDArray[np.float64]
+
+BETS = tuple(float(bet) for bet in np.geomspace(1.0, 1e-3, 13))
+"""Default stakes: from small pools to some ten million rows."""
+
+
+def betting_limit(
+    histogram: ArrayLike,
+    *,
+    delta: ArrayLike,
+    bets: ArrayLike = BETS,
+    weights: ArrayLike | None = None,
+) -> Floats:
+    r"""Upper limit of the mean of a share, by betting against smaller means.
+
+    The root :math:`q` of :math:`\sum_g \omega_g K_{c_g}(q) = 1/\delta` with
+
+    .. math:: K_c(q) = \prod_r \Big(1 + c\,\frac{q - D_r}{1 - q}\Big).
+
+    Parameters
+    ----------
+    histogram
+        Rows with shares 0, 1/k, ..., 1. Integers; the last axis is the share.
+    delta
+        Probability with which the limit may fail, in ``(0, 1)``; broadcast.
+    bets
+        Stakes :math:`c_g` in ``(0, 1]``, fixed in advance or from rows that are not
+        in the histogram (:func:`pilot_bet`).
+    weights
+        Weights :math:`\omega_g` that sum to 1; equal by default.
+
+    Returns
+    -------
+    ndarray
+        Limits in ``(0, 1]``, in the shape of the histogram without its last axis.
+
+    Raises
+    ------
+    TypeError
+        Where the histogram holds no integers.
+    ValueError
+        Where a stake lies outside ``(0, 1]`` or the weights do not sum to 1.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the rows, the mean share is
+    at most the limit.
+    Assumes: independent rows; stakes and weights that do not depend on them.
+    Source: nonnegative martingales and Ville's (here Markov's) inequality, as in
+    Waudby-Smith and Ramdas (2024).
+
+    Examples
+    --------
+    >>> float(betting_limit([9_950, 40, 10], delta=0.025).round(4))
+    0.0049
+    """
+    counts = check_histogram(histogram)
+    stakes = np.atleast_1d(np.asarray(bets, dtype=np.float64))
+    if not ((stakes > 0) & (stakes <= 1)).all():
+        raise ValueError(f"`bets` must lie in (0, 1], got {stakes.tolist()}.")
+    shares = checks.check_probabilities(delta, "delta")
+    shape = np.broadcast_shapes(counts.shape[:-1], shares.shape)
+    spread = np.broadcast_to(counts, (*shape, counts.shape[-1]))
+    flat = spread.reshape(-1, counts.shape[-1]).astype(np.float64)
+    log_shares = np.log(np.broadcast_to(shares, shape).ravel())
+    limits = _limits(flat, log_shares, stakes, _check_weights(weights, stakes))
+    return limits.reshape(shape)[()]
+
+
+def pilot_bet(histogram: ArrayLike, n_rows: int, *, delta: float) -> float:
+    """Return the default stake that would serve best if all rows were like these.
+
+    Parameters
+    ----------
+    histogram
+        Rows of the pilot with shares 0, 1/k, ..., 1; for example the first 5 % of the
+        pool. They must not enter the limit itself. Shape ``(k + 1,)``.
+    n_rows
+        Rows that the limit will be computed from. At least 1.
+    delta
+        Probability with which the limit may fail, in ``(0, 1)``.
+
+    Returns
+    -------
+    float
+        One of ``BETS``.
+
+    Raises
+    ------
+    TypeError
+        Where the histogram holds no integers.
+    ValueError
+        Where the pilot has no row, or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: none of its own; :func:`betting_limit` is valid for any stake that does
+    not depend on its rows.
+    Assumes: the rows of the pilot are left out of the limit.
+    Source: the limit that the pilot, scaled up, would give.
+
+    Examples
+    --------
+    >>> round(pilot_bet([995, 4, 1], 10_000, delta=0.01), 3)
+    0.562
+    """
+    counts = check_histogram(histogram)
+    rows = checks.check_integer(n_rows, "n_rows", at_least=1)
+    share = checks.check_probability(delta, "delta")
+    if counts.ndim != 1 or not counts.sum():
+        raise ValueError(
+            f"`histogram` must be one row of counts with a positive sum, got shape "
+            f"{counts.shape} and sum {counts.sum()}."
+        )
+    # Half a row of full disagreement keeps a lucky pilot from the largest stake.
+    pilot = counts + 0.5 * (np.arange(counts.size) == counts.size - 1)
+    scaled = pilot * (rows / pilot.sum())
+    log_share = np.log([share])
+    one = np.ones(1)
+    limits = [
+        _limits(scaled[np.newaxis], log_share, np.array([bet]), one)[0] for bet in BETS
+    ]
+    return BETS[int(np.argmin(limits))]
+
+
+def check_histogram(histogram: ArrayLike) -> NDArray[np.int64]:
+    """Return counts of shares 0 to 1 on the last axis, or raise."""
+    counts = checks.check_counts(histogram, "histogram")
+    if counts.ndim == 0 or counts.shape[-1] < 2:
+        raise ValueError(
+            f"`histogram` must have the shares 0 to 1 on its last axis, at least two, "
+            f"got shape {counts.shape}."
+        )
+    return counts
+
+
+def _check_weights(weights: ArrayLike | None, stakes: Floats) -> Floats:
+    if weights is None:
+        return np.full(stakes.shape, 1.0 / stakes.size)
+    given = np.asarray(weights, dtype=np.float64)
+    total = float(given.sum())
+    if given.shape != stakes.shape or (given <= 0).any() or abs(total - 1) > 1e-9:
+        raise ValueError(
+            f"`weights` must be positive, one for each of {stakes.size} bets, and sum "
+            f"to 1, got {given.tolist()}."
+        )
+    return given
+
+
+def _limits(
+    histograms: Floats, log_shares: Floats, stakes: Floats, weights: Floats
+) -> Floats:
+    """Return for each histogram the rate at which the mixed wealth meets 1 / share."""
+    values = np.linspace(0.0, 1.0, histograms.shape[-1])
+    occurs = histograms[:, np.newaxis, :] > 0
+    counts = np.where(occurs, histograms[:, np.newaxis, :], 0.0)
+
+    def log_wealth(q: Floats) -> Floats:
+        gain = (q[:, np.newaxis] - values) / (1.0 - q[:, np.newaxis])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A stake of 1 loses everything on a row where all fold models differ.
+            logs = np.log1p(stakes[:, np.newaxis] * np.maximum(gain, -1.0)[:, None, :])
+            each = np.where(occurs, counts * logs, 0.0).sum(axis=-1)
+        return np.asarray(special.logsumexp(each, axis=-1, b=weights))
+
+    # Wealth sums over rows; the threshold is raised by more than the sum rounds.
+    threshold = -log_shares * (1 + 1e-12) + 1e-15 * histograms.sum(axis=1)
+    ends = np.zeros(len(histograms)), np.ones(len(histograms))
+    return bracket_root(lambda q: log_wealth(q) > threshold, *ends)[1]

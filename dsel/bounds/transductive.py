@@ -1,0 +1,141 @@
+"""The bound on the error that a model makes on the rows of the pool themselves."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dsel import checks
+from dsel.bounds.semi_supervised import BoundTerms, check_folds
+
+Floats = NDArray[np.float64]
+
+
+def transductive(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    fold_disagreements: ArrayLike,
+    n_unlabeled: int,
+    *,
+    delta: ArrayLike,
+) -> BoundTerms:
+    r"""Error bound on the pool's own rows, through the fold where it is smallest.
+
+    With :math:`E_i` the largest number of errors of fold model :math:`i` on its
+    held-out rows and the pool together that is not too unlikely,
+
+    .. math::
+        E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta / k\},
+
+    the error rate of the full model on the :math:`m` rows of the pool is at most
+
+    .. math:: \min_i \frac{E_i - c_i}{m} + \frac{a_i}{m}.
+
+    Parameters
+    ----------
+    fold_errors
+        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
+        the last axis is the fold, the others are candidates of any shape.
+    fold_rows
+        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
+    fold_disagreements
+        Pool rows on which the full model differs from each fold's model,
+        :math:`a_i`, counted on the whole pool for every fold. Folds on the last axis.
+    n_unlabeled
+        Rows of the pool, all of them, :math:`m`. At least 1.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``; or one share
+        for each candidate.
+
+    Returns
+    -------
+    BoundTerms
+        `bound`, `label_term` and `disagreement_term` of the best fold. The
+        disagreement is exact and costs no delta.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over which rows are labeled and
+    which are in the pool, the full model errs on at most that share of the pool. With
+    one share for each candidate, summing to at most delta, all bounds hold at once.
+    Assumes: labeled rows and pool are exchangeable draws; folds drawn at random,
+    never stratified; fold models that saw nothing of their fold; models that do not
+    depend on the pool.
+    Source: exact hypergeometric tails given the bag of rows; it says nothing about
+    rows outside the pool.
+
+    Examples
+    --------
+    >>> terms = transductive([4, 6], [100, 100], [30, 20], 1_000, delta=0.05)
+    >>> [round(float(term), 4) for term in terms]
+    [0.132, 0.102, 0.03]
+    """
+    errors, rows = check_folds(fold_errors, fold_rows)
+    pool = checks.check_integer(n_unlabeled, "n_unlabeled", at_least=1)
+    differing, _ = checks.check_counts_of(
+        fold_disagreements, pool, "fold_disagreements", "n_unlabeled"
+    )
+    shares = checks.check_probabilities(delta, "delta")
+    per_fold = shares[..., np.newaxis] / errors.shape[-1]
+    errors, rows, differing, per_fold = np.broadcast_arrays(
+        errors, rows, differing, per_fold
+    )
+    most = most_errors(errors, rows, pool, per_fold)
+    label_terms, disagreement_terms = (most - errors) / pool, differing / pool
+    number = (label_terms + disagreement_terms).argmin(axis=-1)[..., np.newaxis]
+    label_term = np.take_along_axis(label_terms, number, -1)[..., 0]
+    disagreement_term = np.take_along_axis(disagreement_terms, number, -1)[..., 0]
+    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+
+
+def most_errors(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], pool: int, share: Floats
+) -> NDArray[np.int64]:
+    """Return the largest total of errors under which so few of them are likely enough.
+
+    The probability falls as the total grows, so the total is found by bisection.
+    """
+    shape = errors.shape
+    c, n, a = (
+        np.asarray(each, dtype=np.float64).ravel() for each in (errors, rows, share)
+    )
+    # Sums of logarithms of factorials round by less than this.
+    slack = 2e-15 * special.gammaln(n + pool + 1.0)
+    log_share = np.log(a) - slack
+    low, high = c.copy(), c + pool + 1.0
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        is_likely = _log_lower_tail(c, n, n + pool, middle) >= log_share
+        low = np.where(is_likely, middle, low)
+        high = np.where(is_likely, high, middle)
+    return low.astype(np.int64).reshape(shape)
+
+
+def _log_lower_tail(c: Floats, n: Floats, total: Floats, marked: Floats) -> Floats:
+    """Ln P(X <= c) for the number X of marked among n rows drawn from all."""
+    plain = total - marked
+    log_last = (
+        _log_choose(marked, c) + _log_choose(plain, n - c) - _log_choose(total, n)
+    )
+    term = sum_of_terms = np.ones_like(c)
+    for j in range(int(c.max(initial=0.0))):
+        x = np.maximum(c - j, 0.0)
+        ratio = x * np.maximum(plain - n + x, 0.0)
+        ratio = ratio / ((marked - x + 1) * (n - x + 1))
+        term = term * ratio
+        sum_of_terms = sum_of_terms + term
+        if (term <= 1e-17 * sum_of_terms).all():
+            break
+    return np.asarray(log_last + np.log(sum_of_terms))
+
+
+def _log_choose(n: Floats, k: Floats) -> Floats:
+    return np.asarray(
+        special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    )

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from scipy import special
+
+from dsel.bounds import (
+    anytime_limit,
+    anytime_limit_lower,
+    binomial_tail_inversion,
+    doubling_shares,
+    limits_at_looks,
+    look_schedule,
+)
+
+SHARE = 0.05 * 0.01 / 225
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected", "in_ten_looks"),
+    [
+        (10**3, 0.0569, 0.0519),
+        (10**4, 0.0295, 0.0280),
+        (10**5, 0.0229, 0.0223),
+        (10**6, 0.02090, 0.02072),
+    ],
+)
+def test_anytime_limit__gives_the_numbers_of_the_table(n_rows, expected, in_ten_looks):
+    count = n_rows // 50
+    limit = anytime_limit(count, n_rows, delta=SHARE)
+    assert limit == pytest.approx(expected, abs=0.6 * 10 ** -(len(str(expected)) - 2))
+    look = binomial_tail_inversion(count, n_rows, delta=SHARE / 10)
+    assert look == pytest.approx(in_ten_looks, rel=0.002)
+
+
+def test_anytime_limit__has_its_closed_form_without_disagreements():
+    t, delta = 500, 0.03
+    log_mixture = special.betaln(0.5, 0.5 + t) - special.betaln(0.5, 0.5)
+    expected = -np.expm1((log_mixture + np.log(delta)) / t)
+    assert anytime_limit(0, t, delta=delta) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("count", "rows"), [(0, 0), (7, 7)])
+def test_anytime_limit__says_nothing_without_agreement(count, rows):
+    assert anytime_limit(count, rows, delta=0.1) == 1.0
+
+
+def test_anytime_limit_lower__lies_below_the_rate_and_the_upper_above(rng):
+    counts = rng.integers(0, 101, 50)
+    upper = anytime_limit(counts, 100, delta=0.2)
+    lower = anytime_limit_lower(counts, 100, delta=0.2)
+    assert (lower <= counts / 100).all()
+    assert (upper >= counts / 100).all()
+    mirrored = 1 - anytime_limit(100 - counts, 100, delta=0.2)
+    np.testing.assert_allclose(lower, mirrored, atol=1e-12)
+
+
+def test_anytime_limit__refuses_a_prior_that_is_none():
+    with pytest.raises(ValueError, match="`prior` must be positive"):
+        anytime_limit(1, 10, delta=0.1, prior=(0.0, 1.0))
+
+
+def test_anytime_limit__holds_at_every_row_where_the_repeated_limit_fails(rng):
+    # A rate of 0.2, 500 rows, delta 0.3; the fixed-size limit is read at every row.
+    rate, n_rows, delta, draws = 0.2, 500, 0.3, 2000
+    counts = (rng.random((draws, n_rows)) < rate).cumsum(axis=1)
+    rows = np.arange(1, n_rows + 1)
+    sequence = (anytime_limit(counts, rows, delta=delta) < rate).any(axis=1).mean()
+    repeated = binomial_tail_inversion(counts, rows, delta=delta) < rate
+    assert sequence <= delta + 3 * np.sqrt(delta * (1 - delta) / draws)
+    assert repeated.any(axis=1).mean() > 2 * delta
+
+
+def test_limits_at_looks__hold_at_all_looks(rng):
+    rate, delta, draws = 0.2, 0.4, 3000
+    looks = look_schedule(400, 4)
+    steps = np.diff(looks, prepend=0)
+    counts = rng.binomial(steps, rate, (draws, len(looks))).cumsum(axis=1)
+    fails = (limits_at_looks(counts, looks, delta=delta) < rate).any(axis=1).mean()
+    assert 0.03 < fails <= delta
+
+
+def test_look_schedule__ends_with_the_whole_pool():
+    for n_rows, n_looks in [(1, 5), (2, 2), (10**6, 1), (999_999, 7)]:
+        looks = look_schedule(n_rows, n_looks)
+        assert looks[-1] == n_rows
+        assert (np.diff(looks) > 0).all()
+        assert len(looks) <= n_looks
+
+
+def test_limits_at_looks__refuses_looks_out_of_order():
+    with pytest.raises(ValueError, match="in increasing order"):
+        limits_at_looks([1, 2], [100, 100], delta=0.1)
+
+
+def test_doubling_shares__never_sum_to_delta():
+    assert doubling_shares(10_000, delta=0.1).sum() < 0.1

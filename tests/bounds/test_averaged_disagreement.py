@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from dsel.bounds import (
+    averaged_disagreement,
+    bentkus_limit,
+    bernstein_limit,
+    betting_limit,
+    binomial_tail_inversion,
+    merged_disagreement_limit,
+    pilot_bet,
+    semi_supervised_cv_bound,
+)
+
+SHARE = 0.05 * 0.01 / 225
+
+
+def histogram_of(n_rows):
+    """Shares 0, .4 and .8 of ten fold models: mean .02, variance about .4 d (1 - d)."""
+    counts = np.zeros(11, np.int64)
+    counts[4] = round(0.97 * n_rows * 0.02 / 0.4)
+    counts[8] = round((n_rows * 0.02 - 0.4 * counts[4]) / 0.8)
+    counts[0] = n_rows - counts.sum()
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "bentkus", "bernstein", "betting"),
+    [
+        (10**4, 0.0277, 0.0278, 0.0252),
+        (10**5, 0.02217, 0.02173, 0.02145),
+        (10**6, 0.02057, 0.02038, 0.02033),
+    ],
+)
+def test_limits__are_near_those_of_the_table(n_rows, bentkus, bernstein, betting):
+    counts = histogram_of(n_rows)
+    bet = pilot_bet(counts // 20, n_rows, delta=SHARE)
+    assert bentkus_limit(counts, delta=SHARE) == pytest.approx(bentkus, rel=0.01)
+    assert bernstein_limit(counts, delta=SHARE) == pytest.approx(bernstein, rel=0.01)
+    found = betting_limit(counts - counts // 20, delta=SHARE, bets=[bet])
+    assert found == pytest.approx(betting, rel=0.01)
+
+
+def test_bentkus_limit__rounds_the_sum_up_in_integers():
+    found = bentkus_limit([90, 7, 3], delta=0.05)
+    assert found == binomial_tail_inversion(7, 100, delta=0.05 / np.e)
+
+
+def test_betting_limit__is_one_where_every_row_differs():
+    assert betting_limit([0, 0, 50], delta=0.05) == pytest.approx(1.0)
+
+
+def test_betting_limit__does_not_depend_on_the_order_of_candidates(rng):
+    counts = rng.multinomial(500, [0.9, 0.06, 0.04], 8)
+    together = betting_limit(counts, delta=0.01)
+    alone = [betting_limit(row, delta=0.01) for row in counts]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+def test_betting_limit__rises_with_every_disagreement(rng):
+    for counts in rng.multinomial(300, [0.8, 0.1, 0.1], 20):
+        more = counts + [-1, 1, 0]
+        assert betting_limit(more, delta=0.1) > betting_limit(counts, delta=0.1)
+
+
+@pytest.mark.parametrize("name", ["betting", "bentkus", "bernstein", "merged"])
+def test_limits__fail_at_most_delta(rng, name):
+    delta, n_rows, draws = 0.5, 150, 3000
+    chances = np.array([0.7, 0.1, 0.05, 0.05, 0.05, 0.05])
+    mean = chances @ np.linspace(0, 1, 6)
+    counts = rng.multinomial(n_rows, chances, draws)
+    if name == "merged":
+        # Models nested in each other: model i differs wherever model i - 1 does.
+        each = counts[:, ::-1].cumsum(axis=1)[:, :-1]
+        limits = merged_disagreement_limit(each, np.full(draws, n_rows), delta=delta)
+    else:
+        function = {
+            "betting": betting_limit,
+            "bentkus": bentkus_limit,
+            "bernstein": bernstein_limit,
+        }[name]
+        limits = function(counts, delta=delta)
+    fails = (limits < mean).mean()
+    assert fails <= delta
+    assert name == "bernstein" or fails > 0.005
+
+
+def test_averaged_disagreement__is_the_tighter_one_for_few_rows():
+    errors, counts = np.full(10, 3), histogram_of(10_000)
+    terms = averaged_disagreement(errors, 50, counts, delta=SHARE)
+    plain = semi_supervised_cv_bound(errors, 50, 200, 10_000, delta=SHARE)
+    assert terms.label_term == plain.label_term
+    assert terms.disagreement_term < plain.disagreement_term
+
+
+def test_averaged_disagreement__refuses_a_histogram_of_other_folds():
+    with pytest.raises(ValueError, match="`histogram` must have 3 entries"):
+        averaged_disagreement([3, 4], 50, [900, 80, 20, 0], delta=0.1)
+
+
+@pytest.mark.parametrize("bets", [[0.0], [1.1], [0.5, -1.0]])
+def test_betting_limit__refuses_stakes_it_could_not_lose(bets):
+    with pytest.raises(ValueError, match="`bets` must lie in"):
+        betting_limit([9, 1], delta=0.1, bets=bets)
+
+
+def test_betting_limit__refuses_weights_that_are_no_mixture():
+    with pytest.raises(ValueError, match="`weights` must be positive"):
+        betting_limit([9, 1], delta=0.1, bets=[0.5, 0.1], weights=[0.5, 0.6])
+
+
+def test_pilot_bet__refuses_a_pilot_without_rows():
+    with pytest.raises(ValueError, match="`histogram` must be one row of counts"):
+        pilot_bet([0, 0], 100, delta=0.1)
