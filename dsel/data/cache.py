@@ -93,20 +93,34 @@ class ByteCache:
 
 
 def nbytes_of(value: Any) -> int:
-    """Return the bytes of arrays, CSR matrices, and containers and objects of them."""
-    if sparse.issparse(value):
-        return sum(int(p.nbytes) for p in (value.data, value.indices, value.indptr))
-    if hasattr(value, "nbytes"):
-        return int(value.nbytes)
-    if isinstance(value, (bytes, bytearray)):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(map(nbytes_of, value.values()))
-    if isinstance(value, (list, tuple)):
-        return sum(map(nbytes_of, value))
-    if hasattr(value, "__dict__"):
-        return sum(map(nbytes_of, vars(value).values()))
-    return 0
+    """Return the bytes of arrays, CSR matrices, and containers and objects of them.
+
+    What is reached by two ways is counted once.
+    """
+    seen: set[int] = set()
+    total, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, (bytes, bytearray)):
+            total += len(item)
+        elif hasattr(item, "nbytes") and not sparse.issparse(item):
+            total += int(item.nbytes)
+        else:
+            waiting.extend(_parts(item))
+    return total
+
+
+def _parts(item: Any) -> list[Any]:
+    if isinstance(item, (list, tuple, set, frozenset)):
+        return list(item)
+    if isinstance(item, dict):
+        return list(item.values())
+    if isinstance(item, type) or callable(item) or not hasattr(item, "__dict__"):
+        return []
+    return list(vars(item).values())
 
 
 @lru_cache(maxsize=1)

@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LinearRegression
 
 from dsel.data.cache import ByteCache, nbytes_of, process_cache
 
@@ -79,6 +80,19 @@ def test_nbytes_of__counts_arrays_in_containers():
 
     assert nbytes_of([np.zeros(3), {"a": np.zeros(2)}]) == 40
     assert nbytes_of(matrix) == 4 * 8 + 4 * 4 + 5 * 4
+
+
+def test_nbytes_of__counts_what_refers_to_itself_once():
+    values = [np.zeros(3)]
+    values.append(values)
+
+    assert nbytes_of([values, values]) == 24
+
+
+def test_nbytes_of__counts_the_arrays_of_a_model():
+    model = LinearRegression().fit(np.eye(3), np.arange(3))
+
+    assert nbytes_of(model) >= model.coef_.nbytes
 
 
 def test_process_cache__is_one_and_has_room():
