@@ -22,7 +22,8 @@ STALLED: Final = "stalled at rounding"
 _DROPPED_WEIGHT = 1e-13
 _MAX_NEWTON_STEPS = 50
 _INNER_SHARE = 0.02
-_RELATIVE_GAP = 1e-12
+_RELATIVE_GAP = 1e-14
+_RELATIVE_GAP_STUCK = 1e-10
 
 
 class Expansion(Protocol):
@@ -111,8 +112,8 @@ def minimize_over_polytope(
         At least one vertex to start from.
     tol
         Duality gap, in the function's units, at which to stop, provided that it
-        is no larger than the value (else at a thousandth of it). A gap of 1e-12 of
-        the value is accepted too: below that it is rounding.
+        is no larger than the value (else at a thousandth of it). A gap of 1e-14 of
+        the value is accepted too, and one of 1e-10 where rounding ends all progress.
     max_passes
         Vertices to ask for at most, >= 1.
     """
@@ -145,7 +146,8 @@ def _status(
     value: float, gap: float, tol: float, *, is_last: bool, is_stuck: bool
 ) -> str:
     """Return how to stop, or "" to go on."""
-    small = max(tol, _RELATIVE_GAP * abs(value))
+    relative = _RELATIVE_GAP_STUCK if is_stuck else _RELATIVE_GAP
+    small = max(tol, relative * abs(value))
     # A gap above the value proves nothing about its sign yet: try for more.
     if gap <= small and (gap <= value or gap <= 1e-3 * tol or is_last or is_stuck):
         return CONVERGED
