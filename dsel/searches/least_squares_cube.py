@@ -1,0 +1,277 @@
+"""The cube of a least-squares search, and the choice made from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.checks import check_choice
+from dsel.criteria import LOSS_CRITERIA, Settings
+from dsel.criteria.losses import LossCriterion
+from dsel.data.trainings import Training
+from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.results import GridAxes, add_criterion, evidence, fold_axes, make_cube
+from dsel.searches.least_squares_tasks import WidthRecord
+
+Floats = NDArray[np.float64]
+
+REFITS = "kfold_refits"
+"""The k-fold estimate by training again, to check the closed form."""
+
+
+@dataclass(frozen=True)
+class FoldRows:
+    """Rows of the folds; without folds, every row is held out in its turn."""
+
+    tested: tuple[int, ...]
+    """Held-out rows of each fold."""
+    trained: tuple[int, ...]
+    """Rows that its model was trained on."""
+    n_rows: int
+    """Labeled rows, n."""
+    in_turn: bool
+    """Whether the one fold stands for all rows, each held out alone."""
+
+    @classmethod
+    def of(cls, folds: Sequence[Training], n_rows: int) -> "FoldRows":
+        """Count the rows of trainings."""
+        if not folds:
+            return cls((n_rows,), (n_rows - 1,), n_rows, in_turn=True)
+        return cls(
+            tuple(len(fold.test_rows) for fold in folds),
+            tuple(len(fold.train_rows) for fold in folds),
+            n_rows,
+            in_turn=False,
+        )
+
+
+@dataclass(frozen=True)
+class LossChoice:
+    """The candidate that an estimate of the squared error chose; no bound."""
+
+    candidate: int
+    """Its number: width slowest."""
+    params: Mapping[str, float]
+    """``width`` and ``regularization``."""
+    criterion: str
+    """What chose it."""
+    estimate: float
+    """Estimated squared error, noise included; nothing is guaranteed."""
+
+
+def make_loss_cube(
+    widths: Sequence[float],
+    regularizations: Floats,
+    records: Mapping[int, WidthRecord],
+    messages: Mapping[int, str],
+    *,
+    criterion: str,
+    rows: FoldRows,
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Put the records of all widths into a cube, with every estimate they allow.
+
+    Parameters
+    ----------
+    widths, regularizations
+        The grid.
+    records
+        By place of the width.
+    messages
+        Why the other widths failed.
+    criterion
+        The one that was asked for; it stands first.
+    rows
+        Rows of the folds.
+    attributes
+        Provenance.
+
+    Raises
+    ------
+    AllFitsFailedError
+        Where there is no record.
+    """
+    if not records:
+        first = next(iter(messages.values()))
+        raise AllFitsFailedError(f"all {len(widths)} widths failed; the first: {first}")
+    status, text = _status(widths, regularizations, records, messages)
+    values = _losses(len(widths), len(regularizations), records, rows)
+    cube = make_cube(
+        loss_axes(widths, regularizations),
+        fold_axes(len(rows.tested)),
+        {
+            **values,
+            names.STATUS: status,
+            names.MESSAGE: text,
+            names.FOLD_ROWS: np.array(rows.tested),
+            names.TRAIN_ROWS: np.array(rows.trained),
+            names.N_LABELED: np.array(rows.n_rows),
+            names.N_UNLABELED: np.array(0),
+        },
+        attributes=attributes,
+    )
+    if bool(cube[names.EXTRA_LOSS].isnull().all()):
+        cube = cube.drop_vars(names.EXTRA_LOSS)
+    for name in _estimates(cube, criterion, rows):
+        cube = _with_estimate(cube, name)
+    _warn_of_failures(status, text)
+    return cube
+
+
+def select_least_squares(
+    results: xr.Dataset, criterion: str | None = None
+) -> LossChoice:
+    """Choose width and regularization from the cube of a least-squares search.
+
+    Parameters
+    ----------
+    results
+        Cube of a `LeastSquaresSearch`.
+    criterion
+        Name of an estimate in the cube; None means the one that was asked for.
+
+    Returns
+    -------
+    LossChoice
+        The smallest estimate; ties go to the larger regularization, then to the
+        larger width.
+
+    Raises
+    ------
+    ValueError
+        Where the cube lacks the estimate.
+    AllFitsFailedError
+        Where no estimate is finite.
+    """
+    present = [str(name) for name in results[names.CRITERION].values]
+    name = check_choice(criterion or present[0], "criterion", present)
+    found = _evidence(results)
+    terms = _rule(name).evaluate(found, _no_delta(results))
+    chosen = _rule(name).choose(terms, found)
+    params = {
+        "width": float(found[names.WIDTH][chosen]),
+        "regularization": float(found[names.REGULARIZATION][chosen]),
+    }
+    return LossChoice(chosen, params, name, float(terms.estimate[chosen]))
+
+
+def loss_axes(widths: Sequence[float], regularizations: Floats) -> GridAxes:
+    """Return the axes of the grid, width slowest."""
+    return GridAxes(
+        (names.WIDTH, names.REGULARIZATION),
+        (len(widths), len(regularizations)),
+        {
+            names.WIDTH: (names.WIDTH, np.array(widths)),
+            names.REGULARIZATION: (names.REGULARIZATION, regularizations),
+        },
+        (
+            {
+                "width": tuple(widths),
+                "regularization": tuple(regularizations.tolist()),
+            },
+        ),
+    )
+
+
+def _status(
+    widths: Sequence[float],
+    regularizations: Floats,
+    records: Mapping[int, WidthRecord],
+    messages: Mapping[int, str],
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Say of every cell whether it may be chosen, and why not."""
+    shape = (len(widths), len(regularizations))
+    text = np.full(shape, "", dtype=object)
+    for place, message in messages.items():
+        text[place] = message
+    for place, record in records.items():
+        zero = regularizations == 0
+        if record.is_singular:
+            text[place][zero] = "lambda is 0 and the kernel matrix is singular"
+        too_small = ~zero & (regularizations <= record.smallest)
+        text[place][too_small] = (
+            f"lambda is below the rounding of the kernel matrix, {record.smallest:.1e}"
+        )
+    failed = text != ""
+    status = np.where(failed, names.STATUS_FAILED, names.STATUS_DONE)
+    return status.ravel(), text.ravel().astype(str)
+
+
+def _losses(
+    n_widths: int, n_lam: int, records: Mapping[int, WidthRecord], rows: FoldRows
+) -> dict[str, Floats]:
+    n_folds = len(rows.tested)
+    loo, gcv, extra, seconds = np.full((4, n_widths, n_lam), np.nan)
+    folds = np.full((n_widths, n_lam, n_folds), np.nan)
+    for place, record in records.items():
+        loo[place] = record.loo_losses
+        gcv[place] = record.gcv_losses
+        extra[place] = record.extra_loss
+        seconds[place] = record.seconds / n_lam
+        folds[place] = (
+            record.loo_losses[:, np.newaxis] if rows.in_turn else record.fold_losses
+        )
+    return {
+        names.LOO_LOSSES: loo.ravel(),
+        names.GCV_LOSSES: gcv.ravel(),
+        names.EXTRA_LOSS: extra.ravel(),
+        names.FULL_FIT_SECONDS: seconds.ravel(),
+        names.FOLD_LOSSES: folds.reshape(-1, n_folds),
+    }
+
+
+def _estimates(cube: xr.Dataset, criterion: str, rows: FoldRows) -> list[str]:
+    """Return the estimates that the cube allows, the one asked for first."""
+    present = ["loo", "gcv"]
+    if not rows.in_turn:
+        present.append("holdout")
+        if criterion not in ("holdout", REFITS):
+            present.append("kfold")
+    if names.EXTRA_LOSS in cube:
+        present.append("extra_sample")
+    return [criterion, *(name for name in present if name != criterion)]
+
+
+def _rule(name: str) -> LossCriterion:
+    return LOSS_CRITERIA["kfold" if name == REFITS else name]
+
+
+def _evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Return the cube's evidence, and c and lam of every candidate."""
+    widths = cube[names.WIDTH].values
+    lams = cube[names.REGULARIZATION].values
+    return {
+        **evidence(cube),
+        names.WIDTH: np.repeat(widths, len(lams)),
+        names.REGULARIZATION: np.tile(lams, len(widths)),
+    }
+
+
+def _no_delta(cube: xr.Dataset) -> Settings:
+    return Settings(np.full(cube[names.STATUS].size, np.nan), np.nan)
+
+
+def _with_estimate(cube: xr.Dataset, name: str) -> xr.Dataset:
+    settings = _no_delta(cube)
+    return add_criterion(
+        cube,
+        name,
+        _rule(name).evaluate(_evidence(cube), settings),
+        delta_shares=settings.delta_shares,
+        delta=np.nan,
+        label_share=np.nan,
+    )
+
+
+def _warn_of_failures(status: NDArray[np.int64], text: NDArray[Any]) -> None:
+    failed = np.flatnonzero(status == names.STATUS_FAILED)
+    if len(failed):
+        warn(
+            f"{len(failed)} of {len(status)} candidates cannot be chosen; the first: "
+            f"{text[failed[0]]}. `results.message` has all.",
+            FitFailedWarning,
+        )

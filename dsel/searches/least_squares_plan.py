@@ -1,0 +1,194 @@
+"""The plan of a search over kernel widths and regularizations, and its run."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.checks import check_choice, check_integer, check_positive
+from dsel.criteria import LOSS_CRITERIA
+from dsel.criteria.extra_sample import EXTRA_SAMPLE
+from dsel.criteria.holdout import HOLDOUT
+from dsel.criteria.kfold import KFOLD
+from dsel.data.clients import resolve_client
+from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
+from dsel.data.trainings import Training
+from dsel.data.words import seed_from
+from dsel.kernels.eigen import check_memory
+from dsel.models.kernel_coefficients import PENALTIES, check_regularization
+from dsel.searches.least_squares_cube import REFITS, FoldRows, make_loss_cube
+from dsel.searches.least_squares_run import judge_widths
+from dsel.searches.least_squares_tasks import LeastSquaresWork
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class LeastSquaresPlan:
+    """A search that has not run; print it to see what it will do."""
+
+    widths: tuple[float, ...]
+    """c of each decomposition."""
+    work: LeastSquaresWork
+    """Rows, targets, regularizations and folds, as every task gets them."""
+    criterion: str
+    """What chooses."""
+    seed: int
+    """Seed of the folds."""
+
+    def run(self, client: Any = None, *, n_jobs: int | None = None) -> xr.Dataset:
+        """Run the search and return its cube.
+
+        Parameters
+        ----------
+        client
+            A `distributed.Client`; None means the current one, else local threads.
+        n_jobs
+            Local threads; None means one for each core.
+
+        Raises
+        ------
+        AllFitsFailedError
+            Where no width could be judged.
+        ClusterLostError
+            Where the scheduler or all workers are gone.
+        """
+        records, messages = judge_widths(
+            self.work, self.widths, resolve_client(client), n_jobs
+        )
+        return make_loss_cube(
+            self.widths,
+            self.work.regularizations,
+            records,
+            messages,
+            criterion=self.criterion,
+            rows=FoldRows.of(self.work.folds, len(self.work.y)),
+            attributes={
+                "penalty": self.work.penalty,
+                "fit_intercept": self.work.fit_intercept,
+                "seed": str(self.seed),
+            },
+        )
+
+    def __repr__(self) -> str:
+        n, n_lam = len(self.work.y), len(self.work.regularizations)
+        n_folds = len(self.work.folds)
+        size = 8 * n**2 / 2**20
+        how = "trained again" if self.work.by_refits else "in closed form"
+        lines = [
+            f"LeastSquaresPlan: {len(self.widths)} widths x {n_lam} regularizations "
+            f"= {len(self.widths) * n_lam} candidates, penalty {self.work.penalty!r}",
+            f"  {n} rows, {self.work.X.shape[1]} columns, "
+            f"{self.work.y.shape[1]} outputs",
+            f"  {len(self.widths)} tasks: one decomposition of {n} x {n} each "
+            f"({size:.1f} MiB, about 4 of them in memory at once for each task)",
+            f"  leave-one-out and GCV in closed form; {n_folds} folds {how}",
+            f"  chooses by {self.criterion!r}, an estimate; seed {self.seed}",
+        ]
+        return "\n".join(lines)
+
+
+def plan_least_squares(
+    X: Any,
+    y: Any,
+    widths: ArrayLike,
+    regularizations: ArrayLike,
+    *,
+    penalty: str = "coefficients",
+    criterion: str = "loo",
+    cv: Any = 10,
+    fit_intercept: bool = False,
+    extra: tuple[Any, Any] | None = None,
+    random_state: Any = None,
+) -> LeastSquaresPlan:
+    """Plan a search; everything is checked, nothing is computed.
+
+    Parameters
+    ----------
+    X
+        Rows, dense or CSR, float64, shape (n, n_columns).
+    y
+        Targets, shape (n,) or (n, n_outputs).
+    widths
+        Values of c > 0, at least one.
+    regularizations
+        Values of lambda >= 0, at least one.
+    penalty
+        ``"coefficients"`` or ``"rkhs"``.
+    criterion
+        ``"loo"``, ``"gcv"``, ``"kfold"``, ``"holdout"``, ``"extra_sample"``, or
+        ``"kfold_refits"`` to check the closed form.
+    cv
+        Number of random folds, a scikit-learn splitter, or None for no folds.
+    fit_intercept
+        Whether the models have an unpenalised constant.
+    extra
+        Fresh rows and their targets.
+    random_state
+        Seed of the folds.
+
+    Raises
+    ------
+    ValueError
+        For anything that cannot be searched; the message says the way out.
+    """
+    check_choice(penalty, "penalty", PENALTIES)
+    check_choice(criterion, "criterion", [*LOSS_CRITERIA, REFITS])
+    checked = tuple(check_positive(c, "widths") for c in _values(widths, "widths"))
+    given = _values(regularizations, "regularizations")
+    lams = np.array([check_regularization(value) for value in given])
+    check_memory(X.shape[0])
+    targets = _columns(y)
+    if extra is None and criterion == EXTRA_SAMPLE.name:
+        raise ValueError(
+            "`criterion` 'extra_sample' needs fresh labeled rows; pass them to `fit` "
+            "as `X_extra` and `y_extra`, or use criterion='loo'."
+        )
+    seed = seed_from(random_state)
+    folds = _folds(cv, X, y, criterion, seed)
+    if fit_intercept and len(targets) < 3:
+        raise ValueError(f"`fit_intercept` needs at least 3 rows, got {len(targets)}.")
+    work = LeastSquaresWork(
+        X,
+        targets,
+        lams,
+        penalty,
+        fit_intercept,
+        folds,
+        by_refits=criterion == REFITS,
+        extra=None if extra is None else (extra[0], _columns(extra[1])),
+    )
+    return LeastSquaresPlan(checked, work, criterion, seed)
+
+
+def _values(values: ArrayLike, name: str) -> list[Any]:
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
+        raise ValueError(
+            f"`{name}` must be a list of at least one number, got {values!r}."
+        )
+    return list(array.tolist())
+
+
+def _columns(y: Any) -> Floats:
+    values = np.asarray(y, np.float64)
+    return values[:, np.newaxis] if values.ndim == 1 else values
+
+
+def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Training, ...]:
+    """Return the fold trainings, only the first for a hold-out, none for None."""
+    needs_folds = criterion in (KFOLD.name, HOLDOUT.name, REFITS)
+    if cv is None:
+        if needs_folds:
+            raise ValueError(
+                f"`cv` must be a number of folds for criterion={criterion!r}, got None."
+            )
+        return ()
+    if hasattr(cv, "split"):
+        trainings = splitter_trainings(cv, X, y)
+    else:
+        n_folds = check_integer(cv, "cv", at_least=2, at_most=X.shape[0])
+        trainings = fold_trainings(random_folds(X.shape[0], n_folds, seed=seed))
+    return trainings[:1] if criterion == HOLDOUT.name else trainings[:-1]
