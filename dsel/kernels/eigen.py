@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
+
+from dsel.kernels.parts import squared_distances
 
 Floats = NDArray[np.float64]
 
@@ -32,26 +33,6 @@ class Spectrum:
         """Return n eps max(mu): below it an eigenvalue is indistinguishable from 0."""
         largest = float(np.max(self.values, initial=0.0))
         return len(self.values) * np.finfo(np.float64).eps * largest
-
-
-def squared_distances(rows: Any, centers: Any) -> Floats:
-    """Return squared Euclidean distances, never negative.
-
-    Parameters
-    ----------
-    rows, centers
-        Dense or CSR, shapes (n_rows, n_columns) and (n_centers, n_columns).
-
-    Returns
-    -------
-    ndarray
-        Shape (n_rows, n_centers).
-    """
-    distances = np.asarray(_product(rows, centers.T))
-    distances *= -2.0
-    distances += _squared_norms(rows)[:, np.newaxis]
-    distances += _squared_norms(centers)[np.newaxis, :]
-    return np.asarray(np.maximum(distances, 0.0, out=distances))
 
 
 def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
@@ -165,14 +146,3 @@ def check_memory(n_rows: int) -> None:
             f"and this machine has {memory / 1e9:.0f} GB; set `n_centers`, such as "
             f"n_centers=1000, or stream the rows in chunks."
         )
-
-
-def _product(left: Any, right: Any) -> Any:
-    product = left @ right
-    return product.toarray() if scipy.sparse.issparse(product) else product
-
-
-def _squared_norms(rows: Any) -> Floats:
-    if scipy.sparse.issparse(rows):
-        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))

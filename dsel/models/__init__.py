@@ -23,6 +23,11 @@ from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
 if TYPE_CHECKING:
     from dsel.models.alternating_gradient import AlternatingGradientLDA
     from dsel.models.expectation_maximization import ExpectationMaximizationLDA
+    from dsel.models.kernel_centers import kmeans_centers, random_centers
+    from dsel.models.kernel_least_squares import (
+        KernelLeastSquares,
+        KernelLeastSquaresClassifier,
+    )
     from dsel.models.maximum_likelihood import (
         MaximumLikelihoodLDA,
         MaximumLikelihoodNearestMean,
@@ -45,6 +50,8 @@ __all__ = [
     "Family",
     "FitCounts",
     "FittedGroup",
+    "KernelLeastSquares",
+    "KernelLeastSquaresClassifier",
     "MaximumLikelihoodLDA",
     "MaximumLikelihoodNearestMean",
     "MaximumLikelihoodQDA",
@@ -55,11 +62,15 @@ __all__ = [
     "SemiSupervisedLDA",
     "SemiSupervisedNearestMean",
     "SemiSupervisedQDA",
+    "kmeans_centers",
+    "random_centers",
 ]
 
 _ESTIMATORS: Final = {
     "AlternatingGradientLDA": "alternating_gradient",
     "ExpectationMaximizationLDA": "expectation_maximization",
+    "KernelLeastSquares": "kernel_least_squares",
+    "KernelLeastSquaresClassifier": "kernel_least_squares",
     "MaximumLikelihoodLDA": "maximum_likelihood",
     "MaximumLikelihoodNearestMean": "maximum_likelihood",
     "MaximumLikelihoodQDA": "maximum_likelihood",
@@ -70,6 +81,8 @@ _ESTIMATORS: Final = {
     "SemiSupervisedLDA": "semi_supervised_lda",
     "SemiSupervisedNearestMean": "semi_supervised_nearest_mean",
     "SemiSupervisedQDA": "semi_supervised_qda",
+    "kmeans_centers": "kernel_centers",
+    "random_centers": "kernel_centers",
 }
 
 

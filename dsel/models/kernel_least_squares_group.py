@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.kernels.eigen import exponentiate, squared_distances
+from dsel.kernels.eigen import exponentiate
+from dsel.kernels.parts import squared_distances
 from dsel.models.base import FIT_DONE, FIT_FAILED, FitCounts
 from dsel.models.kernel_coefficients import ROUNDING
 from dsel.models.kernel_decisions import decide

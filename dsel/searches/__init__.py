@@ -17,12 +17,15 @@ its counts, and a verb like `plan_search` over them.
 from dsel.searches.covalidate import covalidate, plan_covalidation
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
+from dsel.searches.least_squares import LeastSquaresSearch
+from dsel.searches.least_squares_cube import select_least_squares
 from dsel.searches.maximum_margin import MaximumMarginClassifier
 from dsel.searches.nonconformity import NonconformityClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.select import select
 
 __all__ = [
+    "LeastSquaresSearch",
     "MaximumMarginClassifier",
     "NonconformityClassifier",
     "Outcome",
@@ -33,4 +36,5 @@ __all__ = [
     "plan_covalidation",
     "plan_search",
     "select",
+    "select_least_squares",
 ]

@@ -13,9 +13,9 @@ from dsel.data.trainings import Training
 from dsel.kernels.eigen import (
     decompose_gram,
     gaussian_kernel,
-    squared_distances,
     symmetric_gram,
 )
+from dsel.kernels.parts import squared_distances
 from dsel.models.kernel_least_squares_basis import rows_token
 from dsel.solvers.least_squares import (
     DualSolution,

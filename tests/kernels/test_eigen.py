@@ -11,7 +11,6 @@ from dsel.kernels.eigen import (
     decompose_gram,
     gaussian_gram,
     gaussian_kernel,
-    squared_distances,
     whitening,
 )
 
@@ -35,11 +34,6 @@ def test_gaussian_kernel__takes_sparse_rows(rng):
     np.testing.assert_allclose(
         gaussian_kernel(sparse, sparse, width=2.0), dense, atol=1e-14
     )
-
-
-def test_squared_distances__are_never_negative(rng):
-    rows = np.repeat(1e4 + rng.standard_normal((3, 5)), 4, axis=0)
-    assert squared_distances(rows, rows).min() == 0.0
 
 
 def test_gaussian_gram__is_symmetric_with_ones_on_the_diagonal(rng):
