@@ -12,6 +12,8 @@ from dsel.models.kernel_least_squares_family import (
     KernelLeastSquaresFamily,
     is_kernel_least_squares,
 )
+from dsel.models.kernel_svm import KernelSVMFamily
+from dsel.models.kernel_svm_settings import check_candidates, is_svc, refusal
 from dsel.models.scikit_learn import ScikitLearnFamily
 
 
@@ -53,16 +55,29 @@ def assign_families(
     fit_params
         Keyword arguments of every `fit`.
     """
-    del X
     squares = tuple(c for c in candidates if is_kernel_least_squares(c.estimator))
-    others = tuple(c for c in candidates if not is_kernel_least_squares(c.estimator))
+    refused = {c.number: refusal([c], fit_params) for c in candidates}
+    machines = tuple(c for c in candidates if refused[c.number] is None)
+    taken = {c.number for c in (*squares, *machines)}
+    others = tuple(c for c in candidates if c.number not in taken)
     assignments = []
     if squares:
         assignments.append(_least_squares(squares, np.asarray(classes)))
+    if machines:
+        check_candidates(machines, X)
+        family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params))
+        assignments.append(_machines(family, machines))
     if others:
         generic = ScikitLearnFamily(np.asarray(classes), seed, dict(fit_params))
-        assignments.append(Assignment(generic, others, "fitted one by one"))
+        reasons = [refused[c.number] for c in others if is_svc(c.estimator)]
+        remark = "; ".join(["fitted one by one", *dict.fromkeys(filter(None, reasons))])
+        assignments.append(Assignment(generic, others, remark))
     return tuple(assignments)
+
+
+def _machines(family: KernelSVMFamily, candidates: tuple[Candidate, ...]) -> Assignment:
+    n_kernels = len(family.groups(candidates))
+    return Assignment(family, candidates, f"one kernel for all C and folds, {n_kernels} in all")
 
 
 def _least_squares(

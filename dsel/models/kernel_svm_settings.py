@@ -40,6 +40,11 @@ def step_prefix(estimator: Any) -> str:
     return f"{estimator.steps[-1][0]}__" if type(estimator) is Pipeline else ""
 
 
+def is_svc(estimator: Any) -> bool:
+    """Return whether the estimator, or the last step of a pipeline, is an SVC."""
+    return type(last_step(estimator)) is SVC
+
+
 def group_key(candidate: Candidate) -> str:
     """Return a text that candidates have in common if they differ in C alone."""
     svc = last_step(candidate.estimator)
@@ -71,7 +76,7 @@ def refusal(
 
 def _refusal_of_one(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
     svc = last_step(estimator)
-    if type(svc) is not SVC:
+    if not is_svc(estimator):
         return f"{type(svc).__name__} is no SVC"
     if callable(svc.kernel):
         return "the kernel is a function that only SVC can call"
