@@ -1,6 +1,5 @@
 """What can be said about `deploy/` without a container engine or a service."""
 
-import importlib
 import importlib.metadata
 import re
 import shlex
@@ -17,6 +16,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from dsel.cli import main
 from dsel.cluster import Address, Tls, connect, read_config
 from tests.clusters import environment, make_certificates, wait_until
 
@@ -181,14 +181,11 @@ def _parse_dask(words):
 
 def _parse_dsel(words):
     """Parse as the command would, with inputs that need not exist."""
-    try:
-        cli = importlib.import_module("dsel.cli.main")
-    except ModuleNotFoundError:
-        pytest.skip("the command line does not stand yet")
-    command, context = cli.group, None
+    command, context = main, None
     while isinstance(command, click.Group):
         context = command.make_context(command.name, words, parent=context)
-        name, command, words = command.resolve_command(context, context._protected_args)
+        rest = [*context._protected_args, *context.args]
+        name, command, words = command.resolve_command(context, rest)
     for parameter in command.params:
         if isinstance(parameter.type, click.Path):
             parameter.type = click.Path()
