@@ -123,7 +123,7 @@ class PackedSVMs:
         shape = (len(self.candidates), n_rows)
         readings = [reading_of(chosen, shape) for chosen in which]
         codes = np.full((len(which), *shape), -1, dtype=np.int64)
-        order = row_order(readings)
+        order = row_order(readings, n_rows)
         for bench in self.benches:
             step = _block_rows(bench)
             for start in range(0, n_rows, step):

@@ -84,9 +84,8 @@ def reading_of(chosen: Any, shape: tuple[int, int]) -> Reading:
     return Reading(np.broadcast_to(np.asarray(chosen, dtype=np.int64), shape))
 
 
-def row_order(readings: Sequence[Reading]) -> Integers:
+def row_order(readings: Sequence[Reading], n_rows: int) -> Integers:
     """Return an order of rows in which rows that ask one training stand together."""
-    n_rows = readings[0].view.shape[1]
     for reading in readings:
         if not reading.same_for_rows:
             return np.argsort(reading.view[0], kind="stable")

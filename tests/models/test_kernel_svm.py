@@ -336,6 +336,12 @@ def test_predict__takes_one_training_for_each_candidate_or_for_each_cell(table, 
         np.testing.assert_array_equal(reading, expected)
 
 
+def test_predict__no_reading_gives_no_codes(table):
+    X, y, pool = table
+    _, (piece, *_) = fit(svcs((1.0,)), X, y)
+    assert piece.predict(pool, []).shape == (0, 1, len(pool))
+
+
 def test_predict__mixed_precision_changes_no_code(table):
     X, y, pool = table
     family, pieces = fit(svcs((1.0, 1e4), tol=1e-3), X, y)
