@@ -7,7 +7,6 @@ from dsel.results.schema import CHECKED, DECLARED, VIOLATED
 def plan_ledger(
     *,
     random_folds: str | None,
-    shared_rows: str,
     pool_is_fitted: bool,
     breaks_independence: str = "",
 ) -> tuple[Assumption, ...]:
@@ -17,8 +16,6 @@ def plan_ledger(
     ----------
     random_folds
         None where the folds are plain random ones, else what they are instead.
-    shared_rows
-        What was found about rows that lie in the labeled table and in the pool.
     pool_is_fitted
         Whether learners see the fitting part of the pool (never the counted part).
     breaks_independence
@@ -44,7 +41,7 @@ def plan_ledger(
         )
     )
     return (
-        Assumption("A1", DECLARED, f"rows drawn at random; {shared_rows}"),
+        Assumption("A1", DECLARED, "rows were drawn at random"),
         folds,
         independent,
         Assumption("A4", CHECKED, apart),

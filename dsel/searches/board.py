@@ -1,7 +1,7 @@
 """What the driver knows so far: counts of every candidate, and who is still racing."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from dsel.bounds.best_fold import smallest_rate
 from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
-from dsel.searches.scheme import BestFold, KnownLabels, Scheme
+from dsel.searches.scheme import BestFold, Comparison, KnownLabels, Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanRecord
 
 ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
@@ -43,7 +43,7 @@ class Board:
     pool_rows: list[NDArray[np.int64]] = field(init=False)
     visited: NDArray[np.bool_] = field(init=False)
     pruned: NDArray[np.bool_] = field(init=False)
-    messages: dict[int, str] = field(default_factory=dict)
+    messages: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         fits = (self.n_candidates, len(self.scheme.trainings))
@@ -62,9 +62,9 @@ class Board:
     def add_fit(self, record: FitRecord) -> None:
         """Take the counts of one job; a second copy changes nothing."""
         candidates = self.groups[record.job.group].candidates
+        counts = record.counts
         for i in range(record.job.n_candidates):
             number, training = candidates[i].number, record.job.training
-            counts = record.counts
             self.set_fit(
                 number,
                 training,
@@ -72,10 +72,7 @@ class Board:
                 bool(counts.status[i, 0] == FIT_FAILED),
                 float(counts.seconds[i, 0]),
             )
-            message = counts.messages.get((number, training))
-            if message is not None:
-                name = self.scheme.trainings[training].name
-                self.messages.setdefault(number, f"{name}: {message}")
+        self.messages.update(counts.messages)
 
     def set_fit(
         self,
@@ -93,7 +90,7 @@ class Board:
     def fail(self, number: int, training: int, message: str) -> None:
         """Record that a fit could not be had."""
         self.set_fit(number, training, (-1, -1), True, float("nan"))
-        self.messages.setdefault(number, message)
+        self.messages[number, training] = message
 
     def add_span(self, record: SpanRecord) -> None:
         """Take the counts of one span, once for each candidate."""
@@ -109,9 +106,20 @@ class Board:
         self.score_seconds[mine] += record.seconds / max(1, len(numbers))
 
     @property
+    def in_order(self) -> NDArray[np.bool_]:
+        """Fits that ended and before which every training of the candidate ended.
+
+        Only these decide who may win: a count that came early waits for those before
+        it, so that what is decided does not depend on the order of completion.
+        """
+        ended = self.fit_status != UNKNOWN
+        return np.asarray(np.logical_and.accumulate(ended, axis=1))
+
+    @property
     def failed(self) -> NDArray[np.bool_]:
         """Candidates of which some fit failed."""
-        return np.asarray((self.fit_status == FIT_FAILED).any(axis=1))
+        found = (self.fit_status == FIT_FAILED) & self.in_order
+        return np.asarray(found.any(axis=1))
 
     @property
     def fitted(self) -> NDArray[np.bool_]:
@@ -119,9 +127,14 @@ class Board:
         return np.asarray((self.fit_status == FIT_DONE).all(axis=1))
 
     @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Candidates that were counted on the whole pool."""
+        return np.asarray(self.visited.all(axis=1))
+
+    @property
     def complete(self) -> NDArray[np.bool_]:
         """Candidates of which all is counted."""
-        return self.fitted & self.visited.all(axis=1)
+        return self.fitted & self.scored
 
     @property
     def racing(self) -> NDArray[np.bool_]:
@@ -137,9 +150,8 @@ class Board:
         status[self.failed] = names.STATUS_FAILED
         return status
 
-    def comparisons_for(self, numbers: Sequence[int]) -> tuple[object, ...]:
+    def comparisons(self) -> tuple[Comparison, ...]:
         """Return the scheme's comparisons, with what is now known filled in."""
-        del numbers
         return tuple(
             BestFold(c.n_folds, self.best_folds()) if isinstance(c, BestFold) else c
             for c in self.scheme.comparisons
@@ -151,34 +163,63 @@ class Board:
         rows = np.array([len(t.test_rows) for t in self.scheme.trainings[:k]])
         return smallest_rate(self.test_errors[:, :k], rows)
 
-    def evidence(self) -> Evidence:
-        """Return the counts under the names of the cube, candidates first."""
+    def message(self, number: int, shown: NDArray[np.bool_]) -> str:
+        """Return what is to be said of a candidate: of its first fit with a remark."""
+        for training in self.scheme.trainings:
+            text = self.messages.get((number, training.number))
+            if text and shown[training.number]:
+                return f"{training.name}: {text}"
+        return ""
+
+    def evidence(
+        self,
+        shown: NDArray[np.bool_] | None = None,
+        scored: NDArray[np.bool_] | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Return the counts under the names of the cube, candidates first.
+
+        Parameters
+        ----------
+        shown
+            Fits that count, (n_candidates, n_trainings); by default those in order.
+        scored
+            Candidates whose pool counts count; by default those counted on all of it.
+        """
         k, trainings = self.scheme.n_folds, self.scheme.trainings
-        some = self.visited.any(axis=1, keepdims=True)
-        evidence = {
-            names.FOLD_ERRORS: self.test_errors[:, :k],
-            names.TRAIN_ERRORS: self.train_errors[:, :k],
+        shown = self.in_order if shown is None else shown
+        scored = self.scored if scored is None else scored
+        test_errors = np.where(shown, self.test_errors, names.UNCOUNTED)
+        train_errors = np.where(shown, self.train_errors, names.UNCOUNTED)
+        seconds = np.where(shown, self.fit_seconds, np.nan)
+        n = self.n_candidates
+        evidence: dict[str, NDArray[Any]] = {
+            names.FOLD_ERRORS: test_errors[:, :k],
+            names.TRAIN_ERRORS: train_errors[:, :k],
             names.FOLD_ROWS: np.array([len(t.test_rows) for t in trainings[:k]]),
             names.TRAIN_ROWS: np.array([len(t.train_rows) for t in trainings[:k]]),
-            names.FIT_SECONDS: self.fit_seconds[:, :k],
+            names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
             names.N_UNLABELED: np.array(self.n_unlabeled),
             names.N_CLASSES: np.array(self.n_classes),
-            names.DISAGREEMENTS: np.full((self.n_candidates, k), names.UNCOUNTED),
-            names.POOL_ROWS: np.zeros((self.n_candidates, k), np.int64),
-            names.BEST_FOLD_DISAGREEMENTS: np.full(self.n_candidates, names.UNCOUNTED),
+            names.DISAGREEMENTS: np.full((n, k), names.UNCOUNTED),
+            names.POOL_ROWS: np.zeros((n, k), np.int64),
+            names.BEST_FOLD_DISAGREEMENTS: np.full(n, names.UNCOUNTED),
         }
         if self.scheme.full is not None:
-            full = self.scheme.full
-            evidence[names.FULL_TRAIN_ERRORS] = self.train_errors[:, full]
-            evidence[names.FULL_FIT_SECONDS] = self.fit_seconds[:, full]
+            evidence[names.FULL_TRAIN_ERRORS] = train_errors[:, self.scheme.full]
+            evidence[names.FULL_FIT_SECONDS] = seconds[:, self.scheme.full]
+        return evidence | self._pool_evidence(scored)
+
+    def _pool_evidence(self, scored: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        evidence: dict[str, NDArray[Any]] = {}
         for comparison, found, rows in zip(
             self.scheme.comparisons, self.differences, self.pool_rows, strict=True
         ):
-            counts = np.where(some, found, names.UNCOUNTED)
+            counts = np.where(scored[:, np.newaxis], found, names.UNCOUNTED)
             if comparison.variable == names.DISAGREEMENTS:
                 evidence[names.DISAGREEMENTS] = counts
-                evidence[names.POOL_ROWS] = rows
+                evidence[names.POOL_ROWS] = np.where(scored[:, np.newaxis], rows, 0)
+                evidence[names.SCORE_SECONDS] = self._score_seconds(rows, scored)
             elif isinstance(comparison, KnownLabels):
                 evidence[names.TEST_ROWS] = np.array(comparison.n_known)
                 evidence[comparison.variable] = (
@@ -187,6 +228,14 @@ class Board:
             else:
                 evidence[comparison.variable] = counts[:, 0]
         return evidence
+
+    def _score_seconds(
+        self, rows: NDArray[np.int64], scored: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Divide each candidate's scoring time by the rows that each fold was given."""
+        share = rows / np.maximum(1, rows.sum(axis=1, keepdims=True))
+        seconds = share * self.score_seconds[:, np.newaxis]
+        return np.where(scored[:, np.newaxis], seconds, np.nan)
 
 
 @dataclass(frozen=True)
@@ -200,19 +249,34 @@ class Referee:
     may_prune: bool
     """False for the exhaustive search."""
 
-    def lower_bounds(self, board: Board) -> NDArray[np.float64]:
-        """Return what each candidate's number is at least, once it is complete."""
-        return self.criterion.lower_bound(board.evidence(), self.settings)
+    @property
+    def prunes(self) -> bool:
+        """Whether any candidate is ever dropped."""
+        return self.may_prune and self.criterion.can_prune
 
-    def prune(self, board: Board, lower: NDArray[np.float64]) -> None:
+    def lower_bounds(self, evidence: Evidence) -> NDArray[np.float64]:
+        """Return what each candidate's number is at least, once it is complete."""
+        return self.criterion.lower_bound(evidence, self.settings)
+
+    def best(self, evidence: Evidence) -> float:
+        """Return the smallest number of a candidate that is complete, or infinity."""
+        found = self.criterion.evaluate(evidence, self.settings).estimate
+        return float(np.min(found[~np.isnan(found)], initial=np.inf))
+
+    def prune(self, board: Board) -> NDArray[np.float64]:
         """Drop the candidates that no further count can let win.
 
         A lower bound only grows while counts come in, and the best complete number
         only falls, so that a dropped candidate stays beaten.
+
+        Returns
+        -------
+        ndarray
+            The lower bounds, shape (n_candidates,).
         """
-        if not (self.may_prune and self.criterion.can_prune):
-            return
-        found = self.criterion.evaluate(board.evidence(), self.settings).estimate
-        found = found[np.isfinite(found)]
-        if found.size:
-            board.pruned |= board.racing & (lower > found.min() + ROUNDING)
+        evidence = board.evidence()
+        lower = self.lower_bounds(evidence)
+        if self.prunes:
+            best = self.best(evidence)
+            board.pruned |= board.racing & (lower > best + ROUNDING)
+        return lower

@@ -1,118 +1,125 @@
-"""Board to journal and back: one record for each finished task."""
+"""Board to journal and back: one record for each finished task.
 
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+A record names its candidates by their paths, which say all that their counts depend on
+beside the fingerprint, and the training or the rows of the span. A larger grid over the
+same data therefore finds its old cells, and what was written is never counted again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dsel.models.base import FIT_FAILED
+from dsel.results.journal import Journal
 from dsel.searches.board import Board
 from dsel.searches.scheme import Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanJob, SpanRecord
 
-FLUSH_SECONDS = 0.8  # what is finished is on disk within a second
-
-Record = Mapping[str, Any]
-
-
-class RecordStore(Protocol):
-    """Where records are kept; `dsel.results` has the one on disk."""
-
-    def read(self) -> Mapping[str, Record]:
-        """Return all records by key."""
-
-    def append(self, key: str, record: Record) -> None:
-        """Take one record; it is on disk after the next flush."""
-
-    def flush(self) -> None:
-        """Write what was appended since the last flush, whole or not at all."""
+FIT = "fit/"
+SPAN = "span/"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Journaling:
     """Writes what tasks counted, and reads it back into a board."""
 
-    store: RecordStore | None
+    journal: Journal | None
     """Where to; None keeps nothing."""
-    run_id: str
-    """Tells this run's task names from those of others."""
-    flushed: float = field(default_factory=time.monotonic)
+    groups: tuple[Group, ...]
+    """Groups of the plan."""
+    scheme: Scheme
+    """Trainings and comparisons of the plan."""
 
-    def fit(self, group: Group, scheme: Scheme, record: FitRecord) -> None:
+    def fit(self, record: FitRecord) -> None:
         """Write the counts of one fit job."""
-        if self.store is None:
+        if self.journal is None:
             return
         counts, n = record.counts, record.job.n_candidates
-        training = scheme.trainings[record.job.training].name
+        group = self.groups[record.job.group]
+        training = self.scheme.trainings[record.job.training]
         messages = [
-            counts.messages.get((c.number, record.job.training), "")
-            for c in group.candidates[:n]
+            counts.messages.get((candidate.number, training.number), "")
+            for candidate in group.candidates[:n]
         ]
-        self.store.append(
-            f"fit/{group.paths[n - 1]}/{training}",
+        self.journal.append(
+            f"{FIT}{group.paths[n - 1]}/{training.name}",
             {
-                "training": training,
+                "training": training.name,
                 "paths": list(group.paths[:n]),
                 "test_errors": counts.test_errors[:, 0],
                 "train_errors": counts.train_errors[:, 0],
-                "failed": (counts.status[:, 0] == FIT_FAILED).astype(np.int64),
+                "failed": counts.status[:, 0] == FIT_FAILED,
                 "seconds": counts.seconds[:, 0],
                 "messages": messages,
             },
         )
 
-    def span(self, board: Board, record: SpanRecord) -> None:
+    def span(self, record: SpanRecord) -> None:
         """Write the counts of one span of the pool."""
-        if self.store is None:
+        if self.journal is None:
             return
-        job, paths = record.job, paths_of(board.groups)
+        job, paths = record.job, paths_of(self.groups)
         mine = [paths[number] for number in job.candidates]
-        variables = [c.variable for c in board.scheme.comparisons]
-        counts = {
-            f"differences/{name}": found
-            for name, found in zip(variables, record.differences, strict=True)
-        }
-        rows = {
-            f"rows/{name}": found
-            for name, found in zip(variables, record.rows, strict=True)
-        }
-        self.store.append(
-            f"span/{job.start}-{job.stop}/{'.'.join(mine)}",
-            {
-                "start": job.start,
-                "stop": job.stop,
-                "paths": mine,
-                "seconds": record.seconds,
-                **counts,
-                **rows,
-            },
+        counts: dict[str, Any] = {}
+        for comparison, found, rows in zip(
+            self.scheme.comparisons, record.differences, record.rows, strict=True
+        ):
+            counts[f"differences/{comparison.variable}"] = found
+            counts[f"rows/{comparison.variable}"] = rows
+        place = {"start": job.start, "stop": job.stop, "paths": mine}
+        self.journal.append(
+            f"{SPAN}{job.start}-{job.stop}/{'.'.join(mine)}",
+            {**place, "seconds": record.seconds, **counts},
         )
 
-    def replay(self, board: Board) -> int:
-        """Put what an earlier run counted onto the board; return the records used."""
-        if self.store is None:
-            return 0
-        numbers = {path: number for number, path in paths_of(board.groups).items()}
-        used = 0
-        for key, record in self.store.read().items():
-            if key.startswith("fit/"):
-                used += _replay_fit(board, record, numbers)
-            elif key.startswith("span/"):
-                used += _replay_span(board, record, numbers)
-        return used
-
-    def flush_if_due(self) -> None:
-        """Write if something may have waited long enough."""
-        if time.monotonic() - self.flushed > FLUSH_SECONDS:
-            self.flush()
+    def replay(self, board: Board) -> None:
+        """Put what an earlier run counted onto the board."""
+        if self.journal is None:
+            return
+        numbers = {path: number for number, path in paths_of(self.groups).items()}
+        for key, record in self.journal.read().items():
+            if key.startswith(FIT):
+                self._replay_fit(board, record, numbers)
+            elif key.startswith(SPAN):
+                self._replay_span(board, record, numbers)
 
     def flush(self) -> None:
         """Write what is not written yet."""
-        if self.store is not None:
-            self.store.flush()
-        self.flushed = time.monotonic()
+        if self.journal is not None:
+            self.journal.flush()
+
+    def _replay_fit(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
+        trainings = {each.name: each.number for each in self.scheme.trainings}
+        training = trainings.get(record["training"])
+        if training is None:
+            return
+        for i, path in enumerate(record["paths"]):
+            if path not in numbers:
+                continue
+            number = numbers[path]
+            errors = int(record["test_errors"][i]), int(record["train_errors"][i])
+            failed, seconds = bool(record["failed"][i]), float(record["seconds"][i])
+            board.set_fit(number, training, errors, failed, seconds)
+            if record["messages"][i]:
+                board.messages[number, training] = record["messages"][i]
+
+    def _replay_span(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
+        at = int(record["start"]), int(record["stop"])
+        variables = [comparison.variable for comparison in self.scheme.comparisons]
+        known = [i for i, path in enumerate(record["paths"]) if path in numbers]
+        # An earlier run may have compared less: its spans are counted anew.
+        compared = all(f"differences/{variable}" in record for variable in variables)
+        if not known or not compared or at not in board.span_number:
+            return
+        job = SpanJob(*at, tuple(numbers[record["paths"][i]] for i in known))
+        differences = tuple(
+            np.asarray(record[f"differences/{variable}"])[known]
+            for variable in variables
+        )
+        rows = tuple(np.asarray(record[f"rows/{variable}"]) for variable in variables)
+        board.add_span(SpanRecord(job, differences, rows, float(record["seconds"])))
 
 
 def paths_of(groups: Iterable[Group]) -> dict[int, str]:
@@ -122,41 +129,3 @@ def paths_of(groups: Iterable[Group]) -> dict[int, str]:
         for group in groups
         for candidate, path in zip(group.candidates, group.paths, strict=True)
     }
-
-
-def _replay_fit(board: Board, record: Record, numbers: Mapping[str, int]) -> int:
-    names = {training.name: training.number for training in board.scheme.trainings}
-    training = names.get(str(record["training"]))
-    if training is None:
-        return 0
-    found = [
-        (i, numbers[str(p)]) for i, p in enumerate(record["paths"]) if p in numbers
-    ]
-    for i, number in found:
-        errors = int(record["test_errors"][i]), int(record["train_errors"][i])
-        seconds = float(record["seconds"][i])
-        failed = bool(record["failed"][i])
-        board.set_fit(number, training, errors, failed, seconds)
-        message = str(record["messages"][i])
-        if message:
-            name = board.scheme.trainings[training].name
-            board.messages.setdefault(number, f"{name}: {message}")
-    return int(bool(found))
-
-
-def _replay_span(board: Board, record: Record, numbers: Mapping[str, int]) -> int:
-    span = (int(record["start"]), int(record["stop"]))
-    variables = [c.variable for c in board.scheme.comparisons]
-    wanted = [f"differences/{name}" for name in variables]
-    known = [i for i, path in enumerate(record["paths"]) if str(path) in numbers]
-    if (
-        span not in board.span_number
-        or not known
-        or any(w not in record for w in wanted)
-    ):
-        return 0
-    job = SpanJob(*span, tuple(numbers[str(record["paths"][i])] for i in known))
-    differences = tuple(np.asarray(record[name])[known] for name in wanted)
-    rows = tuple(np.asarray(record[f"rows/{name}"]) for name in variables)
-    board.add_span(SpanRecord(job, differences, rows, float(record["seconds"])))
-    return 1

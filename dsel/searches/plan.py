@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.bounds import uniform_shares
-from dsel.checks import check_probability
+from dsel.checks import check_choice, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.base import Span
 from dsel.data.canonical import canonical_text
@@ -19,6 +19,7 @@ from dsel.data.labeled import (
     labeled_rows,
 )
 from dsel.data.open import open_pool
+from dsel.data.shared import POLICIES
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
@@ -51,6 +52,10 @@ class Plan:
     """The counted part of the pool, or None."""
     spans: tuple[Span, ...]
     """Parts of the pool that are counted by one task each."""
+    shared_rows: str
+    """What pool rows equal to labeled rows are."""
+    allow_nan: bool
+    """Whether missing values may pass."""
     criterion: Criterion
     """What ranks the candidates and steers the pruning."""
     certificate: Criterion
@@ -178,10 +183,9 @@ def plan_search(
     reported = get_criterion(certificate or rule.name)
     candidates = make_candidates(estimator, grid)
     seed = seed_from(random_state)
-    labeled = labeled_rows(X, y, allow_nan=_takes_nan(candidates))
-    counted, fitting, shared = _prepare_pool(
-        pool, labeled, shared_rows, candidates, seed
-    )
+    allow_nan = _takes_nan(candidates)
+    labeled = labeled_rows(X, y, allow_nan=allow_nan)
+    counted, fitting = _prepare_pool(pool, labeled, candidates, seed)
     _check_pool_is_there(counted, (rule, reported))
     scheme = cross_validation(
         cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
@@ -194,7 +198,9 @@ def plan_search(
         classes=labeled.classes,
         scheme=scheme,
         pool=counted,
-        spans=() if counted is None else counted.spans(_span_rows(counted.n_rows)),
+        spans=() if counted is None else count_spans(counted),
+        shared_rows=check_choice(shared_rows, "shared_rows", POLICIES),
+        allow_nan=allow_nan,
         criterion=rule,
         certificate=reported,
         delta=delta,
@@ -203,7 +209,6 @@ def plan_search(
         seed=seed,
         assumptions=plan_ledger(
             random_folds=None if scheme.is_plain_random else repr(cv),
-            shared_rows=shared,
             pool_is_fitted=fitting is not None,
             breaks_independence=dependence,
         ),
@@ -225,20 +230,18 @@ def _check_pool_is_there(pool: Any, criteria: tuple[Criterion, ...]) -> None:
 def _prepare_pool(
     pool: Any,
     labeled: LabeledRows,
-    shared_rows: str,
     candidates: tuple[Candidate, ...],
     seed: int,
-) -> tuple[Any, Any, str]:
-    """Return the counted part, the fitting part (or None), and what was shared."""
+) -> tuple[Any, Any]:
+    """Return the counted part of the pool and the fitting part, or None."""
     if pool is None:
-        return None, None, "there is no pool"
+        return None, None
     opened = open_pool(pool)
     check_pool_matches(opened, labeled)
-    shared = f"rows in both: {shared_rows}"
     if not any(takes_pool(candidate.estimator) for candidate in candidates):
-        return opened, None, shared
+        return opened, None
     fitting = opened.part(0.0, FITTING_PART, seed=seed)
-    return opened.part(FITTING_PART, 1.0, seed=seed), fitting, shared
+    return opened.part(FITTING_PART, 1.0, seed=seed), fitting
 
 
 def _make_groups(
@@ -281,9 +284,10 @@ def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
     return all(get_tags(c.estimator).input_tags.allow_nan for c in candidates)
 
 
-def _span_rows(n_rows: int) -> int:
+def count_spans(pool: Any) -> tuple[Span, ...]:
+    """Divide a pool into spans: a function of the pool alone, as the store needs."""
     fewest, most = SPAN_ROWS
-    return int(np.clip(-(-n_rows // SPANS), fewest, most))
+    return tuple(pool.spans(int(np.clip(-(-pool.n_rows // SPANS), fewest, most))))
 
 
 def _fingerprint(

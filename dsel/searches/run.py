@@ -75,6 +75,8 @@ class Driver:
     """Where tasks run."""
     journal: Journaling
     """Where finished tasks are written."""
+    run_id: str
+    """Tells this run's cached models from those of others."""
     on_progress: Callable[[Progress], None] | None = None
     """Called a few times a second."""
     raise_failures: bool = False
@@ -93,17 +95,14 @@ class Driver:
     serial: int = 0
 
     def __post_init__(self) -> None:
-        pruning = self.referee.may_prune and self.referee.criterion.can_prune
-        self.queue = FitQueue(self.board, best_first=pruning)
+        self.queue = FitQueue(self.board, best_first=self.referee.prunes)
         self.started = time.perf_counter()
 
     def run(self) -> Board:
         """Go on until every candidate is complete, pruned or failed."""
         try:
             while True:
-                lower = self.referee.lower_bounds(self.board)
-                self.referee.prune(self.board, lower)
-                self._submit(lower)
+                self._submit(self.referee.prune(self.board))
                 if not self.fits and not self.spans:
                     return self.board
                 for finished in self.executor.wait(BEAT_SECONDS):
@@ -196,8 +195,8 @@ class Driver:
             count_span,
             job,
             self.pool.sources(span, getattr(self.executor, "client", None)),
-            self.board.comparisons_for(job.candidates),
-            f"{self.journal.run_id}-{self.current.key}-{hash(job.candidates)}",
+            self.board.comparisons(),
+            f"{self.run_id}-{self.current.key}-{hash(job.candidates)}",
             inputs=sorted(inputs),
             priority=10,
         )
@@ -225,7 +224,7 @@ class Driver:
                 raise RuntimeError(next(iter(record.counts.messages.values())))
             self.board.add_fit(record)
             log_fit(group, self.board.scheme, record)
-            self.journal.fit(group, self.board.scheme, record)
+            self.journal.fit(record)
             share = record.nbytes // max(1, record.job.n_candidates)
             for candidate in group.candidates[: record.job.n_candidates]:
                 self.models[candidate.number, record.job.training] = key
@@ -236,7 +235,7 @@ class Driver:
         self.executor.forget(key)
         self.board.add_span(record)
         log_span(record)
-        self.journal.span(self.board, record)
+        self.journal.span(record)
         if self.current is not None:
             self.current.in_flight -= 1
             if self.current.is_over:
@@ -307,7 +306,6 @@ class Driver:
         return f"{kind}-{self.serial}"
 
     def _report(self) -> None:
-        self.journal.flush_if_due()
         if self.on_progress is None:
             return
         board = self.board

@@ -1,0 +1,51 @@
+"""Pool rows that equal labeled rows: looked for when a run begins, not by the plan."""
+
+from dataclasses import replace
+from typing import Any
+
+from dsel.data.labeled import LabeledRows
+from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
+from dsel.results import Assumption
+from dsel.searches.plan import Plan, count_spans
+
+
+def settle_shared_rows(plan: Plan, client: Any = None) -> Plan:
+    """Return the plan with its pool as it takes part; one pass unless rows are kept.
+
+    Raises
+    ------
+    ValueError
+        Where rows are shared and the plan refuses them.
+    """
+    if plan.pool is None:
+        return plan
+    labeled = LabeledRows(plan.work.X, plan.work.y, plan.classes)
+    pool = resolve_shared_rows(
+        plan.pool,
+        labeled,
+        plan.shared_rows,
+        client=client,
+        allow_nan=plan.allow_nan,
+    )
+    found = _finding(plan, plan.pool.n_rows - pool.n_rows)
+    ledger = tuple(
+        Assumption(each.name, each.state, f"{each.reason}; {found}")
+        if each.name == "A1"
+        else each
+        for each in plan.assumptions
+    )
+    return replace(
+        plan,
+        pool=pool,
+        spans=count_spans(pool),
+        assumptions=ledger,
+        fingerprint={**plan.fingerprint, "pool": pool.token},
+    )
+
+
+def _finding(plan: Plan, n_excluded: int) -> str:
+    if plan.shared_rows == KEEP:
+        return "pool rows that equal labeled rows are kept as other records"
+    if plan.shared_rows == EXCLUDE:
+        return f"{n_excluded:,} pool rows were the labeled records and are left out"
+    return "no pool row equals a labeled row"
