@@ -19,6 +19,7 @@ from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares import LeastSquaresSearch
 from dsel.searches.least_squares_cube import select_least_squares
+from dsel.searches.least_squares_streamed import StreamedLeastSquaresSearch
 from dsel.searches.maximum_margin import MaximumMarginClassifier
 from dsel.searches.nonconformity import NonconformityClassifier
 from dsel.searches.plan import Plan, plan_search
@@ -31,6 +32,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "SemiSupervisedSearchCV",
+    "StreamedLeastSquaresSearch",
     "covalidate",
     "execute",
     "plan_covalidation",

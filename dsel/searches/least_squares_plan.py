@@ -136,8 +136,8 @@ def plan_least_squares(
     """
     check_choice(penalty, "penalty", PENALTIES)
     check_choice(criterion, "criterion", [*LOSS_CRITERIA, REFITS])
-    checked = tuple(check_positive(c, "widths") for c in _values(widths, "widths"))
-    given = _values(regularizations, "regularizations")
+    checked = tuple(check_positive(c, "widths") for c in check_values(widths, "widths"))
+    given = check_values(regularizations, "regularizations")
     lams = np.array([check_regularization(value) for value in given])
     check_memory(X.shape[0])
     targets = _columns(y)
@@ -163,7 +163,8 @@ def plan_least_squares(
     return LeastSquaresPlan(checked, work, criterion, seed)
 
 
-def _values(values: ArrayLike, name: str) -> list[Any]:
+def check_values(values: ArrayLike, name: str) -> list[Any]:
+    """Return the values of one axis of the grid, at least one, or raise ValueError."""
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
         raise ValueError(

@@ -25,7 +25,7 @@ def judge_widths(
     """
     records: dict[int, WidthRecord] = {}
     messages: dict[int, str] = {}
-    with closing(_executor(work, client, n_jobs)) as executor:
+    with closing(make_executor(work, client, n_jobs)) as executor:
         places = {f"width-{place}": place for place in range(len(widths))}
         for key, place in places.items():
             executor.submit(key, judge_width, widths[place])
@@ -36,17 +36,18 @@ def judge_widths(
                 if finished.error is None:
                     records[place] = finished.record
                 else:
-                    messages[place] = _message(finished)
+                    messages[place] = error_message(finished)
     return records, messages
 
 
-def _executor(work: LeastSquaresWork, client: Any, n_jobs: int | None) -> Executor:
+def make_executor(work: Any, client: Any, n_jobs: int | None) -> Executor:
+    """Return local threads, or the workers of a client."""
     if client is None:
         return LocalExecutor(work, n_jobs)
     return ClusterExecutor(work, client, uuid.uuid4().hex[:12])
 
 
-def _message(finished: Finished) -> str:
+def error_message(finished: Finished) -> str:
     """Say why a width failed; raise where the cluster is gone."""
     error = finished.error
     if type(error).__name__ in LOST:

@@ -1,0 +1,297 @@
+"""Model selection for kernel least squares on more rows than memory holds."""
+
+from contextlib import closing
+from typing import Any, Self
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.checks import check_choice, check_integer, check_positive
+from dsel.data import open_pool
+from dsel.data.clients import resolve_client
+from dsel.data.pool import Pool
+from dsel.data.words import seed_from
+from dsel.kernels.eigen import gaussian_gram, whitening
+from dsel.models.kernel_coefficients import PENALTIES, check_regularization
+from dsel.models.kernel_least_squares import KernelLeastSquares
+from dsel.searches.executors import Executor
+from dsel.searches.least_squares_cube import (
+    FoldRows,
+    make_loss_cube,
+    select_least_squares,
+)
+from dsel.searches.least_squares_passes import (
+    Basis,
+    StreamedWork,
+    sum_losses,
+    sum_moments,
+)
+from dsel.searches.least_squares_plan import check_values
+from dsel.searches.least_squares_run import make_executor
+from dsel.searches.least_squares_tasks import WidthRecord
+from dsel.solvers.least_squares_streamed import (
+    ThinSolution,
+    gcv_losses,
+    solve_moments,
+)
+
+Floats = NDArray[np.float64]
+
+
+class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
+    """Choose width and regularization with few centres and any number of rows.
+
+    Two passes over the rows for each width give the exact leave-one-out error of the
+    model with these centres, for every regularization. Memory is that of a chunk and
+    of centres x centres. Passes run on the current Dask client if there is one, else
+    on local threads.
+
+    Parameters
+    ----------
+    widths
+        Values of c > 0.
+    regularizations
+        Values of lambda >= 0.
+    n_centers
+        Rows drawn at random as centres, where `centers` gives none.
+    centers
+        Points to use as centres, such as those of `kmeans_centers`.
+    penalty
+        ``"coefficients"`` or ``"rkhs"``.
+    criterion
+        ``"loo"`` or ``"gcv"``.
+    fit_intercept
+        Whether the models have an unpenalised constant.
+    random_state
+        Seed of the draw of centres.
+    n_jobs
+        Local threads where there is no cluster; None means one for each core.
+
+    Attributes
+    ----------
+    results_ : xarray.Dataset
+        The cube over ``width``, ``regularization``, ``fold`` (one, in which every row
+        is held out in its turn) and ``criterion``.
+    choice_ : LossChoice
+        Candidate, parameters and estimate.
+    best_params_ : dict
+        ``width`` and ``regularization``.
+    best_estimator_ : KernelLeastSquares
+        The chosen model.
+    centers_ : ndarray
+        Centres, shape (n_centers, n_columns).
+    n_features_in_ : int
+        Columns of the rows.
+
+    Notes
+    -----
+    All criteria are estimates of the squared error, noise included: none is a bound.
+    The centres stay where they are when a row is left out.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (5000, 1))
+    >>> y = np.sinc(X.ravel()) + 0.1 * rng.standard_normal(5000)
+    >>> search = StreamedLeastSquaresSearch(
+    ...     [0.3, 1.0], [1e-3, 0.1, 10.0], n_centers=30, random_state=0)
+    >>> round(search.fit(X, y).choice_.estimate, 3)
+    0.01
+    """
+
+    def __init__(
+        self,
+        widths: ArrayLike,
+        regularizations: ArrayLike,
+        *,
+        n_centers: int = 500,
+        centers: Any = None,
+        penalty: str = "coefficients",
+        criterion: str = "loo",
+        fit_intercept: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.widths = widths
+        self.regularizations = regularizations
+        self.n_centers = n_centers
+        self.centers = centers
+        self.penalty = penalty
+        self.criterion = criterion
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Search, and keep the chosen model.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n, n_columns): a Dask or numpy array, dense.
+        y
+            Targets, shape (n,) or (n, n_outputs), of the same kind.
+
+        Raises
+        ------
+        ValueError
+            Where the grid or the data are out of range.
+        AllFitsFailedError
+            Where no candidate has a finite estimate.
+        """
+        check_choice(self.penalty, "penalty", PENALTIES)
+        check_choice(self.criterion, "criterion", ("loo", "gcv"))
+        widths = [
+            check_positive(c, "widths") for c in check_values(self.widths, "widths")
+        ]
+        given = check_values(self.regularizations, "regularizations")
+        lams = np.array([check_regularization(value) for value in given])
+        rows, n_targets = labeled_pool(X, y)
+        self.n_features_in_ = rows.n_columns - n_targets
+        client = resolve_client()
+        self.centers_ = self._place_centers(rows, n_targets, client)
+        work = StreamedWork(self.centers_, n_targets)
+        with closing(make_executor(work, client, self.n_jobs)) as executor:
+            fits = [self._fit_width(rows, executor, c, lams) for c in widths]
+        self.results_ = self._cube(widths, lams, [fit[0] for fit in fits], rows.n_rows)
+        self.choice_ = select_least_squares(self.results_)
+        self.best_params_ = dict(self.choice_.params)
+        place, column = divmod(self.choice_.candidate, len(lams))
+        self.best_estimator_ = self._model(*fits[place][1:], column, np.ndim(y))
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Predict with the chosen model.
+
+        Parameters
+        ----------
+        X
+            Rows in memory, shape (n_rows, n_columns).
+        """
+        check_is_fitted(self, "best_estimator_")
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.asarray(self.best_estimator_.predict(rows))
+
+    def _place_centers(self, rows: Pool, n_targets: int, client: Any) -> Floats:
+        if self.centers is not None:
+            centers = np.asarray(self.centers, np.float64)
+            if centers.ndim != 2 or centers.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"`centers` must have the {self.n_features_in_} columns of `X`, "
+                    f"got an array of shape {centers.shape}."
+                )
+            return centers
+        n_centers = check_integer(
+            self.n_centers, "n_centers", at_least=1, at_most=rows.n_rows
+        )
+        generator = np.random.default_rng(seed_from(self.random_state))
+        chosen = np.sort(generator.choice(rows.n_rows, n_centers, replace=False))
+
+        def pick(block: Any, numbers: NDArray[np.int64]) -> Floats:
+            return np.asarray(block[np.isin(numbers, chosen), :-n_targets], np.float64)
+
+        def stack(earlier: Floats, later: Floats) -> Floats:
+            return np.concatenate([earlier, later])
+
+        return np.asarray(rows.reduce(pick, stack, client=client))
+
+    def _fit_width(
+        self, rows: Pool, executor: Executor, width: float, lams: Floats
+    ) -> tuple[WidthRecord, Basis, ThinSolution]:
+        root = None
+        if self.penalty == "rkhs":
+            root = whitening(gaussian_gram(self.centers_, width=width))
+        basis = Basis(width, root)
+        moments = sum_moments(rows, executor, basis)
+        solution = solve_moments(moments, lams, fit_intercept=self.fit_intercept)
+        losses = sum_losses(rows, executor, basis, solution)
+        record = WidthRecord(
+            width,
+            losses.loo,
+            gcv_losses(solution, losses),
+            np.empty((len(lams), 0)),
+            np.full(len(lams), np.nan),
+            solution.rounding_limit,
+            is_singular=False,
+            seconds=np.nan,
+        )
+        return record, basis, solution
+
+    def _cube(
+        self, widths: list[float], lams: Floats, records: list[WidthRecord], n_rows: int
+    ) -> xr.Dataset:
+        return make_loss_cube(
+            widths,
+            lams,
+            dict(enumerate(records)),
+            {},
+            criterion=self.criterion,
+            rows=FoldRows.of([], n_rows),
+            attributes={
+                "penalty": self.penalty,
+                "fit_intercept": self.fit_intercept,
+                "n_centers": len(self.centers_),
+            },
+        )
+
+    def _model(
+        self, basis: Basis, solution: ThinSolution, column: int, n_dims: int
+    ) -> KernelLeastSquares:
+        model = KernelLeastSquares(
+            self.best_params_["width"],
+            self.best_params_["regularization"],
+            penalty=self.penalty,
+            fit_intercept=self.fit_intercept,
+            centers=self.centers_,
+        )
+        dual = solution.coefficients()[:, :, column]
+        if basis.root is not None:
+            dual = basis.root @ dual
+        intercept = solution.intercepts()[:, column]
+        model.centers_ = self.centers_
+        model.dual_coef_ = dual[:, 0] if n_dims == 1 else dual
+        model.intercept_ = intercept[0] if n_dims == 1 else intercept
+        model.n_features_in_ = self.n_features_in_
+        return model
+
+
+def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
+    """Return rows with their targets as last columns, and how many these are.
+
+    Parameters
+    ----------
+    X, y
+        Dask or numpy arrays with the same rows; a numpy `y` goes along with a Dask
+        `X`.
+
+    Raises
+    ------
+    TypeError
+        Where `X` is neither.
+    ValueError
+        Where they do not have the same number of rows.
+    """
+    if not hasattr(X, "dask"):
+        X = np.asarray(X, np.float64)
+        y = np.asarray(y, np.float64)
+    if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"`X` must be two-dimensional and `y` must have its rows, got shapes "
+            f"{X.shape} and {np.shape(y)}; call compute_chunk_sizes() on Dask arrays "
+            f"of unknown length."
+        )
+    columns = y[:, np.newaxis] if y.ndim == 1 else y
+    if not hasattr(X, "dask"):
+        return open_pool(np.concatenate([X, columns], axis=1)), columns.shape[1]
+    import dask.array as da
+
+    chunks = (X.chunks[0], (columns.shape[1],))
+    if hasattr(columns, "dask"):
+        targets = columns.rechunk(chunks)
+    else:
+        targets = da.from_array(columns, chunks=chunks)
+    joined = da.concatenate([X, targets], axis=1).rechunk({1: -1})
+    return open_pool(joined), columns.shape[1]

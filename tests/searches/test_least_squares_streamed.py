@@ -1,0 +1,183 @@
+"""Streamed least squares: the same numbers as in memory, in two passes."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from dsel.kernels.eigen import decompose_design, gaussian_kernel
+from dsel.models.kernel_centers import kmeans_centers
+from dsel.models.kernel_least_squares import KernelLeastSquares
+from dsel.searches import least_squares_passes
+from dsel.searches.least_squares_streamed import (
+    StreamedLeastSquaresSearch,
+    labeled_pool,
+)
+from dsel.solvers import least_squares_streamed as streamed
+from dsel.solvers.least_squares import gcv_losses, leave_one_out_losses, solve_dual
+
+WIDTHS = [0.5, 1.5]
+LAMS = np.array([1e-3, 1e-1, 10.0])
+both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
+with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.uniform(-2, 2, (311, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.2 * rng.standard_normal(311)
+    return X, y
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    monkeypatch.setattr(least_squares_passes, "SPAN_ROWS", 60)
+    monkeypatch.setattr(least_squares_passes, "BLOCK_NBYTES", 8 * 20 * 25)
+
+
+def searched(X, y, centers, **options):
+    search = StreamedLeastSquaresSearch(
+        WIDTHS, LAMS, centers=centers, n_jobs=2, **options
+    )
+    return search.fit(X, y)
+
+
+@with_intercept
+def test_count_losses__equal_the_dual_closed_form(rng, fit_intercept):
+    design = rng.standard_normal((50, 7))
+    y = rng.standard_normal((50, 2)) + 3.0
+    dual = solve_dual(decompose_design(design), y, LAMS, fit_intercept=fit_intercept)
+    moments = streamed.count_moments(design[:20], y[:20]) + streamed.count_moments(
+        design[20:], y[20:]
+    )
+    thin = streamed.solve_moments(moments, LAMS, fit_intercept=fit_intercept)
+    losses = streamed.count_losses(thin, design, y)
+    np.testing.assert_allclose(
+        losses.loo, leave_one_out_losses(dual).sum(axis=0), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        streamed.gcv_losses(thin, losses), gcv_losses(dual), rtol=1e-9
+    )
+
+
+def test_solve_moments__without_regularization_uses_the_pseudo_inverse(rng):
+    design = rng.standard_normal((30, 4))
+    design = np.column_stack([design, design[:, 0]])
+    y = rng.standard_normal((30, 1))
+    thin = streamed.solve_moments(streamed.count_moments(design, y), np.array([0.0]))
+    fitted = design @ thin.coefficients()[:, :, 0]
+    expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    np.testing.assert_allclose(fitted, expected, atol=1e-10)
+
+
+@both_penalties
+@with_intercept
+def test_fit__equals_the_fit_in_memory(table, penalty, fit_intercept):
+    X, y = table
+    centers = X[::16]
+    search = searched(X, y, centers, penalty=penalty, fit_intercept=fit_intercept)
+    model = KernelLeastSquares(
+        **search.best_params_,
+        penalty=penalty,
+        fit_intercept=fit_intercept,
+        centers=centers,
+    ).fit(X, y)
+    np.testing.assert_allclose(search.predict(X), model.predict(X), rtol=1e-6)
+    params = search.best_params_
+    left_out = []
+    for row in range(0, 311, 31):
+        others = np.arange(311) != row
+        refit = model.fit(X[others], y[others])
+        left_out.append((y[row] - refit.predict(X[[row]])[0]) ** 2)
+    design = gaussian_kernel(X, centers, width=params["width"])
+    if penalty == "coefficients":
+        dual = solve_dual(
+            decompose_design(design),
+            y[:, np.newaxis],
+            np.array([params["regularization"]]),
+            fit_intercept=fit_intercept,
+        )
+        losses = leave_one_out_losses(dual)
+        np.testing.assert_allclose(losses[::31, 0], left_out, rtol=1e-6)
+        np.testing.assert_allclose(search.choice_.estimate, losses.mean(), rtol=1e-8)
+    assert search.choice_.estimate == pytest.approx(np.mean(left_out), rel=1.0)
+
+
+def test_fit__dask_chunks_give_the_numbers_of_arrays(table):
+    X, y = table
+    centers = kmeans_centers(X, 15, random_state=0)
+    whole = searched(X, y, centers).results_["loo_losses"]
+    for chunks in (311, 100, 17):
+        lazy = searched(
+            da.from_array(X, chunks=(chunks, 1)),
+            da.from_array(y, chunks=71),
+            centers,
+        )
+        np.testing.assert_allclose(lazy.results_["loo_losses"], whole, rtol=1e-10)
+
+
+def test_fit__threads_and_order_change_no_digit(table):
+    X, y = table
+    lazy = da.from_array(X, chunks=(40, 2))
+    results = [
+        StreamedLeastSquaresSearch(WIDTHS, LAMS, centers=X[:10], n_jobs=n)
+        .fit(lazy, y)
+        .results_["loo_losses"]
+        .values
+        for n in (1, 2, 3)
+    ]
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_fit__draws_centers_from_the_rows(table):
+    X, y = table
+    options = {"n_centers": 12, "random_state": 3}
+    one = StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(X, y)
+    lazy = da.from_array(X, chunks=(50, 2))
+    two = StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(lazy, y)
+    assert one.centers_.shape == (12, 2)
+    np.testing.assert_array_equal(one.centers_, two.centers_)
+    assert {tuple(row) for row in one.centers_} <= {tuple(row) for row in X}
+
+
+def test_fit__takes_several_outputs(table):
+    X, y = table
+    both = searched(X, np.column_stack([y, 2 * y]), X[:12])
+    single = searched(X, y, X[:12])
+    np.testing.assert_allclose(
+        both.results_["loo_losses"], 5 * single.results_["loo_losses"], rtol=1e-9
+    )
+    assert both.predict(X).shape == (311, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "kfold"}, "`criterion` must be one of 'loo', 'gcv'"),
+        ({"n_centers": 400}, r"`n_centers` must be in \[1, 311\], got 400"),
+        ({"centers": np.zeros((3, 5))}, "`centers` must have the 2 columns of `X`"),
+        ({"widths": [-1.0]}, "`widths` must be positive"),
+    ],
+)
+def test_fit__refuses_what_cannot_be_searched(table, options, message):
+    grid = {"widths": WIDTHS, "regularizations": LAMS, "n_centers": 10}
+    with pytest.raises(ValueError, match=message):
+        StreamedLeastSquaresSearch(**(grid | options)).fit(*table)
+
+
+def test_labeled_pool__wants_as_many_targets_as_rows(table):
+    X, y = table
+    with pytest.raises(ValueError, match=r"`y` must have its rows.*\(311, 2\)"):
+        labeled_pool(X, y[:-1])
+
+
+@pytest.mark.cluster
+def test_fit__a_cluster_gives_the_same_digits(table):
+    from distributed import Client
+
+    X, y = table
+    lazy = da.from_array(X, chunks=(40, 2))
+    local = searched(lazy, y, X[:10]).results_["loo_losses"]
+    with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=2):
+        remote = searched(lazy, y, X[:10]).results_["loo_losses"]
+    np.testing.assert_array_equal(local, remote)
