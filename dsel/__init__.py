@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
+    from dsel.searches.covalidate import covalidate
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
     from dsel.searches.select import select
 
 _HOMES = {
     "SemiSupervisedSearchCV": "dsel.searches.facade",
+    "covalidate": "dsel.searches.covalidate",
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.files",
     "plan_search": "dsel.searches.plan",
@@ -45,6 +47,7 @@ _ROOMS = ("bounds",)
 __all__ = [
     "SemiSupervisedSearchCV",
     "bounds",
+    "covalidate",
     "open_pool",
     "open_results",
     "plan_search",

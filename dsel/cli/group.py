@@ -10,6 +10,7 @@ from dsel.errors import ClusterLostError
 
 COMMANDS: Final = {
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
+    "pool": "Build a pool from a table, or look at one.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",
 }
 """Commands and their one-line help; each has a module of its own name."""

@@ -77,7 +77,9 @@ def assign_families(
 
 def _machines(family: KernelSVMFamily, candidates: tuple[Candidate, ...]) -> Assignment:
     n_kernels = len(family.groups(candidates))
-    return Assignment(family, candidates, f"one kernel for all C and folds, {n_kernels} in all")
+    return Assignment(
+        family, candidates, f"one kernel for all C and folds, {n_kernels} in all"
+    )
 
 
 def _least_squares(

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from dsel.searches.risk_coverage import risk_coverage

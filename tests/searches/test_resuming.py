@@ -1,0 +1,111 @@
+"""What was counted is never counted again, and every road ends at the same cube."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+import dsel
+from dsel.errors import StoreMismatchError
+from dsel.searches import execute, plan_search
+from dsel.searches.run import Driver
+
+GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
+TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], y[order]
+
+
+def make_plan(digits, estimator=None, grid=GRID, n_labeled=300, **options):
+    X, y = digits
+    settings = {"cv": 5, "delta": 0.1, "random_state": 0} | options
+    return plan_search(
+        estimator or SVC(), grid, X[:n_labeled], y[:n_labeled], X[400:], **settings
+    )
+
+
+class Killed(BaseException):
+    """Ends a run in the middle, as a signal would."""
+
+
+def execute_until(plan, out, n_tasks, monkeypatch):
+    """Run until `n_tasks` tasks were taken, then die."""
+    left = iter(range(n_tasks))
+    take = Driver._take
+
+    def dying(self, finished):
+        if next(left, None) is None:
+            raise Killed
+        take(self, finished)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "_take", dying)
+        with pytest.raises(Killed):
+            execute(plan, out=out, n_jobs=2)
+
+
+@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize("n_tasks", [1, 3, 5])
+def test_execute__a_killed_run_goes_on_to_the_same_cube(
+    digits, tmp_path, monkeypatch, prune, n_tasks
+):
+    plan = make_plan(digits, prune=prune)
+    whole = execute(plan, n_jobs=1).results.drop_vars(TIMES)
+    execute_until(plan, tmp_path / "run", n_tasks, monkeypatch)
+    resumed = execute(plan, out=tmp_path / "run", n_jobs=2).results
+    xr.testing.assert_equal(resumed.drop_vars(TIMES), whole)
+
+
+def test_execute__a_finished_run_fits_nothing(digits, tmp_path, monkeypatch):
+    plan = make_plan(digits)
+    first = execute(plan, out=tmp_path / "run").results
+
+    def forbidden(*args, **kwargs):
+        raise AssertionError("something was fitted again")
+
+    monkeypatch.setattr(Driver, "_submit_fits", forbidden)
+    second = execute(plan, out=tmp_path / "run").results
+    xr.testing.assert_equal(first, second)
+    xr.testing.assert_equal(dsel.open_results(tmp_path / "run").load(), first)
+
+
+def test_execute__a_larger_grid_finds_its_old_cells(digits, tmp_path, monkeypatch):
+    model = LogisticRegression(max_iter=5000)
+    small = make_plan(digits, model, {"C": [0.01]}, prune=False)
+    large = make_plan(digits, model, {"C": [0.01, 0.1]}, prune=False)
+    execute(small, out=tmp_path / "run")
+    seen = []
+    take = Driver._take_fits
+    monkeypatch.setattr(
+        Driver,
+        "_take_fits",
+        lambda self, key, records: (
+            seen.extend(r.job.group for r in records),
+            take(self, key, records),
+        ),
+    )
+    grown = execute(large, out=tmp_path / "run").results
+    assert set(seen) == {1}
+    xr.testing.assert_equal(
+        grown.drop_vars(TIMES), execute(large).results.drop_vars(TIMES)
+    )
+
+
+def test_execute__refuses_the_store_of_other_data(digits, tmp_path):
+    execute(make_plan(digits), out=tmp_path / "run")
+    with pytest.raises(StoreMismatchError, match="labeled"):
+        execute(make_plan(digits, n_labeled=299), out=tmp_path / "run")
+
+
+def test_cube__does_not_depend_on_threads_or_order(digits):
+    plan = make_plan(digits)
+    cubes = [execute(plan, n_jobs=n).results.drop_vars(TIMES) for n in (1, 2, 4)]
+    for cube in cubes[1:]:
+        xr.testing.assert_equal(cube, cubes[0])
