@@ -1,6 +1,6 @@
 """Kernel SVMs of many candidates and trainings that predict from shared kernels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,11 +20,11 @@ from dsel.models.kernel_svm_machines import (
     Machines,
     Voter,
     count_votes,
-    exact_decisions,
     lay_out,
     settle,
 )
 from dsel.models.kernel_svm_readings import Reading, reading_of, row_order, slice_of
+from dsel.models.kernel_svm_scores import score_block, write_scores
 
 SQUARINGS = 3
 """How often a Gaussian kernel is squared, not computed: each doubles its error."""
@@ -175,16 +175,43 @@ class PackedSVMs:
         shape = (len(self.candidates), n_rows)
         readings = [reading_of(chosen, shape) for chosen in which]
         found = np.full((len(which), *shape, len(self.classes)), np.nan)
-        positions = {number: place for place, number in enumerate(self.candidates)}
         for bench in self.benches:
-            seen = bench.frame.transform(X)
-            for row in range(n_rows):
-                for kernel, voters in bench.voters:
-                    part = bench.anchors[kernel.part].exact_part_of(seen[row : row + 1])
-                    values = kernel.values(part)
-                    for voter in voters:
-                        _score_row(voter, values, row, readings, positions, found)
+            step = _block_rows(bench)
+            for start in range(0, n_rows, step):
+                rows = np.arange(start, min(start + step, n_rows))
+                self._score_rows(bench, X, rows, readings, found)
         return found
+
+    def _score_rows(
+        self,
+        bench: Bench,
+        X: Any,
+        rows: Integers,
+        readings: list[Reading],
+        found: NDArray[np.float64],
+    ) -> None:
+        mine = [reading.at(rows) for reading in readings]
+        seen = bench.frame.transform(X[rows[0] : rows[-1] + 1])
+        positions = {number: place for place, number in enumerate(self.candidates)}
+        for block, (_, voters) in zip(_blocks(bench, seen), bench.voters, strict=True):
+            for voter in voters:
+                machines = voter.machines
+                at = np.array([positions.get(c, -1) for c in machines.candidates])
+                asks = [list(each.asks(machines.training, at)) for each in mine]
+                if not any(asks):
+                    continue
+                values = score_block(
+                    voter,
+                    block.values,
+                    block.relative,
+                    block.absolute,
+                    _exact_values(bench, block.kernel, seen),
+                )
+                for pieces, target in zip(asks, found, strict=True):
+                    for chosen, places in pieces:
+                        models = machines.model_of[chosen]
+                        scores = values[places][:, models]
+                        write_scores(scores, voter, target, at[chosen], rows[places])
 
     def model(self, candidate: int, training: int) -> Any:
         """Return the fitted scikit-learn estimator; its predictions are the group's.
@@ -288,50 +315,18 @@ def _decide(
             voter, block.values[places[again]], relative[again], absolute[again], chosen
         )
     if doubtful.any():
-        anchors = bench.anchors[block.kernel.part]
-
-        def exact_values(row: int) -> NDArray[np.float64]:
-            one = seen[int(places[row]) : int(places[row]) + 1]
-            return block.kernel.values(anchors.exact_part_of(one))
-
-        settle(voter, codes, doubtful, exact_values, distinct)
+        alone = _exact_values(bench, block.kernel, seen)
+        settle(voter, codes, doubtful, lambda row: alone(int(places[row])), distinct)
     return codes[:, back]
 
 
-def _score_row(
-    voter: Voter,
-    values: NDArray[np.float64],
-    row: int,
-    readings: list[Reading],
-    positions: Mapping[int, int],
-    found: NDArray[np.float64],
-) -> None:
-    """Write the scores of the candidates that ask this voter about the row."""
-    machines = voter.machines
-    for column, candidate in enumerate(machines.candidates):
-        place = positions.get(candidate, -1)
-        for reading, target in zip(readings, found, strict=True):
-            if place >= 0 and reading.view[place, row] == machines.training:
-                scores = np.full(target.shape[-1], -np.inf)
-                model = int(machines.model_of[column])
-                scores[machines.present] = _scores_of(voter, values, model)
-                target[place, row] = scores
+def _exact_values(
+    bench: Bench, kernel: Kernel, seen: Any
+) -> Callable[[int], NDArray[np.float64]]:
+    """Return what computes the kernel values of one row for it alone."""
+    anchors = bench.anchors[kernel.part]
 
+    def values_of(row: int) -> NDArray[np.float64]:
+        return kernel.values(anchors.exact_part_of(seen[row : row + 1]))
 
-def _scores_of(
-    voter: Voter, values: NDArray[np.float64], model: int
-) -> NDArray[np.float64]:
-    """Return a score per class present."""
-    n_present = len(voter.machines.present)
-    if n_present == 1:
-        return np.zeros(1)
-    decisions = exact_decisions(voter, values, model)
-    if n_present == 2:
-        return np.array([decisions[0], -decisions[0]])
-    votes, sums = np.zeros((2, n_present))
-    pairs = zip(*np.triu_indices(n_present, 1), strict=True)
-    for decision, (i, j) in zip(decisions, pairs, strict=True):
-        votes[i if decision > 0 else j] += 1
-        sums[i] += decision
-        sums[j] -= decision
-    return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+    return values_of
