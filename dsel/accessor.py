@@ -1,1 +1,121 @@
-"""The results accessor."""
+"""``results.dsel``: what can be asked of a results cube."""
+
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dsel.results import Choice
+
+# Registered as soon as dsel and xarray are both loaded, so its methods import what they
+# need: searches take a second, and drawing is an extra.
+
+
+@xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
+class ResultsAccessor:
+    """Choices, bounds and figures of a results cube; no fit is ever run.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0)
+    >>> results = plan.run()
+    >>> results.dsel.select().params
+    {'n_neighbors': 9}
+    """
+
+    def __init__(self, results: xr.Dataset) -> None:
+        self._results = results
+
+    def select(self, criterion: str | None = None, **settings: Any) -> "Choice":
+        """Choose a candidate; see `dsel.select` for the settings."""
+        from dsel.searches.select import select
+
+        return select(self._results, criterion, **settings)
+
+    def bound(
+        self,
+        criterion: str | None = None,
+        *,
+        delta: float | None = None,
+        label_share: float | None = None,
+    ) -> xr.DataArray:
+        """Return a criterion's number for every candidate, at any delta.
+
+        Parameters
+        ----------
+        criterion
+            Name of the criterion; by default that of the search.
+        delta
+            Probability with which the bounds may fail, all together.
+        label_share
+            Part of delta for the labeled term.
+
+        Returns
+        -------
+        xarray.DataArray
+            Over the grid's dimensions, unclipped; NaN where a candidate was pruned
+            and inf where it failed.
+        """
+        from dsel.searches.judge import judge
+
+        judged = judge(self._results, criterion, delta=delta, label_share=label_share)
+        return judged.estimate.rename("bound").assign_attrs(
+            long_name=judged.criterion, units="1", delta=judged.delta
+        )
+
+    def compare(self, *, delta: float | None = None) -> xr.Dataset:
+        """Return what every criterion that can answer would choose.
+
+        Parameters
+        ----------
+        delta
+            Probability with which each one's bound may fail; by default that of the
+            search. Which of them is used is to be fixed before looking.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``criterion``: ``candidate``, ``params`` (text), ``estimate`` and
+            ``bound`` of its choice, ``is_guarantee``; and why the others cannot
+            answer in ``message``, with candidate -1.
+        """
+        from dsel.searches.compare import compare
+
+        return compare(self._results, delta=delta)
+
+    @property
+    def plot(self) -> "ResultsPlots":
+        """Figures of the cube; needs the extra ``plots``."""
+        return ResultsPlots(self._results)
+
+
+class ResultsPlots:
+    """The figures of a cube, each drawn on `ax` or on a new one."""
+
+    def __init__(self, results: xr.Dataset) -> None:
+        self._results = results
+
+    def surface(self, criterion: str | None = None, **options: Any) -> "Axes":
+        """Draw a criterion over the grid; see `dsel.plots.plot_surface`."""
+        from dsel.plots import plot_surface
+
+        return plot_surface(self._results, criterion, **options)
+
+    def terms(self, criterion: str | None = None, **options: Any) -> "Axes":
+        """Draw what the best bounds are made of; see `dsel.plots.plot_terms`."""
+        from dsel.plots import plot_terms
+
+        return plot_terms(self._results, criterion, **options)
+
+    def timing(self, **options: Any) -> "Axes":
+        """Draw where the time went; see `dsel.plots.plot_timing`."""
+        from dsel.plots import plot_timing
+
+        return plot_timing(self._results, **options)

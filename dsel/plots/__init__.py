@@ -1,1 +1,29 @@
-"""The plots room."""
+"""Plots: one file per figure.
+
+Each file has a function that returns the plot's data and a short one that draws it on
+an `Axes`; a third does both for a results cube. Data can be checked without drawing.
+Nothing here computes a bound: numbers come from `dsel.searches.judge` and `select`.
+
+Conventions: a darker cell is a larger error; the chosen candidate wears orange; a
+number that is only a lower limit has a hatched ground; a title never calls a number a
+bound where it is none.
+
+To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
+``plot_<figure>``, and its line here. Needs the extra ``plots``.
+"""
+
+from dsel.plots.surface import draw_surface, plot_surface, surface_data
+from dsel.plots.terms import draw_terms, plot_terms, terms_data
+from dsel.plots.timing import draw_timing, plot_timing, timing_data
+
+__all__ = [
+    "draw_surface",
+    "draw_terms",
+    "draw_timing",
+    "plot_surface",
+    "plot_terms",
+    "plot_timing",
+    "surface_data",
+    "terms_data",
+    "timing_data",
+]

@@ -68,14 +68,11 @@ def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
     cell = cube[names.STATUS].isel(
         {dim: int(place) for dim, place in zip(dims, places, strict=True)}
     )
-    values = {
-        parameter_name(str(name)): _plain(coordinate.values[()])
-        for name, coordinate in cell.coords.items()
-        if name != names.CANDIDATE
-    }
-    if names.CANDIDATE not in dims:
-        return values
-    return {name: value for name, value in values.items() if _is_set(value)}
+    is_list = names.CANDIDATE in dims
+    # Coordinates come back from a file in another order.
+    shown = sorted(set(map(str, cell.coords)) - {names.CANDIDATE}) if is_list else dims
+    values = {parameter_name(n): _plain(cell.coords[n].values[()]) for n in shown}
+    return {n: v for n, v in values.items() if not is_list or _is_set(v)}
 
 
 def _plain(value: Any) -> Any:

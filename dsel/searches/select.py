@@ -64,7 +64,8 @@ def select(
     counts = evidence(results)
     n_candidates = int(results[names.N_CANDIDATES])
     settings = Settings(
-        uniform_shares(n_candidates, delta=level),
+        # A slice of a cube has fewer candidates; each keeps its share.
+        uniform_shares(n_candidates, delta=level)[: counts[names.STATUS].size],
         check_probability(share, "label_share"),
     )
     for each in (rule, reported):

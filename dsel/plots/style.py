@@ -1,0 +1,77 @@
+"""What all figures share: colours, labels of parameter values, a place to draw."""
+
+from math import frexp
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK: Final = "#22303c"
+ACCENT: Final = "#d95f02"
+BLUE: Final = "#3b6fa0"
+PALE: Final = "#a9c4de"
+GREY: Final = "#c9ccd1"
+COLORMAP: Final = "Blues"
+
+
+def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
+    """Return the axes of a new figure.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot as plt
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "figures need matplotlib, which is not installed; "
+            "pip install 'dsel[plots]'."
+        ) from error
+    _, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    return axes
+
+
+def tidy(axes: "Axes", *, title: str) -> None:
+    """Give axes the common look."""
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=0, labelsize=8, colors=INK)
+
+
+def value_labels(values: NDArray[Any]) -> list[str]:
+    """Return how the values of a parameter are written along an axis.
+
+    Examples
+    --------
+    >>> value_labels(np.array([0.25, 1.0, 4.0])), value_labels(np.array([0.1, 10.0]))
+    (['$2^{-2}$', '$2^{0}$', '$2^{2}$'], ['0.1', '10'])
+    """
+    if values.dtype.kind != "f":
+        return [str(value) for value in values]
+    if len(values) > 2 and all(_is_power_of_two(value) for value in values):
+        return [f"$2^{{{frexp(value)[1] - 1}}}$" for value in values]
+    return [f"{value:g}" for value in values]
+
+
+def params_label(params: dict[str, Any]) -> str:
+    """Return parameters as one short line.
+
+    Examples
+    --------
+    >>> params_label({"C": 0.5, "kernel": "rbf"})
+    'C=0.5, kernel=rbf'
+    """
+    shown = {
+        name: f"{value:.4g}" if isinstance(value, float) else str(value)
+        for name, value in params.items()
+    }
+    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "as it is"
+
+
+def _is_power_of_two(value: float) -> bool:
+    return bool(np.isfinite(value)) and value > 0 and frexp(value)[0] == 0.5

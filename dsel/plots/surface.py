@@ -1,0 +1,302 @@
+"""A criterion over the grid: where the chosen candidate lies, and what was dropped."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel.plots.style import (
+    ACCENT,
+    BLUE,
+    COLORMAP,
+    GREY,
+    INK,
+    PALE,
+    new_axes,
+    params_label,
+    tidy,
+    value_labels,
+)
+from dsel.results.cube import candidate_dims
+from dsel.searches.judge import Judgement, judge
+from dsel.searches.select import select
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_NUMBERS: Final = 15
+"""Columns up to which every cell shows its number."""
+DROPPED: Final = "hatched: dropped early; the number is a lower limit"
+
+
+@dataclass(frozen=True)
+class SurfaceData:
+    """One number per candidate over one or two parameters, and the one chosen."""
+
+    title: str
+    """What was chosen and what is known of it."""
+    label: str
+    """What the numbers are."""
+    x: str
+    """Parameter along the columns."""
+    y: str
+    """Parameter along the rows; empty where there is one row."""
+    x_labels: tuple[str, ...]
+    """Values of `x`."""
+    y_labels: tuple[str, ...]
+    """Values of `y`."""
+    values: NDArray[np.float64]
+    """(rows, columns): unclipped; lower limits included; NaN where nothing is known."""
+    is_limit: NDArray[np.bool_]
+    """Where a value is only a lower limit: the candidate was dropped."""
+    is_failed: NDArray[np.bool_]
+    """Where the fit failed."""
+    chosen: tuple[int, int] | None
+    """Row and column of the choice; None where the evidence does not settle it."""
+
+
+def surface_data(
+    results: xr.Dataset,
+    criterion: str | None = None,
+    *,
+    delta: float | None = None,
+    x: str | None = None,
+    y: str | None = None,
+) -> SurfaceData:
+    """Return the numbers of the surface figure.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    criterion
+        What to show; by default the search's own criterion.
+    delta
+        Probability with which its bounds may fail; by default that of the search.
+    x, y
+        Dimensions for columns and rows; by default the last two that vary. Over
+        every other dimension the smallest number is shown.
+
+    Returns
+    -------
+    SurfaceData
+        What `draw_surface` draws.
+
+    Raises
+    ------
+    ValueError
+        Where the cube has no such dimension, or cannot answer.
+    """
+    judged = judge(results, criterion, delta=delta)
+    dims = _axes_of(results, x, y)
+    is_limit = judged.estimate.isnull()
+    shown = judged.estimate.where(~is_limit, judged.at_least)
+    is_failed = judged.estimate > np.finfo(float).max
+    values, limits, failed = (
+        _on_plane(each, shown, dims) for each in (shown, is_limit, is_failed)
+    )
+    at, title = _choice(results, judged, delta)
+    labels = [tuple(value_labels(results[dim].values)) for dim in dims]
+    return SurfaceData(
+        title=title,
+        label=_label(judged),
+        x=dims[-1],
+        y=dims[0] if len(dims) == 2 else "",
+        x_labels=labels[-1],
+        y_labels=labels[0] if len(dims) == 2 else ("",),
+        values=values,
+        is_limit=limits.astype(bool) & np.isfinite(values),
+        is_failed=failed.astype(bool),
+        chosen=None if at is None else _place(at, dims),
+    )
+
+
+def draw_surface(data: SurfaceData, axes: "Axes") -> None:
+    """Draw a surface: a heat map over two parameters, points over one.
+
+    Parameters
+    ----------
+    data
+        From `surface_data`.
+    axes
+        Where to draw.
+    """
+    if data.y:
+        _draw_map(data, axes)
+    else:
+        _draw_points(data, axes)
+    note = f"\n{DROPPED}" if data.y and data.is_limit.any() else ""
+    axes.set_xlabel(data.x + note, color=INK)
+    step = max(1, len(data.x_labels) // 16)
+    places = range(0, len(data.x_labels), step)
+    axes.set_xticks(list(places), [data.x_labels[place] for place in places])
+    tidy(axes, title=data.title)
+
+
+def plot_surface(
+    results: xr.Dataset,
+    criterion: str | None = None,
+    *,
+    axes: "Axes | None" = None,
+    **options: Any,
+) -> "Axes":
+    """Draw a criterion over the grid of a cube.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    criterion
+        What to show; by default the search's own criterion.
+    axes
+        Where to draw; None makes a new figure.
+    **options
+        ``delta``, ``x`` and ``y`` of `surface_data`.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    data = surface_data(results, criterion, **options)
+    axes = new_axes() if axes is None else axes
+    draw_surface(data, axes)
+    return axes
+
+
+def _axes_of(results: xr.Dataset, x: str | None, y: str | None) -> tuple[str, ...]:
+    dims = candidate_dims(results)
+    for name, value in (("x", x), ("y", y)):
+        if value is not None and value not in dims:
+            raise ValueError(f"`{name}` must be one of {dims}, got {value!r}.")
+    varying = [dim for dim in dims if results.sizes[dim] > 1] or [dims[-1]]
+    free = [dim for dim in varying if dim not in (x, y)]
+    columns = x or free.pop()
+    rows = y or (free.pop() if free else None)
+    return (columns,) if rows is None else (rows, columns)
+
+
+def _on_plane(
+    array: xr.DataArray, shown: xr.DataArray, dims: tuple[str, ...]
+) -> NDArray[np.float64]:
+    """Return rows and columns, from the smallest `shown` over the other dimensions."""
+    rest = [dim for dim in shown.dims if dim not in dims]
+    if rest:
+        at = shown.fillna(np.inf).argmin(dim=rest)
+        array = array.isel(at)
+    plane = np.asarray(array.transpose(*dims).values, dtype=float)
+    return plane if len(dims) == 2 else plane[np.newaxis]
+
+
+def _choice(
+    results: xr.Dataset, judged: Judgement, delta: float | None
+) -> tuple[dict[str, int] | None, str]:
+    try:
+        choice = select(results, judged.criterion, delta=delta)
+    except ValueError as error:
+        return None, f"{judged.criterion}: no choice ({str(error).split(':')[0]})"
+    dims = candidate_dims(results)
+    places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
+    certificate = choice.certificate
+    what = (
+        f"error at most {choice.bound:.4g} with probability {1 - choice.delta:g}"
+        if certificate.certified
+        else f"{choice.estimate:.4g}, no guarantee"
+    )
+    return (
+        {dim: int(place) for dim, place in zip(dims, places, strict=True)},
+        f"{params_label(dict(choice.params))}: {what}",
+    )
+
+
+def _place(at: dict[str, int], dims: tuple[str, ...]) -> tuple[int, int]:
+    places = [at[dim] for dim in dims]
+    return (places[0], places[1]) if len(places) == 2 else (0, places[0])
+
+
+def _label(judged: Judgement) -> str:
+    kind = "bound on the error" if judged.is_guarantee else "estimate"
+    return f"{judged.criterion} ({kind})"
+
+
+def _draw_map(data: SurfaceData, axes: "Axes") -> None:
+    image = axes.imshow(
+        np.where(np.isfinite(data.values), data.values, np.nan),
+        origin="lower",
+        aspect="auto",
+        cmap=COLORMAP,
+        norm=_scale(data.values),
+    )
+    axes.set_facecolor(GREY)
+    axes.set_ylabel(data.y, color=INK)
+    axes.set_yticks(range(len(data.y_labels)), data.y_labels)
+    _draw_cells(data, axes, image)
+    bar = axes.figure.colorbar(image, ax=axes, label=data.label, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
+    bar.ax.yaxis.set_major_formatter("{x:g}")
+    bar.ax.yaxis.set_minor_formatter("{x:g}")
+
+
+def _scale(values: NDArray[np.float64]) -> Any:
+    """Return colours by ratio: the differences that matter are among small errors."""
+    from matplotlib.colors import LogNorm, Normalize
+
+    finite = values[np.isfinite(values)]
+    high = min(1.0, float(finite.max(initial=0.0))) or 1.0
+    low = min(float(finite.min(initial=high)), high)
+    return LogNorm(low, high) if 0.0 < 1.2 * low < high else Normalize(0.0, high)
+
+
+def _draw_cells(data: SurfaceData, axes: "Axes", image: Any) -> None:
+    with_numbers = data.values.shape[1] <= MOST_NUMBERS
+    for (row, column), value in np.ndenumerate(data.values):
+        ground = image.cmap(image.norm(value)) if np.isfinite(value) else GREY
+        if data.is_limit[row, column]:
+            _draw_cell(axes, row, column, hatch="////", linewidth=0, edgecolor="white")
+        if with_numbers:
+            is_dark = np.isfinite(value) and image.norm(value) > 0.55
+            axes.text(
+                column, row, _cell_text(data, row, column), ha="center", va="center",
+                fontsize=7, color="white" if is_dark else INK,
+                bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
+            )  # fmt: skip
+    if data.chosen is not None:
+        _draw_cell(axes, *data.chosen, linewidth=2.5, edgecolor=ACCENT)
+
+
+def _draw_cell(axes: "Axes", row: int, column: int, **look: Any) -> None:
+    from matplotlib.patches import Rectangle
+
+    corner = (column - 0.5, row - 0.5)
+    axes.add_patch(Rectangle(corner, 1, 1, fill=False, **look))
+
+
+def _cell_text(data: SurfaceData, row: int, column: int) -> str:
+    if data.is_failed[row, column]:
+        return "failed"
+    value = data.values[row, column]
+    if not np.isfinite(value):
+        return "?"
+    number = f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.2f}"
+    return f"$\\geq${number}" if data.is_limit[row, column] else number
+
+
+def _draw_points(data: SurfaceData, axes: "Axes") -> None:
+    values, is_limit = data.values[0], data.is_limit[0]
+    places = np.arange(len(values))
+    known = ~is_limit & np.isfinite(values)
+    axes.plot(places[known], values[known], "o-", color=BLUE, label=data.label)
+    if is_limit.any():
+        axes.plot(
+            places[is_limit], values[is_limit], "^", color=PALE,
+            label="dropped early: cannot be below",
+        )  # fmt: skip
+    if data.chosen is not None:
+        at = data.chosen[1]
+        axes.plot(at, values[at], "o", color=ACCENT, markersize=9, label="chosen")
+    axes.set_ylim(0, 1.1 * values[np.isfinite(values)].max(initial=0.01))
+    axes.set_ylabel(data.label, color=INK)
+    axes.legend(frameon=False, fontsize=8)

@@ -1,0 +1,144 @@
+"""What the smallest bounds are made of: labeled rows, pool, and the error observed."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, params_label, tidy
+from dsel.results import evidence
+from dsel.results.choice import params_of
+from dsel.searches.judge import judge
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class TermsData:
+    """The candidates with the smallest numbers, best first."""
+
+    title: str
+    """What is shown."""
+    labels: tuple[str, ...]
+    """Parameters of each candidate."""
+    label_term: NDArray[np.float64]
+    """Part of the bound from labeled rows."""
+    disagreement_term: NDArray[np.float64]
+    """Part of the bound from the pool."""
+    cv_error: NDArray[np.float64]
+    """Errors counted in all folds, as a rate: an estimate, below the bound."""
+
+
+def terms_data(
+    results: xr.Dataset,
+    criterion: str | None = None,
+    *,
+    n_best: int = 8,
+    delta: float | None = None,
+) -> TermsData:
+    """Return the numbers of the terms figure.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    criterion
+        A criterion that has two terms; by default the search's own.
+    n_best
+        How many candidates to show.
+    delta
+        Probability with which the bounds may fail; by default that of the search.
+
+    Returns
+    -------
+    TermsData
+        What `draw_terms` draws.
+
+    Raises
+    ------
+    ValueError
+        Where the criterion has no terms, or no candidate is complete.
+    """
+    judged = judge(results, criterion, delta=delta)
+    first = judged.label_term.values.ravel()
+    second = judged.disagreement_term.values.ravel()
+    order = np.argsort(judged.estimate.values.ravel(), kind="stable")
+    best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
+    if not best:
+        raise ValueError(
+            f"`criterion` {judged.criterion!r} has no two terms to show; choose one "
+            f"that bounds the error, such as 'cv_bound'."
+        )
+    counts = evidence(results)
+    errors = counts[names.FOLD_ERRORS].reshape(len(order), -1).sum(axis=1)
+    rows = counts[names.FOLD_ROWS].sum()
+    return TermsData(
+        title=f"{judged.criterion} at delta = {judged.delta:g}: what it is made of",
+        labels=tuple(params_label(params_of(results, n)) for n in best),
+        label_term=first[best],
+        disagreement_term=second[best],
+        cv_error=errors[best] / rows,
+    )
+
+
+def draw_terms(data: TermsData, axes: "Axes") -> None:
+    """Draw stacked bars, the best candidate on top.
+
+    Parameters
+    ----------
+    data
+        From `terms_data`.
+    axes
+        Where to draw.
+    """
+    places = np.arange(len(data.labels))[::-1]
+    axes.barh(
+        places, data.label_term, height=0.6, color=BLUE, label="from labeled rows"
+    )
+    axes.barh(
+        places, data.disagreement_term, height=0.6, left=data.label_term, color=PALE,
+        label="from disagreement on the pool",
+    )  # fmt: skip
+    axes.plot(
+        data.cv_error, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
+        label="error in cross-validation (an estimate)",
+    )  # fmt: skip
+    axes.set_yticks(places, data.labels)
+    axes.set_xlabel("bound on the error", color=INK)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
+    tidy(axes, title=data.title)
+
+
+def plot_terms(
+    results: xr.Dataset,
+    criterion: str | None = None,
+    *,
+    axes: "Axes | None" = None,
+    **options: Any,
+) -> "Axes":
+    """Draw what the smallest bounds of a cube are made of.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    criterion
+        A criterion that has two terms; by default the search's own.
+    axes
+        Where to draw; None makes a new figure.
+    **options
+        ``n_best`` and ``delta`` of `terms_data`.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    data = terms_data(results, criterion, **options)
+    axes = new_axes() if axes is None else axes
+    draw_terms(data, axes)
+    return axes

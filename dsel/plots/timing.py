@@ -1,0 +1,95 @@
+"""Where the time of a search went, summed over its tasks."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.plots.style import BLUE, INK, new_axes, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PHASES = {
+    names.FIT_SECONDS: "fits on folds",
+    names.FULL_FIT_SECONDS: "fits on all labeled rows",
+    names.SCORE_SECONDS: "passes over the pool",
+}
+
+
+@dataclass(frozen=True)
+class TimingData:
+    """Seconds of work by phase; of all tasks, whatever ran side by side."""
+
+    phases: tuple[str, ...]
+    """What was done."""
+    seconds: tuple[float, ...]
+    """Summed over tasks."""
+
+    @property
+    def total(self) -> float:
+        """Seconds of all phases."""
+        return sum(self.seconds)
+
+
+def timing_data(results: xr.Dataset) -> TimingData:
+    """Return the seconds of the timing figure.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+
+    Returns
+    -------
+    TimingData
+        What `draw_timing` draws.
+    """
+    seconds = tuple(float(np.nansum(results[name].values)) for name in PHASES)
+    return TimingData(tuple(PHASES.values()), seconds)
+
+
+def draw_timing(data: TimingData, axes: "Axes") -> None:
+    """Draw one bar for each phase.
+
+    Parameters
+    ----------
+    data
+        From `timing_data`.
+    axes
+        Where to draw.
+    """
+    places = np.arange(len(data.phases))[::-1]
+    axes.barh(places, data.seconds, color=BLUE, height=0.6)
+    for place, seconds in zip(places, data.seconds, strict=True):
+        share = seconds / data.total if data.total else 0.0
+        axes.annotate(
+            f" {seconds:.3g} s ({share:.0%})", (seconds, place), va="center",
+            fontsize=8, color=INK,
+        )  # fmt: skip
+    axes.set_yticks(places, data.phases)
+    axes.set_xlim(right=1.25 * max(*data.seconds, 1e-9))
+    axes.set_xlabel("seconds, summed over tasks", color=INK)
+    tidy(axes, title=f"{data.total:.3g} s of work")
+
+
+def plot_timing(results: xr.Dataset, *, axes: "Axes | None" = None) -> "Axes":
+    """Draw where the time of a search went.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    axes
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    axes = new_axes(height=2.4) if axes is None else axes
+    draw_timing(timing_data(results), axes)
+    return axes

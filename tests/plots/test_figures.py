@@ -1,0 +1,170 @@
+"""Figures show the cube's numbers, and say what is a bound and what is not."""
+
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import dsel.accessor  # noqa: F401  registers `cube.dsel`
+from dsel.plots import (
+    draw_surface,
+    plot_surface,
+    plot_terms,
+    plot_timing,
+    surface_data,
+    terms_data,
+    timing_data,
+)
+from dsel.results import add_criterion, fold_axes, grid_axes, make_cube
+
+N_FOLDS, FOLD_ROWS, N_UNLABELED = 4, 50, 4000
+DONE, PRUNED, FAILED = 0, 1, 2
+
+
+@pytest.fixture(autouse=True)
+def off_screen():
+    mpl.use("agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def make(grid, errors, status=None):
+    """Make a cube with `errors` in every fold; pruned ones have no pool counts."""
+    axes = grid_axes(grid)
+    n = axes.n_candidates
+    status = np.zeros(n, int) if status is None else np.array(status)
+    folds = np.repeat(np.array(errors)[:, np.newaxis], N_FOLDS, axis=1)
+    folds[status == FAILED] = -1
+    pool = np.full((n, N_FOLDS), N_UNLABELED // N_FOLDS)
+    pool[status != DONE] = -1
+    cube = make_cube(
+        axes,
+        fold_axes(N_FOLDS),
+        {
+            "fold_errors": folds,
+            "fold_rows": np.full(N_FOLDS, FOLD_ROWS),
+            "train_rows": np.full(N_FOLDS, 3 * FOLD_ROWS),
+            "disagreements": np.where(pool > 0, 5, -1),
+            "pool_rows": pool,
+            "status": status,
+            "fit_seconds": np.full((n, N_FOLDS), 0.5),
+            "full_fit_seconds": np.full(n, 1.0),
+            "score_seconds": np.full((n, N_FOLDS), np.nan),
+            "n_labeled": N_FOLDS * FOLD_ROWS,
+            "n_unlabeled": N_UNLABELED,
+            "n_classes": 2,
+        },
+    )
+    nothing = SimpleNamespace(
+        estimate=np.full(n, np.nan),
+        label_term=np.full(n, np.nan),
+        disagreement_term=np.full(n, np.nan),
+    )
+    shares = np.full(n, 0.05 / n)
+    return add_criterion(
+        cube, "cv_bound", nothing, delta_shares=shares, delta=0.05, label_share=0.5
+    )
+
+
+GRID = {"C": [1.0, 2.0, 4.0], "gamma": [0.1, 1.0]}
+
+
+@pytest.fixture
+def cube():
+    return make(GRID, [9, 3, 8, 2, 30, 0], [0, 0, 0, 0, PRUNED, FAILED])
+
+
+def test_surface_data__has_the_grid_s_last_dimensions(cube):
+    data = surface_data(cube)
+    assert (data.y, data.x) == ("C", "gamma")
+    assert data.values.shape == (3, 2)
+    assert data.x_labels == ("0.1", "1")
+    assert data.y_labels == ("$2^{0}$", "$2^{1}$", "$2^{2}$")
+    np.testing.assert_array_equal(data.values[:2], cube.dsel.bound().values[:2])
+
+
+def test_surface_data__marks_choice_limits_and_failures(cube):
+    data = surface_data(cube)
+    assert data.chosen == (1, 1)
+    assert data.is_limit.tolist() == [[False, False], [False, False], [True, False]]
+    assert data.is_failed.tolist() == [[False, False], [False, False], [False, True]]
+    assert "error at most" in data.title
+
+
+def test_surface_data__calls_an_estimate_no_guarantee(cube):
+    data = surface_data(cube, "cv_error")
+    assert data.label == "cv_error (estimate)"
+    assert data.title == "C=2, gamma=1: 0.04, no guarantee"
+
+
+def test_surface_data__shows_the_smallest_over_other_dimensions():
+    grid = {"C": [1, 2], "gamma": [1, 2], "shrinking": [True, False]}
+    cube = make(grid, [9, 3, 8, 2, 7, 6, 5, 4])
+    full = cube.dsel.bound()
+    data = surface_data(cube, x="shrinking", y="C")
+    np.testing.assert_array_equal(data.values, full.min("gamma").values)
+    assert data.chosen == (0, 1)
+
+
+def test_surface_data__says_where_it_cannot_answer(cube):
+    cube = make(GRID, [9, 3, 8, 2, 1, 30], [0, 0, 0, 0, PRUNED, 0])
+    data = surface_data(cube, "cv_bound", delta=0.9)
+    assert data.chosen is None
+    assert "no choice" in data.title
+
+
+def test_surface_data__refuses_other_dimensions(cube):
+    with pytest.raises(ValueError, match=r"`x` must be one of .* got 'fold'"):
+        surface_data(cube, x="fold")
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [GRID, {"C": [1, 2, 3, 4, 5, 6]}, [{"C": [1, 2, 3]}, {"gamma": [1, 2, 3]}],
+     {"C": [1], "gamma": [1, 2, 3, 4, 5, 6]}, {"k": ["a", "b"], "m": ["x", "y", "z"]}],
+    ids=["grid", "line", "list", "one row", "text"],
+)  # fmt: skip
+def test_plot_surface__draws_any_grid(grid):
+    cube = make(grid, [9, 3, 8, 2, 30, 0], [0, 0, 0, 0, PRUNED, FAILED])
+    axes = plot_surface(cube)
+    axes.figure.canvas.draw()
+    assert axes.get_title(loc="left")
+
+
+def test_draw_surface__draws_where_it_is_told(cube):
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    draw_surface(surface_data(cube), axes)
+    assert axes.get_xlabel().startswith("gamma\nhatched")
+
+
+def test_terms_data__adds_up_best_first(cube):
+    data = terms_data(cube, n_best=3)
+    bound = cube.dsel.bound().values.ravel()
+    totals = data.label_term + data.disagreement_term
+    np.testing.assert_allclose(totals, np.sort(bound)[:3])
+    assert data.labels[0] == "C=2, gamma=1"
+    assert data.cv_error[0] == 2 / FOLD_ROWS
+    assert (data.cv_error < totals).all()
+
+
+def test_terms_data__refuses_what_has_no_terms():
+    cube = make(GRID, [9, 3, 8, 2, 30, 0])
+    with pytest.raises(ValueError, match="has no two terms to show"):
+        terms_data(cube, "two_fold_cv")
+
+
+def test_timing_data__sums_the_seconds(cube):
+    data = timing_data(cube)
+    assert data.seconds == (12.0, 6.0, 0.0)
+    assert data.total == 18.0
+
+
+def test_plots__draw(cube):
+    for axes in (plot_terms(cube), plot_timing(cube), cube.dsel.plot.terms()):
+        axes.figure.canvas.draw()
+        assert axes.get_title(loc="left")
