@@ -12,14 +12,22 @@ To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
 ``plot_<figure>``, and its line here. Needs the extra ``plots``.
 """
 
+from dsel.plots.loss_curves import (
+    draw_loss_curves,
+    loss_curves_data,
+    plot_loss_curves,
+)
 from dsel.plots.surface import draw_surface, plot_surface, surface_data
 from dsel.plots.terms import draw_terms, plot_terms, terms_data
 from dsel.plots.timing import draw_timing, plot_timing, timing_data
 
 __all__ = [
+    "draw_loss_curves",
     "draw_surface",
     "draw_terms",
     "draw_timing",
+    "loss_curves_data",
+    "plot_loss_curves",
     "plot_surface",
     "plot_terms",
     "plot_timing",

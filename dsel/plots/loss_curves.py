@@ -1,0 +1,120 @@
+"""Estimates of the squared error along the regularizations, at one width."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.plots.style import ACCENT, BLUE, GREY, INK, PALE, new_axes, tidy
+from dsel.searches import select_least_squares
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = (ACCENT, BLUE, INK, PALE, GREY)
+
+
+@dataclass(frozen=True)
+class LossCurvesData:
+    """One curve for each estimate, at the chosen width."""
+
+    width: float
+    """c of the chosen model."""
+    chosen: float
+    """lambda of the chosen model."""
+    criterion: str
+    """What chose it."""
+    regularizations: NDArray[np.float64]
+    """lambda, ascending and above 0."""
+    estimates: Mapping[str, NDArray[np.float64]]
+    """Estimated squared errors by name."""
+
+
+def loss_curves_data(
+    results: xr.Dataset, *, criterion: str | None = None
+) -> LossCurvesData:
+    """Return the curves of a least-squares search.
+
+    Parameters
+    ----------
+    results
+        Cube of a `LeastSquaresSearch`.
+    criterion
+        What chooses the width; None means the criterion of the search.
+
+    Returns
+    -------
+    LossCurvesData
+        What `draw_loss_curves` draws.
+    """
+    choice = select_least_squares(results, criterion)
+    width = choice.params["width"]
+    cube = results.sel({names.WIDTH: width}).sortby(names.REGULARIZATION)
+    cube = cube.sel({names.REGULARIZATION: cube[names.REGULARIZATION] > 0})
+    return LossCurvesData(
+        width,
+        choice.params["regularization"],
+        choice.criterion,
+        np.asarray(cube[names.REGULARIZATION].values),
+        {
+            str(name): np.asarray(cube[names.ESTIMATE].sel(criterion=name).values)
+            for name in cube[names.CRITERION].values
+        },
+    )
+
+
+def draw_loss_curves(data: LossCurvesData, axes: "Axes") -> None:
+    """Draw the curves and mark the choice.
+
+    Parameters
+    ----------
+    data
+        From `loss_curves_data`.
+    axes
+        Where to draw.
+    """
+    for name, color in zip(data.estimates, COLORS, strict=False):
+        values = np.where(
+            np.isfinite(data.estimates[name]), data.estimates[name], np.nan
+        )
+        axes.plot(data.regularizations, values, color=color, label=name, lw=1.6)
+    if data.chosen > 0:
+        axes.axvline(data.chosen, color=ACCENT, lw=0.8, ls=":")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("regularization", color=INK)
+    axes.set_ylabel("estimated squared error", color=INK)
+    axes.legend(frameon=False, fontsize=8)
+    tidy(
+        axes,
+        title=f"width {data.width:.3g}, regularization {data.chosen:.3g} "
+        f"by {data.criterion}",
+    )
+
+
+def plot_loss_curves(
+    results: xr.Dataset, *, criterion: str | None = None, axes: "Axes | None" = None
+) -> "Axes":
+    """Draw what a least-squares search estimated at the chosen width.
+
+    Parameters
+    ----------
+    results
+        Cube of a `LeastSquaresSearch`.
+    criterion
+        What chooses the width; None means the criterion of the search.
+    axes
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    axes = new_axes() if axes is None else axes
+    draw_loss_curves(loss_curves_data(results, criterion=criterion), axes)
+    return axes
