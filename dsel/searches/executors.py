@@ -7,12 +7,15 @@ payload (fitted models) where it was made, under the task's key.
 
 import os
 import queue
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dsel.searches.threads import single_threaded
+
+COUNT_SECONDS = 1.0  # between two looks at how many workers there are
 
 Task = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
@@ -129,6 +132,7 @@ class ClusterExecutor:
         self._run_id = run_id
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._n_slots, self._counted = 1, -COUNT_SECONDS
         # One named task holds the labeled rows: a worker that loses them asks again.
         # They are meant to be part of the graph, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
@@ -137,8 +141,11 @@ class ClusterExecutor:
 
     @property
     def n_slots(self) -> int:
-        """Threads of all workers."""
-        return max(1, int(sum(self.client.nthreads().values())))
+        """Threads of all workers; workers come and go, so it is asked now and then."""
+        if time.monotonic() - self._counted > COUNT_SECONDS:
+            self._n_slots = max(1, int(sum(self.client.nthreads().values())))
+            self._counted = time.monotonic()
+        return self._n_slots
 
     def submit(
         self,

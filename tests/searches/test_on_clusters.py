@@ -91,11 +91,14 @@ def test_run__pruned_searches_end_alike_on_processes_and_threads(digits, client)
 
 
 def test_run__a_separate_scheduler_is_reached_by_address(digits, tmp_path):
-    with running_cluster(tmp_path) as cluster:
-        with Client(cluster.address) as client, get_task_stream(client) as stream:
-            client.wait_for_workers(2, timeout=30)
-            plan = make_plan(digits, digits[0][400:], prune=False)
-            results = plan.run(client)
+    with (
+        running_cluster(tmp_path) as cluster,
+        Client(cluster.address) as client,
+        get_task_stream(client) as stream,
+    ):
+        client.wait_for_workers(2, timeout=60)
+        plan = make_plan(digits, digits[0][400:], prune=False)
+        results = plan.run(client)
     assert len(workers_of(stream.data, "fit-")) == 2
     assert dsel.select(results).certificate.certified
 
