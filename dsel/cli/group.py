@@ -9,6 +9,7 @@ import click
 from dsel.errors import ClusterLostError
 
 COMMANDS: Final = {
+    "report": "Write a page about a finished run: choice, bound, figures, assumptions.",
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
     "pool": "Build a pool from a table, or look at one.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",

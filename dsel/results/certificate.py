@@ -131,5 +131,6 @@ def _percent(rate: float) -> str:
 
 
 def _sentence(reason: str) -> str:
-    text = reason[:1].upper() + reason[1:]
+    is_name = "_" in reason.split(" ", 1)[0]
+    text = reason if is_name else reason[:1].upper() + reason[1:]
     return text if text.endswith(".") else text + "."

@@ -1,0 +1,91 @@
+"""The page: sections in order, in one file that needs nothing else."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from dsel.report import sections
+from dsel.report.html import text
+from dsel.report.look import STYLE
+from dsel.report.story import make_story
+
+ORDER = (
+    sections.verdict,
+    sections.numbers,
+    sections.surface,
+    sections.best,
+    sections.terms,
+    sections.assumptions,
+    sections.others,
+    sections.failures,
+    sections.timing,
+    sections.provenance,
+)
+
+
+def report_html(
+    results: xr.Dataset,
+    criterion: str | None = None,
+    *,
+    delta: float | None = None,
+    certificate: str | None = None,
+    title: str = "Which model, and how wrong it can be",
+) -> str:
+    """Return a page about a search as HTML that loads nothing from elsewhere.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    criterion, delta, certificate
+        As in `dsel.select`; by default those of the search.
+    title
+        Heading of the page.
+
+    Returns
+    -------
+    str
+        An HTML document, the same each time for the same cube.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where matplotlib is not installed.
+    ValueError
+        Where the cube cannot answer.
+    """
+    story = make_story(results, criterion, delta=delta, certificate=certificate)
+    body = "\n".join(part(story) for part in ORDER)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{text(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body><main><h1>{text(title)}</h1>\n{body}\n</main></body></html>\n"
+    )
+
+
+def write_report(
+    results: xr.Dataset, path: str | os.PathLike[str], **options: Any
+) -> Path:
+    """Write the page about a search to a file.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    path
+        The file, replaced if it is there.
+    **options
+        As `report_html` takes them.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    page = report_html(results, **options)
+    target = Path(path)
+    target.write_text(page, encoding="utf-8")
+    return target

@@ -1,0 +1,202 @@
+"""The sections of the page, each a function of the story."""
+
+import numpy as np
+
+from dsel import names
+from dsel.plots import (
+    draw_surface,
+    draw_terms,
+    draw_timing,
+    surface_data,
+    terms_data,
+    timing_data,
+)
+from dsel.plots.style import params_label
+from dsel.report.figures import as_svg
+from dsel.report.html import figure, paragraph, section, table, text
+from dsel.report.story import Story
+from dsel.results.choice import params_of
+
+N_BEST = 10
+N_FAILURES = 10
+
+ABOUT_BOUNDS = (
+    "A bound is not an estimate. It says how large the error can be, whatever the "
+    "data are like, as long as the assumptions below hold; with few labels it is much "
+    "larger than the error that was seen."
+)
+
+
+def verdict(story: Story) -> str:
+    """Say what is guaranteed, or first of all why nothing is."""
+    choice, certificate = story.choice, story.choice.certificate
+    chosen = params_label(dict(choice.params))
+    if certificate.certified:
+        headline = f"Error at most {100 * choice.bound:.2f} %"
+        kind = "verdict"
+    else:
+        headline = "No guarantee"
+        kind = "verdict warning"
+    return (
+        f'<div class="{kind}"><p class="headline">{text(headline)}</p>'
+        f"{paragraph(_unwrapped(certificate.reading()))}</div>"
+        f'<p class="chosen">Chosen: <strong>{text(chosen)}</strong> '
+        f"(candidate {choice.candidate}, by {text(choice.criterion)})</p>"
+    )
+
+
+def numbers(story: Story) -> str:
+    """Say what the search was made of."""
+    items = "".join(
+        f"<div><dt>{text(name)}</dt><dd>{value:,}</dd></div>"
+        for name, value in story.facts.items()
+        if value or name in {"candidates", "rows in the pool"}
+    )
+    remarks = "".join(paragraph(remark) for remark in story.choice.remarks)
+    return f"<dl>{items}</dl>{remarks}"
+
+
+def surface(story: Story) -> str:
+    """Show the criterion over the grid."""
+    data = surface_data(story.results, story.judged.criterion, delta=story.judged.delta)
+    drawing = as_svg(lambda axes: draw_surface(data, axes), width=7.2, height=4.6)
+    caption = (
+        "Each cell is a candidate; the frame marks the chosen one. Dropped candidates "
+        "were shown not to win before all of theirs was counted, so only a lower limit "
+        "of their number is known."
+        if data.is_limit.any()
+        else "Each cell is a candidate; the chosen one is marked."
+    )
+    return section("The candidates", figure(drawing, caption))
+
+
+def best(story: Story) -> str:
+    """List the candidates with the smallest numbers."""
+    judged = story.judged
+    estimate = judged.estimate.values.ravel()
+    order = [int(n) for n in np.argsort(estimate, kind="stable")]
+    shown = [n for n in order if np.isfinite(estimate[n])][:N_BEST]
+    errors = story.results[names.FOLD_ERRORS].values.reshape(len(estimate), -1)
+    rows = int(story.results[names.FOLD_ROWS].sum())
+    lines = [
+        (
+            n,
+            params_label(params_of(story.results, n)),
+            f"{estimate[n]:.4f}",
+            _number(judged.label_term.values.ravel()[n]),
+            _number(judged.disagreement_term.values.ravel()[n]),
+            f"{errors[n].sum() / rows:.4f}" if rows > 0 else "",
+        )
+        for n in shown
+    ]
+    head = (
+        "no.", "parameters", judged.criterion, "from labels", "from the pool",
+        "error in cross-validation",
+    )  # fmt: skip
+    place = (
+        shown.index(story.choice.candidate) if story.choice.candidate in shown else -1
+    )
+    return section(
+        f"The best {len(shown)}",
+        table(head, lines, marked=place, numbers=(0, 2, 3, 4, 5)),
+    )
+
+
+def terms(story: Story) -> str:
+    """Show what the best bounds are made of, where they have terms."""
+    try:
+        data = terms_data(
+            story.results, story.judged.criterion, delta=story.judged.delta
+        )
+    except ValueError:
+        return ""
+    drawing = as_svg(lambda axes: draw_terms(data, axes), width=7.2, height=4.0)
+    return section(
+        "What the bound is made of", paragraph(ABOUT_BOUNDS), figure(drawing, "")
+    )
+
+
+def assumptions(story: Story) -> str:
+    """List the ledger, violated entries first."""
+    order = {"violated": 0, "declared": 1, "checked": 2}
+    ledger = sorted(story.choice.certificate.assumptions, key=lambda a: order[a.state])
+    lines = [(a.name, a.state, a.statement, a.reason) for a in ledger]
+    return section(
+        "What it rests on",
+        paragraph(
+            "Checked: dsel saw to it. Declared: nobody but you can know. Violated: the "
+            "number above is no guarantee."
+        ),
+        table(("", "state", "assumption", "why"), lines),
+    )
+
+
+def others(story: Story) -> str:
+    """List what other criteria would choose from the same counts."""
+    found = story.comparison["candidate"].values >= 0
+    answers = story.comparison.isel({names.CRITERION: found})
+    if answers.sizes[names.CRITERION] < 2:
+        return ""
+    lines = [
+        (
+            str(name),
+            str(answers.params.values[n]),
+            f"{answers.estimate.values[n]:.4f}",
+            "bound" if answers.is_guarantee.values[n] else "estimate",
+        )
+        for n, name in enumerate(answers[names.CRITERION].values)
+    ]
+    return section(
+        "Other criteria, same counts",
+        paragraph(
+            "For orientation. A bound counts only if its criterion was named before "
+            "anybody saw the results."
+        ),
+        table(("criterion", "would choose", "number", "which is"), lines, numbers=(2,)),
+    )
+
+
+def failures(story: Story) -> str:
+    """List fits that failed, with their messages."""
+    status = story.results[names.STATUS].values.ravel()
+    messages = story.results[names.MESSAGE].values.ravel()
+    failed = np.flatnonzero(status == names.STATUS_FAILED)
+    if not len(failed):
+        return ""
+    lines = [
+        (int(n), params_label(params_of(story.results, int(n))), messages[n])
+        for n in failed[:N_FAILURES]
+    ]
+    more = f"The first {N_FAILURES} of {len(failed)}." if len(failed) > 10 else ""
+    return section(
+        "Fits that failed",
+        paragraph(more) if more else "",
+        table(("no.", "parameters", "message"), lines, numbers=(0,)),
+    )
+
+
+def timing(story: Story) -> str:
+    """Show where the time went."""
+    data = timing_data(story.results)
+    if not data.total:
+        return ""
+    drawing = as_svg(lambda axes: draw_timing(data, axes), width=7.2, height=2.2)
+    return section("Where the time went", figure(drawing, ""))
+
+
+def provenance(story: Story) -> str:
+    """List what is needed to get the same numbers again."""
+    return section(
+        "Where it comes from",
+        "<details><summary>Versions, seeds and fingerprint</summary>",
+        table(("", ""), sorted(story.provenance.items())),
+        "</details>",
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if np.isfinite(value) else ""
+
+
+def _unwrapped(lines: str) -> str:
+    return lines.replace("\n", " ")

@@ -1,0 +1,129 @@
+"""The page says first what holds, and holds all that it needs itself."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dsel
+from dsel.cli.group import main
+from dsel.report import report_html, write_report
+from dsel.results import Assumption, add_criterion, fold_axes, grid_axes, make_cube
+
+N = 4
+
+
+def make(*, ledger=(), status=(0, 0, 0, 2), with_pool=True, grid=None):
+    rng = np.random.default_rng(5)
+    complete = np.array(status) == 0
+    folds = np.where(complete[:, None], rng.integers(1, 9, (N, 5)), -1)
+    pool = np.where(complete[:, None] & with_pool, 400, -1) * np.ones((1, 5), int)
+    cube = make_cube(
+        grid_axes(grid or {"C": [1.0, 10.0], "kernel": ["<rbf>", "linear"]}),
+        fold_axes(5),
+        {
+            "fold_errors": folds,
+            "fold_rows": np.full(5, 60),
+            "train_rows": np.full(5, 240),
+            "disagreements": np.where(pool > 0, 7, -1),
+            "pool_rows": pool,
+            "status": np.array(status),
+            "message": ["", "", "", "<script>alert(1)</script>"],
+            "fit_seconds": np.full((N, 5), 0.1),
+            "n_labeled": 300,
+            "n_unlabeled": 2000 if with_pool else 0,
+            "n_classes": 2,
+        },
+        assumptions=ledger,
+        attributes={"seed": 7, "versions": {"numpy": "2.1"}},
+    )
+    empty = np.full(N, np.nan)
+    nothing = SimpleNamespace(estimate=empty, label_term=empty, disagreement_term=empty)
+    return add_criterion(
+        cube,
+        "cv_bound" if with_pool else "cv_error",
+        nothing,
+        delta_shares=np.full(N, 0.05 / N),
+        delta=0.05,
+        label_share=0.5,
+    )
+
+
+def words(page):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def test_report_html__says_what_is_guaranteed():
+    cube = make()
+    page = report_html(cube)
+    bound = dsel.select(cube).bound
+    assert f"Error at most {100 * bound:.2f} %" in page
+    assert "With probability at least 95%" in words(page)
+
+
+def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
+    page = report_html(make(ledger=[Assumption("A2", "violated", "stratified folds")]))
+    text = words(page[page.index("<main>") :])
+    assert text.index("No guarantee") < text.index("Chosen")
+    assert text.index("A2 is violated: stratified folds") < text.index("Chosen")
+    assert "Error at most" not in text
+
+
+def test_report_html__loads_nothing_from_elsewhere():
+    page = report_html(make())
+    assert not re.findall(
+        r'(?:src|href)="(?!#|data:)[^"]*"', page.replace("xlink:", "")
+    )
+    assert "<script" not in page
+    assert "@import" not in page
+    assert "url(" not in re.sub(r"url\(#", "", page)
+
+
+def test_report_html__escapes_what_comes_from_outside():
+    page = report_html(make())
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "&lt;rbf&gt;" in page
+
+
+def test_report_html__is_the_same_each_time():
+    cube = make()
+    assert report_html(cube) == report_html(cube)
+
+
+def test_report_html__tells_of_a_search_without_a_pool():
+    text = words(report_html(make(with_pool=False)))
+    assert "No guarantee" in text
+    assert "cv_error is an estimate" in text
+    assert "What the bound is made of" not in text
+
+
+def test_report_html__shows_a_list_of_candidates():
+    grid = [{"C": [1.0, 2.0]}, {"kernel": ["a", "b"]}]
+    assert "kernel=a" in words(report_html(make(grid=grid)))
+
+
+def test_report_html__answers_for_another_delta():
+    assert "With probability at least 80%" in words(report_html(make(), delta=0.2))
+
+
+def test_write_report__writes_the_page(tmp_path):
+    path = write_report(make(), tmp_path / "page.html")
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_command__writes_a_page_about_a_saved_run(tmp_path, capsys):
+    dsel.save_results(make(), tmp_path / "run")
+    page = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as ended:
+        main.main(["report", str(tmp_path / "run"), "--out", str(page)])
+    assert ended.value.code in (0, None)
+    assert capsys.readouterr().out == f"Wrote {page}\n"
+    assert "Error at most" in page.read_text(encoding="utf-8")
+
+
+def test_command__says_where_there_is_no_run(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main.main(["report", str(tmp_path / "nothing")])
+    assert ended.value.code == 1
+    assert "there is no results store at" in capsys.readouterr().err
