@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dsel.searches.covalidate import covalidate
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
+    from dsel.searches.plan_bound import plan_bound
     from dsel.searches.select import select
 
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "covalidate": "dsel.searches.covalidate",
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.files",
+    "plan_bound": "dsel.searches.plan_bound",
     "plan_search": "dsel.searches.plan",
     "save_results": "dsel.results.files",
     "select": "dsel.searches.select",
@@ -50,6 +52,7 @@ __all__ = [
     "covalidate",
     "open_pool",
     "open_results",
+    "plan_bound",
     "plan_search",
     "save_results",
     "select",

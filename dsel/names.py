@@ -59,6 +59,13 @@ LABEL_SHARE: Final = "label_share"
 ASSUMPTIONS: Final = "assumptions"
 REASON: Final = "reason"
 
+# The bound planner and the coverage audit.
+CERTIFICATE: Final = "certificate"
+N_FOLDS: Final = "n_folds"
+CERTIFY_SHARE: Final = "certify_share"
+BOUND: Final = "bound"
+CERTIFY_BOUND: Final = "certify_bound"
+
 UNCOUNTED: Final = -1
 """Value of an integer that was not counted; 0 would look like a perfect fold."""
 

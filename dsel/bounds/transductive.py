@@ -9,6 +9,8 @@ from dsel.bounds.semi_supervised import BoundTerms, check_folds
 
 Floats = NDArray[np.float64]
 
+_BLOCK = 64
+
 
 def transductive(
     fold_errors: ArrayLike,
@@ -111,7 +113,8 @@ def most_errors(
     low, high = c.copy(), c + pool + 1.0
     while (high - low > 1).any():
         middle = np.floor((low + high) / 2)
-        is_likely = _log_lower_tail(c, n, n + pool, middle) >= log_share
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_likely = _log_lower_tail(c, n, n + pool, middle) >= log_share
         low = np.where(is_likely, middle, low)
         high = np.where(is_likely, high, middle)
     return low.astype(np.int64).reshape(shape)
@@ -124,15 +127,18 @@ def _log_lower_tail(c: Floats, n: Floats, total: Floats, marked: Floats) -> Floa
         _log_choose(marked, c) + _log_choose(plain, n - c) - _log_choose(total, n)
     )
     term = sum_of_terms = np.ones_like(c)
-    for j in range(int(c.max(initial=0.0))):
-        x = np.maximum(c - j, 0.0)
-        ratio = x * np.maximum(plain - n + x, 0.0)
-        ratio = ratio / ((marked - x + 1) * (n - x + 1))
-        term = term * ratio
-        sum_of_terms = sum_of_terms + term
+    for first in range(0, int(c.max(initial=0.0)), _BLOCK):
+        x = np.maximum(c[:, np.newaxis] - first - np.arange(_BLOCK), 0.0)
+        ratios = x * np.maximum((plain - n)[:, np.newaxis] + x, 0.0)
+        ratios /= (marked[:, np.newaxis] - x + 1) * (n[:, np.newaxis] - x + 1)
+        terms = term[:, np.newaxis] * ratios.cumprod(axis=1)
+        sum_of_terms = sum_of_terms + terms.sum(axis=1)
+        term = terms[:, -1]
         if (term <= 1e-17 * sum_of_terms).all():
             break
-    return np.asarray(log_last + np.log(sum_of_terms))
+    # Far above the mode the sum overflows, and the tail is as good as 1.
+    total_mass = np.where(np.isfinite(sum_of_terms), sum_of_terms, np.inf)
+    return np.asarray(log_last + np.log(total_mass))
 
 
 def _log_choose(n: Floats, k: Floats) -> Floats:

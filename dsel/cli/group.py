@@ -12,6 +12,7 @@ COMMANDS: Final = {
     "report": "Write a page about a finished run: choice, bound, figures, assumptions.",
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
     "pool": "Build a pool from a table, or look at one.",
+    "plan-bound": "Say what bound to expect, before a single label is used.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",
 }
 """Commands and their one-line help; each has a module of its own name."""

@@ -12,6 +12,7 @@ To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
 ``plot_<figure>``, and its line here. Needs the extra ``plots``.
 """
 
+from dsel.plots.bound_plan import bound_plan_data, draw_bound_plan, plot_bound_plan
 from dsel.plots.loss_curves import (
     draw_loss_curves,
     loss_curves_data,
@@ -22,11 +23,14 @@ from dsel.plots.terms import draw_terms, plot_terms, terms_data
 from dsel.plots.timing import draw_timing, plot_timing, timing_data
 
 __all__ = [
+    "bound_plan_data",
+    "draw_bound_plan",
     "draw_loss_curves",
     "draw_surface",
     "draw_terms",
     "draw_timing",
     "loss_curves_data",
+    "plot_bound_plan",
     "plot_loss_curves",
     "plot_surface",
     "plot_terms",

@@ -23,6 +23,7 @@ from dsel.searches.least_squares_streamed import StreamedLeastSquaresSearch
 from dsel.searches.maximum_margin import MaximumMarginClassifier
 from dsel.searches.nonconformity import NonconformityClassifier
 from dsel.searches.plan import Plan, plan_search
+from dsel.searches.plan_bound import plan_bound
 from dsel.searches.select import select
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "StreamedLeastSquaresSearch",
     "covalidate",
     "execute",
+    "plan_bound",
     "plan_covalidation",
     "plan_search",
     "select",

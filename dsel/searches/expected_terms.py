@@ -1,0 +1,204 @@
+"""What each certificate gives on average, before a single label is used.
+
+Fold errors and disagreements are taken as binomial with the rates expected, folds as
+independent. Plugging in the expected counts instead would hide what a certificate
+gains from the smallest of several limits.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dsel.bounds.binomial import upper_limits
+from dsel.bounds.merged_folds import largest_mean
+from dsel.bounds.transductive import most_errors
+from dsel.criteria.leaders import Leaders
+
+Floats = NDArray[np.float64]
+
+CERTIFY_SHARE = 0.2
+"""Share of the labeled rows that is held out where none is named."""
+
+_N_DRAWS = 256
+_N_POINTS = 2000
+_N_NODES = 65
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known, or guessed, before labels are used."""
+
+    n_labeled: int
+    """Labeled rows."""
+    n_unlabeled: int
+    """Pool rows."""
+    n_candidates: int
+    """Candidates that share delta."""
+    delta: float
+    """Probability with which the bound may fail."""
+    expected_error: float
+    """Error rate that the chosen model is expected to have."""
+    expected_disagreement: float
+    """How often the full model is expected to differ from a fold's model."""
+
+    @property
+    def delta_share(self) -> float:
+        """Share of one candidate."""
+        return self.delta / self.n_candidates
+
+    def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
+        """Return (rows, number of folds of that size), the larger folds first."""
+        rows, larger = divmod(self.n_labeled, n_folds)
+        sizes = [(rows + 1, larger), (rows, n_folds - larger)]
+        return [(size, number) for size, number in sizes if number]
+
+    def certifying_rows(self, share: float = CERTIFY_SHARE) -> int:
+        """Return how many labeled rows a share of them is."""
+        return round(self.n_labeled * share)
+
+    def disagreement_limit(self, share: float) -> float:
+        """Return the average limit of the disagreement on the whole pool."""
+        if not self.n_unlabeled:
+            return 1.0
+        return mean_limit(self.n_unlabeled, self.expected_disagreement, share)
+
+
+def recommended_label_share(n_unlabeled: int) -> float:
+    """Return the part of delta for the label term: most of it where pools are large."""
+    return 0.95 if n_unlabeled >= 10_000 else 0.8
+
+
+def plausible_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
+    """Return the counts that a binomial takes in practice, and their probabilities."""
+    mean, spread = n_rows * rate, np.sqrt(n_rows * rate * (1.0 - rate))
+    low = max(0, int(mean - 8 * spread) - 10)
+    high = min(n_rows, int(mean + 8 * spread) + 30)
+    # Where there are many, every so-many-th will do for an average.
+    counts = np.arange(low, high + 1, 1 + (high - low) // _N_POINTS)
+    chances = stats.binom.pmf(counts, n_rows, rate)
+    return counts, chances / chances.sum()
+
+
+@lru_cache(maxsize=4096)
+def mean_limit(n_rows: int, rate: float, share: float) -> float:
+    """Return the average upper limit of a rate."""
+    counts, chances = plausible_counts(n_rows, rate)
+    return float(chances @ upper_limits(counts, n_rows, share))
+
+
+def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
+    """Return the average of the smallest of independent values.
+
+    Parameters
+    ----------
+    tables
+        (values in increasing order, their probabilities, how many draws of them).
+    """
+    points = np.unique(np.concatenate([values for values, _, _ in tables]))
+    survival = np.ones(points.size)
+    for values, chances, number in tables:
+        below = np.searchsorted(values, points, side="right")
+        cumulative = np.concatenate([[0.0], np.cumsum(chances)])
+        survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
+    before = np.concatenate([[1.0], survival[:-1]])
+    return float(points @ (before - survival))
+
+
+Terms = tuple[float, float]
+
+
+def cv_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+    """Average terms of `cv_bound`."""
+    first, second = gamma * outlook.delta_share, (1 - gamma) * outlook.delta_share
+    label = sum(
+        number * mean_limit(rows, outlook.expected_error, first / n_folds)
+        for rows, number in outlook.fold_sizes(n_folds)
+    )
+    return label / n_folds, outlook.disagreement_limit(second)
+
+
+def leaders_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+    """Average terms of `leaders`."""
+    n_leaders = min(Leaders().n_leaders, outlook.n_candidates)
+    label, _ = cv_terms(outlook, n_folds, gamma)
+    return label, outlook.disagreement_limit((1 - gamma) * outlook.delta / n_leaders)
+
+
+def merged_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+    """Average terms of `merged_folds`, over evenly spread draws of the fold errors."""
+    first, second = gamma * outlook.delta_share, (1 - gamma) * outlook.delta_share
+    sizes, numbers = zip(*outlook.fold_sizes(n_folds), strict=True)
+    rows = np.repeat(sizes, numbers)
+    spread = stats.qmc.Sobol(n_folds, scramble=False).random(_N_DRAWS)
+    points = spread + 0.5 / _N_DRAWS
+    counts = stats.binom.ppf(points, rows, outlook.expected_error).astype(np.int64)
+    label = float(np.mean(largest_mean(counts, rows, first)))
+    return label, outlook.disagreement_limit(second)
+
+
+def best_fold_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+    """Average terms of `best_fold`."""
+    first, second = gamma * outlook.delta_share, (1 - gamma) * outlook.delta_share
+    tables = []
+    for rows, number in outlook.fold_sizes(n_folds):
+        counts, chances = plausible_counts(rows, outlook.expected_error)
+        limits = np.asarray(upper_limits(counts, rows, first / n_folds))
+        tables.append((limits, chances, number))
+    return mean_of_smallest(tables), outlook.disagreement_limit(second)
+
+
+def transductive_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+    """Average terms of `transductive`; the disagreement is known exactly there."""
+    del gamma  # one event, one share
+    if not outlook.n_unlabeled:
+        return 1.0, 1.0
+    share = outlook.delta_share / n_folds
+    tables = []
+    for rows, number in outlook.fold_sizes(n_folds):
+        counts, chances = plausible_counts(rows, outlook.expected_error)
+        # The limit is smooth in the count, and costly.
+        step = max(1, (counts.size - 1) // _N_NODES)
+        nodes = np.unique(np.append(counts[::step], counts[-1]))
+        every, shares = np.full(nodes.shape, rows), np.full(nodes.shape, share)
+        most = most_errors(nodes, every, outlook.n_unlabeled, shares)
+        limits = np.interp(counts, nodes, (most - nodes) / outlook.n_unlabeled)
+        tables.append((limits, chances, number))
+    return mean_of_smallest(tables), outlook.expected_disagreement
+
+
+def certify_terms(outlook: Outlook, n_rows: int, gamma: float) -> Terms:
+    """Average terms of `select_then_certify` with so many certifying rows."""
+    label = mean_limit(n_rows, outlook.expected_error, gamma * outlook.delta)
+    return label, outlook.disagreement_limit((1 - gamma) * outlook.delta)
+
+
+def holdout_terms(outlook: Outlook, n_rows: int, gamma: float) -> Terms:
+    """Average terms of `holdout_bound`, which has no second one."""
+    del gamma  # one event, one share
+    return mean_limit(n_rows, outlook.expected_error, outlook.delta_share), 0.0
+
+
+FOLD_CERTIFICATES: Mapping[str, Callable[[Outlook, int, float], Terms]] = (
+    MappingProxyType(
+        {
+            "cv_bound": cv_terms,
+            "merged_folds": merged_terms,
+            "leaders": leaders_terms,
+            "best_fold": best_fold_terms,
+            "transductive": transductive_terms,
+        }
+    )
+)
+"""Certificates that depend on the number of folds."""
+
+HOLD_OUT_CERTIFICATES: Mapping[str, Callable[[Outlook, int, float], Terms]] = (
+    MappingProxyType(
+        {"select_then_certify": certify_terms, "holdout_bound": holdout_terms}
+    )
+)
+"""Certificates that depend on how many labeled rows are held out."""

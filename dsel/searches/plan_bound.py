@@ -1,0 +1,253 @@
+"""What each certificate would give, before a single label is used."""
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.checks import check_counts, check_integer, check_probability
+from dsel.searches.expected_terms import (
+    FOLD_CERTIFICATES,
+    HOLD_OUT_CERTIFICATES,
+    Outlook,
+    Terms,
+    recommended_label_share,
+)
+
+CERTIFY_SHARES: Final = (0.1, 0.2, 0.3, 0.5)
+"""Shares of the labeled rows that are tried as hold-out parts."""
+
+FEW_ROWS: Final = 20
+"""Folds with fewer rows than this bound almost nothing."""
+
+MOST_ROWS: Final = 10**9
+"""Where the search for needed rows ends."""
+
+_NOT_THE_SAME_QUESTION = ("transductive", "holdout_bound")
+_FOLD_CHOICE_BY_LABELS = ("best_fold",)
+
+
+def plan_bound(
+    n_labeled: int,
+    n_unlabeled: int,
+    n_candidates: int,
+    delta: float,
+    expected_error: float,
+    expected_disagreement: float = 0.02,
+    *,
+    n_folds: tuple[int, ...] = (2, 3, 5, 10),
+    wanted_bound: float | None = None,
+) -> xr.Dataset:
+    """Return what each certificate would give on average, and recommend one.
+
+    Parameters
+    ----------
+    n_labeled
+        Labeled rows, at least 2.
+    n_unlabeled
+        Pool rows; with 0 only `holdout_bound` says anything.
+    n_candidates
+        Candidates that share delta, at least 1.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``.
+    expected_error
+        Error rate that the chosen model is expected to have, in ``(0, 1)``.
+    expected_disagreement
+        How often the model of all rows is expected to differ from a fold's model, in
+        ``(0, 1)``. It is larger the fewer folds there are; a pilot search shows it.
+    n_folds
+        Numbers of folds to compare, each at least 2.
+    wanted_bound
+        If given, the labeled rows and the pool rows that this bound needs are searched.
+
+    Returns
+    -------
+    xarray.Dataset
+        `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
+        averaged over binomial counts, not clipped at 1. Those that hold out a part of
+        the labeled rows have the same value for every number of folds, with a fifth
+        held out; `certify_bound` over (`certificate`, `certify_share`) has theirs for
+        other shares. `label_share` is the part of delta that the label term gets.
+        `recommended`, `recommended_n_folds` and `recommended_certify_share` (0 and NaN
+        where they play no role) name the smallest bound for the model of all rows,
+        among those whose models see four fifths of the labeled rows or more.
+        With `wanted_bound`, `labels_needed` and `pool_rows_needed` over (`certificate`,
+        `n_folds`), to 1 % (-1: no number up to 1e9 is enough, all else the same).
+
+    Raises
+    ------
+    TypeError
+        Where a number of rows or candidates is no integer.
+    ValueError
+        Where one is too small, or a probability lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    The best fold's second term is that of a choice made by labeled rows alone, such as
+    by cross-validation. `transductive` bounds the error on the pool's rows only, and
+    `holdout_bound` that of a model trained without the part held out, so neither is
+    recommended.
+
+    Examples
+    --------
+    >>> plan = plan_bound(500, 100_000, 225, delta=0.01, expected_error=0.1)
+    >>> round(float(plan.bound.sel(certificate="best_fold", n_folds=5)), 3)
+    0.254
+    >>> str(plan.recommended.values)
+    'select_then_certify'
+    """
+    outlook = Outlook(
+        check_integer(n_labeled, "n_labeled", at_least=2),
+        check_integer(n_unlabeled, "n_unlabeled", at_least=0),
+        check_integer(n_candidates, "n_candidates", at_least=1),
+        check_probability(delta, "delta"),
+        check_probability(expected_error, "expected_error"),
+        check_probability(expected_disagreement, "expected_disagreement"),
+    )
+    folds = [int(k) for k in check_counts(list(n_folds), "n_folds")]
+    if not folds or min(folds) < 2:
+        raise ValueError(f"`n_folds` must hold numbers >= 2, got {n_folds!r}.")
+    plan = _recommend(_tabulate(outlook, folds))
+    if wanted_bound is None:
+        return plan
+    return _add_needs(plan, outlook, check_probability(wanted_bound, "wanted_bound"))
+
+
+def _label_share(certificate: str, n_unlabeled: int) -> float:
+    # The paper's own bound is shown as the paper has it.
+    return 0.5 if certificate == "cv_bound" else recommended_label_share(n_unlabeled)
+
+
+def _fold_terms(outlook: Outlook, certificate: str, n_folds: int) -> Terms:
+    if n_folds > outlook.n_labeled:
+        return math.nan, math.nan
+    gamma = _label_share(certificate, outlook.n_unlabeled)
+    label, disagreement = FOLD_CERTIFICATES[certificate](outlook, n_folds, gamma)
+    if certificate in _FOLD_CHOICE_BY_LABELS:
+        disagreement = outlook.disagreement_limit((1 - gamma) * outlook.delta)
+    return label, disagreement
+
+
+def _held_out_terms(outlook: Outlook, certificate: str, share: float) -> Terms:
+    gamma = _label_share(certificate, outlook.n_unlabeled)
+    rows = outlook.certifying_rows(share)
+    return HOLD_OUT_CERTIFICATES[certificate](outlook, rows, gamma)
+
+
+def terms_of(outlook: Outlook, certificate: str, n_folds: int) -> Terms:
+    """Return the average terms of any certificate."""
+    if certificate in FOLD_CERTIFICATES:
+        return _fold_terms(outlook, certificate, n_folds)
+    return _held_out_terms(outlook, certificate, CERTIFY_SHARES[1])
+
+
+def _tabulate(outlook: Outlook, folds: list[int]) -> xr.Dataset:
+    certificates = [*FOLD_CERTIFICATES, *HOLD_OUT_CERTIFICATES]
+    terms = np.array([[terms_of(outlook, c, k) for k in folds] for c in certificates])
+    held_out = np.full((len(certificates), len(CERTIFY_SHARES)), np.nan)
+    for number, certificate in enumerate(certificates):
+        if certificate in HOLD_OUT_CERTIFICATES:
+            held_out[number] = [
+                sum(_held_out_terms(outlook, certificate, share))
+                for share in CERTIFY_SHARES
+            ]
+    shares = [_label_share(each, outlook.n_unlabeled) for each in certificates]
+    table = (names.CERTIFICATE, names.N_FOLDS)
+    return xr.Dataset(
+        {
+            names.BOUND: (table, terms.sum(axis=2)),
+            names.LABEL_TERM: (table, terms[..., 0]),
+            names.DISAGREEMENT_TERM: (table, terms[..., 1]),
+            names.CERTIFY_BOUND: ((names.CERTIFICATE, names.CERTIFY_SHARE), held_out),
+            names.LABEL_SHARE: (names.CERTIFICATE, shares),
+            names.N_LABELED: outlook.n_labeled,
+            names.N_UNLABELED: outlook.n_unlabeled,
+            names.N_CANDIDATES: outlook.n_candidates,
+            names.DELTA: outlook.delta,
+            "expected_error": outlook.expected_error,
+            "expected_disagreement": outlook.expected_disagreement,
+        },
+        coords={
+            names.CERTIFICATE: certificates,
+            names.N_FOLDS: folds,
+            names.CERTIFY_SHARE: list(CERTIFY_SHARES),
+        },
+    )
+
+
+def _recommend(plan: xr.Dataset) -> xr.Dataset:
+    eligible = ~plan[names.CERTIFICATE].isin(_NOT_THE_SAME_QUESTION)
+    in_folds = plan[names.CERTIFICATE].isin(list(FOLD_CERTIFICATES))
+    # Where models see fewer than four fifths of the rows they differ more from the
+    # model of all rows than was expected, and choose worse.
+    wide, short = plan[names.N_FOLDS] >= 5, plan[names.CERTIFY_SHARE] <= 0.2
+    by_folds = plan[names.BOUND].where(eligible & in_folds & wide).fillna(np.inf)
+    by_share = plan[names.CERTIFY_BOUND].where(eligible & short).fillna(np.inf)
+    best_fold, best_share = by_folds.min(), by_share.min()
+    if best_share <= best_fold:
+        at = by_share.argmin(dim=[names.CERTIFICATE, names.CERTIFY_SHARE])
+        number, folds = int(at[names.CERTIFICATE]), 0
+        share = CERTIFY_SHARES[int(at[names.CERTIFY_SHARE])]
+    else:
+        at = by_folds.argmin(dim=[names.CERTIFICATE, names.N_FOLDS])
+        number, share = int(at[names.CERTIFICATE]), math.nan
+        folds = int(plan[names.N_FOLDS][int(at[names.N_FOLDS])])
+    return plan.assign(
+        recommended=str(plan[names.CERTIFICATE].values[number]),
+        recommended_n_folds=folds,
+        recommended_certify_share=share,
+        recommended_bound=float(min(best_fold, best_share)),
+    )
+
+
+def _add_needs(plan: xr.Dataset, outlook: Outlook, wanted: float) -> xr.Dataset:
+    """Search the labeled rows, and the pool rows, that each certificate needs."""
+    needs = np.full((2, *plan[names.BOUND].shape), -1, dtype=np.int64)
+    for i, certificate in enumerate(plan[names.CERTIFICATE].values):
+        for j, k in enumerate(plan[names.N_FOLDS].values):
+            if certificate in HOLD_OUT_CERTIFICATES and j > 0:
+                needs[:, i, j] = needs[:, i, 0]
+                continue
+            for axis, field in enumerate(("n_labeled", "n_unlabeled")):
+                needs[axis, i, j] = _smallest_enough(
+                    outlook, field, str(certificate), int(k), wanted
+                )
+    table = (names.CERTIFICATE, names.N_FOLDS)
+    return plan.assign(
+        wanted_bound=wanted,
+        labels_needed=(table, needs[0]),
+        pool_rows_needed=(table, needs[1]),
+    )
+
+
+def _smallest_enough(
+    outlook: Outlook, field: str, certificate: str, n_folds: int, wanted: float
+) -> int:
+    """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
+
+    def is_enough(rows: int) -> bool:
+        changed = replace(outlook, **{field: rows})
+        return sum(terms_of(changed, certificate, n_folds)) <= wanted
+
+    low, high = 1, 2 * FEW_ROWS
+    if _floor(outlook, field, certificate, n_folds) >= wanted:
+        return -1
+    while not is_enough(high):
+        if high == MOST_ROWS:
+            return -1
+        low, high = high, min(MOST_ROWS, 4 * high)
+    while high > low * 1.01 + 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def _floor(outlook: Outlook, field: str, certificate: str, n_folds: int) -> float:
+    """Return what the bound tends to as the rows of one kind grow."""
+    label, disagreement = terms_of(outlook, certificate, n_folds)
+    if field == "n_labeled":
+        return outlook.expected_error + disagreement
+    return label + (outlook.expected_disagreement if disagreement else 0.0)
