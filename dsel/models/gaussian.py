@@ -28,16 +28,15 @@ class GaussianClasses:
         centre = self.means.mean(axis=0)
         steps, means = X - centre, self.means - centre
         scores = np.empty((len(X), len(self.priors)))
-        factors = np.linalg.cholesky(self.covariances)
-        for code, prior in enumerate(self.priors):
-            if code < len(factors):
-                factor = factors[code]
-                rows = _whiten(factor, steps)
-                offset = -np.log(np.diag(factor)).sum() - 0.5 * X.shape[1] * _LOG_2PI
-            gaps = rows - _whiten(factor, means[code : code + 1])
-            squares = np.einsum("ij,ij->i", gaps, gaps)
-            scores[:, code] = np.log(prior) + offset - 0.5 * squares
-        return scores
+        # One factor serves all columns, or each its own.
+        for code, factor in enumerate(np.linalg.cholesky(self.covariances)):
+            columns = slice(None) if len(self.covariances) == 1 else [code]
+            rows, centres = _whiten(factor, steps), _whiten(factor, means[columns])
+            offset = -np.log(np.diag(factor)).sum() - 0.5 * X.shape[1] * _LOG_2PI
+            squares = np.einsum("ij,ij->i", centres, centres)
+            scores[:, columns] = rows @ centres.T + (offset - 0.5 * squares)
+            scores[:, columns] -= 0.5 * np.einsum("ij,ij->i", rows, rows)[:, None]
+        return scores + np.log(self.priors)
 
 
 def _whiten(factor: NDArray[np.float64], X: NDArray[np.float64]) -> NDArray[np.float64]:

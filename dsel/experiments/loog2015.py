@@ -1,0 +1,235 @@
+"""Loog (2015): contrastive pessimistic likelihood for LDA on benchmark sets.
+
+Tables 2 to 5: supervised, semi-supervised (MCPL), oracle and moment-constrained LDA
+on 2d + K labeled rows, one half of the rest as the pool and the other as test rows.
+Each repetition draws anew; repetitions are tasks on the current Dask client.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+
+from dsel.data.clients import resolve_client
+from dsel.experiments.loog2015_numbers import SIZE_COLUMNS, SIZES
+from dsel.experiments.loog2015_protocol import (
+    DIFFERENT,
+    FILES,
+    METHODS,
+    PARTS,
+    Repetition,
+    Table,
+    draw_rows,
+    load_table,
+    run_repetition,
+)
+
+_REPEATS_PER_TASK = 10
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of the paper is run."""
+
+    sets: tuple[str, ...] = tuple(FILES)
+    """Data sets, by the paper's abbreviations."""
+    n_repeats: int = 1000
+    """Repetitions for each set."""
+    clean: bool = False
+    """Whether scaling and PCA are fitted without the test rows."""
+    seed: int = 0
+    """Seed of the draws."""
+
+
+SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
+    {
+        "paper": Scale(),
+        "medium": Scale(n_repeats=200),
+        "small": Scale(sets=("banknote", "climate", "spectf"), n_repeats=4),
+    }
+)
+"""Sizes by name; comparisons within standard errors need "medium" or more."""
+
+
+def run(
+    scale: str | Scale = "medium",
+    *,
+    folder: str | Path | None = None,
+    client: Any = None,
+) -> xr.Dataset:
+    """Run the four methods on every set and repetition.
+
+    Parameters
+    ----------
+    scale
+        A name of `SCALES`, or a `Scale`.
+    folder
+        Folder of the benchmark sets; None takes ``DSEL_DATA``.
+    client
+        Dask client; None is the current one, else this process.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``log_likelihood`` (mean per row) and ``error`` over data_set, repeat,
+        classifier and part; ``duality_gap``, ``contrast_lower``, ``n_passes``,
+        ``ridge`` and ``seconds`` of the semi-supervised fit over data_set and repeat.
+        Give it to `comparison_table` and `constrained_table`.
+    """
+    plan = SCALES[scale] if isinstance(scale, str) else scale
+    client = resolve_client(client)
+    rows = [
+        list(
+            _repetitions(
+                load_table(name, clean=plan.clean, folder=folder), plan, client
+            )
+        )
+        for name in plan.sets
+    ]
+    axes = ("data_set", "repeat")
+    measured = (*axes, "classifier", "part")
+    scalars = ("duality_gap", "contrast_lower", "n_passes", "ridge", "seconds")
+    return xr.Dataset(
+        {
+            "log_likelihood": (measured, _stacked(rows, "log_likelihood")),
+            "error": (measured, _stacked(rows, "error")),
+            **{name: (axes, _stacked(rows, name)) for name in scalars},
+        },
+        coords={
+            "data_set": list(plan.sets),
+            "repeat": np.arange(plan.n_repeats),
+            "classifier": list(METHODS),
+            "part": list(PARTS),
+        },
+        attrs={
+            "seed": plan.seed,
+            "preprocessing": "without test rows" if plan.clean else "on all rows",
+            "departures": "; ".join(f"{k}: {v}" for k, v in DIFFERENT.items()),
+        },
+    )
+
+
+def _repetitions(table: Table, scale: Scale, client: Any) -> Iterator[Repetition]:
+    """Yield the repetitions of one set in order."""
+    starts = range(0, scale.n_repeats, _REPEATS_PER_TASK)
+    blocks = [range(s, min(s + _REPEATS_PER_TASK, scale.n_repeats)) for s in starts]
+    if client is None:
+        for block in blocks:
+            yield from run_block(table, block, scale)
+        return
+    shared = client.scatter(table)
+    futures = [client.submit(run_block, shared, b, scale, pure=False) for b in blocks]
+    for future in futures:
+        yield from future.result()
+
+
+def run_block(table: Table, repeats: Sequence[int], scale: Scale) -> list[Repetition]:
+    """Run some repetitions of one set: the body of a task."""
+    return [
+        run_repetition(table, repeat, seed=scale.seed, clean=scale.clean)
+        for repeat in repeats
+    ]
+
+
+def _stacked(rows: list[list[Repetition]], name: str) -> Any:
+    return np.array([[getattr(each, name) for each in row] for row in rows])
+
+
+def size_table(*, folder: str | Path | None = None) -> xr.DataArray:
+    """Return Table 2: what we have, and what the paper prints.
+
+    Parameters
+    ----------
+    folder
+        Folder of the benchmark sets; None takes ``DSEL_DATA``.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over data_set, column and source (``ours``, ``published``).
+    """
+    ours = [_sizes(name, folder) for name in FILES]
+    published = [SIZES[name] for name in FILES]
+    return xr.DataArray(
+        np.stack([ours, published], axis=2),
+        dims=("data_set", "column", "source"),
+        coords={
+            "data_set": list(FILES),
+            "column": list(SIZE_COLUMNS),
+            "source": ["ours", "published"],
+        },
+    )
+
+
+def _sizes(name: str, folder: str | Path | None) -> tuple[int, ...]:
+    raw = load_table(name, clean=True, folder=folder)
+    counts = np.bincount(raw.y)
+    draw = draw_rows(raw, 0, seed=0)
+    return (
+        *raw.X.shape,
+        raw.n_features,
+        raw.n_classes,
+        int(counts.max()),
+        int(counts.min()),
+        len(draw.labeled),
+        len(draw.unlabeled),
+        len(draw.test),
+    )
+
+
+def learning_curve(
+    name: str,
+    sizes: Sequence[int],
+    *,
+    n_repeats: int = 100,
+    seed: int = 0,
+    folder: str | Path | None = None,
+) -> xr.Dataset:
+    """Return the errors for growing numbers of labeled rows (section 6.3).
+
+    Parameters
+    ----------
+    name
+        The set; the paper looked at ``"low"`` and ``"spectf"``.
+    sizes
+        Numbers of labeled rows, ascending.
+    n_repeats
+        Repetitions at each size.
+    seed
+        Seed of the draws.
+    folder
+        Folder of the benchmark sets; None takes ``DSEL_DATA``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``error`` and its ``standard_error`` over n_labeled, classifier and part. The
+        rows that are not labeled are halved into pool and test rows at every size.
+    """
+    table = load_table(name, folder=folder)
+    errors = np.array(
+        [
+            [
+                run_repetition(
+                    table, repeat, seed=seed, clean=False, n_labeled=size
+                ).error
+                for repeat in range(n_repeats)
+            ]
+            for size in sizes
+        ]
+    )
+    dims = ("n_labeled", "classifier", "part")
+    spread = errors.std(axis=1, ddof=1) / np.sqrt(n_repeats)
+    return xr.Dataset(
+        {"error": (dims, errors.mean(axis=1)), "standard_error": (dims, spread)},
+        coords={
+            "n_labeled": list(sizes),
+            "classifier": list(METHODS),
+            "part": list(PARTS),
+        },
+        attrs={"data_set": name, "n_repeats": n_repeats, "seed": seed},
+    )

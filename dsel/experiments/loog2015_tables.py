@@ -1,0 +1,248 @@
+"""Tables 3 to 5 of Loog (2015) from repetitions, beside the printed numbers."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel.data.words import hashed_seed
+from dsel.experiments.loog2015_numbers import (
+    COMPARISON_COLUMNS,
+    CONSTRAINED,
+    CONSTRAINED_COLUMNS,
+    ERRORS,
+    LOG_LIKELIHOODS,
+    N_REPEATS,
+)
+from dsel.experiments.loog2015_protocol import METHODS, PARTS
+
+_SUPERVISED, _SEMI, _ORACLE, _CONSTRAINED = range(len(METHODS))
+_FLIPS_AT_ONCE = 1000
+
+PAIRS: Final = (
+    ("supervised", "semi"),
+    ("semi", "oracle"),
+    ("supervised", "oracle"),
+    ("supervised", "constrained"),
+    ("semi", "constrained"),
+)
+"""Methods whose means are compared by permutation."""
+
+Estimate = tuple[float, float]
+"""A number and its Monte Carlo standard error."""
+
+
+def comparison_table(results: xr.Dataset, measure: str) -> xr.Dataset:
+    """Return Table 3 or 4 beside the printed one.
+
+    Parameters
+    ----------
+    results
+        From `dsel.experiments.loog2015.run`.
+    measure
+        ``"log_likelihood"`` (Table 3) or ``"error"`` (Table 4).
+
+    Returns
+    -------
+    xarray.Dataset
+        Over data_set and column: ``value``, its Monte Carlo ``standard_error``,
+        ``published``, and ``deviation``, the difference in standard errors (ours, the
+        paper's by the same spread, and the rounding of the printed number). For the
+        means there is also ``median``.
+    """
+    printed = LOG_LIKELIHOODS if measure == "log_likelihood" else ERRORS
+    higher = measure == "log_likelihood"
+    found = [
+        _comparisons(results[measure].sel(data_set=name).values, higher=higher)
+        for name in results.data_set.values
+    ]
+    table = _beside(results, found, COMPARISON_COLUMNS, printed)
+    medians = results[measure].median("repeat").isel(classifier=slice(0, 3))
+    return table.assign(median=medians)
+
+
+def constrained_table(results: xr.Dataset) -> xr.Dataset:
+    """Return Table 5 beside the printed one.
+
+    Parameters
+    ----------
+    results
+        From `dsel.experiments.loog2015.run`.
+
+    Returns
+    -------
+    xarray.Dataset
+        As `comparison_table` gives it.
+    """
+    found = []
+    for name in results.data_set.values:
+        here = results.sel(data_set=name)
+        likelihoods, errors = here.log_likelihood.values, here.error.values
+        means = [
+            _mean(values[:, _CONSTRAINED, part])
+            for values in (likelihoods, errors)
+            for part in range(len(PARTS))
+        ]
+        wins = [
+            _share(better)
+            for values, sign in ((likelihoods, 1.0), (errors, -1.0))
+            for part in range(len(PARTS))
+            for better in _constrained_wins(sign * values[:, :, part])
+        ]
+        found.append(means + wins)
+    return _beside(results, found, CONSTRAINED_COLUMNS, CONSTRAINED)
+
+
+def _constrained_wins(values: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
+    return [
+        values[:, _CONSTRAINED] > values[:, _SUPERVISED],
+        values[:, _SEMI] > values[:, _CONSTRAINED],
+    ]
+
+
+def _comparisons(values: NDArray[np.float64], *, higher: bool) -> list[Estimate]:
+    """Return the twelve numbers of a row, from repeats x methods x parts."""
+    sign = 1.0 if higher else -1.0
+    better = sign * values
+    parts = range(len(PARTS))
+    means = [
+        _mean(values[:, method, part])
+        for part in parts
+        for method in (_SUPERVISED, _SEMI, _ORACLE)
+    ]
+    wins = [
+        _share(better[:, first, part] > better[:, second, part])
+        for part in parts
+        for first, second in ((_SEMI, _SUPERVISED), (_ORACLE, _SEMI))
+    ]
+    gains = [
+        _ratio(
+            better[:, _SEMI, part] - better[:, _SUPERVISED, part],
+            better[:, _ORACLE, part] - better[:, _SUPERVISED, part],
+        )
+        for part in parts
+    ]
+    return means + wins + gains
+
+
+def _mean(values: NDArray[np.float64]) -> Estimate:
+    # Log-likelihoods may reach -1e15: fsum keeps the small ones.
+    mean = math.fsum(values) / len(values)
+    return mean, float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _share(wins: NDArray[np.bool_]) -> Estimate:
+    """Return per cent; the error never vanishes, as one more draw could differ."""
+    n, k = len(wins), int(wins.sum())
+    smoothed = (k + 0.5) / (n + 1.0)
+    return 100.0 * k / n, 100.0 * float(np.sqrt(smoothed * (1 - smoothed) / n))
+
+
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Estimate:
+    """Return the ratio of the averages; NaN where the lower one is 0."""
+    mean_above, mean_below = math.fsum(above), math.fsum(below)
+    if mean_below == 0.0:
+        return np.nan, np.nan
+    ratio = mean_above / mean_below
+    rest = above - ratio * below
+    error = rest.std(ddof=1) * np.sqrt(len(rest)) / abs(mean_below)
+    return ratio, float(error)
+
+
+def _beside(
+    results: xr.Dataset,
+    found: list[list[Estimate]],
+    columns: tuple[str, ...],
+    printed: Mapping[str, tuple[float, ...]],
+) -> xr.Dataset:
+    estimates = np.array(found)
+    names = [str(name) for name in results.data_set.values]
+    published = np.array([printed[name] for name in names])
+    ours = estimates[..., 1]
+    theirs = ours * np.sqrt(results.sizes["repeat"] / N_REPEATS)
+    rounding = np.vectorize(_last_digit)(published) / np.sqrt(12.0)
+    spread = np.sqrt(ours**2 + theirs**2 + rounding**2)
+    deviation = (estimates[..., 0] - published) / spread
+    dims = ("data_set", "column")
+    return xr.Dataset(
+        {
+            "value": (dims, estimates[..., 0]),
+            "standard_error": (dims, ours),
+            "published": (dims, published),
+            "deviation": (dims, deviation),
+        },
+        coords={"data_set": names, "column": list(columns)},
+    )
+
+
+def _last_digit(value: float) -> float:
+    """Return the unit of the last of three printed digits, .001 for small numbers."""
+    if abs(value) < 1.0:
+        return 1e-3
+    return 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+
+
+def permutation_tests(
+    results: xr.Dataset, *, n_flips: int = 10_000, seed: int = 0
+) -> xr.Dataset:
+    """Return p-values of equal means, by flipping signs of paired differences.
+
+    Parameters
+    ----------
+    results
+        From `dsel.experiments.loog2015.run`.
+    n_flips
+        Random sign patterns.
+    seed
+        Seed of the patterns.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``log_likelihood`` and ``error``: p-values, at least ``1 / (n_flips + 1)``,
+        over data_set, pair and part.
+    """
+    names = [f"{first}-{second}" for first, second in PAIRS]
+    tests = {}
+    for measure in ("log_likelihood", "error"):
+        values = np.stack(
+            [
+                (
+                    results[measure].sel(classifier=first)
+                    - results[measure].sel(classifier=second)
+                ).values
+                for first, second in PAIRS
+            ],
+            axis=-1,
+        )
+        # data_set, repeat, part, pair -> p-values over data_set, part, pair
+        found = [
+            _sign_flip_p_values(differences, n_flips, hashed_seed(seed, measure, place))
+            for place, differences in enumerate(values)
+        ]
+        tests[measure] = (("data_set", "part", "pair"), np.array(found))
+    coords = {
+        "data_set": results.data_set.values,
+        "part": list(PARTS),
+        "pair": names,
+    }
+    return xr.Dataset(tests, coords=coords, attrs={"n_flips": n_flips, "seed": seed})
+
+
+def _sign_flip_p_values(
+    differences: NDArray[np.float64], n_flips: int, seed: int
+) -> NDArray[np.float64]:
+    """Return two-sided p-values of each column of repeats x columns."""
+    shape = differences.shape[1:]
+    columns = differences.reshape(len(differences), -1)
+    observed = np.abs(columns.sum(axis=0)) * (1.0 - 1e-12)
+    rng = np.random.default_rng(seed)
+    n_larger = np.zeros(columns.shape[1], dtype=np.int64)
+    for start in range(0, n_flips, _FLIPS_AT_ONCE):
+        size = (min(_FLIPS_AT_ONCE, n_flips - start), len(columns))
+        signs = 2.0 * rng.integers(0, 2, size=size) - 1.0
+        n_larger += (np.abs(signs @ columns) >= observed).sum(axis=0)
+    return ((n_larger + 1) / (n_flips + 1)).reshape(shape)

@@ -1,0 +1,182 @@
+"""Protocol, tables and published numbers of the MCPL paper."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from dsel.experiments import loog2015
+from dsel.experiments.loog2015_numbers import (
+    CONSTRAINED,
+    ERRORS,
+    LOG_LIKELIHOODS,
+    SIZES,
+)
+from dsel.experiments.loog2015_protocol import (
+    METHODS,
+    PARTS,
+    draw_rows,
+    fit_projection,
+    heuristic_passes,
+    load_table,
+    run_repetition,
+)
+from dsel.experiments.loog2015_tables import (
+    comparison_table,
+    constrained_table,
+    permutation_tests,
+)
+
+
+def made_results(likelihoods, errors):
+    """Results of one set, from repeats x methods x parts."""
+    dims = ("data_set", "repeat", "classifier", "part")
+    return xr.Dataset(
+        {"log_likelihood": (dims, likelihoods[None]), "error": (dims, errors[None])},
+        coords={
+            "data_set": ["banknote"],
+            "repeat": np.arange(len(errors)),
+            "classifier": list(METHODS),
+            "part": list(PARTS),
+        },
+    )
+
+
+def test_published__labeled_rows_are_twice_the_features_and_the_classes():
+    for _, _, pca, n_classes, _, _, labeled, *_ in SIZES.values():
+        assert labeled == 2 * pca + n_classes
+
+
+def test_published__parts_add_up_to_the_objects():
+    for objects, _, _, _, _, _, *parts in SIZES.values():
+        assert sum(parts) == objects
+
+
+def test_published__relative_improvement_is_that_of_the_averages():
+    # Table 3, banknote: (-4.72 + 11.7) / (-4.51 + 11.7) = .971.
+    supervised, semi, oracle = LOG_LIKELIHOODS["banknote"][:3]
+    expected = (semi - supervised) / (oracle - supervised)
+    assert LOG_LIKELIHOODS["banknote"][10] == pytest.approx(expected, abs=1e-3)
+
+
+def test_published__constrained_lda_has_the_lowest_error_on_seven_sets():
+    best = {
+        name
+        for name, row in CONSTRAINED.items()
+        if row[2] < min(ERRORS[name][0], ERRORS[name][1])
+    }
+    assert best == {
+        "climate", "first-order", "low", "magic", "miniboone", "qsar", "spectf",
+    }  # fmt: skip
+
+
+def test_size_table__is_table_2(data_dir):
+    sizes = loog2015.size_table(folder=data_dir)
+    differs = (sizes.sel(source="ours") != sizes.sel(source="published")).any("column")
+    assert sizes.data_set[differs].values.tolist() == ["gas"]
+
+
+def test_draw_rows__holds_every_class_and_every_row_once(data_dir):
+    table = load_table("low", folder=data_dir)
+    for repeat in range(20):
+        draw = draw_rows(table, repeat, seed=0)
+        rows = np.concatenate([draw.labeled, draw.unlabeled, draw.test])
+        assert np.array_equal(np.sort(rows), np.arange(len(table.y)))
+        assert len(np.unique(table.y[draw.labeled])) == table.n_classes
+
+
+def test_fit_projection__components_are_uncorrelated_and_nearly_all(rng):
+    X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    X = np.column_stack([X, X[:, 0] + X[:, 1], np.full(200, 0.1)])
+    Z = fit_projection(X).of(X)
+    covariance = np.cov(Z.T, bias=True)
+    off = covariance - np.diag(np.diag(covariance))
+    assert Z.shape[1] <= 5
+    assert np.abs(off).max() < 1e-10
+    assert 0.999 * 6 <= np.trace(covariance) <= 6 + 1e-9
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_run_repetition__training_likelihoods_are_ordered(data_dir, clean):
+    table = load_table("banknote", clean=clean, folder=data_dir)
+    for repeat in range(5):
+        found = run_repetition(table, repeat, seed=1, clean=clean)
+        supervised, semi, oracle, _ = found.log_likelihood[:, PARTS.index("train")]
+        assert supervised < semi < oracle
+        assert semi - supervised >= found.contrast_lower > 0.0
+        assert found.duality_gap <= 1e-6
+
+
+def test_run_repetition__a_singular_draw_gets_a_small_ridge(data_dir):
+    table = load_table("optical", folder=data_dir)
+    found = run_repetition(table, 0, seed=0, clean=False)
+    assert found.ridge > 0.0
+    assert found.duality_gap <= 1e-6
+    assert found.error[METHODS.index("semi"), 0] < 0.3
+
+
+def test_heuristic_passes__exact_solver_has_the_smaller_gap(data_dir):
+    found = heuristic_passes(load_table("spectf", folder=data_dir), 0, seed=0)
+    assert found["exact_gap"] <= 1e-6 < found["heuristic_gap"]
+    assert found["exact_passes"] < found["heuristic_passes"]
+
+
+def test_run__small_scale_gives_every_number(data_dir):
+    results = loog2015.run("small", folder=data_dir)
+    assert not any(np.isnan(results[name]).any() for name in results.data_vars)
+    for table in (
+        comparison_table(results, "log_likelihood"),
+        comparison_table(results, "error"),
+        constrained_table(results),
+    ):
+        assert not np.isnan(table.value).any()
+    wins = comparison_table(results, "log_likelihood").value
+    assert (wins.sel(column="semi_wins_train") == 100.0).all()
+
+
+@pytest.mark.cluster
+def test_run__is_the_same_on_a_cluster(data_dir):
+    from distributed import Client
+
+    scale = loog2015.Scale(sets=("banknote",), n_repeats=12)
+    here = loog2015.run(scale, folder=data_dir)
+    with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
+        there = loog2015.run(scale, folder=data_dir, client=client)
+    xr.testing.assert_allclose(here.drop_vars("seconds"), there.drop_vars("seconds"))
+
+
+def test_learning_curve__more_labels_lower_the_supervised_error(data_dir):
+    curve = loog2015.learning_curve("spectf", [88, 200], n_repeats=20, folder=data_dir)
+    supervised = curve.error.sel(classifier="supervised", part="test")
+    assert supervised[1] < supervised[0]
+
+
+def test_comparison_table__counts_wins_and_takes_ratios_of_averages(rng):
+    likelihoods = np.zeros((4, 4, 2))
+    likelihoods[:, 1], likelihoods[:, 2] = [[1.0], [1.0], [-1.0], [2.0]], 2.0
+    table = comparison_table(
+        made_results(likelihoods, np.zeros((4, 4, 2))), "log_likelihood"
+    )
+    row = table.value.sel(data_set="banknote")
+    assert row.sel(column="semi_wins_test") == 75.0
+    assert row.sel(column="oracle_wins_test") == 75.0
+    assert row.sel(column="improvement_test") == pytest.approx(0.75 / 2.0)
+
+
+def test_comparison_table__undefined_improvement_is_nan():
+    zeros = np.zeros((4, 4, 2))
+    table = comparison_table(made_results(zeros, zeros), "error")
+    assert np.isnan(table.value.sel(column="improvement_test")).all()
+
+
+def test_permutation_tests__p_values_are_uniform_or_tiny(rng):
+    errors = rng.normal(size=(60, 4, 2))
+    errors[:, METHODS.index("semi")] += 3.0
+    found = permutation_tests(made_results(errors, errors), n_flips=999).error
+    shifted = found.sel(pair="supervised-semi")
+    assert (shifted == 1e-3).all()
+    assert (found.sel(pair="supervised-constrained") > 1e-3).all()
+
+
+def test_permutation_tests__equal_values_are_not_different():
+    errors = np.ones((10, 4, 2))
+    assert (permutation_tests(made_results(errors, errors)).error == 1.0).all()
