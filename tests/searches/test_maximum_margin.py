@@ -31,7 +31,7 @@ def test_predict__follows_the_largest_margin(margin):
     X, y = table()
     grid = {"C": [0.1, 10.0], "gamma": [0.01, 1.0]}
     model = MaximumMarginClassifier(SVC(), grid, margin=margin).fit(X[:120], y[:120])
-    svms = [SVC(**params).fit(X[:120], y[:120]) for params in model.params_]
+    svms = model.models_.models()
     f = np.array([svm.decision_function(X) for svm in svms])
     size = np.abs(f)
     if margin == "geometric":
