@@ -2,7 +2,7 @@
 
     python -m tests.job SCHEDULER FOLDER [--prune] [--out PLACE]
 
-writes the cube to FOLDER/cube.json (counts only) and a line per finished task to
+writes the cube to FOLDER/cube.json (counts only) and a line for each finished task to
 FOLDER/log.txt. Without a scheduler ("local") it runs on threads.
 """
 
@@ -57,9 +57,12 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--prune", action="store_true")
     parser.add_argument("--out")
+    parser.add_argument("--log", type=Path)
     given = parser.parse_args()
     logging.basicConfig(
-        filename=given.folder / "log.txt", level=logging.INFO, format="%(message)s"
+        filename=given.log or given.folder / "log.txt",
+        level=logging.INFO,
+        format="%(message)s",
     )
     config = None if given.scheduler == "local" else choose_config(given.scheduler)
     try:

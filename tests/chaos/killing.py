@@ -1,0 +1,246 @@
+"""One run of the digits job with something killed at a chosen moment."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from distributed import Client
+
+from dsel.results.journal import open_journal, read_fingerprint
+from tests.clusters import ROOT, RunningCluster, environment, wait_until
+from tests.job import make_plan
+
+WORKERS = 2
+
+
+@dataclass
+class Outcome:
+    """What one disturbed run came to."""
+
+    kind: str
+    """What was killed: worker, client or scheduler."""
+    moment: float
+    """Seconds after the job had connected."""
+    running: str
+    """Tasks that were running there, by the scheduler's record."""
+    seconds: float = 0.0
+    """From the connection to the end, resumption included."""
+    same_cube: bool = False
+    """Whether the cube is the undisturbed one, bit for bit."""
+    written: int = 0
+    """Records that were in the journal when the job was started again."""
+    recounted: int = 0
+    """Of these, how many a later run counted again."""
+    notes: list[str] = field(default_factory=list)
+    """What was unexpected."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing was lost, changed or counted twice."""
+        return self.same_cube and not self.recounted and not self.notes
+
+
+class Job:
+    """The digits job on a running cluster, in a folder of its own."""
+
+    def __init__(self, cluster, folder, *options):
+        self.folder = Path(folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.out = self.folder / "out"
+        self.cluster, self.options = cluster, options
+        self.starts = 0
+
+    def start(self):
+        """Start it, or start it again on what is stored."""
+        self.starts += 1
+        self.output = self.folder / f"output-{self.starts}.txt"
+        self.log = self.folder / f"log-{self.starts}.txt"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.job", self.cluster.address]
+                + [str(self.folder), "--out", str(self.out), "--log", str(self.log)]
+                + list(self.options),
+                stdout=output,
+                stderr=output,
+                env=environment(),
+                cwd=ROOT,
+                start_new_session=True,
+            )
+        wait_until(lambda: "connected" in self.output.read_text(), 90, "the job")
+        self.connected = time.monotonic()
+
+    def wait(self):
+        """Return the exit code; the cube is then in `cube`."""
+        try:
+            return self.process.wait(timeout=180)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+
+    def kill(self):
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, 9)
+        self.process.wait()
+
+    @property
+    def cube(self):
+        return json.loads((self.folder / "cube.json").read_text())
+
+    def written(self):
+        """What is on disk, as (rows of the pool or training, candidate)."""
+        if not (self.out / "journal").exists():
+            return set()
+        with open_journal(self.out, read_fingerprint(self.out)) as journal:
+            records = journal.read().values()
+        numbers = {
+            path: candidate.number
+            for group in make_plan(prune=False).work.groups
+            for candidate, path in zip(group.candidates, group.paths, strict=True)
+        }
+        return {
+            (_place(record), numbers[path])
+            for record in records
+            for path in record["paths"]
+        }
+
+    def counted(self):
+        """What the last start counted, of the same form."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        events = [_fields(line) for line in lines if line.startswith(("fit ", "span "))]
+        return {
+            (event.get("rows") or event["training"], int(number))
+            for event in events
+            for number in event["candidates"].split(",")
+        }
+
+
+def _place(record):
+    if "training" in record:
+        return record["training"]
+    return f"{record['start']}-{record['stop']}"
+
+
+def _fields(line):
+    return dict(word.split("=", 1) for word in line.split()[1:])
+
+
+def counted_twice(written, counted):
+    """What was counted though it was written; a model that a pass still needs is not.
+
+    Models are not stored: those of candidates whose pass over the pool was not
+    written are fitted again.
+    """
+    passes = {number for place, number in written if place[0].isdigit()}
+    return {
+        (place, number)
+        for place, number in written & counted
+        if place[0].isdigit() or number in passes
+    }
+
+
+def start_cluster(folder):
+    cluster = RunningCluster(folder)
+    cluster.start_scheduler()
+    for number in range(WORKERS):
+        cluster.start_worker(f"worker-{number}")
+    return cluster
+
+
+def undisturbed(cluster, folder, *options):
+    """Run the job to its end; return its seconds and its cube."""
+    with _monitor(cluster) as client:
+        client.wait_for_workers(WORKERS, timeout=60)
+    job = Job(cluster, folder, *options)
+    job.start()
+    code = job.wait()
+    if code != 0:
+        raise RuntimeError(f"the undisturbed job failed: {job.output.read_text()}")
+    return time.monotonic() - job.connected, job.cube
+
+
+def disturb(kind, cluster, folder, moment, expected, *options):
+    """Run the job, kill something at `moment`, resume it; say what came of it."""
+    with _monitor(cluster) as client:
+        client.wait_for_workers(WORKERS, timeout=60)
+        job = Job(cluster, folder, *options)
+        job.start()
+        time.sleep(max(0.0, moment - (time.monotonic() - job.connected)))
+        running = {address: list(keys) for address, keys in client.processing().items()}
+        victim = KILLS[kind](client, cluster, job, running)
+        outcome = Outcome(kind, moment, victim)
+    code = job.wait()
+    if kind == "scheduler":
+        _check_lost(job, code, outcome)
+        _restart(cluster)
+    if kind != "worker" and not _is_over(job, code):
+        written = job.written()
+        outcome.written = len(written)
+        job.start()
+        code = job.wait()
+        outcome.recounted = len(counted_twice(written, job.counted()))
+    if code != 0:
+        outcome.notes.append(f"exit code {code}: {_last_line(job)}")
+    else:
+        outcome.same_cube = job.cube == expected
+    outcome.seconds = time.monotonic() - job.connected
+    return outcome
+
+
+def _is_over(job, code):
+    return code == 0 and (job.folder / "cube.json").exists()
+
+
+def _last_line(job):
+    lines = job.output.read_text().splitlines()
+    return lines[-1] if lines else "no output"
+
+
+def _kill_worker(client, cluster, job, running):
+    pids = client.run(os.getpid)
+    address = (
+        max(running, key=lambda a: len(running[a])) if running else next(iter(pids))
+    )
+    address = address if address in pids else next(iter(pids))
+    os.kill(pids[address], 9)
+    return ",".join(map(str, running.get(address, ()))) or "nothing"
+
+
+def _kill_client(client, cluster, job, running):
+    job.kill()
+    return ",".join(str(key) for keys in running.values() for key in keys) or "nothing"
+
+
+def _kill_scheduler(client, cluster, job, running):
+    cluster.kill("scheduler")
+    return ",".join(str(key) for keys in running.values() for key in keys) or "nothing"
+
+
+KILLS = {"worker": _kill_worker, "client": _kill_client, "scheduler": _kill_scheduler}
+
+
+def _check_lost(job, code, outcome):
+    """The job ends by itself with one line, unless it was over already."""
+    if code not in (0, 3):
+        outcome.notes.append(f"exit code {code} after the scheduler was killed")
+    elif code == 3 and "Error: " not in _last_line(job):
+        outcome.notes.append(f"no clear line: {_last_line(job)}")
+
+
+def _restart(cluster):
+    """Supervise: what was left of the cluster is ended, and all of it started anew."""
+    for name in [name for name in cluster.processes if name != "scheduler"]:
+        cluster.kill(name)
+    cluster.start_scheduler()
+    for number in range(WORKERS):
+        cluster.start_worker(f"worker-{number}")
+
+
+def _monitor(cluster):
+    return Client(cluster.address, set_as_default=False, timeout=20)
