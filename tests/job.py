@@ -20,12 +20,12 @@ from sklearn.svm import SVC
 import dsel
 from dsel.cluster import choose_config, connect
 
-GRID = {"C": 2.0 ** np.arange(-2, 8, 2), "gamma": 2.0 ** np.arange(-14, -4, 2)}
+GRID = {"C": 2.0 ** np.arange(-2, 13), "gamma": 2.0 ** np.arange(-16, -1)}
 N_LABELED = 500
 
 
 def make_plan(prune, pool=None):
-    """25 candidates, 5 folds, 500 labeled rows; about five seconds of two cores."""
+    """225 candidates, 5 folds, 500 labeled rows; some seconds on two cores."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     labeled, unlabeled = order[:N_LABELED], order[N_LABELED:]

@@ -8,6 +8,7 @@ Takes about ten seconds a run on two cores.
 """
 
 import argparse
+import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prune", action="store_true")
     given = parser.parse_args()
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     options = ["--prune"] if given.prune else []
     kinds = (
         ["worker"] * given.workers
@@ -37,6 +40,7 @@ def main():
         folder = Path(place)
         cluster = start_cluster(folder)
         try:
+            undisturbed(cluster, folder / "warm-up", *options)
             seconds, cube = undisturbed(cluster, folder / "undisturbed", *options)
             _say(f"undisturbed: {seconds:.1f} s")
             for number, kind in enumerate(kinds):

@@ -171,7 +171,8 @@ def disturb(kind, cluster, folder, moment, expected, *options):
         client.wait_for_workers(WORKERS, timeout=60)
         job = Job(cluster, folder, *options)
         job.start()
-        time.sleep(max(0.0, moment - (time.monotonic() - job.connected)))
+        with suppress(subprocess.TimeoutExpired):
+            job.process.wait(max(0.0, moment - (time.monotonic() - job.connected)))
         running = {address: list(keys) for address, keys in client.processing().items()}
         victim = KILLS[kind](client, cluster, job, running)
         outcome = Outcome(kind, moment, victim)
