@@ -7,7 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_integer
 from dsel.data.trainings import Training
-from dsel.data.words import FOLD_STREAM, HALVING_STREAM, HOLDOUT_STREAM, words
+from dsel.data.words import (
+    BLOCK_STREAM,
+    FOLD_STREAM,
+    HALVING_STREAM,
+    HOLDOUT_STREAM,
+    words,
+)
 
 
 def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
@@ -132,6 +138,36 @@ def half_trainings(n_rows: int, repeats: int, *, seed: int) -> tuple[Training, .
             for half in (0, 1)
         ]
     return tuple(trainings)
+
+
+def block_trainings(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Training, ...]:
+    """Return trainings on disjoint random blocks of rows, ``block-0`` first.
+
+    Models of different blocks are independent. The ``n_rows % n_blocks`` rows that
+    are left over stand in no block; nothing is tested.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than two blocks, or a block would have no row.
+
+    Examples
+    --------
+    >>> [len(t.train_rows) for t in block_trainings(11, 3, seed=7)]
+    [3, 3, 3]
+    """
+    check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
+    ranks, size = _ranks(n_rows, BLOCK_STREAM, seed), n_rows // n_blocks
+    nothing = np.empty(0, dtype=np.int64)
+    return tuple(
+        Training(
+            number=block,
+            name=f"block-{block}",
+            train_rows=np.flatnonzero(ranks // size == block),
+            test_rows=nothing,
+        )
+        for block in range(n_blocks)
+    )
 
 
 def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Training:

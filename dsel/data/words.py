@@ -21,6 +21,8 @@ PART_STREAM: Final = 3
 """Splitting of the pool into parts."""
 HOLDOUT_STREAM: Final = 4
 """The hold-out split of the labeled rows."""
+BLOCK_STREAM: Final = 5
+"""Disjoint blocks of labeled rows for independent models."""
 HALVING_STREAM: Final = 16
 """Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
 

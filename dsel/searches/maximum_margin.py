@@ -117,7 +117,7 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             make_candidates(self.estimator, self.grid),
             X,
             codes,
-            full_training(len(codes)),
+            [full_training(len(codes))],
             classes=self.classes_,
             seed=seed_from(self.random_state),
             fit_params=fit_params,

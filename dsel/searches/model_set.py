@@ -98,8 +98,8 @@ class TrainingWork:
     """Labeled rows."""
     y: NDArray[np.int64]
     """Class codes."""
-    training: Training
-    """The one training."""
+    trainings: tuple[Training, ...]
+    """Sets of training rows."""
     groups: tuple[tuple[Family, tuple[Candidate, ...]], ...]
     """Candidates that share work, each group with its family."""
 
@@ -110,26 +110,26 @@ class TrainedGroups:
 
     work: TrainingWork
     """What was fitted."""
-    fitted: tuple[FittedGroup, ...]
-    """In the order of the groups."""
+    fitted: tuple[tuple[FittedGroup, ...], ...]
+    """Of each group in their order, one for each training."""
     classes: NDArray[Any]
     """Label of each class code."""
 
     def failures(self) -> dict[int, str]:
-        """Return the message of every candidate whose fit failed, by its number."""
-        return {
-            number: group.counts.messages.get(
-                (number, self.work.training.number), "the fit failed"
-            )
-            for group in self.fitted
+        """Return a message for every candidate of which a fit failed, by its number."""
+        failures: dict[int, str] = {}
+        for fitted in (one for group in self.fitted for one in group):
             for number, status in zip(
-                group.candidates, group.counts.status[:, 0], strict=True
-            )
-            if status != FIT_DONE
-        }
+                fitted.candidates, fitted.counts.status[:, 0], strict=True
+            ):
+                if status != FIT_DONE:
+                    key = (number, fitted.trainings[0])
+                    message = fitted.counts.messages.get(key, "the fit failed")
+                    failures.setdefault(number, message)
+        return failures
 
     def pack(self, failures: Mapping[int, str]) -> ModelSet:
-        """Pack the models that did not fail.
+        """Pack the models of the first training that did not fail.
 
         Raises
         ------
@@ -145,25 +145,23 @@ class TrainedGroups:
         families: dict[int, list[int]] = {}
         for place, (family, _) in enumerate(self.work.groups):
             families.setdefault(id(family), []).append(place)
-        parts = [self._join(places, failures) for places in families.values()]
+        parts = [self.join(places, failures) for places in families.values()]
         return ModelSet(
             kept,
             tuple(part for part in parts if part is not None),
-            self.work.training.number,
+            self.work.trainings[0].number,
             self.classes,
             dict(failures),
         )
 
-    def _join(
+    def join(
         self, places: Sequence[int], failures: Mapping[int, str]
     ) -> FittedGroup | None:
+        """Pack groups of one family, all trainings; None where no candidate is left."""
         family = self.work.groups[places[0]][0]
-        fitted = [self.fitted[place] for place in places]
+        fitted = [one for place in places for one in self.fitted[place]]
         numbers = sorted(
-            number
-            for group in fitted
-            for number in group.candidates
-            if number not in failures
+            {n for group in fitted for n in group.candidates if n not in failures}
         )
         return family.join(fitted, numbers) if numbers else None
 
@@ -185,14 +183,14 @@ def train_grid(
     candidates: Sequence[Candidate],
     X: Any,
     y: NDArray[np.int64],
-    training: Training,
+    trainings: Sequence[Training],
     *,
     classes: NDArray[Any],
     seed: int,
     fit_params: Mapping[str, Any] = MappingProxyType({}),
     client: Any = None,
 ) -> TrainedGroups:
-    """Fit all candidates on one training, those of one family in its groups."""
+    """Fit all candidates on every training, those of one family in its groups."""
     assignments = assign_families(
         candidates, X, classes=classes, seed=seed, fit_params=fit_params
     )
@@ -201,25 +199,30 @@ def train_grid(
         for assigned in assignments
         for group in assigned.family.groups(assigned.candidates)
     )
-    return train_groups(TrainingWork(X, y, training, groups), classes, client=client)
+    work = TrainingWork(X, y, tuple(trainings), groups)
+    return train_groups(work, classes, client=client)
 
 
 def train_groups(
     work: TrainingWork, classes: NDArray[Any], *, client: Any = None
 ) -> TrainedGroups:
-    """Fit every group as a task: on the client at hand, else on local threads."""
+    """Fit every group on every training, each as a task: cluster or local threads."""
     client = resolve_client(client)
     executor: Executor = (
         LocalExecutor(work)
         if client is None
         else ClusterExecutor(work, client, uuid.uuid4().hex[:12])
     )
-    keys = [f"fit-{place}" for place in range(len(work.groups))]
+    keys = [
+        [f"fit-{place}-{number}" for number in range(len(work.trainings))]
+        for place in range(len(work.groups))
+    ]
     try:
-        for place, key in enumerate(keys):
-            executor.submit(key, _fit_group, place)
-        run_all(executor, keys)
-        fitted = tuple(executor.fetch(key) for key in keys)
+        for place, row in enumerate(keys):
+            for number, key in enumerate(row):
+                executor.submit(key, _fit_group, place, number)
+        run_all(executor, [key for row in keys for key in row])
+        fitted = tuple(tuple(executor.fetch(key) for key in row) for row in keys)
     finally:
         executor.close()
     return TrainedGroups(work, fitted, classes)
@@ -236,11 +239,13 @@ def run_all(executor: Executor, keys: Sequence[str]) -> None:
 
 
 def _fit_group(
-    work: TrainingWork, payloads: Sequence[Any], place: int
+    work: TrainingWork, payloads: Sequence[Any], place: int, number: int
 ) -> tuple[None, FittedGroup]:
     del payloads  # a fit starts from nothing
     family, group = work.groups[place]
-    fitted = family.fit(group, work.X, work.y, [work.training], budget=process_cache())
+    fitted = family.fit(
+        group, work.X, work.y, [work.trainings[number]], budget=process_cache()
+    )
     return None, fitted
 
 

@@ -149,7 +149,7 @@ class NonconformityClassifier(NonconformityAnswers):
         )  # fmt: skip
         trained = train_grid(
             make_candidates(self.estimator, self.grid),
-            X, codes, split,
+            X, codes, [split],
             classes=self.classes_, seed=self.seed_, fit_params=fit_params,
             client=client,
         )  # fmt: skip

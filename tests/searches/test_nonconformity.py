@@ -204,7 +204,9 @@ def test_fit__a_validation_part_without_one_class_is_no_error():
 
 def test_fit__failed_candidates_take_no_part():
     X, y = table()
-    model = NonconformityClassifier(LogisticRegression(), {"C": [-1.0, 1.0]}, random_state=0)
+    model = NonconformityClassifier(
+        LogisticRegression(), {"C": [-1.0, 1.0]}, random_state=0
+    )
 
     with pytest.warns(FitFailedWarning, match="1 of 2 candidates failed"):
         model.fit(X, y)

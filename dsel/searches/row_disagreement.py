@@ -1,0 +1,214 @@
+"""Disagreement row by row: where on the pool models of the same data differ."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from dsel.bounds import row_disagreement
+from dsel.data import open_pool
+from dsel.data.folds import block_trainings, half_trainings
+from dsel.data.labeled import check_pool_matches, labeled_rows
+from dsel.data.trainings import Training
+from dsel.data.words import seed_from
+from dsel.models.base import FittedGroup
+from dsel.searches.grid import make_candidates
+from dsel.searches.model_set import train_grid
+from dsel.searches.pool_rows import write_rows
+
+FIELDS: Final = {
+    "disagreement": ((), "float32", np.nan),
+    "variance": ((), "float32", np.nan),
+}
+"""Arrays of the results: shape of a row, dtype, fill value."""
+BLOCK_NBYTES: Final = 2**24
+
+
+@dataclass(frozen=True)
+class RowCounter:
+    """Asks all models about a block of rows."""
+
+    models: FittedGroup
+    """One candidate, several trainings."""
+    n_classes: int
+    """Class codes are below it."""
+    in_pairs: bool
+    """Whether only trainings 2r and 2r + 1 are independent of each other."""
+
+    @property
+    def block_rows(self) -> int:
+        """Rows to ask about at once."""
+        row = self.models.row_nbytes + 16 * len(self.models.trainings)
+        return int(np.clip(BLOCK_NBYTES // row, 64, 65_536))
+
+    def __call__(
+        self, X: Any, rows: NDArray[np.int64]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return d_x and the estimate of the error's variance, d_x / 2."""
+        del rows
+        readings = [np.array(number) for number in self.models.trainings]
+        codes = self.models.predict(X, readings)[:, 0]
+        if self.in_pairs:
+            found = (codes[0::2] != codes[1::2]).mean(axis=0)
+        else:
+            found = row_disagreement(self._label_counts(codes))
+        rates = found.astype(np.float32)
+        return {"disagreement": rates, "variance": rates / 2}
+
+    def _label_counts(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.stack(
+            [np.sum(codes == c, axis=0) for c in range(self.n_classes)], axis=-1
+        )
+
+
+def write_row_disagreement(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    pool: Any,
+    path: Any,
+    *,
+    n_models: int = 20,
+    random_state: Any = 0,
+    client: Any = None,
+) -> None:
+    """Write for every pool row how often independent models differ on it.
+
+    The labeled rows are cut at random into disjoint blocks, so that every pair of
+    models is independent: from the counts of their labels d_x costs O(models) a row.
+    The rates are those of models of ``n_labeled // n_models`` rows.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier.
+    X, y
+        Labeled rows and their labels.
+    pool
+        Unlabeled rows: anything that `open_pool` takes.
+    path
+        Folder or URL of a new zarr group, with ``disagreement`` (d_x, in [0, 1]) and
+        ``variance`` (d_x / 2, the unbiased estimate of the variance of the 0/1 error
+        for two classes, a larger number for more); NaN in rows that the pool leaves
+        out. Attributes say how many models and rows each.
+    n_models
+        Blocks, >= 2.
+    random_state
+        Seed of the blocks and of the learner.
+    client
+        A `distributed.Client`; None means the current one, else local threads.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer labeled rows than models.
+    """
+    seed, n_rows = seed_from(random_state), len(y)
+    trainings = block_trainings(n_rows, n_models, seed=seed)
+    _write(estimator, (X, y), pool, path, trainings, seed=seed, client=client)
+
+
+def write_half_disagreement(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    pool: Any,
+    path: Any,
+    *,
+    repeats: int = 30,
+    random_state: Any = 0,
+    client: Any = None,
+) -> None:
+    """Write for every pool row how often the two models of a random halving differ.
+
+    The rates are those of models of half the rows. Models of different halvings share
+    rows, so only the two of one halving are compared: R pairs instead of all.
+
+    Parameters
+    ----------
+    estimator, X, y, pool, path, random_state, client
+        As for `write_row_disagreement`.
+    repeats
+        Random halvings, R >= 1; the same as those of `covalidate`.
+    """
+    seed = seed_from(random_state)
+    trainings = half_trainings(len(y), repeats, seed=seed)
+    _write(estimator, (X, y), pool, path, trainings, seed=seed, client=client)
+
+
+def most_disputed(
+    path: Any, n_rows: int = 20
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the pool rows on which models differ most.
+
+    Parameters
+    ----------
+    path
+        What one of the functions above has written.
+    n_rows
+        How many rows.
+
+    Returns
+    -------
+    rows, rates
+        Row numbers by falling rate, equal ones by number, and their rates. One chunk
+        is in memory at a time.
+    """
+    array: Any = zarr.open_group(path, mode="r")["disagreement"]
+    step = array.chunks[0]
+    rows, rates = np.empty(0, dtype=np.int64), np.empty(0)
+    for start in range(0, array.shape[0], step):
+        found = np.asarray(array[start : start + step], dtype=np.float64)
+        known = np.flatnonzero(~np.isnan(found))
+        rows = np.concatenate([rows, start + known])
+        rates = np.concatenate([rates, found[known]])
+        best = np.lexsort((rows, -rates))[:n_rows]
+        rows, rates = rows[best], rates[best]
+    return rows, rates
+
+
+def _write(
+    estimator: Any,
+    table: tuple[Any, Any],
+    pool: Any,
+    path: Any,
+    trainings: tuple[Training, ...],
+    *,
+    seed: int,
+    client: Any,
+) -> None:
+    labeled, opened = labeled_rows(*table), open_pool(pool)
+    check_pool_matches(opened, labeled)
+    trained = train_grid(
+        make_candidates(None, [estimator]),
+        labeled.X,
+        labeled.y,
+        trainings,
+        classes=labeled.classes,
+        seed=seed,
+        client=client,
+    )
+    failures = trained.failures()
+    models = trained.join([0], failures)
+    if models is None:
+        raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
+    in_pairs = trainings[0].name.startswith("repeat")
+    counter = RowCounter(models, labeled.n_classes, in_pairs)
+    attributes = {
+        "n_models": len(trainings),
+        "rows_per_model": len(trainings[0].train_rows),
+        "compared": "halves" if in_pairs else "all pairs",
+        "seed": str(seed),
+    }
+    write_rows(
+        opened,
+        path,
+        counter,
+        FIELDS,
+        block_rows=counter.block_rows,
+        attributes=attributes,
+        client=client,
+    )
