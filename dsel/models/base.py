@@ -124,6 +124,10 @@ class Family(Protocol):
     def name(self) -> str:
         """Short name, shown by the plan."""
 
+    @property
+    def fits_trainings_together(self) -> bool:
+        """Whether all trainings of a group share work, so that one task fits them."""
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Split candidates into groups that share work; order by number within."""
 

@@ -46,6 +46,11 @@ class KernelLeastSquaresFamily:
         """Shown by the plan."""
         return "kernel least squares"
 
+    @property
+    def fits_trainings_together(self) -> bool:
+        """They share the decomposition, nearly all of the work."""
+        return True
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ in `regularization` only."""
         found: dict[str, list[Candidate]] = {}

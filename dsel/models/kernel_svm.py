@@ -71,6 +71,11 @@ class KernelSVMFamily:
         """Short name, shown by the plan."""
         return "kernel SVM"
 
+    @property
+    def fits_trainings_together(self) -> bool:
+        """They share the gram matrix, which is cheap beside a fit."""
+        return False
+
     @staticmethod
     def refuses(
         candidates: Sequence[Candidate], fit_params: Mapping[str, Any]

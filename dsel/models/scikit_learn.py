@@ -47,6 +47,11 @@ class ScikitLearnFamily:
         """Short name, shown by the plan."""
         return "scikit-learn"
 
+    @property
+    def fits_trainings_together(self) -> bool:
+        """Trainings share nothing."""
+        return False
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return groups of one: nothing is known about what candidates share."""
         return [(candidate,) for candidate in candidates]

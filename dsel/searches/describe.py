@@ -51,7 +51,11 @@ def _fits(plan: "Plan") -> str:
 
 
 def _tasks(plan: "Plan") -> str:
-    n_fits = len(plan.work.groups) * len(plan.work.trainings)
+    n_trainings = len(plan.work.trainings)
+    n_fits = sum(
+        1 if group.family.fits_trainings_together else n_trainings
+        for group in plan.work.groups
+    )
     rounds = 2 if plan.prune and plan.n_candidates > 1 else 1
     return f"up to {n_fits:,} for fits, {rounds * len(plan.spans):,} for the pool"
 

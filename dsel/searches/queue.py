@@ -43,12 +43,22 @@ class FitQueue:
         size = self._task_size(open_fits, n_slots)
         jobs = []
         for group, training in self._in_order(open_fits, lower):
-            if not self.asked[group, training]:
-                jobs.append(self.job(group, training, open_fits[:, training]))
-                self.asked[group, training] = True
+            for sibling in self._together(group, training, open_fits):
+                if not self.asked[group, sibling]:
+                    jobs.append(self.job(group, sibling, open_fits[:, sibling]))
+                    self.asked[group, sibling] = True
             if len(jobs) >= size:
                 break
         return jobs
+
+    def _together(
+        self, group: int, training: int, open_fits: NDArray[np.bool_]
+    ) -> list[int]:
+        """Return the trainings that go into one task with this one, itself included."""
+        if not self.board.groups[group].family.fits_trainings_together:
+            return [training]
+        mine = open_fits[self.group_of == group].any(axis=0)
+        return [int(number) for number in np.flatnonzero(mine)]
 
     def job(self, group: int, training: int, wanted: NDArray[np.bool_]) -> FitJob:
         """Return the job that fits the group up to its last wanted candidate.

@@ -6,6 +6,8 @@ import pytest
 import dsel
 from dsel.models import kernel_least_squares_basis
 from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
+from dsel.searches.executors import LocalExecutor
+from dsel.searches.tasks import fit_jobs
 
 GRID = {"width": [0.5, 1.0, 2.0], "regularization": [1e-3, 1e-1, 10.0]}
 
@@ -75,3 +77,19 @@ def test_plan_search__centers_at_labeled_rows_are_never_certified(tables):
 def test_plan_search__centers_from_elsewhere_are_certified(tables, rng):
     estimator = KernelLeastSquaresClassifier(centers=rng.normal(size=(30, 2)))
     assert dsel.select(planned(tables, estimator).run()).certificate.certified
+
+
+def test_run__one_task_fits_all_trainings_of_a_width(tables, monkeypatch):
+    submitted = []
+    original = LocalExecutor.submit
+
+    def counted(self, key, task, *arguments, **options):
+        if task is fit_jobs:
+            submitted.append(arguments[0])
+        original(self, key, task, *arguments, **options)
+
+    monkeypatch.setattr(LocalExecutor, "submit", counted)
+    planned(tables, KernelLeastSquaresClassifier(penalty="rkhs")).run()
+    groups = [{job.group for job in jobs} for jobs in submitted]
+    assert sum(map(len, groups)) == len(GRID["width"])
+    assert sum(map(len, submitted)) == len(GRID["width"]) * 6
