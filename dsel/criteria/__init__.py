@@ -34,6 +34,7 @@ from dsel.criteria.losses import LossCriterion
 from dsel.criteria.max_cv_dt_e import MAX_CV_DT_E
 from dsel.criteria.max_dt_e import MAX_DT_E
 from dsel.criteria.merged_folds import MergedFolds
+from dsel.criteria.select_then_certify import SelectThenCertify
 from dsel.criteria.train_error import TRAIN_ERROR
 from dsel.criteria.true_error import TRUE_ERROR
 from dsel.criteria.two_fold_cv import TWO_FOLD_CV
@@ -45,6 +46,7 @@ _MEMBERS: Final[tuple[Criterion, ...]] = (
     HoldoutBound(),
     Leaders(),
     MergedFolds(),
+    SelectThenCertify(),
     DISAGREEMENT,
     DIS_ERROR,
     TRAIN_ERROR,

@@ -131,7 +131,9 @@ class ScikitLearnFamily:
             return DummyClassifier(strategy="most_frequent").fit(X[rows], labels)
         model = self._seeded(candidate, training)
         extra = {} if pool is None or not takes_pool(model) else {"pool": pool}
-        return model.fit(X[rows], labels, **self._params_of(rows, len(y)), **extra)
+        return model.fit(
+            X[rows], labels, **cut_to_rows(self.fit_params, rows, len(y)), **extra
+        )
 
     def _seeded(self, candidate: Candidate, training: Training) -> Any:
         model = clone(candidate.estimator)
@@ -141,12 +143,6 @@ class ScikitLearnFamily:
             if value is None and name.rpartition("__")[2] == "random_state"
         }
         return model.set_params(**unset)
-
-    def _params_of(self, rows: NDArray[np.int64], n_rows: int) -> dict[str, Any]:
-        return {
-            name: _safe_indexing(value, rows) if _one_per_row(value, n_rows) else value
-            for name, value in self.fit_params.items()
-        }
 
     def _errors(
         self, model: Any, X: Any, y: NDArray[np.int64], rows: NDArray[np.int64]
@@ -224,6 +220,16 @@ def identity(candidate: Candidate) -> str:
     params = candidate.params or candidate.estimator.get_params(deep=True)
     listed = ", ".join(f"{name}={params[name]!r}" for name in sorted(params))
     return f"{type(candidate.estimator).__name__}({listed})"
+
+
+def cut_to_rows(
+    fit_params: Mapping[str, Any], rows: NDArray[np.int64], n_rows: int
+) -> dict[str, Any]:
+    """Return fit parameters for some of `n_rows` rows; others stay as they are."""
+    return {
+        name: _safe_indexing(value, rows) if _one_per_row(value, n_rows) else value
+        for name, value in fit_params.items()
+    }
 
 
 def takes_pool(estimator: Any) -> bool:

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from dsel.results.journal import Journal, open_journal
 from dsel.searches.board import Board, Referee
 from dsel.searches.cube import make_results
 from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
-from dsel.searches.journaling import Journaling
+from dsel.searches.journaling import Journaling, paths_of
+from dsel.searches.keeping import kept_model
 from dsel.searches.plan import Plan
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
@@ -106,8 +108,12 @@ def execute(
         choice = select(results, certificate=plan.certificate.name)
         if out is not None:
             save_results(results, out)
-        training = plan.scheme.number_of(plan.criterion.deploys)
-        model = driver.model(choice.candidate, training) if with_model else None
+        model = None
+        if with_model:
+            name, number = plan.criterion.deploys, choice.candidate
+            path = f"{paths_of(plan.work.groups)[number]}/{name}"
+            fit = partial(driver.model, number, plan.scheme.number_of(name))
+            model = kept_model(journal.journal, out, path, fit)
     return Outcome(results, choice, model)
 
 

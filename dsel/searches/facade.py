@@ -1,5 +1,6 @@
 """The search as a scikit-learn meta-estimator."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +16,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.data.words import seed_from
+from dsel.models.scikit_learn import cut_to_rows
+from dsel.searches.certify import certify, certifying_split
 from dsel.searches.execute import execute
-from dsel.searches.plan import plan_search
+from dsel.searches.plan import Plan, plan_search
 
 
 def _best_has(method: str) -> Any:
@@ -28,6 +32,10 @@ def _best_has(method: str) -> Any:
         return True
 
     return check
+
+
+def _within(out: Any, name: str) -> str | None:
+    return None if out is None else f"{str(out).rstrip('/')}/{name}"
 
 
 class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -56,6 +64,11 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``"keep"``.
     prune
         Whether to drop candidates as soon as they cannot win.
+    certify_rows
+        Part of the labeled rows, such as 0.2, that is split off before anything is
+        selected and then certifies the winner: the tightest number where labels are
+        few and candidates many. Needs a pool; the criterion is then ``cv_error``
+        unless another one is named that needs no pool.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
@@ -69,6 +82,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         The chosen candidate.
     certificate_ : Certificate
         ``bound``, ``delta``, ``criterion``, ``certified``, ``reasons``.
+    certificate_results_ : xarray.Dataset
+        Counts of the certifying rows; only with `certify_rows`.
     best_params_ : dict
         Parameters of the chosen candidate.
     best_index_ : int
@@ -103,6 +118,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         label_share: float = 0.5,
         shared_rows: str = "refuse",
         prune: bool = True,
+        certify_rows: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -115,6 +131,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.label_share = label_share
         self.shared_rows = shared_rows
         self.prune = prune
+        self.certify_rows = certify_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -142,32 +159,70 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self
         """
         validate_data(self, X, y, skip_check_array=True)
-        plan = plan_search(
-            self.estimator,
-            self.grid,
+        params = self._route(fit_params)
+        if self.certify_rows is None:
+            plan = self._plan(X, y, pool, params)
+            outcome = execute(plan, out=out, n_jobs=self.n_jobs, with_model=True)
+            self.results_, self.choice_ = outcome.results, outcome.choice
+            self.best_estimator_ = outcome.model
+        else:
+            plan = self._certify(X, y, pool, params, out, share=self.certify_rows)
+        self.certificate_ = self.choice_.certificate
+        self.best_index_ = self.choice_.candidate
+        self.best_params_ = plan.axes.params(self.best_index_)
+        self.classes_ = self.best_estimator_.classes_
+        self.n_features_in_ = plan.work.X.shape[1]
+        return self
+
+    def _plan(self, X: Any, y: Any, pool: Any, params: Any, **changed: Any) -> Plan:
+        given = {
+            "criterion": self.criterion,
+            "certificate": self.certificate,
+            "delta": self.delta,
+            "label_share": self.label_share,
+            "cv": self.cv,
+            "shared_rows": self.shared_rows,
+            "prune": self.prune,
+            "random_state": self.random_state,
+            "fit_params": params,
+        }
+        return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)
+
+    def _certify(
+        self, X: Any, y: Any, pool: Any, params: Any, out: Any, *, share: float
+    ) -> Plan:
+        """Select with a part of the rows, certify with the rest; return the plan."""
+        seed, n_rows = seed_from(self.random_state), len(y)
+        rows = certifying_split(n_rows, share, seed=seed).train_rows
+        plans: list[Plan] = []
+
+        def choose(X: Any, y: Any) -> Any:
+            mine = cut_to_rows(params, rows, n_rows)
+            changed = {"criterion": self.criterion or "cv_error", "certificate": None}
+            plan = self._plan(X, y, None, mine, random_state=seed, **changed)
+            plans.append(plan)
+            outcome = execute(plan, out=_within(out, "selection"), n_jobs=self.n_jobs)
+            self.results_, self.choice_ = outcome.results, outcome.choice
+            return plan.candidate(outcome.choice.candidate).estimator
+
+        found = certify(
+            choose,
             X,
             y,
             pool,
-            criterion=self.criterion,
-            certificate=self.certificate,
+            certify_rows=share,
+            random_state=seed,
             delta=self.delta,
             label_share=self.label_share,
-            cv=self.cv,
             shared_rows=self.shared_rows,
-            prune=self.prune,
-            random_state=self.random_state,
-            fit_params=self._route(fit_params),
+            fit_params=params,
+            out=_within(out, "certificate"),
+            n_jobs=self.n_jobs,
         )
-        outcome = execute(plan, out=out, n_jobs=self.n_jobs, with_model=True)
-        self.results_ = outcome.results
-        self.choice_ = outcome.choice
-        self.certificate_ = outcome.choice.certificate
-        self.best_index_ = outcome.choice.candidate
-        self.best_params_ = plan.axes.params(self.best_index_)
-        self.best_estimator_ = outcome.model
-        self.classes_ = plan.classes
-        self.n_features_in_ = plan.work.X.shape[1]
-        return self
+        self.certificate_results_ = found.results
+        self.best_estimator_ = found.model
+        self.choice_ = replace(self.choice_, certificate=found.certificate)
+        return plans[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the chosen model."""

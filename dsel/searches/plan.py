@@ -86,6 +86,11 @@ class Plan:
         shares = uniform_shares(self.n_candidates, delta=self.delta)
         return Settings(shares, self.label_share)
 
+    def candidate(self, number: int) -> Candidate:
+        """Return the candidate of that number."""
+        members = (c for group in self.work.groups for c in group.candidates)
+        return next(each for each in members if each.number == number)
+
     def run(self, client: Any = None, **options: Any) -> Any:
         """Run the search and return its cube.
 

@@ -33,7 +33,7 @@ def cross_validation(
     Parameters
     ----------
     cv
-        Number of folds or of halvings, or a scikit-learn splitter.
+        Number of folds or of halvings, a scikit-learn splitter, or a `Scheme`.
     labeled
         The labeled rows.
     seed
@@ -50,6 +50,8 @@ def cross_validation(
         Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
         splitter.
     """
+    if isinstance(cv, Scheme):
+        return cv
     n_rows = len(labeled.y)
     if any(isinstance(each, Estimate) and each.by_halves for each in criteria):
         repeats = check_integer(cv, "cv", at_least=1)

@@ -1,0 +1,138 @@
+"""Select with some labeled rows, certify with the others: the tightest honest number.
+
+Any selection will do, adaptive ones too, because it never sees the certifying rows.
+The winner trained without them is tested on them; what is deployed is the same
+configuration trained on all labeled rows, and the pool says how far the two can differ.
+No factor for the number of candidates or folds is paid.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dsel.checks import check_probability
+from dsel.data.folds import full_training, holdout_split
+from dsel.data.trainings import Training
+from dsel.data.words import seed_from
+from dsel.results import Certificate
+from dsel.searches.execute import execute
+from dsel.searches.plan import plan_search
+from dsel.searches.scheme import RandomFold, Scheme
+
+CERTIFICATE = "select_then_certify"
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A model and how wrong it can be."""
+
+    model: Any
+    """Fitted on all labeled rows."""
+    certificate: Certificate
+    """The bound on its error."""
+    results: xr.Dataset
+    """Cube of the certifying part: one candidate, one fold."""
+
+
+def certify(
+    choose: Callable[[Any, Any], Any],
+    X: Any,
+    y: Any,
+    pool: Any,
+    *,
+    certify_rows: float = 0.2,
+    random_state: Any = None,
+    client: Any = None,
+    **options: Any,
+) -> Certified:
+    """Let anything choose from a part of the labeled rows; certify with the rest.
+
+    Parameters
+    ----------
+    choose
+        Called once with features and labels of the selecting part; returns an
+        unfitted classifier. Whatever it does there is allowed.
+    X, y
+        Labeled rows, shape (n_labeled, n_columns), and their labels.
+    pool
+        Unlabeled rows, none of which `choose` has used.
+    certify_rows
+        Part of the labeled rows that is split off at random, in (0, 1).
+    random_state
+        None, an integer or a numpy generator.
+    client
+        A `distributed.Client`; None means the current one, else local threads.
+    **options
+        ``delta``, ``label_share``, ``shared_rows``, ``fit_params`` as `plan_search`
+        takes them; ``out``, ``on_progress``, ``n_jobs`` as `execute` does.
+
+    Returns
+    -------
+    Certified
+        The model of all labeled rows, and its certificate.
+
+    Raises
+    ------
+    ValueError
+        Where a part would be empty.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> found = certify(lambda X, y: SVC(gamma=0.001), X[::2], y[::2], X[1::2],
+    ...                 shared_rows="keep", random_state=0)
+    >>> found.certificate.criterion, found.certificate.certified
+    ('select_then_certify', True)
+    """
+    seed = seed_from(random_state)
+    split = certifying_split(len(y), certify_rows, seed=seed)
+    chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
+    ways = ("out", "on_progress", "n_jobs")
+    running = {name: options.pop(name) for name in ways if name in options}
+    plan = plan_search(
+        None,
+        [chosen],
+        X,
+        y,
+        pool,
+        criterion=CERTIFICATE,
+        cv=_scheme(split, len(y), seed),
+        random_state=seed,
+        **options,
+    )
+    outcome = execute(plan, client, with_model=True, **running)
+    return Certified(outcome.model, outcome.choice.certificate, outcome.results)
+
+
+def certifying_split(n_rows: int, certify_rows: float, *, seed: int) -> Training:
+    """Return the split: training rows select, test rows certify.
+
+    Raises
+    ------
+    ValueError
+        Where a part would be empty.
+    """
+    share = check_probability(certify_rows, "certify_rows")
+    n_certify = round(share * n_rows)
+    if not 0 < n_certify < n_rows:
+        raise ValueError(
+            f"`certify_rows` must leave rows in both parts, but {share:g} of {n_rows} "
+            f"rows are {n_certify}."
+        )
+    split = holdout_split(n_rows, n_certify, seed=seed)
+    return Training(0, "fold-0", split.train_rows, split.test_rows)
+
+
+def _scheme(split: Training, n_rows: int, seed: int) -> Scheme:
+    """Return the split and the full training; f_rand of one fold is its model."""
+    full = full_training(n_rows, number=1)
+    return Scheme((split, full), 1, (RandomFold(seed, 1),), is_plain_random=True)
+
+
+def _rows(table: Any, rows: Any) -> Any:
+    return table.iloc[rows] if hasattr(table, "iloc") else np.asarray(table)[rows]
