@@ -1,0 +1,187 @@
+"""Uncertainty sampling: label next what the model is least sure of."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from dsel.checks import check_integer
+from dsel.data.words import hashed_seed, seed_from
+from dsel.models.scikit_learn import class_scores
+
+
+@dataclass(frozen=True)
+class ActiveRun:
+    """Rows in the order in which they were picked."""
+
+    rows: NDArray[np.int64]
+    """Row numbers, those of the random start first."""
+    n_start: int
+    """Rows of the random start."""
+    query_probabilities: NDArray[np.float64]
+    """Chance with which each was picked when it was; NaN for the greedy ones."""
+
+    def prefix(self, n_rows: int) -> NDArray[np.int64]:
+        """Return the first rows that were picked."""
+        check_integer(n_rows, "n_rows", at_least=1, at_most=len(self.rows))
+        return self.rows[:n_rows]
+
+
+def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the gap of the two best scores: how sure a classifier is of each row.
+
+    Parameters
+    ----------
+    model
+        Fitted classifier with `decision_function` or `predict_proba`.
+    X
+        Rows.
+
+    Returns
+    -------
+    ndarray
+        Gaps >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
+    """
+    scores = class_scores(model, X, model.classes_)
+    if scores.shape[1] < 2:
+        return np.full(X.shape[0], np.inf)
+    top = np.partition(scores, scores.shape[1] - 2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])
+
+
+def sample_uncertain(
+    estimator: Any,
+    X: Any,
+    label_of: Callable[[NDArray[np.int64]], ArrayLike],
+    *,
+    n_rows: int,
+    n_start: int = 10,
+    batch: int = 1,
+    random_state: Any = 0,
+) -> ActiveRun:
+    """Pick rows to label by uncertainty sampling.
+
+    After a random start the model is trained on what is labeled, and the rows with
+    the smallest gap between the two best scores are labeled next.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted classifier with `decision_function` or `predict_proba`.
+    X
+        Rows to pick from, shape (n, n_columns), dense or CSR.
+    label_of
+        Asked for the labels of picked rows: takes row numbers, returns labels.
+    n_rows
+        Rows to pick, the start included.
+    n_start
+        Random rows to start with. While they have one class only, rows are drawn at
+        random until a second one appears.
+    batch
+        Rows to label before the model is trained again.
+    random_state
+        Seed of the start, of ties and of the learner.
+
+    Returns
+    -------
+    ActiveRun
+        The rows in their order; every prefix is a run of its own length where
+        ``batch`` divides it. Labels so picked are no random sample: no certificate
+        holds for what is trained on them.
+
+    Raises
+    ------
+    ValueError
+        Where more rows are asked for than there are.
+    """
+    check_integer(n_rows, "n_rows", at_least=1, at_most=X.shape[0])
+    check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
+    check_integer(batch, "batch", at_least=1)
+    seed = seed_from(random_state)
+    order = np.random.Generator(np.random.Philox(seed)).permutation(X.shape[0])
+    picked = [int(row) for row in order[:n_start]]
+    labels = list(np.asarray(label_of(order[:n_start])))
+    for chosen in _batches(estimator, X, picked, labels, order, (n_rows, batch, seed)):
+        picked.extend(int(row) for row in chosen)
+        labels.extend(np.asarray(label_of(chosen)))
+    chances = np.full(n_rows, np.nan)
+    chances[:n_start] = n_start / X.shape[0]
+    return ActiveRun(np.array(picked), n_start, chances)
+
+
+def _batches(
+    estimator: Any,
+    X: Any,
+    picked: list[int],
+    labels: list[Any],
+    order: NDArray[np.int64],
+    limits: tuple[int, int, int],
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the next rows to label; `picked` and `labels` grow between the turns."""
+    n_rows, batch, seed = limits
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    while len(picked) < n_rows:
+        size = min(batch, n_rows - len(picked))
+        free = np.setdiff1d(order, picked, assume_unique=True)
+        if len(set(labels)) < 2:
+            yield free[np.argsort(place[free])][:size]
+            continue
+        model = _fitted(estimator, X[np.array(picked)], np.array(labels), seed)
+        gaps = sure_margins(model, X[free])
+        # Equal gaps go by the random order, not by the order of the table.
+        yield free[np.lexsort((place[free], gaps))][:size]
+
+
+def _fitted(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
+    model = clone(estimator)
+    if model.get_params().get("random_state", 0) is None:
+        model.set_params(random_state=hashed_seed(seed, len(y)))
+    return model.fit(X, y)
+
+
+def weighted_risk(
+    is_wrong: ArrayLike, query_probabilities: ArrayLike, n_pool: int
+) -> float:
+    """Estimate a fixed model's error from rows that were queried with known chances.
+
+    Parameters
+    ----------
+    is_wrong
+        Whether the model errs on each queried row.
+    query_probabilities
+        Chance with which each row of the pool was to be queried, logged when it was;
+        in (0, 1].
+    n_pool
+        Rows of the pool that could have been queried.
+
+    Returns
+    -------
+    float
+        The Horvitz-Thompson estimate, sum of is_wrong / probability over `n_pool`.
+
+    Raises
+    ------
+    ValueError
+        Where a probability lies outside (0, 1]: greedy picks have none.
+
+    Notes
+    -----
+    Unbiased for the error on the pool of a model that did not see these labels, if
+    each row was queried independently with its chance.
+
+    Examples
+    --------
+    >>> weighted_risk([True, False, True], [0.5, 0.1, 0.25], 20)
+    0.3
+    """
+    chances = np.asarray(query_probabilities, dtype=np.float64)
+    if not np.all((chances > 0) & (chances <= 1)):
+        raise ValueError(
+            "`query_probabilities` must lie in (0, 1]; rows that were picked greedily "
+            f"have no chance and cannot be weighted, got {chances.tolist()[:5]}."
+        )
+    return float(np.sum(np.asarray(is_wrong) / chances) / n_pool)

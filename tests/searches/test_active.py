@@ -1,0 +1,136 @@
+"""Uncertainty sampling, and co-validation counts in memory."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from dsel import names
+from dsel.searches.active import sample_uncertain, sure_margins, weighted_risk
+from dsel.searches.covalidate import covalidate
+from dsel.searches.grid import make_candidates
+from dsel.searches.half_counts import half_counts, half_estimates
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_classification(
+        400, 5, n_informative=4, n_redundant=0, n_classes=2, random_state=3
+    )
+
+
+def test_half_counts__are_those_of_covalidate(table):
+    X, y = table
+    grid = {"C": [0.1, 10.0], "gamma": [0.1, 1.0]}
+    evidence = half_counts(
+        make_candidates(SVC(), grid),
+        (X[:41], y[:41]),
+        np.array([0, 1]),
+        X[41:],
+        (X[41:], y[41:]),
+        repeats=3,
+    )
+
+    cube = covalidate(
+        SVC(), grid, X[:41], y[:41], X[41:], repeats=3, pool_labels=y[41:]
+    )
+
+    for name in (
+        names.DISAGREEMENTS,
+        names.TRAIN_ERRORS,
+        names.FOLD_ERRORS,
+        names.HALF_TEST_ERRORS,
+        names.FULL_TEST_ERRORS,
+    ):
+        np.testing.assert_array_equal(np.ravel(evidence[name]), np.ravel(cube[name]))
+    found = half_estimates(evidence).max_dt_e.values
+    np.testing.assert_allclose(found, np.ravel(cube.estimate.sel(criterion="max_dt_e")))
+
+
+def test_half_counts__may_use_other_rows_for_the_true_error(table):
+    X, y = table
+    evidence = half_counts(
+        make_candidates(None, [LogisticRegression()]),
+        (X[:40], y[:40]),
+        np.array([0, 1]),
+        X[40:200],
+        (X[200:], y[200:]),
+        repeats=2,
+    )
+    model = LogisticRegression().fit(X[:40], y[:40])
+
+    assert (
+        int(evidence[names.FULL_TEST_ERRORS][0])
+        == (model.predict(X[200:]) != y[200:]).sum()
+    )
+    assert int(evidence[names.N_UNLABELED]) == 160
+
+
+def test_sample_uncertain__picks_the_row_of_smallest_gap(table):
+    X, y = table
+    run = sample_uncertain(LogisticRegression(), X, y.__getitem__, n_rows=25)
+
+    assert len(set(run.rows)) == 25
+    for size in (10, 17, 24):
+        seen = run.prefix(size)
+        model = LogisticRegression().fit(X[seen], y[seen])
+        free = np.setdiff1d(np.arange(400), seen)
+        gaps = sure_margins(model, X[free])
+        assert run.rows[size] == free[np.argmin(gaps)]
+
+
+def test_sample_uncertain__asks_for_labels_of_picked_rows_only(table):
+    X, y = table
+    asked = []
+
+    def label_of(rows):
+        asked.extend(rows)
+        return y[rows]
+
+    run = sample_uncertain(LogisticRegression(), X, label_of, n_rows=30, batch=4)
+
+    np.testing.assert_array_equal(asked, run.rows)
+
+
+def test_sample_uncertain__draws_at_random_until_there_are_two_classes():
+    X = np.arange(100.0)[:, np.newaxis]
+    y = (X[:, 0] > 96).astype(int)
+
+    run = sample_uncertain(LogisticRegression(), X, y.__getitem__, n_rows=100)
+
+    assert sorted(run.rows) == list(range(100))
+
+
+def test_sample_uncertain__is_the_same_again_and_not_with_another_seed(table):
+    X, y = table
+
+    def run(seed):
+        return sample_uncertain(
+            LogisticRegression(), X, y.__getitem__, n_rows=20, random_state=seed
+        ).rows
+
+    np.testing.assert_array_equal(run(1), run(1))
+    assert not np.array_equal(run(1), run(2))
+
+
+def test_sample_uncertain__refuses_more_rows_than_there_are(table):
+    X, y = table
+    with pytest.raises(ValueError, match="`n_rows` must be"):
+        sample_uncertain(LogisticRegression(), X, y.__getitem__, n_rows=401)
+
+
+def test_weighted_risk__is_unbiased_for_the_error_on_the_pool(rng):
+    wrong = rng.uniform(size=2000) < 0.2
+    chances = np.where(wrong, 0.3, 0.1)
+    found = []
+    for _ in range(400):
+        asked = rng.uniform(size=2000) < chances
+        found.append(weighted_risk(wrong[asked], chances[asked], 2000))
+
+    assert np.mean(found) == pytest.approx(wrong.mean(), abs=0.003)
+
+
+def test_weighted_risk__refuses_greedy_picks():
+    with pytest.raises(ValueError, match="cannot be weighted"):
+        weighted_risk([True], [np.nan], 10)

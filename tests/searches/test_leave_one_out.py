@@ -1,0 +1,97 @@
+"""Leave-one-out from the full solution against a fit for every row."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from dsel.data.labeled import labeled_rows
+from dsel.searches.grid import make_candidates
+from dsel.searches.leave_one_out import (
+    _refit,
+    has_fixed_kernel,
+    leave_one_out_errors,
+)
+
+
+def table(n=60, n_classes=2, seed=0):
+    return make_classification(
+        n, 5, n_informative=4, n_redundant=0, n_classes=n_classes, flip_y=0.2,
+        random_state=seed,
+    )  # fmt: skip
+
+
+def brute_force(estimator, grid, X, y):
+    candidates = make_candidates(estimator, grid)
+    errors = np.full(len(candidates), -1)
+    _refit(candidates, labeled_rows(X, y), 0, errors)
+    return errors
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_leave_one_out__equals_a_fit_for_every_row(n_classes, kernel):
+    X, y = table(n_classes=n_classes)
+    X = X - X.min(axis=0)
+    svc = SVC(kernel=kernel, gamma=0.3, coef0=1.0, degree=2, tol=1e-6)
+    grid = {"C": [0.05, 1.0, 20.0]}
+
+    found = leave_one_out_errors(svc, grid, X, y)
+
+    np.testing.assert_array_equal(found, brute_force(svc, grid, X, y))
+
+
+def test_leave_one_out__takes_fractional_degrees():
+    X, y = table()
+    X = np.abs(X)
+    svc = SVC(kernel="poly", gamma=0.5, tol=1e-6)
+    grid = {"degree": [0.5, 1.5, 2.5]}
+
+    found = leave_one_out_errors(svc, grid, X, y)
+
+    np.testing.assert_array_equal(found, brute_force(svc, grid, X, y))
+
+
+def test_leave_one_out__a_class_of_one_row_is_an_error():
+    X, y = table(n_classes=2, n=30)
+    y[0] = 2
+    svc = SVC(gamma=0.3, tol=1e-6)
+
+    found = leave_one_out_errors(svc, None, X, y)
+
+    np.testing.assert_array_equal(found, brute_force(None, [svc], X, y))
+
+
+def test_leave_one_out__two_rows_are_two_errors():
+    found = leave_one_out_errors(SVC(gamma=1.0), None, [[0.0], [1.0]], [0, 1])
+
+    assert found.tolist() == [2]
+
+
+def test_has_fixed_kernel__is_false_where_rows_change_the_problem():
+    models = [
+        SVC(gamma=0.1),
+        SVC(kernel="linear"),
+        SVC(gamma="scale"),
+        SVC(gamma=0.1, class_weight="balanced"),
+        make_pipeline(StandardScaler(), SVC(gamma=0.1)),
+        LogisticRegression(),
+    ]
+
+    found = [has_fixed_kernel(c) for c in make_candidates(None, models)]
+
+    assert found == [True, True, False, False, False, False]
+
+
+def test_leave_one_out__refits_what_has_no_short_cut():
+    X, y = table(n=40)
+    model = LogisticRegression()
+    wrong = [
+        model.fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[[i]])[0] != y[i]
+        for i in range(40)
+    ]
+
+    assert leave_one_out_errors(model, None, X, y).tolist() == [sum(wrong)]
