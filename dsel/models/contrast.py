@@ -9,6 +9,7 @@ every labeling of the pool.
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from dsel.models.moments import ClassMoments, Moments, moments_of
 from dsel.models.pool_passes import (
     ClassScores,
     ClassSums,
+    Labeling,
     Start,
     chunk_lowest,
     read_lowest,
@@ -69,6 +71,10 @@ class ContrastProblem:
     """The estimate that must not be undercut."""
     contrast: Callable[[ClassMoments, Moments], Contrast]
     """Makes the contrast from the labeled rows and the pool's moments."""
+    tol: float
+    """Duality gap per row at which to stop."""
+    max_passes: int
+    """Vertices to ask for at most; each is a read of the pool."""
 
 
 @dataclass(frozen=True)
@@ -88,34 +94,24 @@ class ContrastFit:
 
 
 @dataclass(frozen=True)
-class ContrastLimits:
-    """When to stop, and where to start."""
-
-    tol: float
-    """Duality gap per row at which to stop."""
-    max_passes: int
-    """Reads of the pool at most."""
-    start_rows: int
-    """Rows of a subsample that is solved first; 0 for none."""
-
-
-@dataclass(frozen=True)
 class _Solved:
     """A minimum of one contrast, and how to find its vertices on other rows."""
 
     minimum: Minimum
-    scores: list[ClassScores]
-    """One function for each vertex of the hull: each row to its lowest class."""
+    labeling: Labeling
+    """One function for each vertex of the hull."""
 
 
-Labeler = Callable[[Sequence[ClassScores]], list[ClassSums]]
-Solver = Generator[list[ClassScores], list[ClassSums], _Solved]
+Labeler = Callable[[Sequence[Labeling]], list[list[ClassSums]]]
+Solver = Generator[Labeling, list[ClassSums], _Solved]
 
 
 def fit_contrasts(
-    problems: Sequence[ContrastProblem], pool: Any, limits: ContrastLimits
+    problems: Sequence[ContrastProblem], pool: Any, *, start_rows: int
 ) -> list[ContrastFit]:
     """Solve several problems on one pool, with one read of it for all of them.
+
+    The answer to one problem does not depend on which others there are.
 
     Parameters
     ----------
@@ -123,104 +119,96 @@ def fit_contrasts(
         Labeled sets, for instance the trainings of a cross-validation.
     pool
         The unlabeled rows, at least one.
-    limits
-        When to stop.
+    start_rows
+        Rows of a subsample that is solved first; 0 for none. Pools of up to twice as
+        many rows are solved at once.
     """
-    n_sampled = limits.start_rows if pool.n_rows > 2 * limits.start_rows else 0
-    origin = problems[0].labeled.total.mean
-    scores = [
-        log_density_scores(problem.supervised, origin).negated for problem in problems
-    ]
-    start = read_start(pool, [] if n_sampled else scores, origin, n_sampled=n_sampled)
+    n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
+    firsts = [_supervised_labeling(problem) for problem in problems]
+    start = read_start(pool, [] if n_sampled else firsts, n_sampled=n_sampled)
+    labelings = _label_sample(problems, firsts, start) if n_sampled else firsts
     contrasts = [each.contrast(each.labeled, start.moments) for each in problems]
-    if n_sampled:
-        asked = _solve_on_sample(problems, scores, start, origin, limits)
-    else:
-        asked = [[score] for score in scores]
     solvers = [
-        _solver(contrast, each, origin, limits)
-        for contrast, each in zip(contrasts, asked, strict=True)
-    ]
-    solved = _run_together(
-        solvers,
-        lambda scores: read_lowest(pool, scores, origin),
-        known=None if n_sampled else start.sums,
-    )
-    return [
-        _certified(
-            problem,
-            contrast,
-            each,
-            n_passes=each.minimum.n_passes + 1 + bool(n_sampled),
+        _solver(problem, contrast, labeling)
+        for problem, contrast, labeling in zip(
+            problems, contrasts, labelings, strict=True
         )
+    ]
+    known = None if n_sampled else start.sums
+    solved = _run_together(solvers, partial(read_lowest, pool), known=known)
+    return [
+        _certified(problem, contrast, each, n_before=2 if n_sampled else 1)
         for problem, contrast, each in zip(problems, contrasts, solved, strict=True)
     ]
 
 
-def _solve_on_sample(
-    problems: Sequence[ContrastProblem],
-    scores: Sequence[ClassScores],
-    start: Start,
-    origin: NDArray[np.float64],
-    limits: ContrastLimits,
-) -> list[list[ClassScores]]:
-    """Solve on some rows, each standing for many; return the functions that mattered.
+def _supervised_labeling(problem: ContrastProblem) -> Labeling:
+    origin = problem.labeled.total.mean
+    return Labeling((log_density_scores(problem.supervised, origin).negated,), origin)
+
+
+def _label_sample(
+    problems: Sequence[ContrastProblem], firsts: Sequence[Labeling], start: Start
+) -> list[Labeling]:
+    """Solve on some rows, each standing for many; return the labelings that mattered.
 
     One read of the pool turns them into vertices of the whole problem.
     """
     weight = start.moments.count / len(start.sample)
     within = moments_of(start.sample).weighted(weight)
-    loose = replace(limits, tol=max(limits.tol, _SAMPLE_TOL))
 
-    def label(asked: Sequence[ClassScores]) -> list[ClassSums]:
-        found = chunk_lowest(start.sample, scores=asked, origin=origin)
-        return [sums.times(weight) for sums in found]
+    def label(labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
+        found = chunk_lowest(start.sample, labelings=labelings)
+        return [[sums.times(weight) for sums in each] for each in found]
 
     solvers = [
-        _solver(problem.contrast(problem.labeled, within), [score], origin, loose)
-        for problem, score in zip(problems, scores, strict=True)
+        _solver(
+            replace(problem, tol=max(problem.tol, _SAMPLE_TOL)),
+            problem.contrast(problem.labeled, within),
+            first,
+        )
+        for problem, first in zip(problems, firsts, strict=True)
     ]
-    return [each.scores for each in _run_together(solvers, label)]
+    return [each.labeling for each in _run_together(solvers, label)]
 
 
-def _solver(
-    contrast: Contrast,
-    start: list[ClassScores],
-    origin: NDArray[np.float64],
-    limits: ContrastLimits,
-) -> Solver:
-    """Yield functions of ``x - origin``, want the sums of each row's lowest class."""
+def _solver(problem: ContrastProblem, contrast: Contrast, start: Labeling) -> Solver:
+    """Yield labelings of the pool, want their sums; begin with those of `start`."""
+    origin = start.origin
 
     def vertex(sums: ClassSums) -> NDArray[np.float64]:
         return contrast.point(contrast.frame.whiten_sums(sums, origin))
 
     found = yield start
-    size = len(start)
+    size = len(found)
     hull = Hull(
         np.array([vertex(sums) for sums in found]),
         np.arange(size),
         np.full(size, 1.0 / size),
     )
-    asked = list(start)
+    asked = list(start.scores)
     inner = minimize_over_polytope(
         contrast,
         hull,
-        tol=limits.tol * contrast.n_rows,
-        max_passes=limits.max_passes,
+        tol=problem.tol * contrast.n_rows,
+        max_passes=problem.max_passes,
     )
     gradient = next(inner)
     while True:
         asked.append(contrast.frame.scores_about(contrast.scores(gradient), origin))
-        found = yield asked[-1:]
+        found = yield Labeling((asked[-1],), origin)
         try:
             gradient = inner.send(vertex(found[0]))
         except StopIteration as stop:
             minimum: Minimum = stop.value
-            return _Solved(minimum, [asked[key] for key in minimum.hull.keys])
+            kept = tuple(asked[key] for key in minimum.hull.keys)
+            return _Solved(minimum, Labeling(kept, origin))
 
 
 def _run_together(
-    solvers: Sequence[Solver], label: Labeler, known: list[ClassSums] | None = None
+    solvers: Sequence[Solver],
+    label: Labeler,
+    known: list[list[ClassSums]] | None = None,
 ) -> list[_Solved]:
     """Advance all solvers in step, so that one pass answers all of them.
 
@@ -229,13 +217,11 @@ def _run_together(
     asked = {place: next(solver) for place, solver in enumerate(solvers)}
     solved: dict[int, _Solved] = {}
     while asked:
-        wanted = [scores for each in asked.values() for scores in each]
-        found = iter(label(wanted) if known is None else known)
+        answers = label(list(asked.values())) if known is None else known
         known = None
-        for place, scores in list(asked.items()):
-            answers = [next(found) for _ in scores]
+        for place, answer in zip(list(asked), answers, strict=True):
             try:
-                asked[place] = solvers[place].send(answers)
+                asked[place] = solvers[place].send(answer)
             except StopIteration as stop:
                 solved[place] = stop.value
                 del asked[place]
@@ -243,11 +229,12 @@ def _run_together(
 
 
 def _certified(
-    problem: ContrastProblem, contrast: Contrast, solved: _Solved, *, n_passes: int
+    problem: ContrastProblem, contrast: Contrast, solved: _Solved, *, n_before: int
 ) -> ContrastFit:
     """Return the estimate with its certificate, or the supervised one without."""
     minimum = solved.minimum
     lower = minimum.value - minimum.gap
+    n_passes = n_before + minimum.n_passes
     if lower < 0.0:
         return ContrastFit(problem.supervised, 0.0, 0.0, n_passes, minimum.status)
     return ContrastFit(

@@ -45,12 +45,17 @@ class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
         Covariance, shape (d, d), or (K, d, d) where each class has its own.
     n_features_in_
         Number of features d.
+    coef_, intercept_
+        Where there is one covariance: the linear scores of `decision_function`, of
+        shapes (K, d) and (K,), or (1, d) and (1,) for two classes.
     """
 
     classes_: NDArray[Any]
     priors_: NDArray[np.float64]
     means_: NDArray[np.float64]
     covariance_: NDArray[np.float64]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
     n_features_in_: int
 
     @abstractmethod
@@ -59,17 +64,29 @@ class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label of each row, shape (n_rows,)."""
-        scores = self._log_joint(X)
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.asarray(self.classes_[(scores > 0.0).astype(np.intp)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the posterior probability of each class, shape (n_rows, K)."""
-        return np.asarray(softmax(self._log_joint(X), axis=1))
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        return np.asarray(softmax(scores, axis=1))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return ln p(x, k), shape (n_rows, K); for two classes their difference."""
-        scores = self._log_joint(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        """Return ln p(x, k) but for a term that all classes share, shape (n_rows, K).
+
+        For two classes it is the difference of the second and the first, (n_rows,).
+        """
+        rows = self._checked(X)
+        if self.covariance_.ndim == 2:
+            scores = rows @ self.coef_.T + self.intercept_
+            return np.asarray(scores.ravel() if len(self.classes_) == 2 else scores)
+        joint = fitted_classes(self).log_joint(rows)
+        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
     def log_likelihood(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return the mean of ln p(x, y) over labeled rows, in nats.
@@ -86,14 +103,16 @@ class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             Where a label did not occur in fitting: its density is not modelled.
         """
-        scores = self._log_joint(X)
+        scores = fitted_classes(self).log_joint(self._checked(X))
         codes = encode(np.asarray(y), self.classes_, "y")
         return float(scores[np.arange(len(codes)), codes].mean())
 
-    def _log_joint(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self, "means_")
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return fitted_classes(self).log_joint(rows)
+        rows: NDArray[np.float64] = validate_data(
+            self, X, dtype=np.float64, reset=False
+        )
+        return rows
 
 
 def fitted_classes(estimator: DiscriminantClassifier) -> GaussianClasses:
@@ -110,6 +129,26 @@ def store_classes(estimator: DiscriminantClassifier, classes: GaussianClasses) -
     estimator.means_ = classes.means
     shared = len(classes.covariances) == 1
     estimator.covariance_ = classes.covariances[0] if shared else classes.covariances
+    if shared:
+        estimator.coef_, estimator.intercept_ = _linear_scores(classes)
+
+
+def _linear_scores(
+    classes: GaussianClasses,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return coefficients of ln p(x, k) less a function that all classes share.
+
+    For two classes there is one row, the difference of the second and the first.
+    """
+    # About the middle, not the origin: a mean far from 0 would cost digits.
+    middle = classes.means.mean(axis=0)
+    steps = classes.means - middle
+    linear = np.linalg.solve(classes.covariances[0], steps.T).T
+    squares = np.einsum("kd,kd->k", linear, steps)
+    offsets = np.log(classes.priors) - 0.5 * squares - linear @ middle
+    if len(offsets) == 2:
+        return linear[1:] - linear[:1], offsets[1:] - offsets[:1]
+    return linear, offsets
 
 
 def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ from dsel.models.affine_frame import log_density_scores
 from dsel.models.gaussian import GaussianClasses
 from dsel.models.lda_contrast import LDAContrast, lda_contrast
 from dsel.models.moments import ClassMoments, Moments
-from dsel.models.pool_passes import ClassScores, ClassSums
+from dsel.models.pool_passes import ClassScores, ClassSums, Labeling
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class LDASteps:
     def scores(self, classes: GaussianClasses) -> ClassScores:
         """Return ln p(x, k) of ``x - origin``, without what all classes share."""
         return log_density_scores(classes, self.origin)
+
+    def labeling(self, classes: GaussianClasses) -> Labeling:
+        """Return how a fit labels rows."""
+        return Labeling((self.scores(classes).negated,), self.origin)
 
 
 def lda_steps(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDASteps:

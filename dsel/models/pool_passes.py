@@ -68,6 +68,19 @@ class ClassSums:
 
 
 @dataclass(frozen=True)
+class Labeling:
+    """Ways to label rows: for each function, a row goes to its lowest class.
+
+    Ties go to the class of the lowest code.
+    """
+
+    scores: tuple[ClassScores, ...]
+    """Functions of ``x - origin``, evaluated in one matrix product."""
+    origin: NDArray[np.float64]
+    """Subtracted from every row first, so that sums keep their digits, shape (d,)."""
+
+
+@dataclass(frozen=True)
 class SoftSums:
     """Sums under posterior probabilities, and the likelihood that they belong to."""
 
@@ -91,7 +104,7 @@ class Start:
     """Moments of all rows."""
     sample: NDArray[np.float64]
     """Every so many-th row."""
-    sums: list[ClassSums]
+    sums: list[list[ClassSums]]
     """As of `read_lowest`."""
 
     def plus(self, other: "Start") -> "Start":
@@ -99,25 +112,19 @@ class Start:
         return Start(
             self.moments.merged(other.moments),
             np.vstack([self.sample, other.sample]),
-            _add_lists(self.sums, other.sums),
+            _add_all(self.sums, other.sums),
         )
 
 
-def read_start(
-    pool: Any,
-    scores: Sequence[ClassScores],
-    origin: NDArray[np.float64],
-    *,
-    n_sampled: int,
-) -> Start:
+def read_start(pool: Any, labelings: Sequence[Labeling], *, n_sampled: int) -> Start:
     """Return moments, a sample, and the sums of each row's lowest class: one pass.
 
     Parameters
     ----------
     pool
         The unlabeled rows.
-    scores, origin
-        As for `read_lowest`; without scores there are no sums.
+    labelings
+        As for `read_lowest`.
     n_sampled
         Rows of the sample at most; 0 for none.
 
@@ -127,7 +134,7 @@ def read_start(
         Where values of the pool are too large to square.
     """
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
-    count = partial(_chunk_start, scores=tuple(scores), origin=origin, stride=stride)
+    count = partial(_chunk_start, labelings=tuple(labelings), stride=stride)
     start: Start = pool.reduce(count, Start.plus, keep=True)
     if not np.isfinite(start.moments.scatter).all():
         raise ValueError(
@@ -139,15 +146,14 @@ def read_start(
 
 def read_moments(pool: Any) -> Moments:
     """Return the moments of all rows of the pool: one pass; see `read_start`."""
-    return read_start(pool, [], np.zeros(pool.n_columns), n_sampled=0).moments
+    return read_start(pool, [], n_sampled=0).moments
 
 
 def _chunk_start(
     X: Any,
     rows: NDArray[np.int64],
     *,
-    scores: Sequence[ClassScores],
-    origin: NDArray[np.float64],
+    labelings: Sequence[Labeling],
     stride: int,
 ) -> Start:
     moments = empty_moments(X.shape[1])
@@ -156,32 +162,29 @@ def _chunk_start(
             moments = moments.merged(moments_of(block))
     chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
     sample = np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
-    sums = chunk_lowest(X, scores=scores, origin=origin) if scores else []
-    return Start(moments, sample, sums)
+    return Start(moments, sample, chunk_lowest(X, labelings=labelings))
 
 
-def read_lowest(
-    pool: Any, scores: Sequence[ClassScores], origin: NDArray[np.float64]
-) -> list[ClassSums]:
-    """Give each row of the pool to its lowest-scoring class: one pass for all scores.
+def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
+    """Label the pool in several ways: one pass for all.
+
+    The answer to one labeling does not depend on which others are asked for, in no
+    bit: each has a matrix product of its own.
 
     Parameters
     ----------
     pool
         The unlabeled rows.
-    scores
-        Functions of ``x - origin``. Several are evaluated in one matrix product.
-        Ties go to the class of the lowest code.
-    origin
-        Subtracted from every row first, so that sums keep their digits, shape (d,).
+    labelings
+        Ways to label.
 
     Returns
     -------
-    list of ClassSums
-        One per entry of `scores`, of the shifted rows.
+    list of list of ClassSums
+        For each labeling and each of its functions, of ``x - origin``.
     """
-    count = partial(chunk_lowest, scores=tuple(scores), origin=origin)
-    found: list[ClassSums] = pool.reduce(count, _add_lists, keep=True)
+    count = partial(chunk_lowest, labelings=tuple(labelings))
+    found: list[list[ClassSums]] = pool.reduce(count, _add_all, keep=True)
     return found
 
 
@@ -189,23 +192,22 @@ def chunk_lowest(
     X: Any,
     rows: NDArray[np.int64] | None = None,
     *,
-    scores: Sequence[ClassScores],
-    origin: NDArray[np.float64],
-) -> list[ClassSums]:
+    labelings: Sequence[Labeling],
+) -> list[list[ClassSums]]:
     """Do the work of `read_lowest` on one chunk of rows."""
-    totals = [_no_sums(score) for score in scores]
-    stacked = np.vstack([score.linear for score in scores])
+    totals = [[_no_sums(score) for score in each.scores] for each in labelings]
+    stacks = [np.vstack([score.linear for score in each.scores]) for each in labelings]
     for block in dense_blocks(X):
-        centred = block - origin
-        linear = stacked @ centred.T
-        first = 0
-        for place, score in enumerate(scores):
-            here = linear[first : first + len(score.constants)]
-            first += len(score.constants)
-            membership = _lowest(here, score, centred)
-            totals[place] = totals[place].plus(
-                _weighted_sums(membership, score, centred)
-            )
+        for labeling, stacked, total in zip(labelings, stacks, totals, strict=True):
+            centred = block - labeling.origin
+            linear = stacked @ centred.T
+            first = 0
+            for place, score in enumerate(labeling.scores):
+                here = linear[first : first + len(score.constants)]
+                first += len(score.constants)
+                membership = _lowest(here, score, centred)
+                sums = _weighted_sums(membership, score, centred)
+                total[place] = total[place].plus(sums)
     return totals
 
 
@@ -245,8 +247,13 @@ def _weighted_sums(
     return ClassSums(weights.sum(axis=1), weights @ rows, products)
 
 
-def _add_lists(one: list[ClassSums], other: list[ClassSums]) -> list[ClassSums]:
-    return [left.plus(right) for left, right in zip(one, other, strict=True)]
+def _add_all(
+    one: list[list[ClassSums]], other: list[list[ClassSums]]
+) -> list[list[ClassSums]]:
+    return [
+        [left.plus(right) for left, right in zip(*pair, strict=True)]
+        for pair in zip(one, other, strict=True)
+    ]
 
 
 def read_posteriors(

@@ -101,7 +101,7 @@ def _relabel(
     earlier: ClassSums | None = None
     latest: ClassSums | None = None
     for n_labelings in range(1, limit + 1):
-        sums = read_lowest(pool, [steps.scores(classes).negated], steps.origin)[0]
+        sums = read_lowest(pool, [steps.labeling(classes)])[0][0]
         # Equal sums give equal fits: the labels need not be kept to see a repeat.
         if _is_same(sums, latest) or _is_same(sums, earlier):
             return steps.classes(sums), n_labelings, True

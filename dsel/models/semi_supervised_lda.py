@@ -1,22 +1,16 @@
 """Linear discriminant analysis that a pool of unlabeled rows cannot make worse."""
 
 from functools import partial
-from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from dsel.models.contrast import ContrastProblem
-from dsel.models.contrastive import fit_contrastive
-from dsel.models.discriminant import (
-    DiscriminantClassifier,
-    read_labeled,
-    read_pool,
-    supervised_fit,
-)
+from dsel.models.contrastive import ContrastiveClassifier, make_problem
+from dsel.models.discriminant import read_labeled, supervised_fit
 from dsel.models.lda_contrast import lda_contrast
 
 
-class SemiSupervisedLDA(DiscriminantClassifier):
+class SemiSupervisedLDA(ContrastiveClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for LDA.
 
     The parameters :math:`\theta` maximise the gain in log-likelihood over the
@@ -85,11 +79,6 @@ class SemiSupervisedLDA(DiscriminantClassifier):
     (True, True)
     """
 
-    duality_gap_: float
-    contrast_lower_: float
-    n_passes_: int
-    solver_status_: str
-
     def __init__(
         self,
         *,
@@ -103,32 +92,9 @@ class SemiSupervisedLDA(DiscriminantClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        SemiSupervisedLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, the supervised covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
+    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
+        """Check labeled rows, and return what is to be solved on the pool."""
         labeled = read_labeled(self, X, y).moments
         supervised = supervised_fit(labeled, ridge=self.ridge, shared=True)
         contrast = partial(lda_contrast, ridge=self.ridge)
-        problem = ContrastProblem(labeled, supervised, contrast)
-        return fit_contrastive(self, problem, read_pool(self, pool))
+        return make_problem(self, labeled, supervised, contrast)

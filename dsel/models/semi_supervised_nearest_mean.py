@@ -1,19 +1,17 @@
 """The nearest mean classifier that a pool of unlabeled rows cannot make worse."""
 
-from typing import Any, Self
-
 from numpy.typing import ArrayLike
 
 from dsel.models.contrast import ContrastProblem
-from dsel.models.contrastive import fit_contrastive
-from dsel.models.discriminant import DiscriminantClassifier, read_labeled, read_pool
+from dsel.models.contrastive import ContrastiveClassifier, make_problem
+from dsel.models.discriminant import read_labeled
 from dsel.models.nearest_mean_contrast import (
     nearest_mean_classes,
     nearest_mean_contrast,
 )
 
 
-class SemiSupervisedNearestMean(DiscriminantClassifier):
+class SemiSupervisedNearestMean(ContrastiveClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for the nearest mean.
 
     Classes are normal with identity covariance and equal priors, so the result
@@ -56,11 +54,6 @@ class SemiSupervisedNearestMean(DiscriminantClassifier):
     (True, ['a', 'b'])
     """
 
-    duality_gap_: float
-    contrast_lower_: float
-    n_passes_: int
-    solver_status_: str
-
     def __init__(
         self, *, tol: float = 1e-6, max_passes: int = 1000, start_rows: int = 20_000
     ) -> None:
@@ -68,32 +61,8 @@ class SemiSupervisedNearestMean(DiscriminantClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        SemiSupervisedNearestMean
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, or the pool has other columns or values
-            that are not finite.
-        """
+    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
+        """Check labeled rows, and return what is to be solved on the pool."""
         labeled = read_labeled(self, X, y).moments
-        problem = ContrastProblem(
-            labeled, nearest_mean_classes(labeled.means), nearest_mean_contrast
-        )
-        return fit_contrastive(self, problem, read_pool(self, pool))
+        supervised = nearest_mean_classes(labeled.means)
+        return make_problem(self, labeled, supervised, nearest_mean_contrast)

@@ -1,22 +1,16 @@
 """Quadratic discriminant analysis that a pool cannot make worse."""
 
 from functools import partial
-from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from dsel.models.contrast import ContrastProblem
-from dsel.models.contrastive import fit_contrastive
-from dsel.models.discriminant import (
-    DiscriminantClassifier,
-    read_labeled,
-    read_pool,
-    supervised_fit,
-)
+from dsel.models.contrastive import ContrastiveClassifier, make_problem
+from dsel.models.discriminant import read_labeled, supervised_fit
 from dsel.models.qda_contrast import qda_contrast
 
 
-class SemiSupervisedQDA(DiscriminantClassifier):
+class SemiSupervisedQDA(ContrastiveClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for QDA.
 
     Each class has a covariance of its own, which needs d + 1 labeled rows or more
@@ -70,11 +64,6 @@ class SemiSupervisedQDA(DiscriminantClassifier):
     (True, (2, 2, 2))
     """
 
-    duality_gap_: float
-    contrast_lower_: float
-    n_passes_: int
-    solver_status_: str
-
     def __init__(
         self,
         *,
@@ -88,32 +77,9 @@ class SemiSupervisedQDA(DiscriminantClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        SemiSupervisedQDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, a class's covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
+    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
+        """Check labeled rows, and return what is to be solved on the pool."""
         labeled = read_labeled(self, X, y).moments
         supervised = supervised_fit(labeled, ridge=self.ridge, shared=False)
         contrast = partial(qda_contrast, ridge=self.ridge)
-        problem = ContrastProblem(labeled, supervised, contrast)
-        return fit_contrastive(self, problem, read_pool(self, pool))
+        return make_problem(self, labeled, supervised, contrast)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dsel.data import open_pool
-from dsel.models.contrast import ContrastLimits, ContrastProblem, fit_contrasts
+from dsel.models.contrast import ContrastProblem, fit_contrasts
 from dsel.models.discriminant import supervised_fit
 from dsel.models.lda_contrast import lda_contrast
 from dsel.models.moments import class_moments, moments_of
@@ -21,18 +21,22 @@ from dsel.models.qda_contrast import qda_contrast
 from dsel.solvers.frank_wolfe import CONVERGED
 
 KINDS = ["lda", "qda", "mean"]
-EXACT = ContrastLimits(tol=1e-11, max_passes=500, start_rows=0)
 
 
-def make_problem(X, y, kind, ridge=0.0):
+def make_problem(X, y, kind, ridge=0.0, tol=1e-11, max_passes=500):
     labeled = class_moments(X, y, y.max() + 1)
     if kind == "mean":
         return ContrastProblem(
-            labeled, nearest_mean_classes(labeled.means), nearest_mean_contrast
+            labeled,
+            nearest_mean_classes(labeled.means),
+            nearest_mean_contrast,
+            tol,
+            max_passes,
         )
     make = {"lda": lda_contrast, "qda": qda_contrast}[kind]
     supervised = supervised_fit(labeled, ridge=ridge, shared=kind == "lda")
-    return ContrastProblem(labeled, supervised, partial(make, ridge=ridge))
+    contrast = partial(make, ridge=ridge)
+    return ContrastProblem(labeled, supervised, contrast, tol, max_passes)
 
 
 def make_rows(rng, *, n=14, m=9, d=2, n_classes=2):
@@ -54,7 +58,7 @@ def theta_of(classes):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_fit_contrasts__saddle_value_is_that_of_a_generic_solver(rng, kind, n_classes):
     X, y, U = make_rows(rng, n=21, n_classes=n_classes)
-    fit = fit_contrasts([make_problem(X, y, kind)], open_pool(U), EXACT)[0]
+    fit = fit_contrasts([make_problem(X, y, kind)], open_pool(U), start_rows=0)[0]
     value = reference.saddle_value(X, y, U, kind) / (len(X) + len(U))
     assert fit.status == CONVERGED
     assert fit.contrast_lower <= value + 1e-8
@@ -65,7 +69,7 @@ def test_fit_contrasts__saddle_value_is_that_of_a_generic_solver(rng, kind, n_cl
 def test_fit_contrasts__certificate_holds_for_every_labeling(rng, kind):
     X, y, U = make_rows(rng, m=8)
     problem = make_problem(X, y, kind)
-    fit = fit_contrasts([problem], open_pool(U), EXACT)[0]
+    fit = fit_contrasts([problem], open_pool(U), start_rows=0)[0]
     everything = np.vstack([X, U])
     contrasts = [
         reference.contrast(
@@ -85,9 +89,8 @@ def test_fit_contrasts__certificate_holds_for_every_labeling(rng, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_fit_contrasts__certificate_holds_before_the_optimum(rng, kind):
     X, y, U = make_rows(rng, n=40, m=300, d=4)
-    problem = make_problem(X, y, kind)
-    limits = ContrastLimits(tol=1e-12, max_passes=2, start_rows=0)
-    fit = fit_contrasts([problem], open_pool(U), limits)[0]
+    problem = make_problem(X, y, kind, max_passes=2)
+    fit = fit_contrasts([problem], open_pool(U), start_rows=0)[0]
     everything = np.vstack([X, U])
     gains = reference.log_joint(theta_of(fit.classes), everything)
     gains -= reference.log_joint(theta_of(problem.supervised), everything)
@@ -99,9 +102,11 @@ def test_fit_contrasts__certificate_holds_before_the_optimum(rng, kind):
 def test_fit_contrasts__lda_is_affine_invariant(rng):
     X, y, U = make_rows(rng, n=30, m=200, d=3, n_classes=3)
     A, shift = rng.normal(size=(3, 3)) * [[1.0], [100.0], [1e-3]], [9, -5, 0.2]
-    plain = fit_contrasts([make_problem(X, y, "lda")], open_pool(U), EXACT)[0]
+    plain = fit_contrasts([make_problem(X, y, "lda")], open_pool(U), start_rows=0)[0]
     moved = fit_contrasts(
-        [make_problem(X @ A.T + shift, y, "lda")], open_pool(U @ A.T + shift), EXACT
+        [make_problem(X @ A.T + shift, y, "lda")],
+        open_pool(U @ A.T + shift),
+        start_rows=0,
     )[0]
     assert moved.contrast_lower == pytest.approx(plain.contrast_lower, abs=1e-9)
     expected = plain.classes.means @ A.T + shift
@@ -111,7 +116,7 @@ def test_fit_contrasts__lda_is_affine_invariant(rng):
 @pytest.mark.parametrize("kind", ["lda", "qda"])
 def test_fit_contrasts__weighted_class_means_are_the_total_mean(rng, kind):
     X, y, U = make_rows(rng, n=40, m=200, d=3)
-    fit = fit_contrasts([make_problem(X, y, kind)], open_pool(U), EXACT)[0]
+    fit = fit_contrasts([make_problem(X, y, kind)], open_pool(U), start_rows=0)[0]
     total = np.vstack([X, U]).mean(axis=0)
     np.testing.assert_allclose(fit.classes.priors @ fit.classes.means, total)
 
@@ -120,7 +125,7 @@ def test_fit_contrasts__weighted_class_means_are_the_total_mean(rng, kind):
 def test_fit_contrasts__copies_of_the_labeled_rows_gain_nothing(rng, kind):
     X, y, _ = make_rows(rng, n=30, d=3)
     problem = make_problem(X, y, kind)
-    fit = fit_contrasts([problem], open_pool(np.vstack([X, X])), EXACT)[0]
+    fit = fit_contrasts([problem], open_pool(np.vstack([X, X])), start_rows=0)[0]
     assert fit.contrast_lower == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(fit.classes.means, problem.supervised.means, atol=1e-4)
 
@@ -128,26 +133,26 @@ def test_fit_contrasts__copies_of_the_labeled_rows_gain_nothing(rng, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_fit_contrasts__a_subsample_to_start_from_changes_nothing(rng, kind):
     X, y, U = make_rows(rng, n=60, m=3000, d=3, n_classes=3)
-    limits = ContrastLimits(tol=1e-10, max_passes=500, start_rows=300)
     cold, warm = (
-        fit_contrasts([make_problem(X, y, kind)], open_pool(U), each)[0]
-        for each in (EXACT, limits)
+        fit_contrasts([make_problem(X, y, kind)], open_pool(U), start_rows=rows)[0]
+        for rows in (0, 300)
     )
     assert warm.contrast_lower == pytest.approx(cold.contrast_lower, abs=2e-10)
     assert warm.status == cold.status == CONVERGED
     np.testing.assert_allclose(warm.classes.means, cold.classes.means, atol=1e-4)
 
 
-def test_fit_contrasts__together_is_the_same_as_one_by_one(rng):
+@pytest.mark.parametrize("start_rows", [0, 100])
+def test_fit_contrasts__together_is_the_same_as_one_by_one(rng, start_rows):
     X, y, U = make_rows(rng, n=60, m=500, d=3)
     problems = [make_problem(X[s::3], y[s::3], "lda") for s in range(3)]
     pool = open_pool(U)
-    together = fit_contrasts(problems, pool, EXACT)
-    alone = [fit_contrasts([problem], pool, EXACT)[0] for problem in problems]
-    for one, other in zip(together, alone, strict=True):
-        np.testing.assert_allclose(one.classes.means, other.classes.means, rtol=1e-10)
+    together = fit_contrasts(problems, pool, start_rows=start_rows)
+    for problem, one in zip(problems, together, strict=True):
+        alone = fit_contrasts([problem], pool, start_rows=start_rows)[0]
+        np.testing.assert_array_equal(one.classes.means, alone.classes.means)
+        assert one.n_passes == alone.n_passes
         assert one.duality_gap <= 1e-11
-        assert one.n_passes == other.n_passes
 
 
 @pytest.mark.parametrize("kind", KINDS)
