@@ -13,6 +13,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+WIDTH = 64
+EAGER = 1024  # rows up to which copying all kernel rows at once is cheaper
 TAU = 1e-12  # stands for a curvature that rounding made zero or negative
 SOLVED, STOPPED, ROW_MISSING = 0, 1, 2
 
@@ -51,91 +53,127 @@ larger: Any = intrinsic(_maximum)
 FAST = {"nnan", "nsz", "contract"}
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def set_masks(beta: Any, lower: Any, upper: Any, rise: Any, fall: Any, t: Any) -> Any:
-    """Write 0 where row t may rise and fall, -inf where it may not."""
-    rise[t] = 0.0 if beta[t] < upper[t] else -np.inf
-    fall[t] = 0.0 if beta[t] > lower[t] else -np.inf
-
-
-@compiled(fastmath=FAST, error_model="numpy")
-def move_pair(beta: Any, lower: Any, upper: Any, step: Any, i: Any, j: Any) -> Any:
-    """Move beta_i up and beta_j down by `step`, or to the first bound; return the step.
-
-    A variable that is stopped by its bound is set to it, not near it.
-    """
-    room_i = upper[i] - beta[i]
-    room_j = beta[j] - lower[j]
-    if step < room_i and step < room_j:
-        beta[i] += step
-        beta[j] -= step
-        return step
-    step = min(room_i, room_j)
-    beta[i] = upper[i] if room_i <= room_j else beta[i] + step
-    beta[j] = lower[j] if room_j <= room_i else beta[j] - step
-    return step
-
-
-@compiled(fastmath=FAST, error_model="numpy")
-def select_second(
-    best: Any, row: Any, diagonal: Any, i: Any, residual: Any, fall: Any, gain: Any
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def set_masks(
+    beta: Any, lower: Any, upper: Any, rise: Any, fall: Any, b: Any, u: Any
 ) -> Any:
-    """Write what pairing row i with each row gains; return the best one and the gap."""
-    largest = 0.0
+    """Write 0 where row u of block b may rise and fall, -inf where it may not."""
+    rise[b, u] = 0.0 if beta[b, u] < upper[b, u] else -np.inf
+    fall[b, u] = 0.0 if beta[b, u] > lower[b, u] else -np.inf
+
+
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def start_masks(
+    residual: Any, beta: Any, lower: Any, upper: Any, rise: Any, fall: Any, peaks: Any
+) -> Any:
+    """Write all masks; return the largest residual of a row that may rise."""
+    best = -np.inf
+    for b in range(len(residual)):
+        peak = -np.inf
+        for u in range(WIDTH):
+            set_masks(beta, lower, upper, rise, fall, b, u)
+            peak = larger(peak, residual[b, u] + rise[b, u])
+        peaks[b] = peak
+        best = larger(best, peak)
+    return best
+
+
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def select_second(
+    best: Any,
+    row: Any,
+    diagonal: Any,
+    own: Any,
+    residual: Any,
+    fall: Any,
+    gain: Any,
+    peaks: Any,
+) -> Any:
+    """Write what pairing the first row with each row gains; return most, and the gap.
+
+    `row` is the first row's kernel row, `own` its kernel with itself, `best` its
+    residual.
+    """
+    most = 0.0
     gap = -np.inf
-    for t in range(len(residual)):
-        difference = (best - residual[t]) + fall[t]
-        gap = larger(gap, difference)
-        difference = larger(difference, 0.0)
-        curvature = larger(diagonal[i] + diagonal[t] - 2.0 * row[t], TAU)
-        gain[t] = difference * difference / curvature
-        largest = larger(largest, gain[t])
-    return largest, gap
+    for b in range(len(residual)):
+        peak = 0.0
+        for u in range(WIDTH):
+            difference = (best - residual[b, u]) + fall[b, u]
+            gap = larger(gap, difference)
+            difference = larger(difference, 0.0)
+            curvature = larger(own + diagonal[b, u] - 2.0 * row[b, u], TAU)
+            value = difference * difference / curvature
+            gain[b, u] = value
+            peak = larger(peak, value)
+        peaks[b] = peak
+        most = larger(most, peak)
+    return most, gap
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def first_with(values: Any, masks: Any, wanted: Any) -> Any:
-    """Return the first t with values[t] + masks[t] == wanted (the last row if none)."""
-    t = 0
-    while t < len(values) - 1 and values[t] + masks[t] != wanted:
-        t += 1
-    return t
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def subtract_rows(
+    residual: Any, step: Any, row_i: Any, row_j: Any, rise: Any, peaks: Any
+) -> Any:
+    """Update the residual; return its largest value over rows that may rise."""
+    best = -np.inf
+    for b in range(len(residual)):
+        peak = -np.inf
+        for u in range(WIDTH):
+            change = np.float64(row_i[b, u]) - np.float64(row_j[b, u])
+            value = residual[b, u] - step * change
+            residual[b, u] = value
+            peak = larger(peak, value + rise[b, u])
+        peaks[b] = peak
+        best = larger(best, peak)
+    return best
 
 
-@compiled(fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
 def first_equal(values: Any, wanted: Any) -> Any:
-    """Return the first t with values[t] == wanted (the last row if there is none)."""
+    """Return the first place with this value (the last one if there is none)."""
     t = 0
     while t < len(values) - 1 and values[t] != wanted:
         t += 1
     return t
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def subtract_rows(residual: Any, step: Any, row_i: Any, row_j: Any, rise: Any) -> Any:
-    """Update the residual; return its largest value over the rows that may rise."""
-    best = -np.inf
-    for t in range(len(residual)):
-        change = np.float64(row_i[t]) - np.float64(row_j[t])
-        residual[t] -= step * change
-        best = larger(best, residual[t] + rise[t])
-    return best
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def first_sum(values: Any, masks: Any, wanted: Any) -> Any:
+    """Return the first place with this sum (the last one if there is none)."""
+    t = 0
+    while t < len(values) - 1 and values[t] + masks[t] != wanted:
+        t += 1
+    return t
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def start_masks(
-    residual: Any, beta: Any, lower: Any, upper: Any, rise: Any, fall: Any
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def move_pair(
+    beta: Any, lower: Any, upper: Any, step: Any, b: Any, u: Any, c: Any, v: Any
 ) -> Any:
-    """Write all masks; return the largest residual over the rows that may rise."""
-    best = -np.inf
-    for t in range(len(residual)):
-        set_masks(beta, lower, upper, rise, fall, t)
-        best = larger(best, residual[t] + rise[t])
-    return best
+    """Move beta[b, u] up and beta[c, v] down, at most to a bound; return the step.
+
+    A variable that is stopped by its bound is set to it, not near it.
+    """
+    room_up, room_down = upper[b, u] - beta[b, u], beta[c, v] - lower[c, v]
+    step = min(step, room_up, room_down)
+    beta[b, u] = upper[b, u] if step == room_up else beta[b, u] + step
+    beta[c, v] = lower[c, v] if step == room_down else beta[c, v] - step
+    return step
+
+
+@compiled(error_model="numpy")
+def copy_row(gram: Any, members: Any, t: Any, target: Any) -> Any:
+    """Write row members[t] of the Gram matrix, at the columns of all members."""
+    source = gram[members[t]]
+    for s in range(len(members)):
+        target[s] = source[members[s]]
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def descend(  # noqa: PLR0913
+    gram: Any,
+    members: Any,
     rows: Any,
     slots: Any,
     used: Any,
@@ -152,37 +190,52 @@ def descend(  # noqa: PLR0913
     """Take SMO steps until the gap is below `tol`, `limit` steps, or a row is missing.
 
     `rows[slots[t]]` is kernel row t, `slots[t]` is -1 where it is not there, and
-    `used` tells when a slot was last read, counting from `clock`. `residual` and
-    `beta` are updated.
+    `used` tells when a slot was last read, counting from `clock`. A row that is not
+    there is copied from the Gram matrix, unless that is empty. `residual` and `beta`
+    are updated.
     Returns status, row that is missing, steps taken, gap.
     """
     rise, fall, gain = work[0], work[1], work[2]
-    best = start_masks(residual, beta, lower, upper, rise, fall)
+    peaks = np.empty(len(residual))
+    best = start_masks(residual, beta, lower, upper, rise, fall, peaks)
     steps = 0
     while True:
-        i = first_with(residual, rise, best)
+        b = first_equal(peaks, best)
+        u = first_sum(residual[b], rise[b], best)
+        i = b * WIDTH + u
         if slots[i] < 0:
-            return ROW_MISSING, i, steps, np.inf
+            if len(gram) == 0:
+                return ROW_MISSING, i, steps, np.inf
+            copy_row(gram, members, i, rows[i].reshape(-1))
+            slots[i] = i
         row_i = rows[slots[i]]
         used[slots[i]] = clock + steps
-        largest, gap = select_second(best, row_i, diagonal, i, residual, fall, gain)
+        own = diagonal[b, u]
+        most, gap = select_second(
+            best, row_i, diagonal, own, residual, fall, gain, peaks
+        )
         if gap < tol or steps >= limit:
             return SOLVED if gap < tol else STOPPED, i, steps, gap
-        j = first_equal(gain, largest)
+        c = first_equal(peaks, most)
+        v = first_equal(gain[c], most)
+        j = c * WIDTH + v
         if slots[j] < 0:
-            return ROW_MISSING, j, steps, np.inf
+            if len(gram) == 0:
+                return ROW_MISSING, j, steps, np.inf
+            copy_row(gram, members, j, rows[j].reshape(-1))
+            slots[j] = j
         row_j = rows[slots[j]]
         used[slots[j]] = clock + steps
-        curvature = larger(diagonal[i] + diagonal[j] - 2.0 * row_i[j], TAU)
-        step = (residual[i] - residual[j]) / curvature
-        step = move_pair(beta, lower, upper, step, i, j)
-        set_masks(beta, lower, upper, rise, fall, i)
-        set_masks(beta, lower, upper, rise, fall, j)
-        best = subtract_rows(residual, step, row_i, row_j, rise)
+        curvature = larger(own + diagonal[c, v] - 2.0 * row_i[c, v], TAU)
+        step = (residual[b, u] - residual[c, v]) / curvature
+        step = move_pair(beta, lower, upper, step, b, u, c, v)
+        set_masks(beta, lower, upper, rise, fall, b, u)
+        set_masks(beta, lower, upper, rise, fall, c, v)
+        best = subtract_rows(residual, step, row_i, row_j, rise, peaks)
         steps += 1
 
 
-@compiled(fastmath=FAST, error_model="numpy")
+@compiled(error_model="numpy")
 def offset(residual: Any, beta: Any, lower: Any, upper: Any) -> Any:
     """Return the constant of the decision: the mean residual of free rows.
 
@@ -205,14 +258,6 @@ def offset(residual: Any, beta: Any, lower: Any, upper: Any) -> Any:
 
 
 @compiled(error_model="numpy")
-def copy_row(gram: Any, members: Any, t: Any, target: Any) -> Any:
-    """Write row members[t] of the Gram matrix, at the columns of all members."""
-    source = gram[members[t]]
-    for s in range(len(members)):
-        target[s] = source[members[s]]
-
-
-@compiled(error_model="numpy")
 def solve_path(  # noqa: PLR0913
     gram: Any,
     members: Any,
@@ -228,35 +273,35 @@ def solve_path(  # noqa: PLR0913
 ) -> Any:
     """Solve for ascending C, each from the solution before it; see `smo.solve_path`.
 
-    Kernel rows are copied from the Gram matrix when they are first needed, and kept
-    for all C.
+    Kernel rows are copied from the Gram matrix once for all C.
     """
     n = len(members)
-    rows = np.empty((n, n), dtype=np.float32)
-    slots = np.full(n, -1)
-    used = np.zeros(n, dtype=np.int64)
-    diagonal = np.empty(n)
+    shape = ((n + WIDTH - 1) // WIDTH, WIDTH)
+    rows = np.zeros((n, *shape), dtype=np.float32)
+    slots, used = np.full(n, -1), np.zeros(n, dtype=np.int64)
+    state = np.zeros((5, *shape))
+    diagonal, residual, beta = state[0], state[1], state[2]
+    lower, upper = state[3], state[4]
+    flat = state.reshape((5, -1))
+    work = np.empty((3, *shape))
     for t in range(n):
-        diagonal[t] = gram[members[t], members[t]]
-    residual, beta, work = y.copy(), np.zeros(n), np.empty((3, n))
+        flat[0, t] = gram[members[t], members[t]]
+        if n <= EAGER:
+            copy_row(gram, members, t, rows[t].reshape(-1))
+            slots[t] = t
+    flat[1, :n] = y
     for c in range(len(C_values)):
         if not warm:
-            residual[:] = y
+            flat[1, :n] = y
             beta[:] = 0.0
-        lower = np.where(y > 0, 0.0, -C_values[c] * weights)
-        upper = np.where(y > 0, C_values[c] * weights, 0.0)
-        taken = 0
-        while True:
-            status, t, steps, gap = descend(
-                rows, slots, used, diagonal, residual, beta, lower, upper, work,
-                tol, limit - taken, 0,
-            )  # fmt: skip
-            taken += steps
-            if status != ROW_MISSING:
-                break
-            copy_row(gram, members, t, rows[t])
-            slots[t] = t
-        constant = offset(residual, beta, lower, upper)
-        betas[c] = beta
-        margins[c] = y - residual + constant
-        stats[c, 0], stats[c, 1], stats[c, 2] = constant, taken, gap
+        for t in range(n):
+            flat[3, t] = 0.0 if y[t] > 0 else -C_values[c] * weights[t]
+            flat[4, t] = C_values[c] * weights[t] if y[t] > 0 else 0.0
+        _, _, steps, gap = descend(
+            gram, members, rows, slots, used, diagonal, residual, beta, lower, upper,
+            work, tol, limit, 0,
+        )  # fmt: skip
+        constant = offset(flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n])
+        betas[c] = flat[2, :n]
+        margins[c] = y - flat[1, :n] + constant
+        stats[c, 0], stats[c, 1], stats[c, 2] = constant, steps, gap

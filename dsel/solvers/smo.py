@@ -127,10 +127,11 @@ class RowCache:
         nbytes: int,
     ) -> None:
         n_rows = len(diagonal)
-        n_slots = min(n_rows, max(2, nbytes // (4 * n_rows)))
+        row_nbytes = _in_blocks(1, n_rows, np.float32).nbytes
+        n_slots = min(n_rows, max(2, nbytes // row_nbytes))
         self.make_row = make_row
         self.diagonal = diagonal
-        self.rows = np.empty((n_slots, n_rows), dtype=np.float32)
+        self.rows = _in_blocks(n_slots, n_rows, np.float32)
         self.slots = np.full(n_rows, -1)
         self.used = np.full(n_slots, -1)
         self.owners = np.full(n_slots, -1)
@@ -142,10 +143,17 @@ class RowCache:
         slot = int(np.argmin(self.used))
         if self.owners[slot] >= 0:
             self.slots[self.owners[slot]] = -1
-        self.rows[slot] = self.make_row(row)
+        self.rows[slot].reshape(-1)[: len(self.slots)] = self.make_row(row)
         self.slots[row], self.owners[slot] = slot, row
         self.used[slot] = self.clock
         self.n_made += 1
+
+
+def _in_blocks(n_arrays: int, n_rows: int, dtype: type) -> NDArray[Any]:
+    """Return zeros for a value per row, in the compiled solver's blocks of rows."""
+    from dsel.solvers.compiled_smo import WIDTH
+
+    return np.zeros((n_arrays, -(-n_rows // WIDTH), WIDTH), dtype=dtype)
 
 
 def solve_path_by_rows(
@@ -168,15 +176,17 @@ def solve_path_by_rows(
     n_rows = len(y)
     betas = np.empty((len(C_values), n_rows))
     margins, stats = np.empty_like(betas), np.empty((len(C_values), 3))
-    residual, beta, work = y.copy(), np.zeros(n_rows), np.empty((3, n_rows))
+    state = _in_blocks(5, n_rows, np.float64)
+    diagonal, residual, beta, lower, upper = state.reshape(5, -1)[:, :n_rows]
+    diagonal[:], residual[:] = cache.diagonal, y
+    work = _in_blocks(3, n_rows, np.float64)
     limit = step_limit(max_iter, int(np.count_nonzero(weights)))
     for c, C in enumerate(C_values):
         if not warm:
             residual[:], beta[:] = y, 0.0
-        lower = np.where(y > 0, 0.0, -C * weights)
-        upper = np.where(y > 0, C * weights, 0.0)
-        state = (cache.diagonal, residual, beta, lower, upper, work)
-        taken, gap = _descend_by_rows(cache, state, tol, limit)
+        lower[:] = np.where(y > 0, 0.0, -C * weights)
+        upper[:] = np.where(y > 0, C * weights, 0.0)
+        taken, gap = _descend_by_rows(cache, (*state, work), tol, limit)
         constant = compiled_smo.offset(residual, beta, lower, upper)
         betas[c], margins[c] = beta, y - residual + constant
         stats[c] = constant, taken, gap
@@ -190,10 +200,12 @@ def _descend_by_rows(
     from dsel.solvers import compiled_smo
 
     taken = 0
+    nothing, members = np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64)
     while True:
         status, row, steps, gap = compiled_smo.descend(
-            cache.rows, cache.slots, cache.used, *state, tol, limit - taken, cache.clock
-        )
+            nothing, members, cache.rows, cache.slots, cache.used, *state,
+            tol, limit - taken, cache.clock,
+        )  # fmt: skip
         taken += steps
         cache.clock += steps + 1
         if status != compiled_smo.ROW_MISSING:
