@@ -65,6 +65,9 @@ def words_at(seed: int, stream: int, rows: NDArray[np.int64]) -> NDArray[np.uint
     """Return the words of ascending row numbers, shape (len(rows),)."""
     if len(rows) == 0:
         return np.empty(0, dtype=np.uint64)
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first == len(rows) - 1:
+        return words(seed, stream, first, last + 1)
     cuts = np.flatnonzero(np.diff(rows) > _NEAR) + 1
     return np.concatenate(
         [
@@ -83,8 +86,12 @@ def uniform_integers(words: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
     array([0, 5, 9])
     """
     # Float first: k times the word overflows 64 bits from k = 2049.
-    unit = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return np.minimum(np.floor(k * unit).astype(np.int64), k - 1)
+    scaled = (words >> np.uint64(11)).astype(np.float64)
+    scaled *= 2.0**-53
+    scaled *= k
+    # Whole numbers are reached by truncation, as nothing is negative.
+    integers = scaled.astype(np.int64)
+    return np.minimum(integers, k - 1, out=integers)
 
 
 def seed_from(random_state: Any) -> int:

@@ -31,7 +31,8 @@ LINEAR = (
     RidgeClassifier,
     SGDClassifier,
 )
-SAFETY = 4.0  # times the a-priori rounding error of a dot product
+SAFETY = 8  # roundings beyond the a-priori bound of a dot product
+SMALL_ENOUGH = 1e30  # scores that float32 holds with room to spare
 ONE_PRODUCT = 256  # scores a row up to which asking all trainings at once is cheaper
 RECOMPUTED_AT_ONCE = 4096
 
@@ -62,7 +63,7 @@ def _scores_of(
     model: Any, classes: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return weights (n_scores, n_columns) and offsets; one score for two classes."""
-    weights = np.asarray(model.coef_, dtype=np.float64)
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     offsets = np.broadcast_to(np.float64(model.intercept_), weights.shape[:1])
     if len(classes) == 2:
         return weights, offsets
@@ -115,14 +116,14 @@ class LinearStack:
 
     def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return class codes; see `FittedGroup.predict`."""
-        asked = self._positions(which, X.shape[0])
-        codes = np.empty(asked.shape, dtype=np.int64)
+        shape = (len(which), len(self.candidates), X.shape[0])
+        codes = np.empty(shape, dtype=np.int64)
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.trainings)))
-            for reading, positions in zip(codes, asked, strict=True):
-                chosen = positions[:, np.newaxis]
-                reading[:] = np.take_along_axis(every, chosen, axis=1)[:, 0]
+            for reading, chosen in zip(codes, which, strict=True):
+                reading[:] = _chosen(every, np.searchsorted(self.trainings, chosen))
             return codes
+        asked = self._positions(which, X.shape[0])
         for position in np.unique(asked):
             mine = asked == position
             rows = np.flatnonzero(mine.any(axis=(0, 1)))
@@ -150,40 +151,99 @@ class LinearStack:
         places = [np.searchsorted(self.trainings, chosen) for chosen in which]
         return np.stack([np.broadcast_to(place, shape) for place in places])
 
-    def _products(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _products(
+        self, X: Any, positions: NDArray[np.int64], dtype: Any = np.float64
+    ) -> NDArray[Any]:
         """Return scores, shape (n_candidates, n_positions, n_scores, n_rows)."""
-        weights, offsets = self.weights[:, positions], self.offsets[:, positions]
+        weights = self.weights[:, positions].astype(dtype, copy=False)
+        offsets = self.offsets[:, positions].astype(dtype, copy=False)
         flat = weights.reshape(-1, weights.shape[-1])
-        columns = X.T.astype(np.float64)
+        columns = X.T.astype(dtype, copy=False)
         products = (columns.T @ flat.T).T if hasattr(X, "tocsr") else flat @ columns
         shaped = products.reshape(*offsets.shape, -1)
         return np.asarray(shaped + offsets[..., np.newaxis])
 
     def _codes(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return codes, shape (n_candidates, n_positions, n_rows)."""
-        scores = self._products(X, positions)
+        largest = _largest(X)
+        dtype = self._product_dtype(X, largest)
+        scores = self._products(X, positions, dtype)
         codes = _decide(scores, axis=2)
-        doubtful = _margins(scores) <= self._rounding(X, positions)
+        margins = _margins(scores)
+        # One number for all rows, which is quick; then each row's own where it matters.
+        doubtful = margins <= self._rounding(positions, np.array([largest]), dtype)
+        rows = np.flatnonzero(doubtful.any(axis=(0, 1)))
+        if not len(rows):
+            return codes
+        X, margins = X[rows], margins[:, :, rows]
+        doubtful = margins <= self._rounding(positions, _largest_of_rows(X), dtype)
         where = np.argwhere(doubtful)
         for start in range(0, len(where), RECOMPUTED_AT_ONCE):
             c, t, r = where[start : start + RECOMPUTED_AT_ONCE].T
-            rows = X[r].toarray() if hasattr(X, "tocsr") else X[r]
-            terms = self.weights[c, positions[t]] * rows[:, np.newaxis].astype(float)
+            terms = self.weights[c, positions[t]] * _dense(X[r])[:, np.newaxis]
             # A sum along the last axis adds in an order fixed by its length alone.
             exact = terms.sum(axis=-1) + self.offsets[c, positions[t]]
-            codes[c, t, r] = _decide(exact, axis=1)
+            codes[c, t, rows[r]] = _decide(exact, axis=1)
         return codes
 
-    def _rounding(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Bound what rounding does to margins, (n_candidates, n_positions, n_rows)."""
-        largest = abs(X).max(axis=1)
-        size = np.asarray(largest.todense() if hasattr(X, "tocsr") else largest).ravel()
+    def _product_dtype(self, X: Any, largest: float) -> Any:
+        """Return the type to multiply in: the rows' own if they are float32.
+
+        The product only finds the rows in doubt, so half the digits are enough, and
+        the block needs no copy.
+        """
+        if X.dtype != np.float32 or hasattr(X, "tocsr"):
+            return np.float64
+        offsets = self.offsets[np.isfinite(self.offsets)]
+        reach = np.abs(self.weights).sum(axis=-1).max() * max(largest, 1.0)
+        reach += np.abs(offsets).max(initial=0.0)
+        return np.float32 if reach < SMALL_ENOUGH else np.float64
+
+    def _rounding(
+        self, positions: NDArray[np.int64], largest: NDArray[np.float64], dtype: Any
+    ) -> NDArray[np.float64]:
+        """Bound what rounding does to margins, shape (n_candidates, n_positions, ...).
+
+        `largest` holds the largest absolute feature of each row, or one for all.
+        """
         weights = np.abs(self.weights[:, positions]).sum(axis=-1).max(axis=-1)
         offsets = self.offsets[:, positions]
         offset = np.where(np.isfinite(offsets), np.abs(offsets), 0.0).max(axis=-1)
-        unit = SAFETY * self.weights.shape[-1] * np.finfo(np.float64).eps
-        reach = weights[..., np.newaxis] * size + offset[..., np.newaxis]
-        return np.asarray(unit * reach, dtype=np.float64)
+        # Two scores of p products and p sums each, weights rounded to the type.
+        n_roundings = self.weights.shape[-1] + SAFETY
+        unit, least = np.finfo(dtype).eps, np.finfo(dtype).tiny
+        reach = weights[..., np.newaxis] * largest + offset[..., np.newaxis]
+        return np.asarray(n_roundings * (unit * reach + least), dtype=np.float64)
+
+
+def _chosen(every: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Pick codes (n_candidates, n_rows) of places that broadcast to that shape."""
+    n_candidates, _, n_rows = every.shape
+    if places.ndim == 0 or places.shape[-1] == 1:  # one for all rows: no gathering
+        column = np.broadcast_to(places.reshape(-1), n_candidates)
+        return np.asarray(every[np.arange(n_candidates), column])
+    wide = np.broadcast_to(places, (n_candidates, n_rows))[:, np.newaxis]
+    return np.asarray(np.take_along_axis(every, wide, axis=1)[:, 0])
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    return np.asarray(rows.toarray() if hasattr(rows, "tocsr") else rows, dtype=float)
+
+
+def _largest(X: Any) -> float:
+    """Return the largest absolute value of a block."""
+    if hasattr(X, "tocsr"):
+        X = X.data
+    if not X.size:
+        return 0.0
+    return max(abs(float(X.max())), abs(float(X.min())))
+
+
+def _largest_of_rows(X: Any) -> NDArray[np.float64]:
+    """Return the largest absolute value of each row."""
+    largest = abs(X).max(axis=1)
+    dense = largest.toarray() if hasattr(X, "tocsr") else largest
+    return np.asarray(dense, dtype=np.float64).ravel()
 
 
 def _decide(scores: NDArray[np.float64], axis: int) -> NDArray[np.int64]:

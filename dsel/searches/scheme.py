@@ -7,6 +7,7 @@ halvings differ in nothing else, so they share the plan, the driver and the stor
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.data.trainings import Training
-from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words_at
+from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words, words_at
 from dsel.results import TrainingAxes, fold_axes, half_axes
 
 FULL = "full"
@@ -63,6 +64,9 @@ class RandomFold:
 
     def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return I(r), the fold drawn for each row."""
+        first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        if stop - first == len(rows):
+            return _drawn_folds(self.seed, self.n_folds, first, stop)
         return uniform_integers(
             words_at(self.seed, RANDOM_FOLD_STREAM, rows), self.n_folds
         )
@@ -88,6 +92,14 @@ class RandomFold:
                 for differs in codes[0] != codes[1]
             ]
         )
+
+
+@lru_cache(maxsize=8)
+def _drawn_folds(seed: int, n_folds: int, first: int, stop: int) -> NDArray[np.int64]:
+    """Draw for consecutive rows; a block asks for the same ones a few times."""
+    drawn = uniform_integers(words(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
+    drawn.setflags(write=False)
+    return drawn
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dsel.searches.scheme import Comparison
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
 NO_ROWS = np.empty(0, dtype=np.int64)
-BLOCK_ROWS = (64, 65_536)  # fewest and most rows of a block
+BLOCK_ROWS = (64, 4096)  # fewest and most rows of a block: these stay in cache
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,136 @@
+"""One pass of a search over a large zarr pool, beside Dask's plain read-and-sum.
+
+Run by hand: ``python tests/benchmarks/bench_pool_pass.py --rows 10000000``. Prints
+seconds, rows per second, their ratio and the largest worker, in three rounds.
+"""
+
+import argparse
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import psutil
+from distributed import Client, LocalCluster
+from sklearn.svm import LinearSVC
+
+import dsel
+
+N_COLUMNS = 50
+
+
+def make_pool(path, n_rows, chunk_rows):
+    """Write noise with one direction that matters, unless it is there already."""
+    direction = np.linspace(-1, 1, N_COLUMNS, dtype=np.float32)
+
+    def chunk(block_info=None):
+        (start, stop), _ = block_info[None]["array-location"]
+        rng = np.random.default_rng(start)
+        noise = rng.standard_normal((stop - start, N_COLUMNS), dtype=np.float32)
+        return noise + rng.integers(0, 2, (stop - start, 1)) * direction
+
+    lengths = [min(chunk_rows, n_rows - at) for at in range(0, n_rows, chunk_rows)]
+    rows = da.map_blocks(
+        chunk, chunks=(tuple(lengths), N_COLUMNS), dtype=np.float32, name="bench-pool"
+    )
+    return dsel.write_pool(rows, path, chunk_rows=chunk_rows)
+
+
+def labeled_rows(n_rows=2000):
+    rng = np.random.default_rng(-1 % 2**32)
+    y = rng.integers(0, 2, n_rows)
+    X = rng.standard_normal((n_rows, N_COLUMNS))
+    return X + y[:, None] * np.linspace(-1, 1, N_COLUMNS), y
+
+
+class Largest:
+    """Largest resident size of any worker process while the block runs."""
+
+    def __init__(self, pids):
+        self._processes = [psutil.Process(pid) for pid in pids]
+        self._stop = threading.Event()
+        self.nbytes = 0
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self):
+        while not self._stop.wait(0.02):
+            sizes = [process.memory_info().rss for process in self._processes]
+            self.nbytes = max(self.nbytes, *sizes)
+
+
+def seconds_of_pass(path, client):
+    """Return the seconds between the first span's start and the last one's end."""
+    X, y = labeled_rows()
+    plan = dsel.plan_search(
+        LinearSVC(),
+        {"C": [0.1]},
+        X,
+        y,
+        dsel.open_pool(path),
+        cv=5,
+        shared_rows="keep",
+        random_state=7,
+    )
+    ticks = []
+
+    def on_progress(progress):
+        ticks.append(time.perf_counter())
+
+    started = time.perf_counter()
+    results = plan.run(client, on_progress=on_progress)
+    total = time.perf_counter() - started
+    return total - float(results.full_fit_seconds.max()), results
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--chunk-rows", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    folder = options.folder or Path(tempfile.mkdtemp())
+    path = folder / f"pool-{options.rows}-{options.chunk_rows}.zarr"
+    make_pool(path, options.rows, options.chunk_rows)
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="2GiB",
+        dashboard_address="127.0.0.1:0",
+    )
+    with cluster, Client(cluster) as client:
+        client.wait_for_workers(2)
+        pids = list(client.run(lambda: __import__("os").getpid()).values())
+        small = folder / "pool-warm.zarr"
+        make_pool(small, 100_000, 50_000)
+        seconds_of_pass(small, client)
+        ratios = []
+        for _ in range(options.rounds):
+            started = time.perf_counter()
+            da.from_zarr(path).sum().compute()
+            plain = time.perf_counter() - started
+            with Largest(pids) as largest:
+                seconds, results = seconds_of_pass(path, client)
+            ratios.append(seconds / plain)
+            print(
+                f"plain {plain:.2f} s, pass {seconds:.2f} s, ratio {ratios[-1]:.2f}, "
+                f"{options.rows / seconds / 1e6:.2f} M rows/s, "
+                f"largest worker {largest.nbytes / 2**20:.0f} MiB, "
+                f"differences {results.disagreements.values.ravel().tolist()}"
+            )
+        print(f"median ratio {statistics.median(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()
