@@ -1,7 +1,8 @@
 """Options that commands share."""
 
+import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,10 @@ Command = Callable[..., Any]
 
 
 def cluster_options(command: Command) -> Command:
-    """Add ``--scheduler``, ``--workers``, ``--cluster`` and the TLS files."""
+    """Add what says where tasks run, and what is recorded of it."""
     for option in (
+        click.option("--performance-report", help="Write Dask's report, an HTML file."),
+        click.option("--log", help="Append a line for each finished task to a file."),
         click.option("--tls-key", help="Private key of this client, a PEM file."),
         click.option("--tls-cert", help="Certificate of this client, a PEM file."),
         click.option("--tls-ca", help="Certificate authority, a PEM file."),
@@ -43,6 +46,8 @@ def output_options(command: Command) -> Command:
 @contextmanager
 def connected(options: dict[str, Any]) -> "Iterator[Client]":
     """Give the client that the options of `cluster_options` describe."""
+    from distributed import performance_report
+
     from dsel.cluster import Local, Tls, choose_config, connect, read_config
 
     files = [options[name] for name in ("tls_ca", "tls_cert", "tls_key")]
@@ -56,5 +61,28 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
         if options["cluster"]
         else choose_config(options["scheduler"], workers=options["workers"], tls=tls)
     )
-    with connect(config or Local()) as client:
+    with ExitStack() as stack:
+        client = stack.enter_context(connect(config or Local()))
+        if options["performance_report"]:
+            report = performance_report(options["performance_report"])
+            stack.enter_context(report)
+        if options["log"]:
+            stack.enter_context(_logged(options["log"]))
         yield client
+
+
+@contextmanager
+def _logged(path: str) -> Iterator[None]:
+    """Append a line for each finished task to a file."""
+    logger = logging.getLogger("dsel")
+    handler = logging.FileHandler(path)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
+        handler.close()

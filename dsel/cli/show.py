@@ -7,6 +7,7 @@ import click
 import numpy as np
 
 from dsel.searches import Outcome, Plan
+from dsel.searches.phases import PHASE_SECONDS, describe_times
 
 
 def show(
@@ -55,6 +56,7 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
         "n_pruned": int((status == 1).sum()),
         "n_failed": int((status == 2).sum()),
         "seed": plan.seed,
+        "seconds": json.loads(outcome.results.attrs[PHASE_SECONDS]),
         "results": out,
     }
     if hidden is not None:
@@ -88,6 +90,9 @@ def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
         lines.append(
             f"Failed        {facts['n_failed']} candidates could not be fitted"
         )
+    lines.append(
+        f"Time          {describe_times(outcome.results.attrs[PHASE_SECONDS])}"
+    )
     if facts["results"]:
         lines.append(f"Results       {facts['results']}")
     return lines

@@ -21,6 +21,7 @@ from dsel.searches.cube import make_results
 from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
 from dsel.searches.journaling import Journaling, paths_of
 from dsel.searches.keeping import kept_model
+from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.plan import Plan
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
@@ -88,8 +89,11 @@ def execute(
         executor = _executor(plan, client, run_id, n_jobs)
         stack.callback(executor.close)
         board = _empty_board(plan)
-        journal = Journaling(_journal(plan, out, stack), plan.work.groups, plan.scheme)
-        journal.replay(board)
+        clock = PhaseClock()
+        with clock.phase("resume"):
+            store = _journal(plan, out, stack)
+            journal = Journaling(store, plan.work.groups, plan.scheme)
+            journal.replay(board)
         referee = Referee(plan.criterion, plan.settings, plan.prune)
         driver = Driver(
             board,
@@ -101,11 +105,14 @@ def execute(
             on_progress=on_progress,
             raise_failures=on_failure == "raise",
         )
-        driver.run()
-        evidence = final_evidence(board, referee)
-        _check_failures(plan, evidence)
-        results = make_results(plan, evidence)
-        choice = select(results, certificate=plan.certificate.name)
+        with clock.phase("search"):
+            driver.run()
+        with clock.phase("evaluate"):
+            evidence = final_evidence(board, referee)
+            _check_failures(plan, evidence)
+            results = make_results(plan, evidence)
+            choice = select(results, certificate=plan.certificate.name)
+        results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if out is not None:
             save_results(results, out)
         model = None

@@ -13,8 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dsel.errors import ClusterLostError
 from dsel.searches.threads import single_threaded
 
+NO_WORKERS_SECONDS = 120.0  # an autoscaler needs some
+GO_ON = "run the same command again with the same `out=` to go on from what is stored."
 COUNT_SECONDS = 1.0  # between two looks at how many workers there are
 
 Task = Callable[..., tuple[Any, Any]]
@@ -133,6 +136,7 @@ class ClusterExecutor:
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._n_slots, self._counted = 1, -COUNT_SECONDS
+        self._seen = time.monotonic()
         # One named task holds the labeled rows: a worker that loses them asks again.
         # They are meant to be part of the graph, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
@@ -143,9 +147,23 @@ class ClusterExecutor:
     def n_slots(self) -> int:
         """Threads of all workers; workers come and go, so it is asked now and then."""
         if time.monotonic() - self._counted > COUNT_SECONDS:
-            self._n_slots = max(1, int(sum(self.client.nthreads().values())))
+            self._n_slots = max(1, self._count_threads())
             self._counted = time.monotonic()
         return self._n_slots
+
+    def _count_threads(self) -> int:
+        """Ask the scheduler; no workers for too long is the end of the run."""
+        try:
+            found = int(sum(self.client.nthreads().values()))
+        except OSError as error:  # what distributed raises when a comm is closed
+            raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
+        if found:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > NO_WORKERS_SECONDS:
+            raise ClusterLostError(
+                f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
+            )
+        return found
 
     def submit(
         self,

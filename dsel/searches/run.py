@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.searches.board import Board, Referee
-from dsel.searches.executors import Executor, Finished
+from dsel.searches.executors import GO_ON, Executor, Finished
 from dsel.searches.journaling import Journaling
 from dsel.searches.logs import log_fit, log_retry, log_span
 from dsel.searches.queue import FitQueue
@@ -292,13 +292,11 @@ class Driver:
         """Raise where the error says that the cluster itself is gone."""
         if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
             raise ClusterLostError(
-                "the scheduler is gone or the run's tasks were cancelled; run the same "
-                "command again with the same `out=` to go on from what is stored."
+                f"the scheduler is gone or the run's tasks were cancelled; {GO_ON}"
             ) from error
         if type(error).__name__ == "NoWorkerError":
             raise ClusterLostError(
-                "the cluster has had no workers for too long; start workers and run "
-                "the same command again with the same `out=` to go on."
+                f"the cluster has had no workers for too long; {GO_ON}"
             ) from error
 
     def _next_key(self, kind: str) -> str:
