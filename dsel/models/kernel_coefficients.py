@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import gen_batches
 
 from dsel.checks import check_choice, check_integer, check_positive
@@ -112,6 +113,10 @@ def _fit_at_rows(
 ) -> tuple[Floats, Floats]:
     check_memory(X.shape[0])
     gram = gaussian_gram(X, width=width)
+    if estimator.penalty == "rkhs":
+        solved = _solve_by_cholesky(gram, y, regularization, estimator.fit_intercept)
+        if solved is not None:
+            return solved
     solution = solve_dual(
         decompose_gram(gram, penalty=estimator.penalty),
         y,
@@ -125,6 +130,28 @@ def _fit_at_rows(
     if estimator.penalty == "coefficients":
         dual = gram @ dual
     return dual, models.intercept[:, 0]
+
+
+def _solve_by_cholesky(
+    gram: Floats, y: Floats, regularization: float, fit_intercept: bool
+) -> tuple[Floats, Floats] | None:
+    """Solve (K + lam I) alpha + 1 b = y, 1'alpha = 0; None where rounding forbids it.
+
+    For one lam this is several times cheaper than a decomposition.
+    """
+    n = len(gram)
+    if regularization <= n**2 * np.finfo(np.float64).eps:
+        return None
+    matrix = gram.copy()
+    matrix[np.diag_indices(n)] += regularization
+    factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+    dual = cho_solve(factor, y, check_finite=False)
+    intercept = np.zeros(y.shape[1])
+    if fit_intercept:
+        ones = cho_solve(factor, np.ones(n), check_finite=False)
+        intercept = dual.sum(axis=0) / ones.sum()
+        dual = dual - np.outer(ones, intercept)
+    return dual, intercept
 
 
 def _fit_at_centers(

@@ -35,7 +35,7 @@ class KernelLeastSquares(RegressorMixin, BaseEstimator):
     fit_intercept
         Whether b is fitted, unpenalised, rather than 0.
     n_centers
-        Number of training rows drawn as centres; all rows for None.
+        Number of training rows drawn as centres, at most all; all rows for None.
     centers
         Points to use as centres, shape (n_centers, n_columns). Points that were
         fixed without the labeled rows keep fold models independent of held-out rows.
@@ -183,7 +183,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, BaseEstimator):
     fit_intercept
         Whether an unpenalised constant is fitted.
     n_centers
-        Number of training rows drawn as centres; all rows for None.
+        Number of training rows drawn as centres, at most all; all rows for None.
     centers
         Points to use as centres, shape (n_centers, n_columns).
     random_state

@@ -56,7 +56,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
     regularizations
         Values of lambda >= 0.
     n_centers
-        Rows drawn at random as centres, where `centers` gives none.
+        Rows drawn at random as centres, at most all, where `centers` gives none.
     centers
         Points to use as centres, such as those of `kmeans_centers`.
     penalty
@@ -149,6 +149,11 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         ]
         given = check_values(self.regularizations, "regularizations")
         lams = np.array([check_regularization(value) for value in given])
+        if not hasattr(X, "dask"):
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, multi_output=True, y_numeric=True,
+                ensure_min_samples=2,
+            )  # fmt: skip
         rows, n_targets = labeled_pool(X, y)
         self.n_features_in_ = rows.n_columns - n_targets
         client = resolve_client()
@@ -175,6 +180,11 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(self.best_estimator_.predict(rows))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def _place_centers(self, rows: Pool, n_targets: int, client: Any) -> Floats:
         if self.centers is not None:
             centers = np.asarray(self.centers, np.float64)
@@ -184,9 +194,8 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
                     f"got an array of shape {centers.shape}."
                 )
             return centers
-        n_centers = check_integer(
-            self.n_centers, "n_centers", at_least=1, at_most=rows.n_rows
-        )
+        wanted = check_integer(self.n_centers, "n_centers", at_least=1)
+        n_centers = min(wanted, rows.n_rows)
         generator = np.random.default_rng(seed_from(self.random_state))
         chosen = np.sort(generator.choice(rows.n_rows, n_centers, replace=False))
 

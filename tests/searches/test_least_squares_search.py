@@ -6,6 +6,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import KFold, LeaveOneOut, TimeSeriesSplit, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel import names
 from dsel.data.cache import process_cache
@@ -19,6 +20,19 @@ from dsel.searches.least_squares_cube import select_least_squares
 WIDTHS = [0.3, 1.0]
 LAMS = [1e-3, 1e-1, 1.0]
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@parametrize_with_checks(
+    [
+        LeastSquaresSearch([1.0, 3.0], [0.01, 0.1], cv=None, n_jobs=1),
+        LeastSquaresSearch(
+            [1.0], [0.1], penalty="rkhs", fit_intercept=True, cv=2, random_state=0
+        ),
+    ]
+)
+def test_search__passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
 
 
 @pytest.fixture

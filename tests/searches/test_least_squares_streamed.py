@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.kernels.eigen import decompose_design, gaussian_kernel
 from dsel.models.kernel_centers import kmeans_centers
@@ -19,6 +20,14 @@ WIDTHS = [0.5, 1.5]
 LAMS = np.array([1e-3, 1e-1, 10.0])
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check:UserWarning")
+@parametrize_with_checks(
+    [StreamedLeastSquaresSearch([5.0], [0.1], n_centers=50, random_state=0, n_jobs=1)]
+)
+def test_search__passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
 
 
 @pytest.fixture
@@ -154,7 +163,7 @@ def test_fit__takes_several_outputs(table):
     ("options", "message"),
     [
         ({"criterion": "kfold"}, "`criterion` must be one of 'loo', 'gcv'"),
-        ({"n_centers": 400}, r"`n_centers` must be in \[1, 311\], got 400"),
+        ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
         ({"centers": np.zeros((3, 5))}, "`centers` must have the 2 columns of `X`"),
         ({"widths": [-1.0]}, "`widths` must be positive"),
     ],
