@@ -55,5 +55,11 @@ def command(delta: float, seed: int, **options: Any) -> None:
         outcome = execute(
             plan, client, out=options["out"], on_progress=on_progress, with_model=True
         )
-    hidden = (X[others], y[others])
-    show(plan, outcome, as_json=options["as_json"], out=options["out"], hidden=hidden)
+    show(
+        plan,
+        outcome,
+        n_unlabeled=len(others),
+        as_json=options["as_json"],
+        out=options["out"],
+        hidden=(X[others], y[others]),
+    )

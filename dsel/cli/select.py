@@ -1,5 +1,7 @@
 """``dsel select``: choose a model from files."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -9,8 +11,10 @@ from dsel.cli.models import ESTIMATORS, SCALERS, build
 from dsel.cli.options import cluster_options, connected, output_options
 from dsel.cli.progress import shown
 from dsel.cli.show import show
+from dsel.data.open import open_pool
 from dsel.data.tables import Table, read_table
-from dsel.searches import execute, plan_search
+from dsel.searches import Plan, execute, plan_search
+from dsel.searches.certify import certifying_split, search_and_certify
 
 
 @click.command
@@ -37,6 +41,12 @@ from dsel.searches import execute, plan_search
 @click.option("--label-share", default=0.5, show_default=True)
 @click.option("--cv", default=10, show_default=True, help="Random folds.")
 @click.option(
+    "--certify-rows",
+    type=float,
+    help="Part of the labeled rows, such as 0.2, that is split off and certifies the "
+    "winner: the tightest number where labels are few and candidates many.",
+)
+@click.option(
     "--shared-rows",
     type=click.Choice(["refuse", "exclude", "keep"]),
     default="refuse",
@@ -56,36 +66,62 @@ def command(labeled: str, **options: Any) -> None:
     """
     table = read_table(labeled, target=options["target"])
     X, y, pool, hidden = _divide(table, options)
-    estimator, grid = build(options["model"], options["scale"], options["grid"])
-    plan = plan_search(
-        estimator,
-        grid,
-        X,
-        y,
-        pool,
-        criterion=options["criterion"],
-        certificate=options["certificate"],
-        delta=options["delta"],
-        label_share=options["label_share"],
-        cv=options["cv"],
-        shared_rows=options["shared_rows"],
-        prune=not options["exhaustive"],
-        random_state=options["seed"],
-    )
+    make_plan = _planner(options, pool)
     if options["dry_run"]:
-        click.echo(plan)
+        click.echo(make_plan(X, y))
         return
-    n_unlabeled = 0 if plan.pool is None else plan.pool.n_rows
+    n_unlabeled = 0 if pool is None else open_pool(pool).n_rows
     quiet = options["quiet"] or options["as_json"]
     with connected(options) as client, shown(quiet, n_unlabeled) as on_progress:
-        outcome = execute(
-            plan,
-            client,
-            out=options["out"],
-            on_progress=on_progress,
-            with_model=True,
-        )
-    show(plan, outcome, as_json=options["as_json"], out=options["out"], hidden=hidden)
+        running = {"out": options["out"], "on_progress": on_progress}
+        if options["certify_rows"] is None:
+            plan = make_plan(X, y)
+            outcome = execute(plan, client, with_model=True, **running)
+        else:
+            split = certifying_split(
+                len(y), options["certify_rows"], seed=options["seed"]
+            )
+            plan, outcome, _ = search_and_certify(
+                make_plan,
+                X,
+                y,
+                pool,
+                split=split,
+                seed=options["seed"],
+                certifying=_shared(options),
+                running=running,
+                client=client,
+            )
+    show(
+        plan,
+        outcome,
+        n_unlabeled=n_unlabeled,
+        as_json=options["as_json"],
+        out=options["out"],
+        hidden=hidden,
+    )
+
+
+def _planner(options: dict[str, Any], pool: Any) -> Callable[[Any, Any], Plan]:
+    """Return what plans the search of some labeled rows."""
+    estimator, grid = build(options["model"], options["scale"], options["grid"])
+    whole = options["certify_rows"] is None
+    return partial(
+        plan_search,
+        estimator,
+        grid,
+        pool=pool if whole else None,
+        criterion=options["criterion"] or (None if whole else "cv_error"),
+        certificate=options["certificate"] if whole else None,
+        cv=options["cv"],
+        prune=not options["exhaustive"],
+        random_state=options["seed"],
+        **_shared(options),
+    )
+
+
+def _shared(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("delta", "label_share", "shared_rows")}
 
 
 def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:

@@ -11,7 +11,13 @@ from dsel.searches.phases import PHASE_SECONDS, describe_times
 
 
 def show(
-    plan: Plan, outcome: Outcome, *, as_json: bool, out: str | None, hidden: Any = None
+    plan: Plan,
+    outcome: Outcome,
+    *,
+    n_unlabeled: int,
+    as_json: bool,
+    out: str | None,
+    hidden: Any = None,
 ) -> None:
     """Print the choice and its certificate.
 
@@ -19,6 +25,8 @@ def show(
     ----------
     plan, outcome
         What was planned and how it ended.
+    n_unlabeled
+        Rows of the pool.
     as_json
         One JSON object instead of text.
     out
@@ -27,7 +35,7 @@ def show(
         Features and true labels of pool rows, where somebody has them: the observed
         error is printed beside the bound.
     """
-    facts = facts_of(plan, outcome, out, hidden)
+    facts = facts_of(plan, outcome, out, hidden) | {"n_unlabeled": n_unlabeled}
     if as_json:
         click.echo(json.dumps(facts, default=_plain, allow_nan=False))
         return
@@ -51,7 +59,6 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
         "reasons": list(certificate.reasons),
         "cv_error": float(cell[choice.candidate]),
         "n_labeled": len(plan.work.y),
-        "n_unlabeled": 0 if plan.pool is None else plan.pool.n_rows,
         "n_candidates": plan.n_candidates,
         "n_pruned": int((status == 1).sum()),
         "n_failed": int((status == 2).sum()),

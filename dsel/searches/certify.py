@@ -6,8 +6,8 @@ configuration trained on all labeled rows, and the pool says how far the two can
 No factor for the number of candidates or folds is paid.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from dsel.data.folds import full_training, holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.results import Certificate
-from dsel.searches.execute import execute
-from dsel.searches.plan import plan_search
+from dsel.searches.execute import Outcome, execute
+from dsel.searches.plan import Plan, plan_search
 from dsel.searches.scheme import RandomFold, Scheme
 
 CERTIFICATE = "select_then_certify"
@@ -91,22 +91,79 @@ def certify(
     """
     seed = seed_from(random_state)
     split = certifying_split(len(y), certify_rows, seed=seed)
-    chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
     ways = ("out", "on_progress", "n_jobs")
     running = {name: options.pop(name) for name in ways if name in options}
-    plan = plan_search(
-        None,
-        [chosen],
-        X,
-        y,
-        pool,
-        criterion=CERTIFICATE,
-        cv=_scheme(split, len(y), seed),
-        random_state=seed,
-        **options,
-    )
+    chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
+    plan = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **options)
     outcome = execute(plan, client, with_model=True, **running)
     return Certified(outcome.model, outcome.choice.certificate, outcome.results)
+
+
+def search_and_certify(
+    plan_of: Callable[[Any, Any], Plan],
+    X: Any,
+    y: Any,
+    pool: Any,
+    *,
+    split: Training,
+    seed: int,
+    certifying: Mapping[str, Any],
+    running: Mapping[str, Any],
+    client: Any = None,
+) -> tuple[Plan, Outcome, xr.Dataset]:
+    """Search on the selecting rows, then certify the winner.
+
+    Parameters
+    ----------
+    plan_of
+        Plans the search of the selecting rows' features and labels.
+    X, y, pool
+        All labeled rows, and the pool.
+    split, seed
+        From `certifying_split`.
+    certifying
+        Options of `plan_search` for the certifying part.
+    running
+        Options of `execute` for both parts; each has its own place in ``out``.
+    client
+        As for `execute`.
+
+    Returns
+    -------
+    tuple
+        The plan of the search, its outcome with the certificate and the model of all
+        labeled rows, and the cube of the certifying part.
+    """
+    plan = plan_of(_rows(X, split.train_rows), _rows(y, split.train_rows))
+    found = execute(plan, client, **_within(running, "selection"))
+    chosen = plan.candidate(found.choice.candidate).estimator
+    last = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **certifying)
+    ended = execute(last, client, with_model=True, **_within(running, "certificate"))
+    choice = replace(found.choice, certificate=ended.choice.certificate)
+    return plan, Outcome(found.results, choice, ended.model), ended.results
+
+
+def _certifying_plan(
+    chosen: Any,
+    X: Any,
+    y: Any,
+    pool: Any,
+    *,
+    split: Training,
+    seed: int,
+    **options: Any,
+) -> Plan:
+    """Return the plan of one candidate, one fold; f_rand of one fold is its model."""
+    trainings = (split, full_training(len(y), number=1))
+    scheme = Scheme(trainings, 1, (RandomFold(seed, 1),), is_plain_random=True)
+    fixed: dict[str, Any] = {"criterion": CERTIFICATE, "random_state": seed}
+    return plan_search(None, [chosen], X, y, pool, cv=scheme, **fixed, **options)
+
+
+def _within(running: Mapping[str, Any], part: str) -> dict[str, Any]:
+    out = running.get("out")
+    place = None if out is None else f"{str(out).rstrip('/')}/{part}"
+    return {**running, "out": place}
 
 
 def certifying_split(n_rows: int, certify_rows: float, *, seed: int) -> Training:
@@ -126,12 +183,6 @@ def certifying_split(n_rows: int, certify_rows: float, *, seed: int) -> Training
         )
     split = holdout_split(n_rows, n_certify, seed=seed)
     return Training(0, "fold-0", split.train_rows, split.test_rows)
-
-
-def _scheme(split: Training, n_rows: int, seed: int) -> Scheme:
-    """Return the split and the full training; f_rand of one fold is its model."""
-    full = full_training(n_rows, number=1)
-    return Scheme((split, full), 1, (RandomFold(seed, 1),), is_plain_random=True)
 
 
 def _rows(table: Any, rows: Any) -> Any:

@@ -1,6 +1,6 @@
 """The search as a scikit-learn meta-estimator."""
 
-from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.data.words import seed_from
 from dsel.models.scikit_learn import cut_to_rows
-from dsel.searches.certify import certify, certifying_split
+from dsel.searches.certify import certifying_split, search_and_certify
 from dsel.searches.execute import execute
 from dsel.searches.plan import Plan, plan_search
 
@@ -32,10 +32,6 @@ def _best_has(method: str) -> Any:
         return True
 
     return check
-
-
-def _within(out: Any, name: str) -> str | None:
-    return None if out is None else f"{str(out).rstrip('/')}/{name}"
 
 
 class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -163,10 +159,34 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if self.certify_rows is None:
             plan = self._plan(X, y, pool, params)
             outcome = execute(plan, out=out, n_jobs=self.n_jobs, with_model=True)
-            self.results_, self.choice_ = outcome.results, outcome.choice
-            self.best_estimator_ = outcome.model
         else:
-            plan = self._certify(X, y, pool, params, out, share=self.certify_rows)
+            seed = seed_from(self.random_state)
+            split = certifying_split(len(y), self.certify_rows, seed=seed)
+            mine = cut_to_rows(params, split.train_rows, len(y))
+            plan, outcome, self.certificate_results_ = search_and_certify(
+                partial(
+                    self._plan,
+                    pool=None,
+                    params=mine,
+                    criterion=self.criterion or "cv_error",
+                    certificate=None,
+                    random_state=seed,
+                ),
+                X,
+                y,
+                pool,
+                split=split,
+                seed=seed,
+                certifying={
+                    "delta": self.delta,
+                    "label_share": self.label_share,
+                    "shared_rows": self.shared_rows,
+                    "fit_params": params,
+                },
+                running={"out": out, "n_jobs": self.n_jobs},
+            )
+        self.results_, self.choice_ = outcome.results, outcome.choice
+        self.best_estimator_ = outcome.model
         self.certificate_ = self.choice_.certificate
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.params(self.best_index_)
@@ -187,42 +207,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "fit_params": params,
         }
         return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)
-
-    def _certify(
-        self, X: Any, y: Any, pool: Any, params: Any, out: Any, *, share: float
-    ) -> Plan:
-        """Select with a part of the rows, certify with the rest; return the plan."""
-        seed, n_rows = seed_from(self.random_state), len(y)
-        rows = certifying_split(n_rows, share, seed=seed).train_rows
-        plans: list[Plan] = []
-
-        def choose(X: Any, y: Any) -> Any:
-            mine = cut_to_rows(params, rows, n_rows)
-            changed = {"criterion": self.criterion or "cv_error", "certificate": None}
-            plan = self._plan(X, y, None, mine, random_state=seed, **changed)
-            plans.append(plan)
-            outcome = execute(plan, out=_within(out, "selection"), n_jobs=self.n_jobs)
-            self.results_, self.choice_ = outcome.results, outcome.choice
-            return plan.candidate(outcome.choice.candidate).estimator
-
-        found = certify(
-            choose,
-            X,
-            y,
-            pool,
-            certify_rows=share,
-            random_state=seed,
-            delta=self.delta,
-            label_share=self.label_share,
-            shared_rows=self.shared_rows,
-            fit_params=params,
-            out=_within(out, "certificate"),
-            n_jobs=self.n_jobs,
-        )
-        self.certificate_results_ = found.results
-        self.best_estimator_ = found.model
-        self.choice_ = replace(self.choice_, certificate=found.certificate)
-        return plans[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the chosen model."""

@@ -1,0 +1,80 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import load_digits
+
+from dsel.cli import main
+from dsel.cli.models import parse_values
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    X, y = load_digits(return_X_y=True)
+    path = tmp_path_factory.mktemp("table") / "digits.npz"
+    split = (np.arange(len(y)) >= 500).astype(int)
+    np.savez(path, X=X, y=y, split=split)
+    return str(path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_select__a_dry_run_prints_the_plan_and_runs_nothing(table):
+    found = run("select", table, "--split", "--dry-run", "--grid", "C=1,10")
+    assert found.exit_code == 0, found.output
+    assert "Plan of 2 candidates" in found.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--split", "--delta", "2"], "`delta` must be strictly between 0 and 1"),
+        (["--split", "--grid", "D=1"], "sets 'D', which SVC lacks"),
+        (["--split", "--grid", "nothing"], "is not NAME=VALUES"),
+        (["--pool", "no.zarr"], "no.zarr"),
+        (["--split", "--scheduler", "tcp://127.0.0.1:1"], "127.0.0.1:1"),
+        (["--split", "--criterion", "magic"], "`criterion` must be one of"),
+        (
+            ["--split", "--cluster", "x.yaml", "--workers", "2"],
+            "--cluster stands alone",
+        ),
+    ],
+)
+def test_select__bad_input_is_one_line_and_an_exit_code(table, arguments, message):
+    found = run("select", table, "--quiet", *arguments)
+    assert found.exit_code in (1, 2)
+    assert message in found.output
+    assert "Traceback" not in found.output
+
+
+def test_parse_values__reads_lists_and_ranges_of_powers():
+    assert parse_values("C=2^-2..2^4:4") == ("C", [0.25, 1.0, 4.0, 16.0])
+    assert parse_values("kernel=rbf,linear") == ("kernel", ["rbf", "linear"])
+    assert parse_values("shrinking=true,false") == ("shrinking", [True, False])
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("certify", [[], ["--certify-rows", "0.25"]])
+def test_select__runs_on_local_workers_and_prints_json(table, certify, tmp_path):
+    found = run(
+        *("select", table, "--split", "--json", "--workers", 2, "--cv", 5),
+        *("--grid", "C=1,10", "--grid", "gamma=0.001", "--out", tmp_path / "run"),
+        *certify,
+    )
+    assert found.exit_code == 0, found.output
+    facts = json.loads(found.stdout)
+    assert facts["chosen"]["gamma"] == 0.001
+    assert facts["certified"] is True
+    assert facts["observed_error"] <= facts["bound"] < 0.3
+    assert facts["results"] == str(tmp_path / "run")
+
+
+@pytest.mark.cluster
+def test_demo__says_what_was_chosen_and_what_is_guaranteed():
+    found = run("demo", "--quiet", "--workers", 2)
+    assert found.exit_code == 0, found.output
+    assert "With probability at least 95%" in found.output
+    assert "Chosen" in found.output
