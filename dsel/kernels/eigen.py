@@ -11,6 +11,8 @@ from dsel.kernels.parts import squared_distances
 
 Floats = NDArray[np.float64]
 
+NARROWEST = 1e-150
+"""Below this width the square underflows; all rows that differ are apart already."""
 COPIES = 4
 """Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
 
@@ -67,13 +69,10 @@ def symmetric_gram(distances: Floats, width: float) -> Floats:
 
 
 def exponentiate(distances: Floats, width: float) -> Floats:
-    """Turn squared distances into Gaussian kernel values, in place.
-
-    The division comes before the square of the width, which may underflow.
-    """
+    """Turn squared distances into Gaussian kernel values, in place."""
+    width = max(width, NARROWEST)
     with np.errstate(over="ignore", under="ignore"):
-        distances /= -2.0 * width
-        distances /= width
+        distances *= -0.5 / (width * width)
         return np.exp(distances, out=distances)
 
 
@@ -143,6 +142,7 @@ def check_memory(n_rows: int) -> None:
         raise ValueError(
             f"`X` has {n_rows} rows: a kernel matrix with one centre per row takes "
             f"{8 * n_rows**2 / 1e9:.0f} GB, its decomposition {needed / 1e9:.0f} GB, "
-            f"and this machine has {memory / 1e9:.0f} GB; set `n_centers`, such as "
-            f"n_centers=1000, or stream the rows in chunks."
+            f"and this machine has {memory / 1e9:.0f} GB; take fewer centres: "
+            f"KernelLeastSquares(n_centers=1000), or StreamedLeastSquaresSearch, "
+            f"which reads the rows in chunks."
         )

@@ -9,6 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import gen_batches
 
 from dsel.checks import check_choice, check_integer, check_positive
+from dsel.errors import GuaranteeWarning, warn
 from dsel.kernels.eigen import (
     check_memory,
     decompose_gram,
@@ -125,6 +126,13 @@ def _fit_at_rows(
     )
     if solution.is_limit.any():
         raise _singular()
+    limit = solution.spectrum.rounding_limit()
+    if estimator.penalty == "rkhs" and 0 < regularization <= limit:
+        warn(
+            f"`regularization` is {regularization:.1e}, below the rounding of the "
+            f"kernel matrix, {limit:.1e}: the coefficients are mostly noise.",
+            GuaranteeWarning,
+        )
     models = dual_models(solution, np.array([], np.int64))
     dual = models.dual[:, :, 0]
     if estimator.penalty == "coefficients":

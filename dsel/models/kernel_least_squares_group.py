@@ -195,8 +195,12 @@ class FittedLeastSquares:
         model.n_features_in_ = slab.centers.points.shape[1]
         return model
 
+    @cached_property
+    def _place_of(self) -> dict[int, int]:
+        return {number: place for place, number in enumerate(self.candidates)}
+
     def _places(self, slab: Slab) -> list[int]:
-        return [self.candidates.index(number) for number in slab.candidates]
+        return [self._place_of[number] for number in slab.candidates]
 
     def _broadcast(self, which: Sequence[Codes], n_rows: int) -> Iterator[Codes]:
         for entry in which:

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dsel.errors import GuaranteeWarning
 from dsel.models.kernel_centers import kmeans_centers, random_centers
 from dsel.models.kernel_least_squares import (
     KernelLeastSquares,
@@ -151,6 +152,22 @@ def test_fit__without_regularization_refuses_more_centers_than_rows():
     model = KernelLeastSquares(regularization=0.0, centers=X)
     with pytest.raises(ValueError, match="kernel matrix is singular"):
         model.fit(X[[0, 2]], [1.0, 3.0])
+
+
+def test_fit__warns_of_regularizations_below_the_kernels_rounding(table):
+    model = KernelLeastSquares(5.0, 1e-16, penalty="rkhs", fit_intercept=True)
+    with pytest.warns(GuaranteeWarning, match="below the rounding of the kernel"):
+        model.fit(*table)
+
+
+@with_intercept
+def test_fit__by_cholesky_equals_the_decomposition(table, fit_intercept, monkeypatch):
+    model = KernelLeastSquares(0.5, 0.01, penalty="rkhs", fit_intercept=fit_intercept)
+    fast = model.fit(*table).dual_coef_
+    monkeypatch.setattr(
+        "dsel.models.kernel_coefficients._solve_by_cholesky", lambda *arguments: None
+    )
+    np.testing.assert_allclose(model.fit(*table).dual_coef_, fast, rtol=1e-8)
 
 
 def test_fit__without_regularization_interpolates():
