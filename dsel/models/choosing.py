@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import Candidate, Family
+from dsel.models.contrastive_family import ContrastiveFamily, is_contrastive
 from dsel.models.kernel_least_squares_family import (
     KernelLeastSquaresFamily,
     is_kernel_least_squares,
@@ -58,7 +59,10 @@ def assign_families(
     squares = tuple(c for c in candidates if is_kernel_least_squares(c.estimator))
     refused = {c.number: refusal([c], fit_params) for c in candidates}
     machines = tuple(c for c in candidates if refused[c.number] is None)
-    taken = {c.number for c in (*squares, *machines)}
+    contrastive = tuple(
+        c for c in candidates if is_contrastive(c.estimator) and not fit_params
+    )
+    taken = {c.number for c in (*squares, *machines, *contrastive)}
     others = tuple(c for c in candidates if c.number not in taken)
     assignments = []
     if squares:
@@ -67,6 +71,10 @@ def assign_families(
         check_candidates(machines, X)
         family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params))
         assignments.append(_machines(family, machines))
+    if contrastive:
+        pessimist = ContrastiveFamily(np.asarray(classes), seed)
+        remark = "all of them in the same reads of the pool"
+        assignments.append(Assignment(pessimist, contrastive, remark))
     if others:
         generic = ScikitLearnFamily(np.asarray(classes), seed, dict(fit_params))
         reasons = [refused[c.number] for c in others if is_svc(c.estimator)]

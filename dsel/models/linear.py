@@ -21,6 +21,8 @@ from sklearn.linear_model import (
 from sklearn.svm import LinearSVC
 
 from dsel.models.base import FIT_DONE, FitCounts
+from dsel.models.semi_supervised_lda import SemiSupervisedLDA
+from dsel.models.semi_supervised_nearest_mean import SemiSupervisedNearestMean
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_.
 LINEAR = (
@@ -30,6 +32,8 @@ LINEAR = (
     Perceptron,
     RidgeClassifier,
     SGDClassifier,
+    SemiSupervisedLDA,
+    SemiSupervisedNearestMean,
 )
 SAFETY = 8  # roundings beyond the a-priori bound of a dot product
 SMALL_ENOUGH = 1e30  # scores that float32 holds with room to spare
