@@ -70,6 +70,31 @@ class ResultsAccessor:
             long_name=judged.criterion, units="1", delta=judged.delta
         )
 
+    def read(
+        self, certificate: str, *, delta: float, label_share: float | None = None
+    ) -> xr.Dataset:
+        """Return the cube with another certificate paid from the search's reserve.
+
+        Parameters
+        ----------
+        certificate
+            Name of a criterion that is a guarantee.
+        delta
+            Probability with which it may fail.
+        label_share
+            Part of `delta` for the labeled term.
+
+        Raises
+        ------
+        ValueError
+            Where the reserve does not cover it.
+        """
+        from dsel.searches.ledger import add_certificate
+
+        return add_certificate(
+            self._results, certificate, delta=delta, label_share=label_share
+        )
+
     def compare(self, *, delta: float | None = None) -> xr.Dataset:
         """Return what every criterion that can answer would choose.
 

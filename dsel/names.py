@@ -55,6 +55,14 @@ DELTA_SHARE: Final = "delta_share"
 DELTA: Final = "delta"
 LABEL_SHARE: Final = "label_share"
 
+# Who spent which share of delta: one entry for each event behind each read-out.
+SPENDING: Final = "spending"
+SPENT_BY: Final = "spent_by"
+SPENT_ON: Final = "spent_on"
+SPENT_DELTA: Final = "spent_delta"
+DECLARED_DELTA: Final = "declared_delta"
+DELTA_RESERVE: Final = "delta_reserve"
+
 # The ledger of math assumptions behind `certified`.
 ASSUMPTIONS: Final = "assumptions"
 REASON: Final = "reason"
@@ -83,7 +91,8 @@ RESERVED: Final = frozenset(
         LOO_LOSSES, GCV_LOSSES, EXTRA_LOSS, STATUS, MESSAGE,
         FIT_SECONDS, SCORE_SECONDS, FULL_FIT_SECONDS,
         N_LABELED, N_UNLABELED, N_CLASSES, N_CANDIDATES, ESTIMATE, LABEL_TERM,
-        DISAGREEMENT_TERM, DELTA_SHARE, DELTA, LABEL_SHARE, ASSUMPTIONS, REASON,
+        DISAGREEMENT_TERM, DELTA_SHARE, DELTA, LABEL_SHARE, SPENDING, SPENT_BY,
+        SPENT_ON, SPENT_DELTA, DECLARED_DELTA, DELTA_RESERVE, ASSUMPTIONS, REASON,
     }
 )  # fmt: skip
 """Names that a grid parameter may not take as its dimension."""

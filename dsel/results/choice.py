@@ -1,7 +1,8 @@
 """The choice that a criterion makes among the candidates of a cube."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,35 @@ def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
     shown = sorted(set(map(str, cell.coords)) - {names.CANDIDATE}) if is_list else dims
     values = {parameter_name(n): _plain(cell.coords[n].values[()]) for n in shown}
     return {n: v for n, v in values.items() if not is_list or _is_set(v)}
+
+
+def candidate_labels(cube: xr.Dataset) -> list[str]:
+    """Return a text for every candidate that names its parameters, in order.
+
+    Examples
+    --------
+    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
+    >>> candidate_labels(make_cube(axes, fold_axes(5), {}))[:2]
+    ['C=1, kernel=linear', 'C=1, kernel=rbf']
+    """
+    dims = candidate_dims(cube)
+    if names.CANDIDATE in dims:
+        along = sorted(str(name) for name in cube.coords if cube[name].dims == dims)
+        shown = [name for name in along if name != names.CANDIDATE]
+        columns = (cube[name].values.tolist() for name in shown)
+        rows = zip(*columns, strict=True) if shown else [()] * cube.sizes[dims[0]]
+        return [_label(shown, row, keep_unset=False) for row in rows]
+    values = (cube[dim].values.tolist() for dim in dims)
+    return [_label(dims, row, keep_unset=True) for row in product(*values)]
+
+
+def _label(shown: Sequence[str], values: Iterable[Any], *, keep_unset: bool) -> str:
+    return ", ".join(
+        f"{parameter_name(name)}={value}"
+        for name, value in zip(shown, values, strict=True)
+        if keep_unset or _is_set(value)
+    )
 
 
 def _plain(value: Any) -> Any:

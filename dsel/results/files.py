@@ -101,6 +101,18 @@ def open_results(
     return results
 
 
+def find_results(
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> xr.Dataset | None:
+    """Return the saved results cube, or None where there is none."""
+    try:
+        return open_results(place, storage_options=storage_options)
+    except FileNotFoundError:
+        return None
+
+
 def _generation(group: Any) -> int:
     number = str(group or "").removeprefix(PREFIX)
     return int(number) if number.isdecimal() else 0

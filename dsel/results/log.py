@@ -61,19 +61,20 @@ def create_log(group: zarr.Group, name: str) -> Log:
 
 
 def write_payload(log: Log, payload: bytes, *, at: int) -> int:
-    """Write a payload from chunk `at` on; return the chunk behind it."""
-    parts = max(1, ceil(len(payload) / ROOM))
-    block = np.zeros(parts * CHUNK, dtype=np.uint8)
+    """Write a payload from chunk `at` on; return the chunk behind it.
+
+    Chunks go one by one: of several under way at once, one that fails would leave
+    others to land whenever they like, on top of what is written next.
+    """
+    n_parts = max(1, ceil(len(payload) / ROOM))
     write = uuid.uuid4().bytes
-    for part in range(parts):
+    for part in range(n_parts):
         piece = payload[part * ROOM : (part + 1) * ROOM]
-        head = HEAD.pack(MAGIC, write, part, parts, len(piece), zlib.crc32(piece))
-        start = part * CHUNK
-        block[start : start + HEAD.size + len(piece)] = np.frombuffer(
-            head + piece, dtype=np.uint8
-        )
-    log[at * CHUNK : (at + parts) * CHUNK] = block
-    return at + parts
+        head = HEAD.pack(MAGIC, write, part, n_parts, len(piece), zlib.crc32(piece))
+        chunk = np.zeros(CHUNK, dtype=np.uint8)
+        chunk[: HEAD.size + len(piece)] = np.frombuffer(head + piece, dtype=np.uint8)
+        log[(at + part) * CHUNK : (at + part + 1) * CHUNK] = chunk
+    return at + n_parts
 
 
 def read_log(log: Log) -> LogContent:

@@ -218,6 +218,41 @@ VARIABLES: Final = (
         is_optional=True,
     ),
     Variable(
+        names.SPENT_BY,
+        (names.SPENDING,),
+        TEXT,
+        "certificate that rests on the event",
+        is_optional=True,
+    ),
+    Variable(
+        names.SPENT_ON,
+        (names.SPENDING,),
+        TEXT,
+        "event that may fail",
+        is_optional=True,
+    ),
+    Variable(
+        names.SPENT_DELTA,
+        (names.SPENDING,),
+        NUMBER,
+        "probability with which the event may fail",
+        is_optional=True,
+    ),
+    Variable(
+        names.DECLARED_DELTA,
+        (),
+        NUMBER,
+        "probability declared for all that is ever read, the reserve included",
+        is_optional=True,
+    ),
+    Variable(
+        names.DELTA_RESERVE,
+        (),
+        NUMBER,
+        "part of it kept for what is added later",
+        is_optional=True,
+    ),
+    Variable(
         names.ASSUMPTIONS,
         (names.ASSUMPTION,),
         FLAG,
@@ -232,9 +267,10 @@ BY_NAME: Final[Mapping[str, Variable]] = {each.name: each for each in VARIABLES}
 EVIDENCE: Final = tuple(
     each.name
     for each in VARIABLES
-    if each.name not in {names.MESSAGE, names.ASSUMPTIONS, names.REASON}
-    and each.dims[:1] != (names.CRITERION,)
+    if each.kind != TEXT
     and each.units != "s"
+    and not {names.CRITERION, names.SPENDING, names.ASSUMPTION} & set(each.dims)
+    and each.name not in {names.DECLARED_DELTA, names.DELTA_RESERVE}
 )
 """Variables that criteria may read."""
 

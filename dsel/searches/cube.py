@@ -8,6 +8,7 @@ import xarray as xr
 from dsel import names
 from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
+from dsel.searches.ledger import open_ledger, with_ledger
 from dsel.searches.plan import Plan
 from dsel.searches.versions import installed_versions
 
@@ -44,7 +45,13 @@ def make_results(plan: Plan, evidence: Evidence) -> xr.Dataset:
             delta=plan.delta,
             label_share=plan.label_share,
         )
-    return cube
+    ledger = open_ledger(
+        plan.certificate.name,
+        delta=plan.delta,
+        label_share=plan.label_share,
+        reserve=plan.reserve,
+    )
+    return with_ledger(cube, ledger)
 
 
 def _read_out(plan: Plan) -> list[Criterion]:

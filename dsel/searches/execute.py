@@ -15,12 +15,14 @@ from dsel.checks import check_choice
 from dsel.data.clients import resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice, save_results
+from dsel.results.files import find_results
 from dsel.results.journal import Journal, open_journal
 from dsel.searches.board import Board, Referee
 from dsel.searches.cube import make_results
 from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
 from dsel.searches.journaling import Journaling, paths_of
 from dsel.searches.keeping import kept_model
+from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.plan import Plan
 from dsel.searches.run import Driver, Progress
@@ -110,7 +112,7 @@ def execute(
         with clock.phase("evaluate"):
             evidence = final_evidence(board, referee)
             _check_failures(plan, evidence)
-            results = make_results(plan, evidence)
+            results = _results(plan, evidence, out)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if out is not None:
@@ -122,6 +124,13 @@ def execute(
             fit = partial(driver.model, number, plan.scheme.number_of(name))
             model = kept_model(journal.journal, out, path, fit)
     return Outcome(results, choice, model)
+
+
+def _results(plan: Plan, evidence: Mapping[str, Any], out: Any) -> xr.Dataset:
+    """Return the cube; its ledger goes on from what was seen in the same place."""
+    results = make_results(plan, evidence)
+    earlier = None if out is None else find_results(out)
+    return results if earlier is None else carry_over(results, earlier)
 
 
 def _executor(plan: Plan, client: Any, run_id: str, n_jobs: int | None) -> Executor:

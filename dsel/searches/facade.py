@@ -69,6 +69,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         None, an integer or a numpy RandomState.
     n_jobs
         Local threads where there is no cluster; None means one for each core.
+    reserve
+        Probability set aside beside `delta` for candidates or certificates that may
+        be added after results were seen.
 
     Attributes
     ----------
@@ -117,6 +120,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         certify_rows: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        reserve: float = 0.0,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -130,6 +134,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.certify_rows = certify_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.reserve = reserve
 
     def fit(
         self, X: Any, y: Any, pool: Any = None, *, out: Any = None, **fit_params: Any
@@ -205,6 +210,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "prune": self.prune,
             "random_state": self.random_state,
             "fit_params": params,
+            "reserve": self.reserve,
         }
         return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.bounds import uniform_shares
+from dsel.bounds.events import DeltaLedger
 from dsel.checks import check_choice, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.base import Span
@@ -74,6 +75,8 @@ class Plan:
     """What a reader of the plan should know."""
     fingerprint: Mapping[str, str]
     """What counts depend on beside candidates: data, trainings, estimator, seed."""
+    reserve: float = 0.0
+    """Probability set aside beside delta for what is added after the results."""
 
     @property
     def n_candidates(self) -> int:
@@ -133,6 +136,7 @@ def plan_search(
     prune: bool = True,
     random_state: Any = None,
     fit_params: Mapping[str, Any] | None = None,
+    reserve: float = 0.0,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -171,6 +175,10 @@ def plan_search(
         None, an integer, or a numpy generator; becomes the seed of everything.
     fit_params
         Keyword arguments of every `fit`; arrays of one value a row are cut to rows.
+    reserve
+        Probability set aside beside `delta` for what may be added after results were
+        seen: more candidates, another certificate. All that is ever read then fails
+        with probability at most ``delta + reserve``.
 
     Returns
     -------
@@ -184,6 +192,7 @@ def plan_search(
     """
     check_probability(delta, "delta")
     check_probability(label_share, "label_share")
+    DeltaLedger(delta + reserve, reserve)  # checks them
     rule = get_criterion(criterion or ("cv_error" if pool is None else "cv_bound"))
     reported = get_criterion(certificate or rule.name)
     candidates = make_candidates(estimator, grid)
@@ -219,6 +228,7 @@ def plan_search(
         ),
         remarks=remarks,
         fingerprint=_fingerprint(labeled, counted, scheme, estimator, seed, params),
+        reserve=reserve,
     )
 
 

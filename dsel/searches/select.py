@@ -5,6 +5,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.bounds import uniform_shares
+from dsel.bounds.events import DeltaLedger
 from dsel.checks import check_probability
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.results import Assumption, Certificate, Choice, check_cube, evidence
@@ -12,6 +13,7 @@ from dsel.results.choice import params_of
 from dsel.results.cube import assumptions_of
 from dsel.results.schema import DECLARED
 from dsel.searches.board import ROUNDING
+from dsel.searches.ledger import ledger_of, objection
 
 LATER = (
     "delta={delta:g} was named after the run, which declared {declared:g}: it holds if "
@@ -58,7 +60,8 @@ def select(
     check_cube(results)
     declared = _declared(results)
     rule = get_criterion(criterion or str(results[names.CRITERION].values[0]))
-    reported = get_criterion(certificate or rule.name)
+    ledger = ledger_of(results)
+    reported = get_criterion(certificate or _default_read_out(ledger, criterion, rule))
     level = check_probability(declared[0] if delta is None else delta, "delta")
     share = declared[1] if label_share is None else label_share
     counts = evidence(results)
@@ -79,10 +82,24 @@ def select(
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
         certificate=_certificate(
-            results, reported, reported.evaluate(counts, settings), chosen, level
+            results,
+            reported,
+            reported.evaluate(counts, settings),
+            chosen,
+            objections=_objections(ledger, reported, level, share),
+            delta=level,
         ),
         remarks=_remarks(counts),
     )
+
+
+def _default_read_out(
+    ledger: DeltaLedger | None, criterion: str | None, rule: Criterion
+) -> str:
+    """Return what the search declared, unless another criterion is asked for."""
+    if criterion is None and ledger is not None and ledger.read_outs:
+        return ledger.read_outs[0].certificate
+    return rule.name
 
 
 def _declared(results: xr.Dataset) -> tuple[float, float]:
@@ -129,8 +146,24 @@ def _check_exact(
         )
 
 
+def _objections(
+    ledger: DeltaLedger | None, reported: Criterion, delta: float, label_share: float
+) -> tuple[str, ...]:
+    """Return why the number is no guarantee, whatever the assumptions."""
+    if not reported.is_guarantee:
+        return (f"{reported.name} is an estimate, not a bound",)
+    unpaid = objection(ledger, reported.name, delta=delta, label_share=label_share)
+    return (unpaid,) if unpaid else ()
+
+
 def _certificate(
-    results: xr.Dataset, reported: Criterion, terms: Terms, chosen: int, delta: float
+    results: xr.Dataset,
+    reported: Criterion,
+    terms: Terms,
+    chosen: int,
+    *,
+    objections: tuple[str, ...],
+    delta: float,
 ) -> Certificate:
     ledger = assumptions_of(results)
     declared = _declared(results)[0]
@@ -142,9 +175,6 @@ def _certificate(
             else each
             for each in ledger
         )
-    objections: tuple[str, ...] = ()
-    if not reported.is_guarantee:
-        objections = (f"{reported.name} is an estimate, not a bound",)
     return Certificate(
         unclipped=float(terms.estimate[chosen]),
         delta=delta,

@@ -1,0 +1,136 @@
+"""What was not paid for before the results were seen is no guarantee."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.neighbors import KNeighborsClassifier
+
+import dsel
+from dsel.searches.ledger import add_certificate, ledger_of
+from dsel.searches.select import select
+
+X, Y = make_classification(1500, 5, class_sep=1.5, random_state=4)
+SMALL = {"n_neighbors": [1, 3]}
+LARGE = {"n_neighbors": [1, 3, 9, 27]}
+
+
+def run(grid=SMALL, *, out=None, **options):
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), grid, X[:300], Y[:300], X[300:],
+        **{"cv": 3, "delta": 0.1, "random_state": 3, "prune": False} | options,
+    )  # fmt: skip
+    return plan.run(out=out)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def with_reserve():
+    return run(reserve=0.1)
+
+
+def test_run__writes_who_spent_what(results):
+    ledger = ledger_of(results)
+    assert ledger.delta == 0.1
+    assert [read.certificate for read in ledger.read_outs] == ["cv_bound"]
+    assert sum(results.spent_delta.values) == pytest.approx(0.1)
+    assert select(results).certificate.certified
+
+
+def test_ledger__survives_saving(with_reserve, tmp_path):
+    dsel.save_results(with_reserve, tmp_path)
+    assert ledger_of(dsel.open_results(tmp_path)) == ledger_of(with_reserve)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"certificate": "best_fold"}, {"delta": 0.2}, {"label_share": 0.9}],
+    ids=["another certificate", "a larger delta", "another share"],
+)
+def test_select__does_not_certify_what_was_not_declared(results, asked):
+    certificate = select(results, **asked).certificate
+    assert not certificate.certified
+    assert "was not declared before the results were seen" in certificate.reasons[0]
+
+
+def test_select__certifies_a_smaller_delta(results):
+    assert select(results, delta=0.05).certificate.certified
+
+
+def test_select__reports_the_declared_certificate():
+    results = run(certificate="best_fold")
+    choice = select(results)
+    assert choice.certificate.criterion == "best_fold"
+    assert choice.certificate.certified
+    assert not select(results, "cv_bound").certificate.certified
+
+
+def test_add_certificate__is_paid_from_the_reserve(with_reserve):
+    paid = add_certificate(with_reserve, "best_fold", delta=0.1)
+    certificate = select(paid, certificate="best_fold").certificate
+    assert certificate.certified
+    assert "paid from its reserve" in certificate.assumptions[4].reason
+    assert select(paid).certificate.certified
+    # The limits of the folds were paid for already.
+    assert ledger_of(paid).reserve == pytest.approx(0.05)
+
+
+def test_add_certificate__refuses_what_the_reserve_does_not_cover(with_reserve):
+    with pytest.raises(ValueError, match=r"at most the reserve, 0\.1, got 0\.2"):
+        add_certificate(with_reserve, "best_fold", delta=0.25)
+    with pytest.raises(ValueError, match="'cv_error' is no guarantee; choose one of"):
+        add_certificate(with_reserve, "cv_error", delta=0.05)
+
+
+def test_run__resumed_as_it_was_stays_certified(tmp_path):
+    first = run(out=tmp_path)
+    again = run(out=tmp_path)
+    assert select(again).certificate.certified
+    assert ledger_of(again) == ledger_of(first)
+
+
+def test_run__extended_after_the_results_loses_the_guarantee(tmp_path):
+    run(out=tmp_path)
+    certificate = select(run(LARGE, out=tmp_path)).certificate
+    assert not certificate.certified
+    assert "2 candidates or another certificate were added" in certificate.reasons[0]
+
+
+def test_run__extended_from_a_reserve_stays_certified(tmp_path):
+    run(out=tmp_path, reserve=0.1)
+    larger = run(LARGE, out=tmp_path, reserve=0.1)
+    certificate = select(larger).certificate
+    assert certificate.certified
+    assert "2 candidates were added later" in certificate.assumptions[4].reason
+    # Two of four candidates are new: half of delta again.
+    assert ledger_of(larger).reserve == pytest.approx(0.05)
+    assert ledger_of(larger).delta == pytest.approx(0.2)
+
+
+def test_run__extended_again_and_again_uses_the_reserve_up(tmp_path):
+    grids = [SMALL, LARGE, {"n_neighbors": [1, 3, 9, 27, 81]}]
+    found = [run(grid, out=tmp_path, reserve=0.05) for grid in grids]
+    assert [select(each).certificate.certified for each in found] == [True, True, False]
+
+
+def test_run__with_another_certificate_in_the_same_place_is_not_declared(tmp_path):
+    run(out=tmp_path)
+    certificate = select(run(out=tmp_path, certificate="best_fold")).certificate
+    assert not certificate.certified
+
+
+def test_plan_search__checks_the_reserve():
+    with pytest.raises(ValueError, match="`reserve` must be in"):
+        run(reserve=-0.01)
+    with pytest.raises(ValueError, match="`delta` must be strictly between 0 and 1"):
+        run(delta=0.5, reserve=0.6)
+
+
+def test_run__without_a_guarantee_spends_nothing():
+    results = run(criterion="cv_error")
+    assert ledger_of(results).read_outs == ()
+    assert np.isclose(ledger_of(results).remaining, 0.1)
+    assert not select(results, certificate="holdout_bound").certificate.certified
