@@ -1,6 +1,7 @@
 """What can be said about `deploy/` without a container engine or a service."""
 
 import importlib.metadata
+import json
 import re
 import shlex
 import shutil
@@ -285,6 +286,30 @@ def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
         assert client.submit(sum, [1, 2]).result() == 3
     hosts("stop")
     wait_until(lambda: not any(map(psutil.pid_exists, pids)), what="the end of workers")
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+def test_hosts__run_the_main_job_with_tls(hosts):
+    hosts("scheduler")
+    hosts("workers", hosts.address, "2")
+    tls = hosts.tls
+    files = ["--tls-ca", tls.ca, "--tls-cert", tls.certificate, "--tls-key", tls.key]
+    done = subprocess.run(
+        [sys.executable, "-m", "dsel", "demo", "--scheduler", hosts.address, *files]
+        + ["--json", "--out", "results"],
+        cwd=hosts.folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["certified"]
+    assert found["observed_error"] <= found["bound"] < 1
+    assert "PRIVATE KEY" not in done.stdout + done.stderr
+    log = (hosts.folder / "dsel-run/workers.log").read_text()
+    assert "PRIVATE KEY" not in log
 
 
 @pytest.mark.cluster

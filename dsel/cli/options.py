@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,6 +51,11 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
 
     from dsel.cluster import Local, Tls, choose_config, connect, read_config
 
+    if options["performance_report"] and find_spec("bokeh") is None:
+        raise click.UsageError(
+            "--performance-report needs bokeh; install it with: "
+            "pip install 'dsel[metrics]'"
+        )
     files = [options[name] for name in ("tls_ca", "tls_cert", "tls_key")]
     if any(files) and not all(files):
         raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together.")
