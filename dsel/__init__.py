@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
+    from dsel.searches.audit import audit
     from dsel.searches.covalidate import covalidate
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from dsel.searches.select import select
 
 _HOMES = {
+    "audit": "dsel.searches.audit",
     "SemiSupervisedSearchCV": "dsel.searches.facade",
     "covalidate": "dsel.searches.covalidate",
     "open_pool": "dsel.data.open",
@@ -48,6 +50,7 @@ _ROOMS = ("bounds",)
 
 __all__ = [
     "SemiSupervisedSearchCV",
+    "audit",
     "bounds",
     "covalidate",
     "open_pool",

@@ -9,6 +9,7 @@ import click
 from dsel.errors import ClusterLostError
 
 COMMANDS: Final = {
+    "audit": "Count how often certificates fail where the truth is known.",
     "report": "Write a page about a finished run: choice, bound, figures, assumptions.",
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
     "pool": "Build a pool from a table, or look at one.",

@@ -14,6 +14,7 @@ To add a kind of search: a `Scheme` (trainings and comparisons), a criterion tha
 its counts, and a verb like `plan_search` over them.
 """
 
+from dsel.searches.audit import audit
 from dsel.searches.covalidate import covalidate, plan_covalidation
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
@@ -34,6 +35,7 @@ __all__ = [
     "Plan",
     "SemiSupervisedSearchCV",
     "StreamedLeastSquaresSearch",
+    "audit",
     "covalidate",
     "execute",
     "plan_bound",
