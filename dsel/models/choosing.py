@@ -56,7 +56,9 @@ def assign_families(
     fit_params
         Keyword arguments of every `fit`.
     """
-    squares = tuple(c for c in candidates if is_kernel_least_squares(c.estimator))
+    squares = tuple(
+        c for c in candidates if is_kernel_least_squares(c.estimator) and not fit_params
+    )
     refused = {c.number: refusal([c], fit_params) for c in candidates}
     machines = tuple(c for c in candidates if refused[c.number] is None)
     contrastive = tuple(

@@ -38,12 +38,6 @@ class KernelBasis:
     centers: Floats | None
     """z, or None for one centre per labeled row."""
 
-    def breaks_independence(self) -> str:
-        """Return why fold models depend on their held-out rows; empty if not."""
-        if self.penalty == "coefficients" and self.centers is None:
-            return BROKEN_BY_ROW_CENTERS
-        return ""
-
     def centers_for(self, X: Any) -> Any:
         """Return z, shape (n_centers, n_columns)."""
         return X if self.centers is None else self.centers
@@ -57,7 +51,7 @@ class KernelBasis:
 
     def spectrum_of_part(self, X: Any, rows: NDArray[np.int64]) -> Spectrum:
         """Factor M of some rows alone, with the same centres."""
-        if self.breaks_independence():
+        if dependence(self.penalty, self.centers):
             return decompose_design(self._design(X[rows], X))
         return self.spectrum(X[rows])
 
@@ -85,6 +79,12 @@ class KernelBasis:
         if self.penalty == "coefficients":
             return np.eye(centers.shape[0])
         return whitening(gaussian_gram(centers, width=self.width))
+
+
+def dependence(penalty: str, centers: Any) -> str:
+    """Return why fold models depend on their held-out rows (A3), empty if not."""
+    has_row_centers = penalty == "coefficients" and centers is None
+    return BROKEN_BY_ROW_CENTERS if has_row_centers else ""
 
 
 def rows_token(rows: Any) -> str:

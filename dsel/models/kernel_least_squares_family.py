@@ -13,7 +13,12 @@ from dsel.data.trainings import Training
 from dsel.models.base import FIT_DONE, Cache, Candidate
 from dsel.models.kernel_coefficients import PENALTIES
 from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
-from dsel.models.kernel_least_squares_basis import KernelBasis, as_floats, rows_token
+from dsel.models.kernel_least_squares_basis import (
+    KernelBasis,
+    as_floats,
+    dependence,
+    rows_token,
+)
 from dsel.models.kernel_least_squares_fits import LabeledTable, train_models
 from dsel.models.kernel_least_squares_group import (
     Centers,
@@ -68,7 +73,8 @@ class KernelLeastSquaresFamily:
 
     def breaks_independence(self, group: Sequence[Candidate]) -> str:
         """Return why fold models see their held-out rows (A3), empty if they do not."""
-        return _basis(group[0].estimator).breaks_independence()
+        estimator = group[0].estimator
+        return dependence(estimator.penalty, estimator.centers)
 
     def fit(
         self,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsel
+from dsel.errors import FitFailedWarning
 from dsel.models import kernel_least_squares_basis
 from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
 from dsel.searches.executors import LocalExecutor
@@ -77,6 +78,22 @@ def test_plan_search__centers_at_labeled_rows_are_never_certified(tables):
 def test_plan_search__centers_from_elsewhere_are_certified(tables, rng):
     estimator = KernelLeastSquaresClassifier(centers=rng.normal(size=(30, 2)))
     assert dsel.select(planned(tables, estimator).run()).certificate.certified
+
+
+def test_plan_search__a_width_out_of_range_is_recorded_not_raised(tables):
+    X, y, pool = tables
+    plan = dsel.plan_search(
+        KernelLeastSquaresClassifier(penalty="rkhs"),
+        {"width": [-1.0, 1.0], "regularization": [0.1]},
+        X,
+        y,
+        pool,
+        cv=5,
+        random_state=0,
+    )
+    with pytest.warns(FitFailedWarning, match="`width` must be positive"):
+        results = plan.run()
+    assert dsel.select(results).params["width"] == 1.0
 
 
 def test_run__one_task_fits_all_trainings_of_a_width(tables, monkeypatch):
