@@ -35,7 +35,7 @@ from dsel.models.kernel_svm_settings import (
     step_prefix,
     steps_before,
 )
-from dsel.solvers.smo import RowCache
+from dsel.solvers.smo_rows import RowCache
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from dsel.models.kernel_svm_machines import (
     lay_out,
     settle,
 )
-from dsel.solvers.smo import Path, RowCache, solve_path, solve_path_by_rows
+from dsel.solvers.smo import Path, solve_path, solve_path_by_rows
+from dsel.solvers.smo_rows import RowCache
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -252,7 +253,9 @@ def _codes_of(
 ) -> Integers:
     relative, absolute = kernel.rounding(rows)
     chosen = None if len(models) == voter.n_models else models
-    codes, doubtful = count_votes(voter, values, relative, absolute, chosen)
+    codes, doubtful = count_votes(
+        voter, values, relative, absolute, chosen, bound=kernel.largest
+    )
     if doubtful.any():
         settle(voter, codes, doubtful, lambda r: kernel.exact_row(int(rows[r])), models)
     return codes

@@ -11,7 +11,7 @@ from dsel.kernels.base import DISTANCES, PRODUCTS, Kernel
 from dsel.kernels.parts import Anchors, anchor, is_sparse
 from dsel.models.base import Cache
 from dsel.models.kernel_svm_frames import Frame
-from dsel.solvers.smo import RowCache
+from dsel.solvers.smo_rows import RowCache
 
 BLOCK_NBYTES: Final = 2**23
 """Kernel blocks stay below this, so that what reads them finds them in the cache."""

@@ -121,6 +121,8 @@ def count_votes(
     units: Floats,
     absolute: Floats,
     models: Integers | None = None,
+    *,
+    bound: float | None = None,
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Return winners' class codes and which of them rounding could change.
 
@@ -134,6 +136,8 @@ def count_votes(
         Relative and absolute error of each row's kernel values, (n_rows,).
     models
         Which of the distinct models vote; all by default.
+    bound
+        Largest absolute kernel value if it is known, else it is looked for.
 
     Returns
     -------
@@ -150,14 +154,13 @@ def count_votes(
     if n_present > 1:
         shape = (n_present, n_rows, n_present - 1, n_models)
         products = np.empty(shape, dtype=values.dtype)
-        largest = np.zeros((n_present, n_rows))
+        largest = np.full((n_present, n_rows), bound or 0.0)
         for place, columns in enumerate(voter.columns):
             block = values[:, columns]
             weights = voter.weights[place][:, :, chosen].reshape(block.shape[1], -1)
             np.matmul(block, weights, out=products[place].reshape(n_rows, -1))
-            # Kernels may be negative: the sigmoid, the linear one, odd degrees.
-            high, low = block.max(axis=1, initial=0), block.min(axis=1, initial=0)
-            largest[place] = np.maximum(high, -low)
+            if bound is None:
+                largest[place] = _largest_of_rows(block)
         unit = units + 4.0 * np.finfo(values.dtype).eps * (voter.n_columns + 16)
         offsets = np.ascontiguousarray(voter.machines.offsets[:, chosen])
         sums = np.ascontiguousarray(voter.sums[:, :, chosen])
@@ -165,6 +168,11 @@ def count_votes(
             products, largest, sums, offsets, unit, absolute, places, doubtful
         )
     return voter.machines.present[places], doubtful
+
+
+def _largest_of_rows(block: NDArray[Any]) -> Floats:
+    high, low = block.max(axis=1, initial=0), block.min(axis=1, initial=0)
+    return np.asarray(np.maximum(high, -low), dtype=np.float64)
 
 
 def exact_code(voter: Voter, values: Floats, model: int) -> int:

@@ -235,6 +235,27 @@ def descend(  # noqa: PLR0913
         steps += 1
 
 
+@compiled(fastmath=FAST, error_model="numpy")
+def subtract_row(residual: Any, change: Any, row: Any) -> Any:
+    """Subtract a kernel row times the change of its variable from the residual."""
+    for b in range(len(residual)):
+        for u in range(WIDTH):
+            residual[b, u] -= change * np.float64(row[b, u])
+
+
+@compiled(error_model="numpy")
+def catch_up(
+    gram: Any, members: Any, rows: Any, slots: Any, residual: Any, change: Any
+) -> Any:
+    """Subtract what changed variables do to all residuals, variable by variable."""
+    for t in range(len(change)):
+        if change[t] != 0.0:
+            if slots[t] < 0:
+                copy_row(gram, members, t, rows[t].reshape(-1))
+                slots[t] = t
+            subtract_row(residual, change[t], rows[t])
+
+
 @compiled(error_model="numpy")
 def offset(residual: Any, beta: Any, lower: Any, upper: Any) -> Any:
     """Return the constant of the decision: the mean residual of free rows.

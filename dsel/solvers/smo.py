@@ -6,15 +6,15 @@ with :math:`\beta_t = y_t \alpha_t`, is to maximise
 :math:`0 \le y_t \beta_t \le C w_t`. Each C starts from the solution of the C before.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.solvers.base import SOLVED, STOPPED_EARLY, Solution
+from dsel.solvers.smo_rows import SHRINK_FROM, GramRows, RowCache, Source, State, reach
 
 LEAST_LIMIT: Final = 10_000_000
 """Steps allowed by default, or 100 a row if that is more: the limits of libsvm."""
@@ -90,10 +90,14 @@ def solve_path(
     """
     from dsel.solvers import compiled_smo
 
+    limit = step_limit(max_iter, len(members))
+    if len(members) >= SHRINK_FROM:
+        diagonal = gram[members, members].astype(np.float64)
+        source = GramRows(gram, members)
+        return _solve(source, diagonal, y, weights, C_values, tol, limit, warm)
     shape = (len(C_values), len(members))
     betas, margins = np.empty(shape), np.empty(shape)
     stats = np.empty((len(C_values), 3))
-    limit = step_limit(max_iter, len(members))
     compiled_smo.solve_path(
         gram, members, y, weights, C_values, tol, limit, warm, betas, margins, stats
     )
@@ -112,50 +116,6 @@ def _solution(
     return Solution(path, status, {"steps": int(steps.sum())})
 
 
-class RowCache:
-    """Kernel rows of one pair of classes: the least recently read one makes room.
-
-    It serves every C and every training set of the pair, and is the only mutable
-    class of this room.
-    """
-
-    def __init__(
-        self,
-        make_row: Callable[[int], NDArray[Any]],
-        diagonal: NDArray[np.float64],
-        *,
-        nbytes: int,
-    ) -> None:
-        n_rows = len(diagonal)
-        row_nbytes = _in_blocks(1, n_rows, np.float32).nbytes
-        n_slots = min(n_rows, max(2, nbytes // row_nbytes))
-        self.make_row = make_row
-        self.diagonal = diagonal
-        self.rows = _in_blocks(n_slots, n_rows, np.float32)
-        self.slots = np.full(n_rows, -1)
-        self.used = np.full(n_slots, -1)
-        self.owners = np.full(n_slots, -1)
-        self.clock = 0
-        self.n_made = 0
-
-    def fetch(self, row: int) -> None:
-        """Compute a kernel row and give it the slot that was read longest ago."""
-        slot = int(np.argmin(self.used))
-        if self.owners[slot] >= 0:
-            self.slots[self.owners[slot]] = -1
-        self.rows[slot].reshape(-1)[: len(self.slots)] = self.make_row(row)
-        self.slots[row], self.owners[slot] = slot, row
-        self.used[slot] = self.clock
-        self.n_made += 1
-
-
-def _in_blocks(n_arrays: int, n_rows: int, dtype: type) -> NDArray[Any]:
-    """Return zeros for a value per row, in the compiled solver's blocks of rows."""
-    from dsel.solvers.compiled_smo import WIDTH
-
-    return np.zeros((n_arrays, -(-n_rows // WIDTH), WIDTH), dtype=dtype)
-
-
 def solve_path_by_rows(
     cache: RowCache,
     y: NDArray[np.float64],
@@ -171,43 +131,33 @@ def solve_path_by_rows(
     As `solve_path`, but all rows of the pair are there for every training set: rows
     that a training set leaves out have weight 0 and keep a dual variable of 0.
     """
+    limit = step_limit(max_iter, int(np.count_nonzero(weights)))
+    return _solve(cache, cache.diagonal, y, weights, C_values, tol, limit, warm)
+
+
+def _solve(
+    source: Source,
+    diagonal: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    C_values: NDArray[np.float64],
+    tol: float,
+    limit: int,
+    warm: bool,
+) -> Solution:
     from dsel.solvers import compiled_smo
 
-    n_rows = len(y)
-    betas = np.empty((len(C_values), n_rows))
+    betas = np.empty((len(C_values), len(y)))
     margins, stats = np.empty_like(betas), np.empty((len(C_values), 3))
-    state = _in_blocks(5, n_rows, np.float64)
-    diagonal, residual, beta, lower, upper = state.reshape(5, -1)[:, :n_rows]
-    diagonal[:], residual[:] = cache.diagonal, y
-    work = _in_blocks(3, n_rows, np.float64)
-    limit = step_limit(max_iter, int(np.count_nonzero(weights)))
+    state = State(len(y))
+    state.diagonal[:], state.residual[:] = diagonal, y
     for c, C in enumerate(C_values):
         if not warm:
-            residual[:], beta[:] = y, 0.0
-        lower[:] = np.where(y > 0, 0.0, -C * weights)
-        upper[:] = np.where(y > 0, C * weights, 0.0)
-        taken, gap = _descend_by_rows(cache, (*state, work), tol, limit)
-        constant = compiled_smo.offset(residual, beta, lower, upper)
-        betas[c], margins[c] = beta, y - residual + constant
+            state.residual[:], state.beta[:] = y, 0.0
+        state.lower[:] = np.where(y > 0, 0.0, -C * weights)
+        state.upper[:] = np.where(y > 0, C * weights, 0.0)
+        taken, gap = reach(source, state, tol, limit)
+        constant = compiled_smo.offset(*state.views[1:])
+        betas[c], margins[c] = state.beta, y - state.residual + constant
         stats[c] = constant, taken, gap
     return _solution(betas, margins, stats, tol)
-
-
-def _descend_by_rows(
-    cache: RowCache, state: tuple[NDArray[np.float64], ...], tol: float, limit: int
-) -> tuple[int, float]:
-    """Return the steps taken and the gap left; fetch kernel rows as they are missed."""
-    from dsel.solvers import compiled_smo
-
-    taken = 0
-    nothing, members = np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64)
-    while True:
-        status, row, steps, gap = compiled_smo.descend(
-            nothing, members, cache.rows, cache.slots, cache.used, *state,
-            tol, limit - taken, cache.clock,
-        )  # fmt: skip
-        taken += steps
-        cache.clock += steps + 1
-        if status != compiled_smo.ROW_MISSING:
-            return taken, gap
-        cache.fetch(row)

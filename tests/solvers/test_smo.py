@@ -3,7 +3,8 @@ import pytest
 from sklearn.svm import SVC
 
 from dsel.solvers.base import SOLVED, STOPPED_EARLY
-from dsel.solvers.smo import RowCache, solve_path, solve_path_by_rows, step_limit
+from dsel.solvers.smo import solve_path, solve_path_by_rows, step_limit
+from dsel.solvers.smo_rows import RowCache
 
 C_VALUES = np.array([0.1, 1.0, 10.0, 1000.0])
 
@@ -130,6 +131,45 @@ def test_solve_path_by_rows__weight_zero_leaves_a_row_out(problem):
     expected = solve(gram, y, members=members, tol=1e-3).value
     np.testing.assert_array_equal(solution.value.beta[:, members], expected.beta)
     assert not solution.value.beta[:, weights == 0].any()
+
+
+@pytest.fixture
+def large_problem(rng):
+    X = np.concatenate((rng.normal(size=(500, 3)), rng.normal(size=(400, 3)) + 1.0))
+    distances = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)
+    return X, np.exp(-distances).astype(np.float32), np.repeat([1.0, -1.0], [500, 400])
+
+
+def test_solve_path__leaving_settled_rows_out_changes_no_solution(large_problem):
+    X, gram, y = large_problem
+    C_values = np.array([1.0, 50.0])
+    path = solve(gram, y, C=C_values).value
+    assert (path.gap < 1e-6).all()
+    for C, beta, offset in zip(C_values, path.beta, path.offset, strict=True):
+        svc = SVC(C=C, gamma=1.0, tol=1e-6).fit(X, -y)
+        dual = np.zeros(len(y))
+        dual[svc.support_] = -svc.dual_coef_[0]
+        assert objective(gram, y, beta) == pytest.approx(objective(gram, y, dual))
+        assert offset == pytest.approx(-svc.intercept_[0], abs=1e-4)
+    residual = y - gram.astype(float) @ path.beta[1]
+    np.testing.assert_allclose(
+        path.margins[1], y - residual + path.offset[1], atol=1e-8
+    )
+
+
+def test_solve_path_by_rows__leaves_the_same_rows_out(large_problem):
+    _, gram, y = large_problem
+    members = np.flatnonzero(np.arange(len(y)) % 5)
+    weights = np.zeros(len(y))
+    weights[members] = 1.0
+    cache = RowCache(gram.__getitem__, np.ones(len(y)), nbytes=300 * 4 * 900)
+    C_values = np.array([1.0, 50.0])
+    found = solve_path_by_rows(
+        cache, y, weights, C_values=C_values, tol=1e-3, max_iter=-1
+    ).value
+    expected = solve(gram, y, members=members, tol=1e-3, C=C_values).value
+    np.testing.assert_array_equal(found.beta[:, members], expected.beta)
+    np.testing.assert_array_equal(found.steps, expected.steps)
 
 
 def test_step_limit__is_that_of_libsvm():
