@@ -61,6 +61,9 @@ class Reading:
         chosen, rows
             Places among the machines' candidates, and row numbers; neither is empty.
         """
+        alike = self.same_for_candidates and self.same_for_rows
+        if alike and self.view.size and self.view[0, 0] != training:
+            return
         there = np.flatnonzero(at >= 0)
         if len(there) == 0:
             return

@@ -45,6 +45,11 @@ def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
     ndarray
         Gaps >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
     """
+    if hasattr(model, "coef_") and model.coef_.shape[0] == 1:
+        # One product, where a linear SVC would go through its support vectors.
+        product = X @ model.coef_.T
+        dense = product.toarray() if hasattr(product, "toarray") else product
+        return np.asarray(2.0 * np.abs(np.ravel(dense) + np.ravel(model.intercept_)))
     scores = class_scores(model, X, model.classes_)
     if scores.shape[1] < 2:
         return np.full(X.shape[0], np.inf)
@@ -131,7 +136,7 @@ def _batches(
             yield free[np.argsort(place[free])][:size]
             continue
         model = _fitted(estimator, X[np.array(picked)], np.array(labels), seed)
-        gaps = sure_margins(model, X[free])
+        gaps = sure_margins(model, X)[free]
         # Equal gaps go by the random order, not by the order of the table.
         yield free[np.lexsort((place[free], gaps))][:size]
 

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.svm import SVC
+
+from dsel.experiments import madani2004
+from dsel.experiments.madani2004_machines import (
+    halves_of,
+    inner_products,
+    machine_counts,
+)
+from dsel.experiments.madani2004_sets import load_problem, one_hot, text_features
+from dsel.kernels.polynomial import Polynomial
+from dsel.searches.grid import make_candidates
+from dsel.searches.half_counts import half_counts
+
+
+@pytest.mark.parametrize(
+    ("name", "n_rows"),
+    [("votes", 435), ("chess", 3196), ("adult", 32561), ("optics", 1797)],
+)
+def test_load_problem__has_the_rows_of_the_paper(name, n_rows, data_dir):
+    problem = load_problem(name, folder=data_dir)
+
+    assert problem.X.shape[0] == n_rows
+    assert problem.X.min() >= 0
+    assert set(problem.y) == {0, 1}
+    assert not np.isnan(problem.X).any()
+
+
+def test_one_hot__missing_values_have_no_column():
+    found = one_hot(np.array([[0.0], [2.0], [np.nan]]))
+
+    np.testing.assert_array_equal(found, [[1, 0], [0, 1], [0, 0]])
+
+
+def test_text_features__are_normalised_counts_of_up_to_three_words():
+    found = text_features(["red green blue", "red red"])
+
+    assert found.shape == (2, 7)  # 3 words, 2 pairs and a triple; and "red red"
+    np.testing.assert_allclose(found.multiply(found).sum(axis=1), 1.0)
+
+
+def test_run_estimation__gives_every_estimate(data_dir):
+    results = madani2004.run_estimation("small", folder=data_dir)
+
+    assert dict(results.sizes) == {
+        "problem": 1, "trial": 3, "sampling": 2, "n_labeled": 2,
+    }  # fmt: skip
+    for name in ("dis_error", "two_fold_cv", "true_error", "half_true_error"):
+        assert ((results[name] >= 0) & (results[name] <= 1)).all()
+    assert "figure_2b" in madani2004.findings(results)
+
+
+def test_run_selection__chooses_a_degree_by_every_criterion(data_dir):
+    results = madani2004.run_selection("small", folder=data_dir)
+    errors = madani2004.chosen_errors(results)
+
+    for name in madani2004.CHOOSERS:
+        assert (errors[name] >= errors.best - 1e-12).all()
+    found = madani2004.win_loss_tie(errors, "max_dt_e", "two_fold_cv")
+    assert sum(found) == 2
+
+
+def test_win_loss_tie__counts_means_over_trials():
+    dims = ("problem", "n_labeled", "trial")
+    errors = xr.Dataset(
+        {
+            "a": (dims, [[[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [0.3, 0.1, 0.2]]]),
+            "b": (dims, [[[0.2, 0.2, 0.2], [0.2, 0.2, 0.2], [0.2, 0.2, 0.1]]]),
+        }
+    )
+
+    assert madani2004.win_loss_tie(errors, "a", "b") == (1, 1, 1)
+    assert madani2004.win_loss_tie(errors, "a", "b", standard_errors=1.0) == (1, 0, 2)
+
+
+def test_machine_counts__are_those_of_the_families(data_dir):
+    problem = load_problem("votes", folder=data_dir)
+    rows = np.random.default_rng(0).permutation(435)[:41]
+    others = np.setdiff1d(np.arange(435), rows)
+    pool, truth = problem.X[others], problem.y[others]
+    X, y = problem.X[rows], problem.y[rows]
+    svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
+    candidates = make_candidates(svc, {"degree": [0.5, 1.0, 2.5]})
+
+    found = machine_counts(
+        inner_products(X, pool), y, truth, halves_of(41, 4, [5, 6]),
+        [Polynomial(problem.gamma, 0.0, d) for d in (0.5, 1.0, 2.5)], C=10.0,
+    )  # fmt: skip
+
+    for seed, counts in zip((5, 6), found, strict=True):
+        expected = half_counts(
+            candidates, (X, y), np.array([0, 1]), pool, (pool, truth), repeats=4,
+            seed=seed,
+        )  # fmt: skip
+        for name in expected:
+            np.testing.assert_array_equal(counts[name], expected[name])
