@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing
 
+from dsel.data.canonical import canonical_text
 from dsel.data.trainings import Training
 from dsel.data.words import hashed_seed
 from dsel.models.base import (
@@ -216,10 +217,9 @@ class FittedClassifiers:
 
 
 def identity(candidate: Candidate) -> str:
-    """Return a text that is the same for equal candidates, whatever their number."""
+    """Return a text that is the same for equal candidates in every process."""
     params = candidate.params or candidate.estimator.get_params(deep=True)
-    listed = ", ".join(f"{name}={params[name]!r}" for name in sorted(params))
-    return f"{type(candidate.estimator).__name__}({listed})"
+    return f"{type(candidate.estimator).__name__}{canonical_text(params)}"
 
 
 def cut_to_rows(

@@ -12,6 +12,7 @@ from dsel.results.store import make_root, open_store, read_root
 
 GROUP: Final = "model"
 POINTER: Final = "log"
+KEY: Final = "key"
 OURS: Final = "dsel.models."
 """Our own estimators, which are safe to build."""
 
@@ -20,6 +21,7 @@ def save_model(
     model: Any,
     place: str | os.PathLike[str] | Store,
     *,
+    key: str = "",
     storage_options: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a fitted estimator beside the cube, in the place of one already there.
@@ -30,6 +32,8 @@ def save_model(
         A fitted scikit-learn estimator.
     place
         Directory, fsspec URL or zarr store.
+    key
+        What tells this model from others; `model_key` gives it back.
     storage_options
         Passed to fsspec with a URL.
 
@@ -44,7 +48,7 @@ def save_model(
     before = group.attrs.get(POINTER)
     fresh = "skops-2" if before == "skops-1" else "skops-1"
     write_payload(create_log(group, fresh), payload, at=0)
-    group.attrs[POINTER] = fresh
+    group.attrs.put({POINTER: fresh, KEY: key})
     if before is not None:
         del group[str(before)]
 
@@ -93,6 +97,19 @@ def open_model(
             f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
         )
     return skops.loads(payload, trusted=[*ours, *trusted])
+
+
+def model_key(
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Return the key of the model kept at a place; None where none is."""
+    store = open_store(place, storage_options=storage_options, read_only=True)
+    read_root(store)
+    root = zarr.open_group(store, mode="r", zarr_format=3)
+    attributes = root[GROUP].attrs if GROUP in root else {}
+    return str(attributes.get(KEY, "")) if POINTER in attributes else None
 
 
 def _payload(store: Store) -> bytes:

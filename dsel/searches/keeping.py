@@ -5,9 +5,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from dsel.results.journal import Journal
-from dsel.results.models import open_model, save_model
-
-PREFIX = "model/"
+from dsel.results.models import model_key, open_model, save_model
 
 
 def kept_model(
@@ -26,14 +24,11 @@ def kept_model(
     """
     if journal is None or find_spec("skops") is None:
         return fit()
-    key = PREFIX + path
-    last = [name for name in journal.read() if name.startswith(PREFIX)][-1:]
-    if last == [key]:
+    if model_key(out) == path:
         try:
             return open_model(out)
-        except (FileNotFoundError, ValueError):
+        except ValueError:
             pass  # a model of the user's own types, or a damaged one: fit it again
     model = fit()
-    save_model(model, out)
-    journal.append(key, {"path": path})
+    save_model(model, out, key=path)
     return model

@@ -13,7 +13,6 @@ from dsel.bounds.events import DeltaLedger
 from dsel.checks import check_choice, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.base import Span
-from dsel.data.canonical import canonical_text
 from dsel.data.labeled import (
     LabeledRows,
     check_pool_matches,
@@ -24,10 +23,11 @@ from dsel.data.shared import POLICIES
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
-from dsel.models.scikit_learn import identity, takes_pool
+from dsel.models.scikit_learn import takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.grid import Grid, make_candidates
+from dsel.searches.paths import candidate_texts, exact_text, group_paths
 from dsel.searches.scheme import Scheme
 from dsel.searches.schemes import cross_validation
 from dsel.searches.tasks import Group, Work
@@ -270,9 +270,10 @@ def _make_groups(
         candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
     )
     groups: list[Group] = []
+    texts = candidate_texts(candidates)
     for assigned in assignments:
         for members in assigned.family.groups(assigned.candidates):
-            paths = _paths(assigned.family.name, members)
+            paths = group_paths(assigned.family.name, members, texts)
             groups.append(Group(len(groups), assigned.family, members, paths))
     remarks = tuple(
         f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
@@ -280,16 +281,6 @@ def _make_groups(
     )
     dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
     return tuple(groups), remarks, dependence
-
-
-def _paths(family: str, members: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """Hash what each fit depends on: the candidates of its group up to its own."""
-    hashed = blake2b(family.encode(), digest_size=12)
-    paths = []
-    for candidate in members:
-        hashed.update(identity(candidate).encode())
-        paths.append(hashed.copy().hexdigest())
-    return tuple(paths)
 
 
 def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
@@ -321,8 +312,8 @@ def _fingerprint(
         "labeled": labeled.token,
         "pool": "none" if pool is None else pool.token,
         "trainings": _digest(*(part for row in rows for part in row)),
-        "estimator": canonical_text(estimator),
-        "fit_params": _digest(canonical_text(fit_params)),
+        "estimator": exact_text(estimator),
+        "fit_params": _digest(exact_text(fit_params)),
         "seed": str(seed),
     }
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from dsel.results import open_model, save_model, save_results
+from dsel.results.models import model_key
 
 
 class Squares(FunctionTransformer):
@@ -69,3 +70,11 @@ def test_save_model__names_the_extra_that_is_missing(rows, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "skops", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\[models\]'"):
         save_model(LogisticRegression().fit(*rows), tmp_path)
+
+
+def test_model_key__says_which_model_is_kept(rows, cube, tmp_path):
+    save_results(cube, tmp_path)
+    assert model_key(tmp_path) is None
+    for key in ("one", "other"):
+        save_model(LogisticRegression().fit(*rows), tmp_path, key=key)
+        assert model_key(tmp_path) == key

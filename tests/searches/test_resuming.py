@@ -114,3 +114,11 @@ def test_cube__does_not_depend_on_threads_or_order(digits):
     cubes = [execute(plan, n_jobs=n).results.drop_vars(TIMES) for n in (1, 2, 4)]
     for cube in cubes[1:]:
         xr.testing.assert_equal(cube, cubes[0])
+
+
+def test_execute__keeps_the_model_of_the_last_run(digits, tmp_path):
+    model = LogisticRegression(max_iter=5000)
+    plans = [make_plan(digits, model, {"C": [C]}, prune=False) for C in (0.01, 0.1)]
+    for plan in (plans[0], plans[1], plans[0], plans[1]):
+        found = execute(plan, out=tmp_path / "run", with_model=True).model
+        assert plan.axes.params(0) == {"C": found.C}
