@@ -20,6 +20,7 @@ _LARGEST_TABLE: Final = 16_384
 _MANY_TABLES: Final = 8
 _TARGET_SHIFT: Final = 1e-10
 _ACCEPTED: Final = 5e-11
+_LONGER: Final = 1 + 8e-16  # what the logarithms of the closed forms may round
 
 
 def binomial_tail_inversion(
@@ -216,9 +217,10 @@ def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     limits = np.ones(c.shape)
     none = (c == 0) & (m >= 1)
     # One step outwards: close to 1 a rounding error is no small part of 1 - limit.
-    limits[none] = np.nextafter(-np.expm1(np.log(a[none]) / m[none]), 1.0)
+    root = -np.expm1(np.log(a[none]) * _LONGER / m[none])
+    limits[none] = np.nextafter(root, 1.0)
     nearly_all = (c == m - 1) & (m >= 2)
-    root = np.exp(np.log1p(-a[nearly_all]) / m[nearly_all])
+    root = np.exp(np.log1p(-a[nearly_all]) / _LONGER / m[nearly_all])
     limits[nearly_all] = np.nextafter(root, 1.0)
     inner = (c >= 1) & (c <= m - 2)
     if inner.any():
@@ -235,10 +237,11 @@ def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
 def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     limits = np.zeros(c.shape)
     all_of_them = (c == m) & (m >= 1)
-    root = np.exp(np.log(a[all_of_them]) / m[all_of_them])
+    root = np.exp(np.log(a[all_of_them]) * _LONGER / m[all_of_them])
     limits[all_of_them] = np.nextafter(root, 0.0)
     one = (c == 1) & (m >= 2)
-    limits[one] = np.nextafter(-np.expm1(np.log1p(-a[one]) / m[one]), 0.0)
+    root = -np.expm1(np.log1p(-a[one]) / _LONGER / m[one])
+    limits[one] = np.nextafter(root, 0.0)
     inner = (c >= 2) & (c <= m - 1)
     if inner.any():
         c, m, a = c[inner], m[inner], a[inner]
