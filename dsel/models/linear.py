@@ -7,6 +7,7 @@ again, row by row, in a fixed order, so that a row's class never depends on its 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class LinearStack:
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.trainings)))
             for reading, chosen in zip(codes, which, strict=True):
-                reading[:] = _chosen(every, np.searchsorted(self.trainings, chosen))
+                reading[:] = _chosen(every, self._places(chosen))
             return codes
         asked = self._positions(which, X.shape[0])
         for position in np.unique(asked):
@@ -152,8 +153,20 @@ class LinearStack:
     ) -> NDArray[np.int64]:
         """Return places on the training axis, (n_readings, n_candidates, n_rows)."""
         shape = (len(self.candidates), n_rows)
-        places = [np.searchsorted(self.trainings, chosen) for chosen in which]
+        places = [self._places(chosen) for chosen in which]
         return np.stack([np.broadcast_to(place, shape) for place in places])
+
+    def _places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        first, last = self.trainings[0], self.trainings[-1]
+        if last - first + 1 == len(self.trainings):  # consecutive: no search
+            return np.asarray(chosen - first)
+        return np.asarray(np.searchsorted(self.trainings, chosen))
+
+    @cached_property
+    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Largest sum of absolute weights, and offset, (n_candidates, n_trainings)."""
+        offsets = np.where(np.isfinite(self.offsets), np.abs(self.offsets), 0.0)
+        return np.abs(self.weights).sum(axis=-1).max(axis=-1), offsets.max(axis=-1)
 
     def _products(
         self, X: Any, positions: NDArray[np.int64], dtype: Any = np.float64
@@ -167,8 +180,8 @@ class LinearStack:
         shaped = products.reshape(*offsets.shape, -1)
         return np.asarray(shaped + offsets[..., np.newaxis])
 
-    def _codes(self, X: Any, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return codes, shape (n_candidates, n_positions, n_rows)."""
+    def _codes(self, X: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
+        """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
         largest = _largest(X)
         dtype = self._product_dtype(X, largest)
         scores = self._products(X, positions, dtype)
@@ -198,9 +211,8 @@ class LinearStack:
         """
         if X.dtype != np.float32 or hasattr(X, "tocsr"):
             return np.float64
-        offsets = self.offsets[np.isfinite(self.offsets)]
-        reach = np.abs(self.weights).sum(axis=-1).max() * max(largest, 1.0)
-        reach += np.abs(offsets).max(initial=0.0)
+        weights, offsets = self._sizes
+        reach = float(weights.max()) * max(largest, 1.0) + float(offsets.max())
         return np.float32 if reach < SMALL_ENOUGH else np.float64
 
     def _rounding(
@@ -210,24 +222,24 @@ class LinearStack:
 
         `largest` holds the largest absolute feature of each row, or one for all.
         """
-        weights = np.abs(self.weights[:, positions]).sum(axis=-1).max(axis=-1)
-        offsets = self.offsets[:, positions]
-        offset = np.where(np.isfinite(offsets), np.abs(offsets), 0.0).max(axis=-1)
+        weights, offsets = (size[:, positions, np.newaxis] for size in self._sizes)
         # Two scores of p products and p sums each, weights rounded to the type.
         n_roundings = self.weights.shape[-1] + SAFETY
         unit, least = np.finfo(dtype).eps, np.finfo(dtype).tiny
-        reach = weights[..., np.newaxis] * largest + offset[..., np.newaxis]
+        reach = weights * largest + offsets
         return np.asarray(n_roundings * (unit * reach + least), dtype=np.float64)
 
 
-def _chosen(every: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _chosen(every: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
     """Pick codes (n_candidates, n_rows) of places that broadcast to that shape."""
     n_candidates, _, n_rows = every.shape
-    if places.ndim == 0 or places.shape[-1] == 1:  # one for all rows: no gathering
+    if places.ndim == 0:
+        return every[:, places]
+    if places.shape[-1] == 1:  # one for all rows: no gathering
         column = np.broadcast_to(places.reshape(-1), n_candidates)
         return np.asarray(every[np.arange(n_candidates), column])
-    wide = np.broadcast_to(places, (n_candidates, n_rows))[:, np.newaxis]
-    return np.asarray(np.take_along_axis(every, wide, axis=1)[:, 0])
+    places = np.broadcast_to(places, (n_candidates, n_rows))
+    return every[np.arange(n_candidates)[:, np.newaxis], places, np.arange(n_rows)]
 
 
 def _dense(rows: Any) -> NDArray[np.float64]:
@@ -250,10 +262,10 @@ def _largest_of_rows(X: Any) -> NDArray[np.float64]:
     return np.asarray(dense, dtype=np.float64).ravel()
 
 
-def _decide(scores: NDArray[np.float64], axis: int) -> NDArray[np.int64]:
-    """Return class codes: the sign of a lone score, else the first of the largest."""
+def _decide(scores: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return class codes: the first of the largest, or whether a lone score is > 0."""
     if scores.shape[axis] == 1:
-        return np.asarray(np.take(scores, 0, axis=axis) > 0, dtype=np.int64)
+        return np.asarray(np.take(scores, 0, axis=axis) > 0)
     return np.asarray(np.argmax(scores, axis=axis))
 
 
