@@ -80,6 +80,12 @@ def get_criterion(name: str) -> Criterion:
     ValueError
         Where there is none; the message lists the names.
     """
+    if name in LOSS_CRITERIA:
+        raise ValueError(
+            f"`criterion` {name!r} estimates the squared error of least squares; "
+            f"search with `LeastSquaresSearch` and choose with `select_least_squares`, "
+            f"or use criterion='cv_error' for classifiers."
+        )
     return CRITERIA[check_choice(name, "criterion", sorted(CRITERIA))]
 
 

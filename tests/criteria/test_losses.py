@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dsel import names
-from dsel.criteria import CRITERIA, LOSS_CRITERIA
+from dsel.criteria import CRITERIA, LOSS_CRITERIA, get_criterion
 from dsel.criteria.kfold import kfold_error
 from dsel.criteria.losses import smoothest_of_best
 from dsel.errors import AllFitsFailedError
@@ -56,6 +56,11 @@ def test_loss_criteria__judge_failed_candidates_last(criterion):
     assert criterion.choose(terms, evidence) == 0
     assert (criterion.lower_bound(evidence, None) <= terms.estimate).all()
     assert not criterion.is_guarantee
+
+
+def test_get_criterion__says_where_loss_criteria_belong():
+    with pytest.raises(ValueError, match="`criterion` 'loo' estimates the squared"):
+        get_criterion("loo")
 
 
 def test_loss_criteria__are_apart_from_those_of_the_main_search():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies
 
 from dsel.kernels.eigen import (
     Spectrum,
@@ -16,6 +17,7 @@ from dsel.solvers.least_squares import (
     solve_dual,
 )
 from dsel.solvers.least_squares_blocks import block_residuals, dual_models
+from dsel.solvers.least_squares_refits import refitted_residuals
 
 LAMS = np.array([1e-8, 1e-3, 1.0])
 
@@ -116,6 +118,36 @@ def test_block_residuals__equal_refits(problem, penalty, fit_intercept, rng):
                 refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
             ).sum()
             assert relative_error(loss, expected) < tolerance
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    n=strategies.integers(5, 30),
+    n_folds=strategies.integers(2, 5),
+    n_outputs=strategies.integers(1, 3),
+    width=strategies.floats(0.05, 5.0),
+    fit_intercept=strategies.booleans(),
+    penalty=strategies.sampled_from(["coefficients", "rkhs"]),
+    seed=strategies.integers(0, 2**32),
+)
+def test_block_residuals__equal_refits_for_any_fold(
+    n, n_folds, n_outputs, width, fit_intercept, penalty, seed
+):
+    rng = np.random.default_rng(seed)
+    gram = gaussian_gram(rng.uniform(-1, 1, (n, 2)), width=width)
+    y = rng.standard_normal((n, n_outputs))
+    lams = np.array([1e-3, 0.1])
+    solution = solve_dual(
+        decompose_gram(gram, penalty=penalty), y, lams, fit_intercept=fit_intercept
+    )
+    matrix = gram @ gram if penalty == "coefficients" else gram
+    rows = np.array_split(rng.permutation(n), n_folds)[0]
+    np.testing.assert_allclose(
+        block_residuals(solution, rows),
+        refitted_residuals(matrix, y, lams, rows, fit_intercept=fit_intercept),
+        rtol=1e-6,
+        atol=1e-8,
+    )
 
 
 @with_intercept
