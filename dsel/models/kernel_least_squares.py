@@ -185,7 +185,9 @@ class KernelLeastSquaresClassifier(ClassifierMixin, BaseEstimator):
     n_centers
         Number of training rows drawn as centres, at most all; all rows for None.
     centers
-        Points to use as centres, shape (n_centers, n_columns).
+        Points to use as centres, shape (n_centers, n_columns). A search certifies a
+        bound for ``penalty="coefficients"`` only with points that were fixed without
+        the labeled rows and are no rows of the pool that it counts on.
     random_state
         Seed of the draw of centres.
 
