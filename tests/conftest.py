@@ -1,11 +1,13 @@
 """Options, markers and fixtures shared by all tests."""
 
 import os
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+STARTED = pytest.StashKey[float]()
 MARKERS = {
     "slow": "takes minutes; run with --runslow",
     "cluster": "starts Dask workers; run with --runcluster",
@@ -16,6 +18,12 @@ MARKERS = {
 def pytest_addoption(parser):
     for name, reason in MARKERS.items():
         parser.addoption(f"--run{name}", action="store_true", help=reason)
+    parser.addoption(
+        "--slow-seconds",
+        type=float,
+        default=float("inf"),
+        help="begin no slow test after that many seconds",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
@@ -25,6 +33,17 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_sessionstart(session):
+    session.config.stash[STARTED] = time.monotonic()
+
+
+def pytest_runtest_setup(item):
+    spent = time.monotonic() - item.config.stash[STARTED]
+    limit = item.config.getoption("--slow-seconds")
+    if item.get_closest_marker("slow") and spent > limit:
+        pytest.skip(f"the {limit:g} s for slow tests are over")
 
 
 @pytest.fixture

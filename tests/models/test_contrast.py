@@ -3,7 +3,6 @@
 import itertools
 from functools import partial
 
-import contrast_reference as reference
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from dsel.models.nearest_mean_contrast import (
 from dsel.models.pool_passes import ClassSums
 from dsel.models.qda_contrast import qda_contrast
 from dsel.solvers.frank_wolfe import CONVERGED
+from tests.models import contrast_reference as reference
 
 KINDS = ["lda", "qda", "mean"]
 

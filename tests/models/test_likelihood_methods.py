@@ -1,6 +1,5 @@
 """The methods that MCPL is compared with, each against its definition."""
 
-import contrast_reference as reference
 import numpy as np
 import pytest
 from scipy.linalg import sqrtm
@@ -19,6 +18,7 @@ from dsel.models import (
     SelfLearningLDA,
     SemiSupervisedLDA,
 )
+from tests.models import contrast_reference as reference
 
 ESTIMATORS = [
     AlternatingGradientLDA,
