@@ -67,6 +67,8 @@ class Voter:
     """Dual coefficients for these columns, (n_columns, n_present - 1, n_models)."""
     sums: Floats
     """Sums of absolute dual coefficients, (n_present, n_present - 1, n_models)."""
+    peaks: Floats
+    """Largest absolute dual coefficients, of the same shape."""
 
     @property
     def n_models(self) -> int:
@@ -77,6 +79,16 @@ class Voter:
     def n_columns(self) -> int:
         """Terms of the longest decision: the two largest classes."""
         return sum(sorted(len(weights) for weights in self.weights)[-2:])
+
+    def unit(self, place: int, dtype: Any) -> float:
+        """Return the relative error of a class's sum of products in this type.
+
+        In float64 it also covers what `exact_decisions` takes for zero.
+        """
+        eps = float(np.finfo(dtype).eps)
+        if dtype == np.float64:
+            return 4.0 * eps * (self.n_columns + 16)
+        return eps * (len(self.weights[place]) + 8)
 
 
 def lay_out(
@@ -98,6 +110,7 @@ def lay_out(
     columns: list[Columns] = []
     weights: list[NDArray[Any]] = []
     sums: list[Floats] = []
+    peaks: list[Floats] = []
     for place, code in enumerate(machines.present):
         mine = slice(machines.starts[place], machines.starts[place + 1])
         begin, end = int(starts[code]), int(starts[code + 1])
@@ -112,7 +125,10 @@ def lay_out(
             columns.append(begin + found)
             weights.append(coefs.astype(dtype))
         sums.append(np.abs(coefs).sum(axis=0))
-    return Voter(machines, tuple(columns), tuple(weights), np.stack(sums))
+        peaks.append(np.abs(coefs).max(axis=0, initial=0.0))
+    return Voter(
+        machines, tuple(columns), tuple(weights), np.stack(sums), np.stack(peaks)
+    )
 
 
 def count_votes(
@@ -154,25 +170,40 @@ def count_votes(
     if n_present > 1:
         shape = (n_present, n_rows, n_present - 1, n_models)
         products = np.empty(shape, dtype=values.dtype)
-        largest = np.full((n_present, n_rows), bound or 0.0)
+        sizes = np.zeros((3, n_present, n_rows))
+        unit = np.empty((n_present, n_rows))
         for place, columns in enumerate(voter.columns):
             block = values[:, columns]
             weights = voter.weights[place][:, :, chosen].reshape(block.shape[1], -1)
             np.matmul(block, weights, out=products[place].reshape(n_rows, -1))
-            if bound is None:
-                largest[place] = _largest_of_rows(block)
-        unit = units + 4.0 * np.finfo(values.dtype).eps * (voter.n_columns + 16)
-        offsets = np.ascontiguousarray(voter.machines.offsets[:, chosen])
-        sums = np.ascontiguousarray(voter.sums[:, :, chosen])
+            sizes[:2, place] = _sizes(block, bound)
+            unit[place] = units + voter.unit(place, values.dtype)
+        sizes[2] = absolute + np.finfo(values.dtype).tiny
+        sums, peaks, offsets = (
+            np.ascontiguousarray(whole[..., chosen])
+            for whole in (voter.sums, voter.peaks, voter.machines.offsets)
+        )
         compiled_votes.vote(
-            products, largest, sums, offsets, unit, absolute, places, doubtful
+            products, sizes, sums, peaks, offsets, unit, places, doubtful
         )
     return voter.machines.present[places], doubtful
 
 
-def _largest_of_rows(block: NDArray[Any]) -> Floats:
-    high, low = block.max(axis=1, initial=0), block.min(axis=1, initial=0)
-    return np.asarray(np.maximum(high, -low), dtype=np.float64)
+def _sizes(block: NDArray[Any], bound: float | None) -> Floats:
+    """Return the largest and the sum of the absolute values of each row, (2, n_rows).
+
+    With a bound of the values both come from it, in float64, whose rounding is too
+    small for more care to pay.
+    """
+    sizes = np.empty((2, len(block)))
+    if bound is not None:
+        sizes[0], sizes[1] = bound, bound * block.shape[1]
+        return sizes
+    whole = np.abs(block)
+    sizes[0] = whole.max(axis=1, initial=0)
+    # The sum is rounded, too: up once more than its own error.
+    sizes[1] = whole.sum(axis=1) * (1 + block.shape[1] * np.finfo(block.dtype).eps)
+    return sizes
 
 
 def exact_code(voter: Voter, values: Floats, model: int) -> int:

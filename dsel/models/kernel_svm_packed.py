@@ -308,12 +308,17 @@ def _decide(
     chosen = None if len(distinct) == voter.n_models else distinct
     rows = slice_of(places)
     relative, absolute = block.relative[rows], block.absolute[rows]
-    codes, doubtful = count_votes(rough, low[rows], relative, absolute, chosen)
+    bound = 1.0 if isinstance(block.kernel, Rbf) else None
+    codes, doubtful = count_votes(
+        rough, low[rows], relative, absolute, chosen,
+        bound=bound if rough is voter else None,
+    )  # fmt: skip
     if rough is not voter and doubtful.any():
         again = np.flatnonzero(doubtful.any(axis=1))
         codes[again], doubtful[again] = count_votes(
-            voter, block.values[places[again]], relative[again], absolute[again], chosen
-        )
+            voter, block.values[places[again]], relative[again], absolute[again],
+            chosen, bound=bound,
+        )  # fmt: skip
     if doubtful.any():
         alone = _exact_values(bench, block.kernel, seen)
         settle(voter, codes, doubtful, lambda row: alone(int(places[row])), distinct)

@@ -16,63 +16,83 @@ EPS = 2.0**-52
 @compiled(error_model="numpy")
 def vote(
     products: Any,
-    largest: Any,
+    sizes: Any,
     sums: Any,
+    peaks: Any,
     offsets: Any,
     units: Any,
-    absolute: Any,
     codes: Any,
     doubtful: Any,
 ) -> Any:
-    """Count votes of many rows and models, and mark what rounding could change.
+    """Count votes of many rows and models, and mark winners that rounding could change.
 
     Parameters
     ----------
     products
         Part of every decision that comes from the support vectors of a class,
         (n_classes, n_rows, n_classes - 1, n_models).
-    largest
-        Largest absolute kernel value of a row with each class, (n_classes, n_rows).
-    sums
-        Sums of absolute dual coefficients, (n_classes, n_classes - 1, n_models).
+    sizes
+        Largest absolute kernel value of a row with each class, sum of the absolute
+        ones, and their absolute error, (3, n_classes, n_rows).
+    sums, peaks
+        Sums and maxima of absolute dual coefficients,
+        (n_classes, n_classes - 1, n_models).
     offsets
         Constants, (n_pairs, n_models).
     units
-        Relative error of a row's terms, (n_rows,).
-    absolute
-        Absolute error of a row's kernel values, (n_rows,).
+        Relative error of a row's terms with each class, (n_classes, n_rows).
     codes, doubtful
-        Written: winner's place among the classes, and whether one of the decisions is
-        closer to zero than its error bound; (n_rows, n_models).
+        Written: winner's place among the classes, and whether decisions closer to
+        zero than their error bound could make another one; (n_rows, n_models).
     """
     n_classes, n_rows, _, n_models = products.shape
+    # Fewest and most votes that a class can have.
+    fewest, most = np.empty((n_classes, n_models)), np.empty((n_classes, n_models))
     votes = np.empty((n_classes, n_models))
-    doubt = np.empty(n_models)
     for r in range(n_rows):
-        votes[:] = 0.0
-        doubt[:] = 0.0
+        votes[:], fewest[:], most[:] = 0.0, 0.0, 0.0
         p = 0
         for i in range(n_classes - 1):
-            scale_i = units[r] * largest[i, r] + absolute[r]
             for j in range(i + 1, n_classes):
-                scale_j = units[r] * largest[j, r] + absolute[r]
                 for m in range(n_models):
                     decision = products[i, r, j - 1, m] + products[j, r, i, m]
                     decision += offsets[p, m]
-                    error = scale_i * sums[i, j - 1, m] + scale_j * sums[j, i, m]
+                    first, second = sums[i, j - 1, m], sums[j, i, m]
+                    # The sum of c k is at most max(c) sum(k) and max(k) sum(c).
+                    error = units[i, r] * min(
+                        sizes[0, i, r] * first, sizes[1, i, r] * peaks[i, j - 1, m]
+                    )
+                    error += units[j, r] * min(
+                        sizes[0, j, r] * second, sizes[1, j, r] * peaks[j, i, m]
+                    )
+                    error += sizes[2, i, r] * first + sizes[2, j, r] * second
                     error += 8.0 * EPS * abs(offsets[p, m])
                     won = 1.0 if decision > 0.0 else 0.0
+                    sure = 1.0 if decision > error else 0.0
+                    lost = 1.0 if decision < -error else 0.0
                     votes[i, m] += won
                     votes[j, m] += 1.0 - won
-                    doubt[m] += 1.0 if abs(decision) <= error else 0.0
+                    fewest[i, m] += sure
+                    fewest[j, m] += lost
+                    most[i, m] += 1.0 - lost
+                    most[j, m] += 1.0 - sure
                 p += 1
         for m in range(n_models):
-            winner = 0
-            for i in range(1, n_classes):
-                if votes[i, m] > votes[winner, m]:
-                    winner = i
-            codes[r, m] = winner
-            doubtful[r, m] = doubt[m] > 0.0
+            codes[r, m], doubtful[r, m] = winner_of(votes, fewest, most, m)
+
+
+@compiled(error_model="numpy", inline="always")
+def winner_of(votes: Any, fewest: Any, most: Any, m: Any) -> Any:
+    """Return the first class with the most votes, and whether it might be another."""
+    winner = 0
+    for i in range(1, len(votes)):
+        if votes[i, m] > votes[winner, m]:
+            winner = i
+    doubt = False
+    for i in range(len(votes)):
+        ahead = fewest[winner, m] - most[i, m]
+        doubt = doubt or (i < winner and ahead < 1.0) or (i > winner and ahead < 0.0)
+    return winner, doubt
 
 
 @compiled(error_model="numpy")
