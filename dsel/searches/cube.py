@@ -1,6 +1,6 @@
 """From a finished run's evidence to its cube."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
@@ -9,8 +9,10 @@ from dsel import names
 from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
 from dsel.searches.ledger import open_ledger, with_ledger
-from dsel.searches.plan import Plan
 from dsel.searches.versions import installed_versions
+
+if TYPE_CHECKING:
+    from dsel.searches.plan import Plan
 
 CO_VALIDATION: Final = (
     "disagreement",
@@ -23,7 +25,7 @@ CO_VALIDATION: Final = (
 """Criteria that the counts of random halvings answer without another fit."""
 
 
-def make_results(plan: Plan, evidence: Evidence) -> xr.Dataset:
+def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
     """Return the cube of the evidence, with what the plan's criteria make of it."""
     cube = make_cube(
         plan.axes,
@@ -54,14 +56,14 @@ def make_results(plan: Plan, evidence: Evidence) -> xr.Dataset:
     return with_ledger(cube, ledger)
 
 
-def _read_out(plan: Plan) -> list[Criterion]:
+def _read_out(plan: "Plan") -> list[Criterion]:
     """Return the plan's criterion first, then what else costs nothing."""
     free = ("cv_error",) if plan.scheme.halving is None else CO_VALIDATION
     wanted = [plan.criterion, plan.certificate, *map(get_criterion, free)]
     return list({criterion.name: criterion for criterion in wanted}.values())
 
 
-def _provenance(plan: Plan) -> dict[str, Any]:
+def _provenance(plan: "Plan") -> dict[str, Any]:
     return {
         "seed": str(plan.seed),
         "versions": installed_versions(),

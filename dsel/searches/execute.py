@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -24,12 +24,14 @@ from dsel.searches.journaling import Journaling, paths_of
 from dsel.searches.keeping import kept_model
 from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
-from dsel.searches.plan import Plan
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
 from dsel.searches.sharing import settle_shared_rows
 from dsel.searches.trimming import final_evidence
 from dsel.searches.versions import check_versions, installed_versions
+
+if TYPE_CHECKING:
+    from dsel.searches.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Outcome:
 
 
 def execute(
-    plan: Plan,
+    plan: "Plan",
     client: Any = None,
     *,
     out: Any = None,
@@ -126,21 +128,21 @@ def execute(
     return Outcome(results, choice, model)
 
 
-def _results(plan: Plan, evidence: Mapping[str, Any], out: Any) -> xr.Dataset:
+def _results(plan: "Plan", evidence: Mapping[str, Any], out: Any) -> xr.Dataset:
     """Return the cube; its ledger goes on from what was seen in the same place."""
     results = make_results(plan, evidence)
     earlier = None if out is None else find_results(out)
     return results if earlier is None else carry_over(results, earlier)
 
 
-def _executor(plan: Plan, client: Any, run_id: str, n_jobs: int | None) -> Executor:
+def _executor(plan: "Plan", client: Any, run_id: str, n_jobs: int | None) -> Executor:
     if client is None:
         return LocalExecutor(plan.work, n_jobs)
     check_versions(client)
     return ClusterExecutor(plan.work, client, run_id)
 
 
-def _empty_board(plan: Plan) -> Board:
+def _empty_board(plan: "Plan") -> Board:
     return Board(
         plan.scheme,
         plan.work.groups,
@@ -151,14 +153,14 @@ def _empty_board(plan: Plan) -> Board:
     )
 
 
-def _journal(plan: Plan, out: Any, stack: ExitStack) -> Journal | None:
+def _journal(plan: "Plan", out: Any, stack: ExitStack) -> Journal | None:
     if out is None:
         return None
     fingerprint = {**plan.fingerprint, "versions": installed_versions()}
     return stack.enter_context(open_journal(out, fingerprint))
 
 
-def _check_failures(plan: Plan, evidence: Mapping[str, Any]) -> None:
+def _check_failures(plan: "Plan", evidence: Mapping[str, Any]) -> None:
     failed = np.flatnonzero(evidence[names.STATUS] == names.STATUS_FAILED)
     if not len(failed):
         return

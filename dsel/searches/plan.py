@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dsel.bounds import uniform_shares
@@ -26,14 +25,15 @@ from dsel.models.choosing import assign_families
 from dsel.models.scikit_learn import takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
+from dsel.searches.describe import describe
+from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates
 from dsel.searches.paths import candidate_texts, exact_text, group_paths
 from dsel.searches.scheme import Scheme
 from dsel.searches.schemes import cross_validation
+from dsel.searches.spans import count_spans
 from dsel.searches.tasks import Group, Work
 
-SPANS = 64  # spans of a pool of medium size: enough for tens of workers
-SPAN_ROWS = (8_192, 2**20)  # fewest and most rows of a span
 FITTING_PART = 0.5  # of the pool, for learners that want one
 
 
@@ -110,13 +110,9 @@ class Plan:
         xarray.Dataset
             The results cube.
         """
-        from dsel.searches.execute import execute
-
         return execute(self, client, **options).results
 
     def __repr__(self) -> str:
-        from dsel.searches.describe import describe
-
         return describe(self)
 
 
@@ -288,12 +284,6 @@ def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
     from sklearn.utils import get_tags
 
     return all(get_tags(c.estimator).input_tags.allow_nan for c in candidates)
-
-
-def count_spans(pool: Any) -> tuple[Span, ...]:
-    """Divide a pool into spans: a function of the pool alone, as the store needs."""
-    fewest, most = SPAN_ROWS
-    return tuple(pool.spans(int(np.clip(-(-pool.n_rows // SPANS), fewest, most))))
 
 
 def _fingerprint(

@@ -1,15 +1,18 @@
 """Pool rows that equal labeled rows: looked for when a run begins, not by the plan."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsel.data.labeled import LabeledRows
 from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
 from dsel.results import Assumption
-from dsel.searches.plan import Plan, count_spans
+from dsel.searches.spans import count_spans
+
+if TYPE_CHECKING:
+    from dsel.searches.plan import Plan
 
 
-def settle_shared_rows(plan: Plan, client: Any = None) -> Plan:
+def settle_shared_rows(plan: "Plan", client: Any = None) -> "Plan":
     """Return the plan with its pool as it takes part; one pass unless rows are kept.
 
     Raises
@@ -43,7 +46,7 @@ def settle_shared_rows(plan: Plan, client: Any = None) -> Plan:
     )
 
 
-def _finding(plan: Plan, n_excluded: int) -> str:
+def _finding(plan: "Plan", n_excluded: int) -> str:
     if plan.shared_rows == KEEP:
         return "pool rows that equal labeled rows are kept as other records"
     if plan.shared_rows == EXCLUDE:
