@@ -247,8 +247,8 @@ def summary(results: xr.Dataset) -> xr.Dataset:
             "std": std,
             "seconds": seconds,
             "standard_errors": (mean - results.published_error) / spread,
-            "speed_up": seconds.sel(method="cross_validation").mean("data_set")
-            / seconds.sel(method="nonconformity").mean("data_set"),
+            "speed_up": seconds.sel({"method": "cross_validation"}).mean("data_set")
+            / seconds.sel({"method": "nonconformity"}).mean("data_set"),
         }
     )
 
