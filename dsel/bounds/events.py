@@ -37,6 +37,8 @@ class Event(StrEnum):
     """The same for the candidates that lead on labeled rows, who share all of it."""
     BEST_FOLD_DISAGREEMENT = "best_fold_disagreement"
     """The full model differs from the best fold's model at most that often."""
+    LEADER_DISAGREEMENT = "leader_disagreement"
+    """The same for the one candidate that leads on labeled rows, who has all of it."""
     WORST_FOLD_DISAGREEMENT = "worst_fold_disagreement"
     """The same for the fold with the largest lower limit."""
     AVERAGED_DISAGREEMENT = "averaged_disagreement"
@@ -57,6 +59,7 @@ CERTIFICATE_EVENTS: Mapping[str, tuple[Event, Event | None]] = MappingProxyType(
     {
         "cv_bound": (Event.FOLD_LIMITS, Event.RANDOM_FOLD_DISAGREEMENT),
         "best_fold": (Event.FOLD_LIMITS, Event.BEST_FOLD_DISAGREEMENT),
+        "best_fold_of_leader": (Event.FOLD_LIMITS, Event.LEADER_DISAGREEMENT),
         "merged_folds": (Event.MERGED_FOLDS, Event.RANDOM_FOLD_DISAGREEMENT),
         "leaders": (Event.FOLD_LIMITS, Event.LEADERS_DISAGREEMENT),
         "averaged_disagreement": (Event.FOLD_LIMITS, Event.AVERAGED_DISAGREEMENT),

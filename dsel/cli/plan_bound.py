@@ -12,7 +12,8 @@ from dsel.searches.plan_bound import plan_bound
 REMARKS = {
     "transductive": "transductive: the error on the pool's own rows only",
     "holdout_bound": "holdout_bound: a model trained without the part held out",
-    "best_fold": "best_fold: for a choice made by labeled rows alone (cv_error)",
+    "best_fold": "best_fold: for --criterion cv_error --certificate "
+    "best_fold_of_leader",
     "select_then_certify": "select_then_certify: a fifth of the labels certifies",
 }
 

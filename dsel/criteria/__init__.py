@@ -17,6 +17,7 @@ from typing import Final
 from dsel.checks import check_choice
 from dsel.criteria.base import Criterion, Evidence, Settings, Terms
 from dsel.criteria.best_fold import BestFold
+from dsel.criteria.best_fold_of_leader import BestFoldOfLeader
 from dsel.criteria.cv_bound import CvBound
 from dsel.criteria.cv_error import CvError
 from dsel.criteria.dis_error import DIS_ERROR
@@ -41,6 +42,7 @@ from dsel.criteria.two_fold_cv import TWO_FOLD_CV
 
 _MEMBERS: Final[tuple[Criterion, ...]] = (
     BestFold(),
+    BestFoldOfLeader(),
     CvBound(),
     CvError(),
     HoldoutBound(),

@@ -66,6 +66,24 @@ def _best_fold(counts: AuditCounts, delta: float, gamma: float) -> Claims:
     return Claims(terms.bound, counts.true_error)
 
 
+def _best_fold_of_leader(counts: AuditCounts, delta: float, gamma: float) -> Claims:
+    rates = (counts.fold_errors / counts.fold_rows).mean(axis=-1)
+    leader = rates.argmin(axis=1)[:, np.newaxis]
+    errors = np.take_along_axis(counts.fold_errors, leader[..., np.newaxis], 1)
+    number = bounds.best_fold_number(errors, counts.fold_rows)
+    apart = np.take_along_axis(counts.fold_disagreements, leader[..., np.newaxis], 1)
+    terms = bounds.best_fold(
+        errors,
+        counts.fold_rows,
+        np.take_along_axis(apart, number[..., np.newaxis], -1)[..., 0],
+        counts.n_unlabeled,
+        delta=delta / counts.n_candidates,
+        label_share=gamma,
+        disagreement_delta=(1 - gamma) * delta,
+    )
+    return Claims(terms.bound, np.take_along_axis(counts.true_error, leader, 1))
+
+
 def _averaged_disagreement(counts: AuditCounts, delta: float, gamma: float) -> Claims:
     terms = bounds.averaged_disagreement(
         counts.fold_errors,
@@ -146,6 +164,7 @@ CLAIMS: Mapping[str, Callable[[AuditCounts, float, float], Claims]] = MappingPro
         "cv_bound": _cv_bound,
         "merged_folds": _merged_folds,
         "best_fold": _best_fold,
+        "best_fold_of_leader": _best_fold_of_leader,
         "leaders": _leaders,
         "averaged_disagreement": _averaged_disagreement,
         "transductive": _transductive,

@@ -86,9 +86,11 @@ def plan_bound(
 
     Notes
     -----
-    The best fold's second term is that of a choice made by labeled rows alone, such as
-    by cross-validation. `transductive` bounds the error on the pool's rows only, and
-    `holdout_bound` that of a model trained without the part held out, so neither is
+    The best fold is read out for the candidate that leads in cross-validation, as
+    ``criterion="cv_error", certificate="best_fold_of_leader"`` does; another choice
+    divides the second term's delta among all candidates. `transductive` bounds the
+    error on the pool's rows only, and `holdout_bound` that of a model trained without
+    the part held out, so neither is
     recommended.
 
     Examples

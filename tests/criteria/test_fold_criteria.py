@@ -57,6 +57,38 @@ def test_merged_folds__is_the_bound_of_that_name(evidence, settings):
     np.testing.assert_allclose(terms.estimate, expected.bound, rtol=1e-14)
 
 
+def test_best_fold_of_leader__pays_for_candidates_in_the_label_term_only(
+    evidence, settings
+):
+    terms = get_criterion("best_fold_of_leader").evaluate(evidence, settings)
+    by_cv = get_criterion("cv_error")
+    leader = by_cv.choose(by_cv.evaluate(evidence, settings), evidence)
+    assert np.flatnonzero(np.isfinite(terms.estimate)).tolist() == [leader]
+    every = get_criterion("best_fold").evaluate(evidence, settings)
+    assert terms.label_term[leader] == every.label_term[leader]
+    counted = evidence[names.BEST_FOLD_DISAGREEMENTS][leader]
+    expected = bounds.binomial_tail_inversion(counted, POOL, delta=0.2 * 0.05)
+    assert terms.disagreement_term[leader] == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_best_fold_of_leader__is_silent_while_another_may_lead(evidence, settings):
+    criterion = get_criterion("best_fold_of_leader")
+    leader = int(np.nanargmin(criterion.evaluate(evidence, settings).estimate))
+    other = (leader + 1) % N_CANDIDATES
+    waiting = changed(evidence, names.FOLD_ERRORS, -1, at=other)
+    assert np.isnan(criterion.evaluate(waiting, settings).estimate).all()
+
+
+def test_best_fold_of_leader__does_not_wait_for_who_cannot_lead(evidence, settings):
+    criterion = get_criterion("best_fold_of_leader")
+    leader = int(np.nanargmin(criterion.evaluate(evidence, settings).estimate))
+    other = (leader + 1) % N_CANDIDATES
+    hopeless = evidence[names.FOLD_ERRORS][other].copy()
+    hopeless[:2] = 40, -1
+    waiting = changed(evidence, names.FOLD_ERRORS, hopeless, at=other)
+    assert np.isfinite(criterion.evaluate(waiting, settings).estimate[leader])
+
+
 def test_leaders__share_the_second_term_among_themselves_only(evidence, settings):
     terms = get_criterion("leaders").evaluate(evidence, settings)
     plain = get_criterion("cv_bound").evaluate(evidence, settings)
