@@ -18,6 +18,7 @@ from dsel.models.nearest_mean_contrast import (
 from dsel.models.pool_passes import ClassSums
 from dsel.models.qda_contrast import qda_contrast
 from dsel.solvers.frank_wolfe import CONVERGED
+from dsel.solvers.simplex import project_to_simplex
 from tests.models import contrast_reference as reference
 
 KINDS = ["lda", "qda", "mean"]
@@ -63,6 +64,21 @@ def test_fit_contrasts__saddle_value_is_that_of_a_generic_solver(rng, kind, n_cl
     assert fit.status == CONVERGED
     assert fit.contrast_lower <= value + 1e-8
     assert fit.contrast_lower + fit.duality_gap == pytest.approx(value, abs=1e-8)
+
+
+def test_fit_contrasts__saddle_value_is_that_of_projected_gradient(rng):
+    X, y, U = make_rows(rng, n_classes=2)
+    problem = make_problem(X, y, "lda")
+    contrast = problem.contrast(problem.labeled, moments_of(U))
+    Z = contrast.frame.whiten(U - contrast.frame.shift)
+    soft = np.full((len(U), 2), 0.5)
+    for _ in range(5000):
+        here = contrast.expand(np.column_stack([soft.sum(axis=0), soft.T @ Z]).ravel())
+        scores = contrast.scores(here.gradient)
+        soft = project_to_simplex(soft - 0.2 * scores.of(Z).T)
+    fit = fit_contrasts([problem], open_pool(U), start_rows=0)[0]
+    value = here.value / contrast.n_rows
+    assert fit.contrast_lower == pytest.approx(value, abs=1e-8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
