@@ -326,3 +326,33 @@ def solve_path(  # noqa: PLR0913
         betas[c] = flat[2, :n]
         margins[c] = y - flat[1, :n] + constant
         stats[c, 0], stats[c, 1], stats[c, 2] = constant, steps, gap
+
+
+@compiled(error_model="numpy")
+def solve_from(
+    gram: Any, y: Any, weights: Any, C: Any, start: Any, tol: Any, limit: Any
+) -> Any:
+    """Solve for one C from a feasible start; return decisions on all rows.
+
+    Rows of weight 0 are left out; their dual variable must be 0.
+    """
+    n = len(y)
+    shape = ((n + WIDTH - 1) // WIDTH, WIDTH)
+    rows = np.zeros((n, *shape), dtype=np.float32)
+    slots, used = np.full(n, -1), np.zeros(n, dtype=np.int64)
+    state, work = np.zeros((5, *shape)), np.empty((3, *shape))
+    flat, members = state.reshape((5, -1)), np.arange(n)
+    for t in range(n):
+        flat[0, t], flat[1, t], flat[2, t] = gram[t, t], y[t], start[t]
+        flat[3, t] = 0.0 if y[t] > 0 else -C * weights[t]
+        flat[4, t] = C * weights[t] if y[t] > 0 else 0.0
+    for s in range(n):
+        if start[s] != 0.0:
+            for t in range(n):
+                flat[1, t] -= start[s] * gram[s, t]
+    descend(
+        gram, members, rows, slots, used, state[0], state[1], state[2], state[3],
+        state[4], work, tol, limit, 0,
+    )  # fmt: skip
+    constant = offset(flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n])
+    return y - flat[1, :n] + constant

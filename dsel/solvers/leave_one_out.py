@@ -97,18 +97,13 @@ def _without(
     from dsel.solvers import compiled_smo
 
     C, tol, max_iter = settings
-    lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
-    lower[place] = upper[place] = 0.0
+    weights = np.ones(len(y))
+    weights[place] = 0.0
+    lower, upper = np.where(y > 0, 0.0, -C) * weights, np.where(y > 0, C, 0.0) * weights
     start = _handed_on(gram, beta, lower, upper, place)
-    residual = y - gram.astype(np.float64) @ start
-    n = len(y)
-    slots, used = np.arange(n), np.zeros(n, dtype=np.int64)
-    diagonal, work = gram.diagonal().astype(np.float64), np.empty((3, n))
-    state = (diagonal, residual, start, lower, upper, work)
-    limit = step_limit(max_iter, n)
-    compiled_smo.descend(gram, slots, used, *state, tol, limit, 0)
-    constant = compiled_smo.offset(residual, start, lower, upper)
-    return float(y[place] - residual[place] + constant)
+    limit = step_limit(max_iter, len(y))
+    decisions = compiled_smo.solve_from(gram, y, weights, C, start, tol, limit)
+    return float(decisions[place])
 
 
 def _handed_on(
