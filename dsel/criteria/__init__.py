@@ -15,6 +15,7 @@ satisfies `Criterion`, and one line in `CRITERIA`.
 from typing import Final
 
 from dsel.checks import check_choice
+from dsel.criteria.averaged_disagreement import AveragedDisagreement
 from dsel.criteria.base import Criterion, Evidence, Settings, Terms
 from dsel.criteria.best_fold import BestFold
 from dsel.criteria.best_fold_of_leader import BestFoldOfLeader
@@ -37,10 +38,12 @@ from dsel.criteria.max_dt_e import MAX_DT_E
 from dsel.criteria.merged_folds import MergedFolds
 from dsel.criteria.select_then_certify import SelectThenCertify
 from dsel.criteria.train_error import TRAIN_ERROR
+from dsel.criteria.transductive import Transductive
 from dsel.criteria.true_error import TRUE_ERROR
 from dsel.criteria.two_fold_cv import TWO_FOLD_CV
 
 _MEMBERS: Final[tuple[Criterion, ...]] = (
+    AveragedDisagreement(),
     BestFold(),
     BestFoldOfLeader(),
     CvBound(),
@@ -49,6 +52,7 @@ _MEMBERS: Final[tuple[Criterion, ...]] = (
     Leaders(),
     MergedFolds(),
     SelectThenCertify(),
+    Transductive(),
     DISAGREEMENT,
     DIS_ERROR,
     TRAIN_ERROR,

@@ -95,9 +95,14 @@ class Certificate:
         at_least = f"at least {_percent(self.lower)} and " if self.lower > 0 else ""
         return (
             f"With probability at least {_percent(1 - self.delta)}, the chosen model "
-            f"errs on {at_least}at most {_percent(self.bound)} of new rows drawn like "
-            f"the labeled ones ({self.criterion})."
+            f"errs on {at_least}at most {_percent(self.bound)} of {self._rows()} "
+            f"({self.criterion})."
         )
+
+    def _rows(self) -> str:
+        if self.criterion == "transductive":
+            return "the rows of this pool"
+        return "new rows drawn like the labeled ones"
 
     def _terms(self) -> list[str]:
         if not (isfinite(self.label_term) and isfinite(self.disagreement_term)):

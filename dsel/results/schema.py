@@ -109,6 +109,20 @@ VARIABLES: Final = (
         "pool rows on which the best fold's model and the full one differ",
     ),
     Variable(
+        names.FOLD_DISAGREEMENTS,
+        _CELL,
+        COUNT,
+        "pool rows on which this fold's model and the full one differ",
+        is_optional=True,
+    ),
+    Variable(
+        names.DIFFERING_FOLDS,
+        _CELL,
+        COUNT,
+        "pool rows on which fold + 1 fold models differ from the full one",
+        is_optional=True,
+    ),
+    Variable(
         names.LOO_ERRORS,
         (CANDIDATES,),
         COUNT,

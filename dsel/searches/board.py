@@ -225,8 +225,10 @@ class Board:
                 evidence[comparison.variable] = (
                     counts if comparison.n_bins > 1 else counts[:, 0]
                 )
-            else:
+            elif isinstance(comparison, BestFold):
                 evidence[comparison.variable] = counts[:, 0]
+            else:
+                evidence[comparison.variable] = counts
         return evidence
 
     def _score_seconds(

@@ -15,6 +15,7 @@ from dsel.data.folds import (
     splitter_trainings,
 )
 from dsel.data.labeled import LabeledRows
+from dsel.searches.every_fold import DifferingFolds, EveryFold
 from dsel.searches.scheme import BestFold, Comparison, Halves, RandomFold, Scheme
 
 
@@ -68,8 +69,18 @@ def cross_validation(
     comparisons: tuple[Comparison, ...] = ()
     if with_pool:
         nobody = np.zeros(0, np.int64)
-        comparisons = (RandomFold(seed, n_folds), BestFold(n_folds, nobody))
+        drawn = (RandomFold(seed, n_folds), BestFold(n_folds, nobody))
+        comparisons = (*drawn, *_of_all_folds(n_folds, criteria))
     return Scheme(trainings, n_folds, comparisons, plain)
+
+
+def _of_all_folds(
+    n_folds: int, criteria: tuple[Criterion, ...]
+) -> tuple[Comparison, ...]:
+    """Return the comparisons with all fold models that some criterion reads."""
+    known: tuple[Comparison, ...] = (EveryFold(n_folds), DifferingFolds(n_folds))
+    wanted = {name for criterion in criteria for name in criterion.needs}
+    return tuple(each for each in known if each.variable in wanted)
 
 
 def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> Scheme:

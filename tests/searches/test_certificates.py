@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from dsel.searches import execute, plan_search
+from dsel.data.folds import random_folds
+from dsel.results import Certificate
+from dsel.searches import execute, plan_search, select
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +29,9 @@ ESTIMATORS = [GaussianNB(), DecisionTreeClassifier(max_depth=9, random_state=0)]
         ("cv_error", "merged_folds"),
         ("merged_folds", "merged_folds"),
         ("cv_error", "leaders"),
+        ("transductive", "transductive"),
+        ("cv_error", "transductive"),
+        ("averaged_disagreement", "averaged_disagreement"),
     ],
 )
 @pytest.mark.parametrize("prune", [True, False])
@@ -53,3 +59,46 @@ def test_plan_search__certifies_by_each_certificate(
     assert found.certified
     assert np.isfinite(found.unclipped)
     assert np.mean(outcome.model.predict(pool) != hidden) <= found.bound
+
+
+def test_execute__counts_all_folds_where_a_certificate_reads_them(digits):
+    X, y, pool, _ = digits
+    plan = plan_search(
+        None,
+        ESTIMATORS,
+        X,
+        y,
+        pool,
+        criterion="transductive",
+        certificate="averaged_disagreement",
+        cv=3,
+        delta=0.05,
+        prune=False,
+        shared_rows="keep",
+        random_state=1,
+    )
+    cube = execute(plan).results
+    by_fold, by_number = cube.fold_disagreements.values, cube.differing_folds.values
+    assert (by_fold.sum(axis=1) == by_number @ [1, 2, 3]).all()
+    model = [clone(each).fit(X, y).predict(pool) for each in ESTIMATORS]
+    folds = random_folds(len(y), 3, seed=plan.seed)
+    for i in range(3):
+        rest = folds != i
+        fold_model = clone(ESTIMATORS[0]).fit(X[rest], y[rest]).predict(pool)
+        assert by_fold[0, i] == np.count_nonzero(fold_model != model[0])
+
+
+def test_execute__counts_no_more_than_is_read(digits):
+    X, y, pool, _ = digits
+    plan = plan_search(
+        None, ESTIMATORS, X, y, pool, cv=3, shared_rows="keep", random_state=1
+    )
+    cube = execute(plan).results
+    assert "fold_disagreements" not in cube
+    with pytest.raises(ValueError, match="needs `fold_disagreements`"):
+        select(cube, certificate="transductive")
+
+
+def test_transductive__reads_as_a_claim_about_this_pool():
+    reading = Certificate(0.07, 0.01, "transductive").reading()
+    assert "of the rows of this" in reading.replace("\n", " ")
