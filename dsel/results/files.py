@@ -95,8 +95,9 @@ def open_results(
             f"{store} holds a run that has not ended; run the same command again to "
             f"go on with it."
         )
+    # Format 2 knows a codec that unpickles; a store from elsewhere may hold anything.
     results: xr.Dataset = xr.open_zarr(
-        store, group=group, consolidated=False, chunks=None
+        store, group=str(group), consolidated=False, chunks=None, zarr_format=3
     )
     return results
 

@@ -21,7 +21,14 @@ from zarr.storage import LocalStore
 from dsel.errors import DselWarning, warn
 from dsel.results.fingerprint import check_fingerprint, plain
 from dsel.results.lock import BEAT_SECONDS, PATIENCE_SECONDS, WriterLock
-from dsel.results.log import Log, create_log, read_log, write_payload
+from dsel.results.log import (
+    ROOM,
+    Log,
+    LogContent,
+    create_log,
+    read_log,
+    write_payload,
+)
 from dsel.results.records import Record, decode, encode, storable
 from dsel.results.store import make_root, open_store, read_root
 
@@ -31,7 +38,7 @@ FINGERPRINT: Final = "fingerprint"
 WRITE_SECONDS: Final = 0.5
 """How often the thread looks for records to write."""
 COMPACT_CHUNKS: Final = 16
-"""A journal of more chunks is rewritten into few when it is closed."""
+"""A journal with that many chunks more than it needs is rewritten when it is closed."""
 
 
 class Journal:
@@ -41,7 +48,8 @@ class Journal:
         self._lock = lock
         self._group = root.require_group(GROUP)
         self._log = _current_log(self._group)
-        self._records, self._next = _read_records(self._log)
+        self._records, content = _read_records(self._log)
+        self._next, self._n_bytes = content.n_chunks, content.n_bytes
         self._buffer: list[tuple[str, Record]] = []
         self._guard = threading.Lock()
         self._failure: Exception | None = None
@@ -108,7 +116,7 @@ class Journal:
         self._thread.join()
         try:
             self.flush()
-            if self._next > COMPACT_CHUNKS:
+            if self._next > self._n_bytes // ROOM + COMPACT_CHUNKS:
                 self._compact()
         finally:
             with suppress(OSError):
@@ -129,11 +137,13 @@ class Journal:
         if not self._buffer:
             return
         self._lock.check()
+        payload = encode(self._buffer)
         try:
-            end = write_payload(self._log, encode(self._buffer), at=self._next)
+            end = write_payload(self._log, payload, at=self._next)
         except OSError as error:
             raise _explained(error, self.place, len(self._buffer)) from error
         self._next, self._buffer = end, []
+        self._n_bytes += len(payload)
 
     def _write_on(self) -> None:
         beaten = time.monotonic()
@@ -257,7 +267,7 @@ def _neighbours(name: str) -> tuple[str, str]:
     return f"log-{number - 1}", f"log-{number + 1}"
 
 
-def _read_records(log: Log) -> tuple[dict[str, Record], int]:
+def _read_records(log: Log) -> tuple[dict[str, Record], LogContent]:
     content = read_log(log)
     if content.n_damaged:
         warn(
@@ -269,7 +279,7 @@ def _read_records(log: Log) -> tuple[dict[str, Record], int]:
     for payload in content.payloads:
         for key, record in decode(payload):
             records.setdefault(key, record)
-    return records, content.n_chunks
+    return records, content
 
 
 def _sweep(store: Store) -> None:

@@ -41,6 +41,8 @@ class LogContent:
 
     payloads: tuple[bytes, ...]
     """Every payload that was written whole, in order."""
+    n_bytes: int
+    """Bytes of all payloads."""
     n_chunks: int
     """Chunks in use; the next write goes behind them."""
     n_damaged: int
@@ -88,7 +90,8 @@ def read_log(log: Log) -> LogContent:
         if _is_whole(rest, first):
             payloads.append(b"".join(part.payload for part in rest if part))
             n_whole += len(rest)
-    return LogContent(tuple(payloads), len(parts), len(parts) - n_whole)
+    n_bytes = sum(map(len, payloads))
+    return LogContent(tuple(payloads), n_bytes, len(parts), len(parts) - n_whole)
 
 
 def _is_whole(parts: list[_Part | None], first: _Part) -> bool:

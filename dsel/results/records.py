@@ -86,6 +86,10 @@ def _decode(payload: bytes) -> list[tuple[str, dict[str, Any]]]:
 def _storable(name: str, value: Any) -> Any:
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, list) and all(type(entry) is str for entry in value):
+        return value.copy()
+    if isinstance(value, np.ndarray) and value.dtype.str in DTYPES:
+        return value.copy(order="C")
     array = np.array(value)
     if array.dtype.kind in "UTO" and array.ndim == 1:
         return [str(entry) for entry in array]

@@ -1,7 +1,10 @@
 """A cube comes back from zarr as it was."""
 
+import json
+import shutil
 import uuid
 
+import numpy as np
 import pytest
 import zarr
 
@@ -78,3 +81,37 @@ def test_open_results__says_where_nothing_is(tmp_path):
 def test_open_results__refuses_other_kinds_of_places():
     with pytest.raises(TypeError, match="a path, a URL or a zarr store, got 7"):
         open_results(7)
+
+
+def _raise_alarm(text):
+    raise AssertionError(f"unpickled: {text}")
+
+
+class Bomb:
+    def __reduce__(self):
+        return _raise_alarm, ("a bomb",)
+
+
+def test_open_results__unpickles_nothing(cube, tmp_path):
+    from numcodecs import Pickle
+
+    save_results(cube, tmp_path)
+    place = tmp_path / "cube-1" / "message"
+    shape = cube.message.shape
+    shutil.rmtree(place)
+    chunk = Pickle().encode(np.array([[Bomb()] * shape[1]] * shape[0], dtype=object))
+    place.mkdir()
+    (place / ".zarray").write_text(
+        json.dumps(
+            {
+                "zarr_format": 2, "shape": shape, "chunks": shape, "dtype": "|O",
+                "compressor": None, "fill_value": "", "order": "C",
+                "filters": [{"id": "pickle", "protocol": 5}],
+            }
+        )
+    )  # fmt: skip
+    (place / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": ["C", "kernel"]}))
+    (place / "0.0").write_bytes(chunk)
+    with pytest.warns(UserWarning, match="message"):
+        opened = open_results(tmp_path)
+    assert "message" not in opened.load()
