@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import xarray as xr
@@ -32,6 +32,8 @@ from dsel.searches.versions import check_versions, installed_versions
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
+
+MODEL_BYTES: Final = 2**30  # of models in one round at most, on every worker
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def execute(
             run_id,
             on_progress=on_progress,
             raise_failures=on_failure == "raise",
+            budget=min(MODEL_BYTES, executor.slot_memory // 4),
         )
         with clock.phase("search"):
             driver.run()

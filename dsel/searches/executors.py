@@ -13,6 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import psutil
+
 from dsel.errors import ClusterLostError
 from dsel.searches.threads import single_threaded
 
@@ -42,6 +44,10 @@ class Executor(Protocol):
     @property
     def n_slots(self) -> int:
         """Tasks that can run at the same time, now."""
+
+    @property
+    def slot_memory(self) -> int:
+        """Bytes that each of them may use, where there is least."""
 
     def submit(
         self,
@@ -80,6 +86,11 @@ class LocalExecutor:
     def n_slots(self) -> int:
         """Number of threads."""
         return self._n_threads
+
+    @property
+    def slot_memory(self) -> int:
+        """Memory that is free now, divided by the threads."""
+        return int(psutil.virtual_memory().available) // self._n_threads
 
     @property
     def client(self) -> None:
@@ -150,6 +161,17 @@ class ClusterExecutor:
             self._n_slots = max(1, self._count_threads())
             self._counted = time.monotonic()
         return self._n_slots
+
+    @property
+    def slot_memory(self) -> int:
+        """Least memory limit of a worker, divided by its threads."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        machine = int(psutil.virtual_memory().total)
+        limits = [
+            int(worker["memory_limit"] or machine) // int(worker["nthreads"])
+            for worker in workers
+        ]
+        return min(limits, default=machine)
 
     def _count_threads(self) -> int:
         """Ask the scheduler; no workers for too long is the end of the run."""

@@ -145,7 +145,8 @@ def count_span(
     seen = [np.zeros(c.n_bins, np.int64) for c in comparisons]
     readings = sum(len(c.readings(NO_ROWS, job.candidates)) for c in comparisons)
     answers = 16 * readings * n_candidates  # codes, and what comparing them makes
-    block_rows = _block_rows(max(part.row_nbytes for part in parts) + answers)
+    row_nbytes = max(part.row_nbytes for part in parts) + answers
+    block_rows = _block_rows(row_nbytes, process_cache().limit)
     for block in read_blocks(sources, block_rows):
         for part in parts:
             mine = [place[number] for number in part.candidates]
@@ -211,6 +212,8 @@ def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
     return one.shape == other.shape and bool(np.array_equal(one, other))
 
 
-def _block_rows(row_nbytes: int) -> int:
+def _block_rows(row_nbytes: int, limit: int) -> int:
+    """Return the rows of a block: fewer where the process is short of memory."""
     fewest, most = BLOCK_ROWS
-    return int(np.clip(BLOCK_NBYTES // max(1, row_nbytes), fewest, most))
+    nbytes = min(BLOCK_NBYTES, limit // 4)
+    return int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
