@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +22,8 @@ def command() -> None:
 @click.option("--target", help="Column of labels, which is left out.")
 @click.option("--dtype", help="Type of the numbers, such as float32.")
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
+@click.option("--scheduler", help="Address or file of a scheduler to write on.")
+@click.option("--workers", type=click.IntRange(min=1), help="Local worker processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def build(
     source: str,
@@ -29,16 +31,24 @@ def build(
     target: str | None,
     dtype: str | None,
     chunk_rows: int | None,
+    scheduler: str | None,
+    workers: int | None,
     as_json: bool,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
     SOURCE is a CSV, TSV, Parquet, npz, npy or svmlight file, or a zarr array; PATH may
-    be a URL. Stopped anywhere, the same command goes on where it was.
+    be a URL. Stopped anywhere, the same command goes on where it was. Tables are read
+    here, in order; arrays are written by tasks, on local threads unless --scheduler or
+    --workers say otherwise.
     """
     from dsel.data.write import write_pool
 
-    with _clear_errors(), _progress(as_json) as on_progress:
+    with ExitStack() as stack:
+        stack.enter_context(_clear_errors())
+        if scheduler or workers:
+            stack.enter_context(_client(scheduler, workers))
+        on_progress = stack.enter_context(_progress(as_json))
         pool = write_pool(
             source,
             path,
@@ -60,6 +70,12 @@ def info(path: str, as_json: bool) -> None:
     with _clear_errors():
         pool = open_pool(path)
     _show(path, pool, as_json)
+
+
+def _client(scheduler: str | None, workers: int | None) -> Any:
+    from dsel.cluster import Local, choose_config, connect
+
+    return connect(choose_config(scheduler, workers=workers) or Local())
 
 
 @contextmanager

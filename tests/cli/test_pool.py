@@ -55,6 +55,22 @@ def test_build__takes_arrays(run, tmp_path):
     assert json.loads(result.stdout)["dtype"] == "float32"
 
 
+@pytest.mark.cluster
+def test_build__writes_on_workers(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(2e5).reshape(-1, 2))
+
+    result = run(
+        "build",
+        tmp_path / "x.npy",
+        tmp_path / "p.zarr",
+        "--chunk-rows=9000",
+        "--workers=2",
+        "--json",
+    )
+
+    assert json.loads(result.stdout)["chunks"] == 12
+
+
 def test_info__says_that_there_is_no_pool(run, tmp_path):
     result = run("info", tmp_path / "p.zarr")
 
