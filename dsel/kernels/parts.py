@@ -10,6 +10,7 @@ from scipy import sparse
 from dsel.kernels.base import DISTANCES, VALUES
 
 UNIT = np.finfo(np.float64).eps
+ROWS_AT_ONCE = 64
 
 
 def is_sparse(X: Any) -> bool:
@@ -89,8 +90,8 @@ class Anchors:
         part = inner_products(moved, self.shifted)
         if self.kind == DISTANCES:
             part *= -2.0
-            part += (self.lengths if same else squared_lengths(moved))[:, np.newaxis]
-            part += self.lengths
+            lengths = self.lengths if same else squared_lengths(moved)
+            _add_sums(part, lengths, self.lengths)
             np.maximum(part, 0.0, out=part)
             if same:
                 np.fill_diagonal(part, 0.0)
@@ -127,6 +128,17 @@ class Anchors:
         if self.kind != DISTANCES:
             return products
         return np.asarray(np.maximum((x * x).sum() + self.lengths - 2 * products, 0.0))
+
+
+def _add_sums(
+    part: NDArray[np.float64],
+    of_rows: NDArray[np.float64],
+    of_columns: NDArray[np.float64],
+) -> None:
+    """Add u_i + v_j to part[i, j]: the sum first, so that symmetry stays exact."""
+    for start in range(0, len(part), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        part[rows] += of_rows[rows, np.newaxis] + of_columns
 
 
 def anchor(rows: Any, kind: str) -> Anchors:
