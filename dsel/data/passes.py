@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dsel.data.arrays import ArrayStorage, SparseStorage
 from dsel.data.base import Block, Span
 from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache
@@ -54,12 +55,16 @@ def run_pass(
     """Count every span and combine the values in row order; see `Pool.reduce`."""
     block_rows = max(BLOCK_NBYTES // pool.row_nbytes, 1)
     count = SpanCount(count_chunk, combine, block_rows, allow_nan)
+    client = resolve_client(client)
+    if client is None and isinstance(pool.storage, (ArrayStorage, SparseStorage)):
+        # These rows are in memory: the cache would only outlive them.
+        keep = False
     group = f"pool-{pool.token}" if keep else ""
     jobs = [
         functools.partial(_arguments, pool, span, group)
         for span in pool.spans(max(SPAN_NBYTES // pool.row_nbytes, 1))
     ]
-    values = values_in_order(count, jobs, resolve_client(client), sticky=keep)
+    values = values_in_order(count, jobs, client, sticky=keep)
     return functools.reduce(combine, values)
 
 
