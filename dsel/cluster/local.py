@@ -1,5 +1,6 @@
 """Worker processes on this machine."""
 
+import logging
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ class Local:
                 host="127.0.0.1",
                 dashboard_address=LOOPBACK_HTTP,
                 worker_dashboard_address=LOOPBACK_HTTP,
+                silence_logs=logging.CRITICAL,
             )
         )
         client: Client = stack.enter_context(Client(cluster, timeout=timeout))
