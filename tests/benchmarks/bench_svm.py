@@ -10,6 +10,7 @@ share of its gammas, evenly spread, and scaled up.
 """
 
 import functools
+import os
 import resource
 import sys
 import time
@@ -375,7 +376,8 @@ def part_growth(data_dir, repetitions):
 
 def main():
     part, *rest = sys.argv[1:]
-    data_dir, repetitions = "../shared/data", int(rest[0]) if rest else 1
+    data_dir = os.environ.get("DSEL_DATA", "../shared/data")
+    repetitions = int(rest[0]) if rest else 1
     with threadpool_limits(1):
         warm_up()
         globals()[f"part_{part}"](data_dir, repetitions)
