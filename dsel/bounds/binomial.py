@@ -164,13 +164,13 @@ def _look_up(
     shape = np.broadcast_shapes(np.shape(counts), np.shape(rows), np.shape(shares))
     _check_underflow(c, a)
     limits = np.empty(c.size)
-    pairs, inverse = _distinct(m.astype(np.float64), a)
+    pairs, inverse = distinct(m.astype(np.float64), a)
     if pairs.shape[1] <= _MANY_TABLES and _table_pays(c.size, pairs[0]):
         for number, (n_rows, share) in enumerate(pairs.T):
             chosen = inverse == number
             limits[chosen] = _table(direct, int(n_rows), float(share))[c[chosen]]
     else:
-        triples, inverse = _distinct(c.astype(np.float64), m.astype(np.float64), a)
+        triples, inverse = distinct(c.astype(np.float64), m.astype(np.float64), a)
         limits = direct(*triples)[inverse]
     return limits.reshape(shape)[()]
 
@@ -179,7 +179,7 @@ def _table_pays(n_wanted: int, rows: Floats) -> bool:
     return bool(rows.size and rows.max() <= min(_LARGEST_TABLE, 16 * n_wanted))
 
 
-def _distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """Return the distinct columns of the stacked arrays and where each one went."""
     stacked = np.stack(columns)
     if all((row == row[:1]).all() for row in stacked):

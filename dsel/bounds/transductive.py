@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
+from dsel.bounds.binomial import distinct
 from dsel.bounds.semi_supervised import BoundTerms, check_folds
 
 Floats = NDArray[np.float64]
@@ -103,10 +104,14 @@ def most_errors(
 
     The probability falls as the total grows, so the total is found by bisection.
     """
-    shape = errors.shape
-    c, n, a = (
-        np.asarray(each, dtype=np.float64).ravel() for each in (errors, rows, share)
-    )
+    columns = [np.asarray(each, np.float64).ravel() for each in (errors, rows, share)]
+    triples, inverse = distinct(*columns)
+    c, n, a = triples
+    found = _bisect(c, n, a, pool)
+    return found[inverse].astype(np.int64).reshape(errors.shape)
+
+
+def _bisect(c: Floats, n: Floats, a: Floats, pool: int) -> Floats:
     # Sums of logarithms of factorials round by less than this.
     slack = 2e-15 * special.gammaln(n + pool + 1.0)
     log_share = np.log(a) - slack
@@ -117,7 +122,7 @@ def most_errors(
             is_likely = _log_lower_tail(c, n, n + pool, middle) >= log_share
         low = np.where(is_likely, middle, low)
         high = np.where(is_likely, high, middle)
-    return low.astype(np.int64).reshape(shape)
+    return low
 
 
 def _log_lower_tail(c: Floats, n: Floats, total: Floats, marked: Floats) -> Floats:

@@ -84,7 +84,7 @@ def select(
         certificate=_certificate(
             results,
             reported,
-            reported.evaluate(counts, settings),
+            terms if reported is rule else reported.evaluate(counts, settings),
             chosen,
             objections=_objections(ledger, reported, level, share),
             delta=level,
