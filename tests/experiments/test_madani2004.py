@@ -41,6 +41,7 @@ def test_text_features__are_normalised_counts_of_up_to_three_words():
     np.testing.assert_allclose(found.multiply(found).sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_run_estimation__gives_every_estimate(data_dir):
     results = madani2004.run_estimation("small", folder=data_dir)
 

@@ -277,6 +277,7 @@ def test_fit__refuses_one_class():
         NonconformityClassifier(SVC(), GRID).fit(X, np.zeros(len(y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.2])
 def test_predict_set__of_a_fixed_model_covers_what_it_says(epsilon):
     missed, n_draws, n_test = 0, 60, 100
@@ -400,3 +401,19 @@ def test_fit__unknown_labels_of_the_training_part_conform_least():
 
     assert np.isneginf(model.validation_scores_).any()
     assert not (model.predict(X) == 2).any()
+
+
+@pytest.mark.cluster
+def test_nonconformity_classifier__answers_alike_on_a_cluster(tmp_path):
+    from distributed import Client
+
+    local, X, y = fitted()
+    with Client(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as client:
+        remote = clone(local).fit(X[:140], y[:140], client=client)
+        remote.predict_pool(X, tmp_path / "answers.zarr", client=client)
+
+    labels = zarr.open_group(tmp_path / "answers.zarr", mode="r")["label"][:]
+    np.testing.assert_array_equal(remote.validation_scores_, local.validation_scores_)
+    np.testing.assert_array_equal(local.classes_[labels], local.predict(X))

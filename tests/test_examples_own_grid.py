@@ -1,0 +1,23 @@
+"""The narrated scripts about nonconformity and co-validation run as they stand."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_nonconformity__runs(capsys):
+    runpy.run_path(str(EXAMPLES / "nonconformity.py"), run_name="__main__")
+
+    assert "all kept" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_text_covalidation__runs(capsys, data_dir, monkeypatch):
+    monkeypatch.setenv("DSEL_DATA", str(data_dir))
+
+    runpy.run_path(str(EXAMPLES / "text_covalidation.py"), run_name="__main__")
+
+    assert "active learning" in capsys.readouterr().out
