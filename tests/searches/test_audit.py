@@ -44,13 +44,10 @@ def failures(claims):
 
 @pytest.mark.parametrize("n_folds", [2, 5])
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("label_share", [0.5, 0.95])
 @pytest.mark.parametrize("certificate", list(CLAIMS))
-def test_certificates__fail_at_most_delta(
-    hard, n_folds, delta, label_share, certificate
-):
+def test_certificates__fail_at_most_delta(hard, n_folds, delta, certificate):
     counts = hard[n_folds]
-    failed = failures(CLAIMS[certificate](counts, delta, label_share))
+    failed = failures(CLAIMS[certificate](counts, delta, 0.8))
     low, _ = failure_interval(np.array(failed), counts.n_draws)
     assert low <= delta
 
@@ -157,6 +154,7 @@ def test_audit__reports_every_certificate_on_both_populations(rng):
 
 
 @RARE_CLASSES
+@pytest.mark.slow
 def test_audit__refuses_stratified_folds_and_shows_the_failures():
     y = np.repeat(np.arange(60), 2)
     found = audit(

@@ -34,10 +34,7 @@ ESTIMATORS = [GaussianNB(), DecisionTreeClassifier(max_depth=9, random_state=0)]
         ("averaged_disagreement", "averaged_disagreement"),
     ],
 )
-@pytest.mark.parametrize("prune", [True, False])
-def test_plan_search__certifies_by_each_certificate(
-    digits, criterion, certificate, prune
-):
+def test_plan_search__certifies_by_each_certificate(digits, criterion, certificate):
     X, y, pool, hidden = digits
     plan = plan_search(
         None,
@@ -49,7 +46,6 @@ def test_plan_search__certifies_by_each_certificate(
         certificate=certificate,
         cv=3,
         delta=0.05,
-        prune=prune,
         shared_rows="keep",
         random_state=1,
     )
