@@ -54,7 +54,7 @@ def workers_of(stream, kind):
 
 
 def test_run__fits_and_spans_run_on_more_than_one_worker(digits, client, tmp_path):
-    X = np.tile(digits[0][300:], (40, 1)).astype(np.float32)
+    X = np.tile(digits[0][300:], (12, 1)).astype(np.float32)
     pool = dsel.write_pool(X, tmp_path / "pool.zarr", chunk_rows=8192)
     plan = make_plan(digits, pool, prune=False)
     with get_task_stream(client) as stream:
