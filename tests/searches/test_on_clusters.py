@@ -32,6 +32,7 @@ def client():
         ) as cluster,
         Client(cluster) as client,
     ):
+        warm_up(client)
         yield client
 
 
@@ -42,6 +43,16 @@ def make_plan(digits, pool, estimator=None, grid=None, **options):
     return plan_search(
         estimator or SVC(), grid, X[:300], y[:300], pool, shared_rows="keep", **settings
     )
+
+
+def warm_up(client):
+    """Import and compile on every worker, so that none is late for the tasks."""
+    from dsel.solvers import compiled_smo
+
+    client.run(lambda: compiled_smo.__name__)
+    X, y = load_digits(return_X_y=True)
+    plan = make_plan((X, y), X[400:500], cv=2, grid={"C": [1.0], "gamma": [1e-3]})
+    client.run(lambda: execute(plan, n_jobs=1) and None)
 
 
 def counts(results):
@@ -97,6 +108,7 @@ def test_run__a_separate_scheduler_is_reached_by_address(digits, tmp_path):
         get_task_stream(client) as stream,
     ):
         client.wait_for_workers(2, timeout=60)
+        warm_up(client)
         plan = make_plan(digits, digits[0][400:], prune=False)
         results = plan.run(client)
     assert len(workers_of(stream.data, "fit-")) == 2
