@@ -55,8 +55,6 @@ class Plan:
     """Parts of the pool that are counted by one task each."""
     shared_rows: str
     """What pool rows equal to labeled rows are."""
-    allow_nan: bool
-    """Whether missing values may pass."""
     criterion: Criterion
     """What ranks the candidates and steers the pruning."""
     certificate: Criterion
@@ -204,13 +202,12 @@ def plan_search(
     groups, remarks, dependence = _make_groups(candidates, labeled, seed, params)
     return Plan(
         axes=grid_axes(grid),
-        work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting),
+        work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
         classes=labeled.classes,
         scheme=scheme,
         pool=counted,
         spans=() if counted is None else count_spans(counted),
         shared_rows=check_choice(shared_rows, "shared_rows", POLICIES),
-        allow_nan=allow_nan,
         criterion=rule,
         certificate=reported,
         delta=delta,
@@ -283,7 +280,11 @@ def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
     """Whether every estimator says that it takes missing values."""
     from sklearn.utils import get_tags
 
-    return all(get_tags(c.estimator).input_tags.allow_nan for c in candidates)
+    # A pipeline takes what its first step takes; its own tags do not say so.
+    first = [
+        getattr(c.estimator, "steps", [(None, c.estimator)])[0][1] for c in candidates
+    ]
+    return all(get_tags(step).input_tags.allow_nan for step in first)
 
 
 def _fingerprint(

@@ -28,7 +28,7 @@ def settle_shared_rows(plan: "Plan", client: Any = None) -> "Plan":
         labeled,
         plan.shared_rows,
         client=client,
-        allow_nan=plan.allow_nan,
+        allow_nan=plan.work.allow_nan,
     )
     found = _finding(plan, plan.pool.n_rows - pool.n_rows)
     ledger = tuple(

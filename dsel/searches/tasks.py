@@ -47,6 +47,8 @@ class Work:
     """Of the plan."""
     fitting_pool: Any = None
     """Part of the pool that learners may use; None where they want none."""
+    allow_nan: bool = False
+    """Whether every estimator takes missing values."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def count_span(
     answers = 16 * readings * n_candidates  # codes, and what comparing them makes
     row_nbytes = max(part.row_nbytes for part in parts) + answers
     block_rows = _block_rows(row_nbytes, process_cache().limit)
-    for block in read_blocks(sources, block_rows):
+    for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):
         for part in parts:
             mine = [place[number] for number in part.candidates]
             for tally, found in zip(

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from dsel.data.folds import random_folds
@@ -68,3 +71,21 @@ def test_execute__counts_do_not_depend_on_threads(digits):
     done = (one.status == 0) & (four.status == 0)
     for name in ("fold_errors", "disagreements", "full_train_errors"):
         assert one[name].where(done).equals(four[name].where(done))
+
+
+def test_execute__missing_values_pass_where_every_estimator_takes_them(digits):
+    X, y = digits[0].copy(), digits[1]
+    X[::7, 3] = np.nan
+    model = make_pipeline(SimpleImputer(), LogisticRegression(max_iter=2000))
+    trees = HistGradientBoostingClassifier(max_iter=2)
+    plan = plan_search(
+        None, [trees, model], X[:300], y[:300], X[300:], cv=3, random_state=0
+    )
+    assert execute(plan).choice.certificate.certified
+
+
+def test_plan__refuses_missing_values_where_an_estimator_does_not_take_them(digits):
+    X, y = digits[0].copy(), digits[1]
+    X[5, 3] = np.nan
+    with pytest.raises(ValueError, match="`X`"):
+        make_plan((X, y))
