@@ -26,6 +26,7 @@ from dsel.models.kernel_svm_frames import (
 from dsel.models.kernel_svm_gram import LabeledKernel, labeled_kernel
 from dsel.models.kernel_svm_packed import PackedSVMs
 from dsel.models.kernel_svm_settings import (
+    check_limit,
     class_weights,
     group_key,
     last_step,
@@ -184,6 +185,7 @@ class _Bench:
 
     def fit(self, training: Training) -> tuple[Frame, Fitted]:
         """Return one training's frame and machines."""
+        check_limit(len(self.y), self.budget.limit)
         labels = self.family.classes[self.y[training.train_rows]]
         of_classes = class_weights(self.svc, labels)
         own = self.sample_weight

@@ -124,8 +124,20 @@ def check_candidates(
             _check_degree(svc, X)
     if "precomputed" in kernels:
         _check_gram(X)
-    least = 2 * 4 * X.shape[0]
-    if limit is not None and limit < least:
+    if limit is not None:
+        check_limit(X.shape[0], limit)
+
+
+def check_limit(n_rows: int, limit: int) -> None:
+    """Raise where a budget in bytes does not hold two rows of the kernel matrix.
+
+    Raises
+    ------
+    ValueError
+        With the bytes that are needed and that there are.
+    """
+    least = 2 * 4 * n_rows
+    if limit < least:
         raise ValueError(
             f"`limit` must hold two rows of the kernel matrix, {least:,} bytes, "
             f"got {limit:,}; give each task more memory, or use fewer labeled rows."

@@ -269,6 +269,13 @@ def test_fit__rows_that_are_not_finite_fail_and_are_recorded(table):
     assert (piece.predict(pool, [np.array(FULL)]) == -1).all()
 
 
+def test_fit__a_budget_below_two_kernel_rows_fails_and_is_recorded(table):
+    X, y, _ = table
+    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y, limit=8 * len(y) - 1)
+    assert piece.counts.status.tolist() == [[FIT_FAILED] * 4]
+    assert "must hold two rows of the kernel" in piece.counts.messages[0, 0]
+
+
 def test_fit__a_class_without_weight_fails_and_is_recorded(table):
     X, y, _ = table
     weights = (y != "a").astype(float)
