@@ -77,7 +77,10 @@ def _pair_decisions(
     decisions = gram[:, members].astype(np.float64) @ beta + path.offset[0]
     decisions[members] = path.margins[0]
     inner = np.ascontiguousarray(gram[np.ix_(members, members)])
-    for place in np.flatnonzero(beta):
+    # Without a free vector the constant is the middle of an interval whose ends may
+    # be any rows: then all are asked anew, most of them in no step.
+    has_free = bool(np.any((beta != 0) & (np.abs(beta) < C)))
+    for place in np.flatnonzero(beta) if has_free else range(len(beta)):
         same_class = y == y[place]
         if same_class.sum() == 1:
             decisions[members[place]] = -np.inf * y[place]
@@ -117,4 +120,8 @@ def _handed_on(
     before = np.concatenate(([0.0], np.cumsum(room[order])[:-1]))
     taken: Any = np.clip(abs(share) - before, 0.0, room[order])
     start[order] += np.sign(share) * taken
-    return np.clip(start, lower, upper)
+    # A variable that rounding keeps off its bound would count as free, and decide
+    # the constant alone.
+    near = 1e-9 * (upper - lower)
+    start = np.where(upper - start <= near, upper, start)
+    return np.where(start - lower <= near, lower, start)
