@@ -354,5 +354,11 @@ def solve_from(
         gram, members, rows, slots, used, state[0], state[1], state[2], state[3],
         state[4], work, tol, limit, 0,
     )  # fmt: skip
+    for t in range(n):  # what rounding keeps off its bound is not free
+        near = 1e-9 * (flat[4, t] - flat[3, t])
+        if flat[4, t] - flat[2, t] <= near:
+            flat[2, t] = flat[4, t]
+        elif flat[2, t] - flat[3, t] <= near:
+            flat[2, t] = flat[3, t]
     constant = offset(flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n])
     return y - flat[1, :n] + constant
