@@ -6,6 +6,8 @@ draw, so fewer rows do, at k + 1 predictions a row instead of two. All that the 
 need is the histogram of ``k D`` over the pool.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -137,7 +139,7 @@ def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
     n_shares = counts.shape[-1] - 1
     total = counts @ np.arange(n_shares + 1)
     rounded_up = -(-total // n_shares)
-    return upper_limits(rounded_up, counts.sum(axis=-1), shares / np.e)
+    return upper_limits(rounded_up, counts.sum(axis=-1), shares / math.e)
 
 
 def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:

@@ -33,7 +33,7 @@ C_VALUES = 2.0 ** np.arange(-2, 13)
 GAMMAS = 2.0 ** np.arange(-10, 5)
 GRID = {"C": C_VALUES, "gamma": GAMMAS}
 SEED = 0
-PEER_SHARE = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
+PEER_SHARE = float((sys.argv[3:] or ["1"])[0]) if __name__ == "__main__" else 1.0
 
 
 class Watch:
