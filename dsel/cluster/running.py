@@ -46,16 +46,19 @@ class Address:
 
     def open(self, stack: ExitStack, timeout: float) -> "Client":
         """Return a client of it, or raise within about `timeout` seconds."""
-        from distributed import Client
+        from distributed import Client, Security
 
-        security = self.tls.security() if self.tls else None
-        try:
-            client = Client(self.address, timeout=timeout, security=security)
-        except TypeError as error:  # distributed: tls:// without an ssl context
+        # Without certificates of ours those of Dask's own configuration count.
+        security = self.tls.security() if self.tls else Security()
+        has_context = security.get_connection_args("client").get("ssl_context")
+        # Asked here: a client that fails on it is left half made, and hangs later.
+        if self.address.startswith("tls") and has_context is None:
             raise ValueError(
                 f"`address` {self.address!r} is encrypted and needs `tls`: "
                 "the authority's certificate, yours, and its key."
-            ) from error
+            )
+        try:
+            client = Client(self.address, timeout=timeout, security=security)
         except OSError as error:
             raise ConnectionError(
                 f"no scheduler answered at {self.address} within {timeout:g} s; check "
