@@ -139,18 +139,21 @@ def test_tls__refuses_a_certificate_of_another_authority(secured, tmp_path):
 def test_tls__refuses_on_the_wire_whoever_shows_no_certificate(secured):
     context = ssl.create_default_context(cafile=secured.trusted.ca)
     context.check_hostname = False
-    with pytest.raises((ssl.SSLError, ConnectionError), match=r"(?i)certificate|reset"):
-        _say_hello(secured.address, context)
+    assert _answer(secured.address, context) == b""
 
 
-def _say_hello(address, context):
+def _answer(address, context):
+    """What a stranger hears: nothing, by an alert, a reset or an end of the stream."""
     host, port = address.removeprefix("tls://").split(":")
-    with (
-        socket.create_connection((host, int(port)), timeout=5) as raw,
-        context.wrap_socket(raw) as wrapped,
-    ):
-        wrapped.send(b"hello")
-        return wrapped.recv(1)
+    try:
+        with (
+            socket.create_connection((host, int(port)), timeout=5) as raw,
+            context.wrap_socket(raw) as wrapped,
+        ):
+            wrapped.send(b"hello")
+            return wrapped.recv(1)
+    except (ssl.SSLError, ConnectionError):
+        return b""
 
 
 @pytest.mark.cluster
