@@ -42,4 +42,4 @@ print(table.round(3).to_string())
 #    disagreement's error. No certificate: the labels were picked, not drawn.
 print("true errors", (results.full_test_errors / results.test_rows).values.round(3))
 choice = select(results, "max_dt_e")
-print(choice.params, choice.certificate.reasons[0])
+print(choice.params, "; ".join(choice.certificate.reasons))
