@@ -122,13 +122,16 @@ def execute(
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if out is not None:
             save_results(results, out)
-        model = None
-        if with_model:
-            name, number = plan.criterion.deploys, choice.candidate
-            path = f"{paths_of(plan.work.groups)[number]}/{name}"
-            fit = partial(driver.model, number, plan.scheme.number_of(name))
-            model = kept_model(journal.journal, out, path, fit)
+        model = _model(plan, driver, choice.candidate, out) if with_model else None
     return Outcome(results, choice, model)
+
+
+def _model(plan: "Plan", driver: Driver, candidate: int, out: Any) -> Any:
+    """Return the model that the criterion's number is about, kept or fitted."""
+    name = plan.criterion.deploys
+    path = f"{paths_of(plan.work.groups)[candidate]}/{name}"
+    fit = partial(driver.model, candidate, plan.scheme.number_of(name))
+    return kept_model(driver.journal.journal, out, path, fit)
 
 
 def _results(plan: "Plan", evidence: Mapping[str, Any], out: Any) -> xr.Dataset:
