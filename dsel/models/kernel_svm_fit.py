@@ -8,18 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.kernel_svm_gram import LabeledKernel
-from dsel.models.kernel_svm_machines import (
-    Machines,
-    Voter,
-    count_votes,
-    lay_out,
-    settle,
-)
+from dsel.models.kernel_svm_machines import Floats, Integers, Machines
+from dsel.models.kernel_svm_votes import Voter, count_votes, lay_out, settle
 from dsel.solvers.smo import Path, solve_path, solve_path_by_rows
 from dsel.solvers.smo_rows import RowCache
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MARGIN_UNIT: Final = 2.0**-21
 """Margins come from float32 kernel values; eight times their rounding is safe."""
@@ -252,9 +244,10 @@ def _codes_of(
     models: Integers,
 ) -> Integers:
     relative, absolute = kernel.rounding(rows)
+    peaks = np.full(len(rows), kernel.largest)
     chosen = None if len(models) == voter.n_models else models
     codes, doubtful = count_votes(
-        voter, values, relative, absolute, chosen, bound=kernel.largest
+        voter, values, peaks, relative * peaks + absolute, chosen
     )
     if doubtful.any():
         settle(voter, codes, doubtful, lambda r: kernel.exact_row(int(rows[r])), models)

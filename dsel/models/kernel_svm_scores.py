@@ -5,15 +5,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.kernel_svm_machines import Floats, Integers, Voter, exact_decisions
+from dsel.models.kernel_svm_machines import Floats, Integers, Machines
 from dsel.models.kernel_svm_readings import slice_of
+from dsel.models.kernel_svm_votes import Voter, class_products, exact_decisions
 
 
 def score_block(
     voter: Voter,
     values: Floats,
-    relative: Floats,
-    absolute: Floats,
+    peaks: Floats,
+    errors: Floats,
     exact_values: Callable[[int], Floats],
 ) -> Floats:
     """Return a score for every row, model and class present.
@@ -27,8 +28,8 @@ def score_block(
         Machines over the columns of `values`.
     values
         Kernel block, (n_rows, n_columns), in float64.
-    relative, absolute
-        Error of each row's kernel values, (n_rows,).
+    peaks, errors
+        Bounds of each row's absolute kernel values and of their error, (n_rows,).
     exact_values
         Gives a row's kernel values by its place, computed for it alone.
 
@@ -41,56 +42,40 @@ def score_block(
     n_present = len(voter.machines.present)
     if n_present == 1:
         return np.zeros((len(values), voter.n_models, 1))
-    decisions, limits = _decisions(voter, values, relative, absolute)
-    doubtful = np.abs(decisions) <= limits
+    decisions = _decisions(voter, values)
+    doubtful = np.abs(decisions) <= voter.limits(peaks, errors)
     for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
         alone = exact_values(int(row))
         for model in np.flatnonzero(doubtful[:, row].any(axis=0)):
             decisions[:, row, model] = exact_decisions(voter, alone, int(model))
     if n_present == 2:
         return np.stack((decisions[0], -decisions[0]), axis=-1)
-    return _votes(decisions, n_present)
+    return _votes(decisions, voter.machines)
 
 
-def _decisions(
-    voter: Voter, values: Floats, relative: Floats, absolute: Floats
-) -> tuple[Floats, Floats]:
-    """Return decisions and what rounding may change, (n_pairs, n_rows, n_models)."""
-    n_rows, n_present = len(values), len(voter.machines.present)
-    products, largest = [], []
-    for columns, weights in zip(voter.columns, voter.weights, strict=True):
-        block = values[:, columns]
-        product = block @ weights.reshape(len(weights), -1)
-        products.append(product.reshape(n_rows, n_present - 1, -1))
-        high, low = block.max(axis=1, initial=0), block.min(axis=1, initial=0)
-        largest.append(np.maximum(high, -low))
-    unit = relative + 4.0 * np.finfo(np.float64).eps * (voter.n_columns + 16)
-    shape = (n_present * (n_present - 1) // 2, n_rows, voter.n_models)
-    decisions, limits = np.empty(shape), np.empty(shape)
-    for p, (i, j) in enumerate(_pairs(n_present)):
-        offset = voter.machines.offsets[p]
-        decisions[p] = products[i][:, j - 1] + products[j][:, i] + offset
-        limits[p] = np.outer(unit * largest[i] + absolute, voter.sums[i, j - 1])
-        limits[p] += np.outer(unit * largest[j] + absolute, voter.sums[j, i])
-        limits[p] += 4.0 * np.finfo(np.float64).eps * np.abs(offset)
-    return decisions, limits
+def _decisions(voter: Voter, values: Floats) -> Floats:
+    """Return decisions, (n_pairs, n_rows, n_models)."""
+    products = class_products(voter, values)
+    return np.stack(
+        [
+            products[i, :, j - 1] + products[j, :, i] + offset
+            for (i, j), offset in zip(
+                voter.machines.pairs, voter.machines.offsets, strict=True
+            )
+        ]
+    )
 
 
-def _votes(decisions: Floats, n_present: int) -> Floats:
-    votes = np.zeros((*decisions.shape[1:], n_present))
+def _votes(decisions: Floats, machines: Machines) -> Floats:
+    votes = np.zeros((*decisions.shape[1:], len(machines.present)))
     sums = np.zeros_like(votes)
-    for decision, (i, j) in zip(decisions, _pairs(n_present), strict=True):
+    for decision, (i, j) in zip(decisions, machines.pairs, strict=True):
         wins: NDArray[np.bool_] = decision > 0
         votes[..., i] += wins
         votes[..., j] += ~wins
         sums[..., i] += decision
         sums[..., j] -= decision
     return votes + sums / (3.0 * (np.abs(sums) + 1.0))
-
-
-def _pairs(n_present: int) -> list[tuple[int, int]]:
-    rows, columns = np.triu_indices(n_present, 1)
-    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def write_scores(

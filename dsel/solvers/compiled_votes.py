@@ -14,13 +14,14 @@ EPS = 2.0**-52
 
 
 @compiled(error_model="numpy")
-def vote(
+def vote(  # noqa: PLR0913
     products: Any,
-    sizes: Any,
-    sums: Any,
     peaks: Any,
+    errors: Any,
+    slack: Any,
+    sums: Any,
+    fixed: Any,
     offsets: Any,
-    units: Any,
     codes: Any,
     doubtful: Any,
 ) -> Any:
@@ -31,16 +32,13 @@ def vote(
     products
         Part of every decision that comes from the support vectors of a class,
         (n_classes, n_rows, n_classes - 1, n_models).
-    sizes
-        Largest absolute kernel value of a row with each class, sum of the absolute
-        ones, and their absolute error, (3, n_classes, n_rows).
-    sums, peaks
-        Sums and maxima of absolute dual coefficients,
-        (n_classes, n_classes - 1, n_models).
+    peaks, errors
+        Largest absolute kernel value of each row and their largest error, (n_rows,).
+    slack, sums, fixed
+        What they are multiplied by, and what is added, for the error bound of each
+        decision, (n_pairs, n_models).
     offsets
         Constants, (n_pairs, n_models).
-    units
-        Relative error of a row's terms with each class, (n_classes, n_rows).
     codes, doubtful
         Written: winner's place among the classes, and whether decisions closer to
         zero than their error bound could make another one; (n_rows, n_models).
@@ -55,18 +53,10 @@ def vote(
         for i in range(n_classes - 1):
             for j in range(i + 1, n_classes):
                 for m in range(n_models):
-                    decision = products[i, r, j - 1, m] + products[j, r, i, m]
-                    decision += offsets[p, m]
-                    first, second = sums[i, j - 1, m], sums[j, i, m]
-                    # The sum of c k is at most max(c) sum(k) and max(k) sum(c).
-                    error = units[i, r] * min(
-                        sizes[0, i, r] * first, sizes[1, i, r] * peaks[i, j - 1, m]
-                    )
-                    error += units[j, r] * min(
-                        sizes[0, j, r] * second, sizes[1, j, r] * peaks[j, i, m]
-                    )
-                    error += sizes[2, i, r] * first + sizes[2, j, r] * second
-                    error += 8.0 * EPS * abs(offsets[p, m])
+                    decision = np.float64(products[i, r, j - 1, m])
+                    decision += np.float64(products[j, r, i, m]) + offsets[p, m]
+                    error = peaks[r] * slack[p, m] + errors[r] * sums[p, m]
+                    error += fixed[p, m]
                     won = 1.0 if decision > 0.0 else 0.0
                     sure = 1.0 if decision > error else 0.0
                     lost = 1.0 if decision < -error else 0.0
@@ -96,20 +86,18 @@ def winner_of(votes: Any, fewest: Any, most: Any, m: Any) -> Any:
 
 
 @compiled(error_model="numpy")
-def add_terms(values: Any, coefs: Any, model: Any, terms: Any, sizes: Any) -> Any:
-    """Add one class's terms of one model in the order of its rows; return their number.
+def add_terms(values: Any, coefs: Any, model: Any, terms: Any, limits: Any) -> Any:
+    """Add one class's terms of one model in the order of its rows.
 
     `values` (n_rows,) are kernel values and `coefs` (n_rows, n_classes - 1, n_models)
-    dual coefficients; `terms` and `sizes` (n_classes - 1,) get the sums of the terms
-    and of their absolute values.
+    dual coefficients; `terms` and `limits` (n_classes - 1,) get the sums of the terms
+    and what adding them may have changed.
     """
-    count = 0
+    counts, sizes = np.zeros(len(terms)), np.zeros(len(terms))
     for t in range(len(values)):
-        some = False
         for q in range(len(terms)):
             term = values[t] * coefs[t, q, model]
             terms[q] += term
             sizes[q] += abs(term)
-            some = some or coefs[t, q, model] != 0.0
-        count += some
-    return count
+            counts[q] += coefs[t, q, model] != 0.0
+    limits[:] = EPS * (counts + 8.0) * sizes
