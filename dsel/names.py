@@ -13,6 +13,7 @@ WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
 ROW: Final = "row"
 POOL_ROW: Final = "pool_row"
+LOOK: Final = "look"
 
 # Evidence: integer counts, -1 where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
@@ -48,6 +49,10 @@ N_LABELED: Final = "n_labeled"
 N_UNLABELED: Final = "n_unlabeled"
 N_CLASSES: Final = "n_classes"
 N_CANDIDATES: Final = "n_candidates"
+
+# Places at which reading the pool may stop; only where it may stop before the end.
+N_LOOKS: Final = "n_looks"
+LOOK_ROWS: Final = "look_rows"
 
 # What a criterion makes of the evidence.
 ESTIMATE: Final = "estimate"
@@ -96,6 +101,7 @@ RESERVED: Final = frozenset(
         N_LABELED, N_UNLABELED, N_CLASSES, N_CANDIDATES, ESTIMATE, LABEL_TERM,
         DISAGREEMENT_TERM, DELTA_SHARE, DELTA, LABEL_SHARE, SPENDING, SPENT_BY,
         SPENT_ON, SPENT_DELTA, DECLARED_DELTA, DELTA_RESERVE, ASSUMPTIONS, REASON,
+        LOOK, N_LOOKS, LOOK_ROWS,
     }
 )  # fmt: skip
 """Names that a grid parameter may not take as its dimension."""

@@ -71,7 +71,7 @@ def test_judge__gives_pruned_candidates_a_lower_limit(results, pruned):
 
 
 def test_judge__says_what_was_not_counted(results):
-    with pytest.raises(ValueError, match="needs loo_errors, which this search"):
+    with pytest.raises(ValueError, match="needs `loo_errors`, which this search"):
         judge(results, "loo_error")
 
 

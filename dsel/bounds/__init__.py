@@ -42,6 +42,7 @@ from dsel.bounds.nonconformity import (
     nearest_neighbour_conformity,
 )
 from dsel.bounds.pairs import PairFacts, pair_facts
+from dsel.bounds.reading import AnyTime, FixedLooks, Reading
 from dsel.bounds.select_then_certify import select_then_certify
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
@@ -65,12 +66,15 @@ cv_bound = semi_supervised_cv_bound
 """The name that the criterion has."""
 
 __all__ = [
+    "AnyTime",
     "BoundTerms",
     "DeltaLedger",
     "ErrorInterval",
     "Event",
+    "FixedLooks",
     "PairFacts",
     "ReadOut",
+    "Reading",
     "anytime_limit",
     "anytime_limit_lower",
     "averaged_disagreement",

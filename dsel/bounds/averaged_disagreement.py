@@ -36,19 +36,11 @@ def averaged_disagreement(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows. Integers; the last axis
-        is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, broadcast against `fold_errors`.
+    fold_errors, fold_rows, delta, label_share
+        As :func:`semi_supervised_cv_bound` takes them.
     histogram
         Pool rows on which 0, 1, ..., k fold models differ from the full one. Integers;
         the last axis has k + 1 entries, the others are candidates.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
-        for each candidate.
-    label_share
-        Part of ``delta`` spent on the first term, in ``(0, 1)``.
     bets
         Stakes of :func:`betting_limit`.
 

@@ -5,7 +5,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.semi_supervised import BoundTerms, check_folds
+from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.semi_supervised import (
+    BoundTerms,
+    check_folds,
+    divide_delta,
+    with_disagreement,
+)
 
 Floats = NDArray[np.float64]
 
@@ -18,8 +24,8 @@ def best_fold(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
     disagreement_delta: ArrayLike | None = None,
-    fold: ArrayLike | None = None,
 ) -> BoundTerms:
     r"""Error bound through the fold whose model errs least.
 
@@ -32,27 +38,14 @@ def best_fold(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
-        the last axis is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
+    fold_errors, fold_rows, n_unlabeled, delta, label_share, reading
+        As :func:`semi_supervised_cv_bound` takes them.
     n_disagreements
-        Pool rows on which the full model differs from the best fold's model,
+        Pool rows on which the full model differs from that of :func:`best_fold_number`,
         :math:`a^*`. Integers in the shape of the candidates.
-    n_unlabeled
-        Pool rows visited, :math:`m`. Integers >= 0.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
-        for each candidate.
-    label_share
-        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
     disagreement_delta
         What the second term may spend, if not :math:`(1-\gamma)\delta`. A candidate
         that was chosen by labeled rows alone may spend what all of them may.
-    fold
-        Number of the fold that disagreement was counted against, in the shape of
-        the candidates; by default that of :func:`best_fold_number`.
 
     Returns
     -------
@@ -87,21 +80,15 @@ def best_fold(
     [0.113, 0.1087, 0.0043]
     """
     errors, rows = check_folds(fold_errors, fold_rows)
-    disagreements, pool = checks.check_counts_of(
-        n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
-    )
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    limits = fold_limits(errors, rows, gamma * shares)
-    number = smallest_rate(errors, rows)
-    if fold is not None:
-        number = _check_fold(fold, limits)
-    label_term = np.take_along_axis(limits, np.expand_dims(number, -1), -1)[..., 0]
-    second = (1.0 - gamma) * shares
+    first, second = divide_delta(delta, label_share)
     if disagreement_delta is not None:
         second = checks.check_probabilities(disagreement_delta, "disagreement_delta")
-    disagreement_term = upper_limits(disagreements, pool, second)
-    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+    limits = fold_limits(errors, rows, first)
+    number = smallest_rate(errors, rows)
+    label_term = np.take_along_axis(limits, np.expand_dims(number, -1), -1)[..., 0]
+    return with_disagreement(
+        label_term, n_disagreements, n_unlabeled, share=second, reading=reading
+    )
 
 
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
@@ -159,13 +146,3 @@ def fold_limits(
     """Return the limits of all fold models, which hold at once at the share given."""
     per_fold = np.asarray(share)[..., np.newaxis] / errors.shape[-1]
     return np.asarray(upper_limits(errors, rows, per_fold))
-
-
-def _check_fold(fold: ArrayLike, limits: Floats) -> NDArray[np.intp]:
-    number = checks.check_counts(fold, "fold").astype(np.intp)
-    if number.size and number.max() >= limits.shape[-1]:
-        raise ValueError(
-            f"`fold` must be below {limits.shape[-1]}, the number of folds, got "
-            f"{number.max()}."
-        )
-    return np.broadcast_to(number, limits.shape[:-1])

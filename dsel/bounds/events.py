@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from dsel import checks
+from dsel.bounds.reading import WHOLE_POOL, Reading
 
 _ROUNDING = 1e-12
 
@@ -43,8 +44,6 @@ class Event(StrEnum):
     """The same for the fold with the largest lower limit."""
     AVERAGED_DISAGREEMENT = "averaged_disagreement"
     """The share of fold models that differ from the full one is at most that large."""
-    ANYTIME_DISAGREEMENT = "anytime_disagreement"
-    """The disagreement lies below its confidence sequence at every row."""
     HELD_OUT_LIMIT = "held_out_limit"
     """The error of a model fixed before the held-out rows is at most its limit."""
     HELD_OUT_DISAGREEMENT = "held_out_disagreement"
@@ -55,20 +54,42 @@ class Event(StrEnum):
     """Two given models differ as often as an interval says."""
 
 
-CERTIFICATE_EVENTS: Mapping[str, tuple[Event, Event | None]] = MappingProxyType(
+@dataclass(frozen=True)
+class Basis:
+    """The events behind a certificate; those of one term divide its share equally."""
+
+    labeled: tuple[Event, ...]
+    """Events of the label term."""
+    pool: tuple[Event, ...] = ()
+    """Events of the disagreement term; none where the label term has all of delta."""
+
+
+_BOTH_SIDES = (Event.FOLD_LIMITS, Event.FOLD_LIMITS_BELOW)
+
+CERTIFICATE_EVENTS: Mapping[str, Basis] = MappingProxyType(
     {
-        "cv_bound": (Event.FOLD_LIMITS, Event.RANDOM_FOLD_DISAGREEMENT),
-        "best_fold": (Event.FOLD_LIMITS, Event.BEST_FOLD_DISAGREEMENT),
-        "best_fold_of_leader": (Event.FOLD_LIMITS, Event.LEADER_DISAGREEMENT),
-        "merged_folds": (Event.MERGED_FOLDS, Event.RANDOM_FOLD_DISAGREEMENT),
-        "leaders": (Event.FOLD_LIMITS, Event.LEADERS_DISAGREEMENT),
-        "averaged_disagreement": (Event.FOLD_LIMITS, Event.AVERAGED_DISAGREEMENT),
-        "holdout_bound": (Event.HELD_OUT_LIMIT, None),
-        "select_then_certify": (Event.HELD_OUT_LIMIT, Event.HELD_OUT_DISAGREEMENT),
-        "transductive": (Event.POOL_ERRORS, None),
+        "cv_bound": Basis((Event.FOLD_LIMITS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
+        "cv_interval": Basis(_BOTH_SIDES, (Event.RANDOM_FOLD_DISAGREEMENT,)),
+        "best_fold": Basis((Event.FOLD_LIMITS,), (Event.BEST_FOLD_DISAGREEMENT,)),
+        "best_fold_interval": Basis(
+            _BOTH_SIDES, (Event.BEST_FOLD_DISAGREEMENT, Event.WORST_FOLD_DISAGREEMENT)
+        ),
+        "best_fold_of_leader": Basis(
+            (Event.FOLD_LIMITS,), (Event.LEADER_DISAGREEMENT,)
+        ),
+        "merged_folds": Basis((Event.MERGED_FOLDS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
+        "leaders": Basis((Event.FOLD_LIMITS,), (Event.LEADERS_DISAGREEMENT,)),
+        "averaged_disagreement": Basis(
+            (Event.FOLD_LIMITS,), (Event.AVERAGED_DISAGREEMENT,)
+        ),
+        "holdout_bound": Basis((Event.HELD_OUT_LIMIT,)),
+        "select_then_certify": Basis(
+            (Event.HELD_OUT_LIMIT,), (Event.HELD_OUT_DISAGREEMENT,)
+        ),
+        "transductive": Basis((Event.POOL_ERRORS,)),
     }
 )
-"""The events behind the label term and the disagreement term of each certificate."""
+"""What each certificate rests on."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +98,7 @@ class ReadOut:
 
     certificate: str
     """Name of the certificate."""
-    spends: Mapping[Event, float]
+    spends: Mapping[str, float]
     """Share of delta that each event behind it may fail with."""
 
     @property
@@ -86,7 +107,13 @@ class ReadOut:
         return sum(self.spends.values())
 
 
-def read_out(certificate: str, *, delta: float, label_share: float = 0.5) -> ReadOut:
+def read_out(
+    certificate: str,
+    *,
+    delta: float,
+    label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
+) -> ReadOut:
     """Return what a certificate spends when it is read at `delta`.
 
     Parameters
@@ -97,6 +124,9 @@ def read_out(certificate: str, *, delta: float, label_share: float = 0.5) -> Rea
         Total probability of failure, over all candidates, in ``(0, 1)``.
     label_share
         Part of it that goes to the label term, in ``(0, 1)``.
+    reading
+        When reading the pool may stop. A limit that holds at several looks is another
+        event than the limit on the whole pool.
 
     Returns
     -------
@@ -122,10 +152,13 @@ def read_out(certificate: str, *, delta: float, label_share: float = 0.5) -> Rea
     name = checks.check_choice(certificate, "certificate", list(CERTIFICATE_EVENTS))
     total = checks.check_probability(delta, "delta")
     gamma = checks.check_probability(label_share, "label_share")
-    first, second = CERTIFICATE_EVENTS[name]
-    if second is None:
-        return ReadOut(name, {first: total})
-    return ReadOut(name, {first: gamma * total, second: (1.0 - gamma) * total})
+    basis = CERTIFICATE_EVENTS[name]
+    if not basis.pool:
+        gamma = 1.0
+    spends = {str(each): gamma * total / len(basis.labeled) for each in basis.labeled}
+    for each in basis.pool:
+        spends[reading.event(each)] = (1.0 - gamma) * total / len(basis.pool)
+    return ReadOut(name, spends)
 
 
 @dataclass(frozen=True)
@@ -159,9 +192,9 @@ class DeltaLedger:
             )
 
     @property
-    def spent(self) -> Mapping[Event, float]:
+    def spent(self) -> Mapping[str, float]:
         """Largest share at which each event was read; equal events are paid once."""
-        spent: dict[Event, float] = {}
+        spent: dict[str, float] = {}
         for read in self.read_outs:
             for event, share in read.spends.items():
                 spent[event] = max(share, spent.get(event, 0.0))

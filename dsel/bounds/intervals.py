@@ -1,14 +1,20 @@
 """Lower bounds on the error, and intervals that pay for the disagreement once."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.best_fold import fold_limits, smallest_rate
-from dsel.bounds.binomial import lower_limits, upper_limits
-from dsel.bounds.semi_supervised import check_folds, mean_of_limits
+from dsel.bounds.binomial import lower_limits
+from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.semi_supervised import (
+    check_folds,
+    divide_delta,
+    mean_of_limits,
+    with_disagreement,
+)
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +36,7 @@ def cv_interval(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
 ) -> ErrorInterval:
     r"""Interval for the error from fold errors and disagreement on the pool.
 
@@ -41,21 +48,8 @@ def cv_interval(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows. Integers; the last axis
-        is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, broadcast against `fold_errors`.
-    n_disagreements
-        Pool rows on which the full model differs from the fold model drawn for
-        the row. Integers in the shape of the candidates.
-    n_unlabeled
-        Pool rows visited. Integers >= 0.
-    delta
-        Probability with which the interval may miss, in ``(0, 1)``; or one share
-        for each candidate.
-    label_share
-        Part of ``delta`` spent on the fold limits, in ``(0, 1)``.
+    fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
+        As :func:`semi_supervised_cv_bound` takes them.
 
     Returns
     -------
@@ -83,15 +77,17 @@ def cv_interval(
     [0.039, 0.209]
     """
     errors, rows = check_folds(fold_errors, fold_rows)
-    disagreements, pool = checks.check_counts_of(
-        n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
+    labeled, second = divide_delta(delta, label_share)
+    side = labeled / 2.0
+    upper, _, disagreement = with_disagreement(
+        mean_of_limits(errors, rows, side),
+        n_disagreements,
+        n_unlabeled,
+        share=second,
+        reading=reading,
     )
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    second = upper_limits(disagreements, pool, (1.0 - gamma) * shares)
-    upper = mean_of_limits(errors, rows, gamma * shares / 2.0) + second
-    below = _lower_fold_limits(errors, rows, gamma * shares / 2.0).mean(axis=-1)
-    return ErrorInterval(np.maximum(below - second, 0.0), upper)
+    below = _lower_fold_limits(errors, rows, side).mean(axis=-1)
+    return ErrorInterval(np.maximum(below - disagreement, 0.0), upper)
 
 
 def best_fold_interval(
@@ -102,6 +98,7 @@ def best_fold_interval(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
 ) -> ErrorInterval:
     r"""Interval for the error through the best fold and the worst one.
 
@@ -112,21 +109,11 @@ def best_fold_interval(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows. Integers; the last axis
-        is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, broadcast against `fold_errors`.
+    fold_errors, fold_rows, n_unlabeled, delta, label_share, reading
+        As :func:`semi_supervised_cv_bound` takes them.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model. Integers,
         folds on the last axis; only those of the two folds are used.
-    n_unlabeled
-        Pool rows visited. Integers >= 0.
-    delta
-        Probability with which the interval may miss, in ``(0, 1)``; or one share
-        for each candidate.
-    label_share
-        Part of ``delta`` spent on the fold limits, in ``(0, 1)``.
 
     Returns
     -------
@@ -157,28 +144,28 @@ def best_fold_interval(
     [0.048, 0.19]
     """
     errors, rows = check_folds(fold_errors, fold_rows)
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    upper = fold_limits(errors, rows, gamma * shares / 2.0)
-    lower = _lower_fold_limits(errors, rows, gamma * shares / 2.0)
+    labeled, second = divide_delta(delta, label_share)
+    upper = fold_limits(errors, rows, labeled / 2.0)
+    lower = _lower_fold_limits(errors, rows, labeled / 2.0)
     best = np.expand_dims(smallest_rate(errors, rows), -1)
     worst = lower.argmax(axis=-1)[..., np.newaxis]
-    per_side = np.where(best == worst, 1.0, 0.5)[..., 0] * (1.0 - gamma) * shares
+    per_side = np.where(best == worst, 1.0, 0.5)[..., 0] * second
     differing, pool = checks.check_counts_of(
         fold_disagreements, n_unlabeled, "fold_disagreements", "n_unlabeled"
     )
     differing = np.broadcast_to(differing, lower.shape)
     pool = np.broadcast_to(pool, lower.shape)
 
-    def through(number: NDArray[np.intp], limits: Floats) -> tuple[Floats, Floats]:
-        limit, count, visited = (
-            np.take_along_axis(each, number, -1)[..., 0]
-            for each in (limits, differing, pool)
-        )
-        return np.asarray(limit), upper_limits(count, visited, per_side)
+    add, subtract = (
+        reading.limits(_at(differing, fold), _at(pool, fold), per_side)
+        for fold in (best, worst)
+    )
+    below = np.maximum(_at(lower, worst) - subtract, 0.0)
+    return ErrorInterval(below, _at(upper, best) + add)
 
-    (first, add), (last, subtract) = through(best, upper), through(worst, lower)
-    return ErrorInterval(np.maximum(last - subtract, 0.0), first + add)
+
+def _at(values: NDArray[Any], fold: NDArray[np.intp]) -> NDArray[Any]:
+    return np.asarray(np.take_along_axis(values, fold, -1)[..., 0])
 
 
 def _lower_fold_limits(

@@ -14,9 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dsel import checks
-from dsel.bounds.binomial import upper_limits
-from dsel.bounds.semi_supervised import BoundTerms, check_folds
+from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.semi_supervised import (
+    BoundTerms,
+    check_folds,
+    divide_delta,
+    with_disagreement,
+)
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +38,7 @@ def merged_folds(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
 ) -> BoundTerms:
     r"""Error bound whose label term merges the folds by a geometric mean.
 
@@ -48,21 +53,8 @@ def merged_folds(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
-        the last axis is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
-    n_disagreements
-        Pool rows on which the full model differs from the fold model drawn for
-        the row, :math:`a`. Integers in the shape of the candidates.
-    n_unlabeled
-        Pool rows visited, :math:`m`. Integers >= 0.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
-        for each candidate.
-    label_share
-        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
+    fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
+        As :func:`semi_supervised_cv_bound` takes them.
 
     Returns
     -------
@@ -94,14 +86,11 @@ def merged_folds(
     [0.1312, 0.1269, 0.0043]
     """
     errors, rows = check_folds(fold_errors, fold_rows)
-    disagreements, pool = checks.check_counts_of(
-        n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
+    first, second = divide_delta(delta, label_share)
+    label_term = largest_mean(errors, rows, first)
+    return with_disagreement(
+        label_term, n_disagreements, n_unlabeled, share=second, reading=reading
     )
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    label_term = largest_mean(errors, rows, gamma * shares)
-    disagreement_term = upper_limits(disagreements, pool, (1.0 - gamma) * shares)
-    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
 
 def largest_mean(

@@ -1,10 +1,12 @@
 """The bound for a choice made without some labeled rows, which then certify it."""
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.semi_supervised import BoundTerms
+from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.semi_supervised import BoundTerms, divide_delta, with_disagreement
 
 
 def select_then_certify(
@@ -15,6 +17,7 @@ def select_then_certify(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
 ) -> BoundTerms:
     r"""Error bound for the model chosen in any way without the certifying rows.
 
@@ -35,10 +38,8 @@ def select_then_certify(
         Pool rows on which the final model differs from the winner, :math:`a`.
     n_unlabeled
         Pool rows visited, :math:`m`, none of which took part in the choice.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``.
-    label_share
-        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
+    delta, label_share, reading
+        As :func:`semi_supervised_cv_bound` takes them.
 
     Returns
     -------
@@ -70,11 +71,8 @@ def select_then_certify(
     [0.223, 0.202, 0.021]
     """
     errors, rows = checks.check_counts_of(n_errors, n_rows, "n_errors", "n_rows")
-    disagreements, pool = checks.check_counts_of(
-        n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
+    first, second = divide_delta(delta, label_share)
+    label_term = np.asarray(upper_limits(errors, rows, first))
+    return with_disagreement(
+        label_term, n_disagreements, n_unlabeled, share=second, reading=reading
     )
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    label_term = upper_limits(errors, rows, gamma * shares)
-    disagreement_term = upper_limits(disagreements, pool, (1.0 - gamma) * shares)
-    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)

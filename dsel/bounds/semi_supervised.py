@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
+from dsel.bounds.reading import WHOLE_POOL, Reading
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ def semi_supervised_cv_bound(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
+    reading: Reading = WHOLE_POOL,
 ) -> BoundTerms:
     r"""Error bound from the errors of the folds and disagreement on the pool.
 
@@ -58,6 +60,9 @@ def semi_supervised_cv_bound(
         for each candidate.
     label_share
         Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
+    reading
+        When reading the pool may have stopped: `FixedLooks` or `AnyTime`. By default
+        it did not; after stopping because of what was seen, the default is invalid.
 
     Returns
     -------
@@ -95,13 +100,33 @@ def semi_supervised_cv_bound(
     [0.1268, 0.1226, 0.0043]
     """
     errors, rows = check_folds(fold_errors, fold_rows)
+    first, second = divide_delta(delta, label_share)
+    label_term = mean_of_limits(errors, rows, first)
+    return with_disagreement(
+        label_term, n_disagreements, n_unlabeled, share=second, reading=reading
+    )
+
+
+def divide_delta(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
+    """Return what the label term and the disagreement term may spend, or raise."""
+    shares = checks.check_probabilities(delta, "delta")
+    gamma = checks.check_probability(label_share, "label_share")
+    return gamma * shares, (1.0 - gamma) * shares
+
+
+def with_disagreement(
+    label_term: Floats,
+    n_disagreements: ArrayLike,
+    n_unlabeled: ArrayLike,
+    *,
+    share: Floats,
+    reading: Reading,
+) -> BoundTerms:
+    """Return the label term and the limit of a disagreement, added up."""
     disagreements, pool = checks.check_counts_of(
         n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
     )
-    shares = checks.check_probabilities(delta, "delta")
-    gamma = checks.check_probability(label_share, "label_share")
-    label_term = mean_of_limits(errors, rows, gamma * shares)
-    disagreement_term = upper_limits(disagreements, pool, (1.0 - gamma) * shares)
+    disagreement_term = reading.limits(disagreements, pool, share)
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
 

@@ -35,19 +35,13 @@ def transductive(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
-        the last axis is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
+    fold_errors, fold_rows, delta
+        As :func:`semi_supervised_cv_bound` takes them.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model,
         :math:`a_i`, counted on the whole pool for every fold. Folds on the last axis.
     n_unlabeled
         Rows of the pool, all of them, :math:`m`. At least 1.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
-        for each candidate.
 
     Returns
     -------

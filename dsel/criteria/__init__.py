@@ -8,18 +8,18 @@ criterion, another `delta` of the same evidence costs no fit. Smaller is better.
 Vocabulary: *evidence* is the cube's counts with the candidates flattened into the first
 axis; *terms* are the number and what it is made of; *settings* are delta's shares.
 
-To add a criterion: one file with the formula on arrays and a frozen dataclass that
-satisfies `Criterion`, and one line in `CRITERIA`.
+To add a criterion: one file with the formula on arrays, made a `Bound` or an `Estimate`
+(or another frozen dataclass that satisfies `Criterion`), and one line in `CRITERIA`.
 """
 
 from typing import Final
 
 from dsel.checks import check_choice
-from dsel.criteria.averaged_disagreement import AveragedDisagreement
+from dsel.criteria.averaged_disagreement import AVERAGED_DISAGREEMENT
 from dsel.criteria.base import Criterion, Evidence, Settings, Terms
-from dsel.criteria.best_fold import BestFold
-from dsel.criteria.best_fold_of_leader import BestFoldOfLeader
-from dsel.criteria.cv_bound import CvBound
+from dsel.criteria.best_fold import BEST_FOLD
+from dsel.criteria.best_fold_of_leader import BEST_FOLD_OF_LEADER
+from dsel.criteria.cv_bound import CV_BOUND
 from dsel.criteria.cv_error import CvError
 from dsel.criteria.dis_error import DIS_ERROR
 from dsel.criteria.disagreement import DISAGREEMENT
@@ -27,32 +27,35 @@ from dsel.criteria.extra_sample import EXTRA_SAMPLE
 from dsel.criteria.gcv import GCV
 from dsel.criteria.half_true_error import HALF_TRUE_ERROR
 from dsel.criteria.holdout import HOLDOUT
-from dsel.criteria.holdout_bound import HoldoutBound
+from dsel.criteria.holdout_bound import HOLDOUT_BOUND
+from dsel.criteria.intervals import BEST_FOLD_INTERVAL, CV_INTERVAL
 from dsel.criteria.kfold import KFOLD
-from dsel.criteria.leaders import Leaders
+from dsel.criteria.leaders import LEADERS
 from dsel.criteria.loo import LOO
 from dsel.criteria.loo_error import LOO_ERROR
 from dsel.criteria.losses import LossCriterion
 from dsel.criteria.max_cv_dt_e import MAX_CV_DT_E
 from dsel.criteria.max_dt_e import MAX_DT_E
-from dsel.criteria.merged_folds import MergedFolds
-from dsel.criteria.select_then_certify import SelectThenCertify
+from dsel.criteria.merged_folds import MERGED_FOLDS
+from dsel.criteria.select_then_certify import SELECT_THEN_CERTIFY
 from dsel.criteria.train_error import TRAIN_ERROR
-from dsel.criteria.transductive import Transductive
+from dsel.criteria.transductive import TRANSDUCTIVE
 from dsel.criteria.true_error import TRUE_ERROR
 from dsel.criteria.two_fold_cv import TWO_FOLD_CV
 
 _MEMBERS: Final[tuple[Criterion, ...]] = (
-    AveragedDisagreement(),
-    BestFold(),
-    BestFoldOfLeader(),
-    CvBound(),
+    AVERAGED_DISAGREEMENT,
+    BEST_FOLD,
+    BEST_FOLD_INTERVAL,
+    BEST_FOLD_OF_LEADER,
+    CV_BOUND,
+    CV_INTERVAL,
     CvError(),
-    HoldoutBound(),
-    Leaders(),
-    MergedFolds(),
-    SelectThenCertify(),
-    Transductive(),
+    HOLDOUT_BOUND,
+    LEADERS,
+    MERGED_FOLDS,
+    SELECT_THEN_CERTIFY,
+    TRANSDUCTIVE,
     DISAGREEMENT,
     DIS_ERROR,
     TRAIN_ERROR,

@@ -1,7 +1,7 @@
 """The seam by which counts become one number per candidate."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,6 +37,8 @@ class Terms:
     """Part that comes from labeled rows."""
     disagreement_term: NDArray[np.float64]
     """Part that comes from the pool."""
+    lower: NDArray[np.float64] | None = None
+    """Lower end of an interval, for criteria that have one."""
 
 
 class Criterion(Protocol):
@@ -97,14 +99,16 @@ def smallest(evidence: Evidence, *variables: str) -> dict[str, NDArray[Any]]:
     return {**evidence, **{name: evidence[name].clip(min=0) for name in variables}}
 
 
-def judged(
-    known: NDArray[np.bool_], failed: NDArray[np.bool_], *terms: NDArray[np.float64]
-) -> Terms:
-    """Return (estimate, label, disagreement) terms: inf if failed, NaN if unknown."""
-    estimate, label_term, disagreement_term = (
-        np.where(known & ~failed, term, np.nan) for term in terms
+def judged(known: NDArray[np.bool_], failed: NDArray[np.bool_], terms: Terms) -> Terms:
+    """Return the terms with inf where a fit failed, and NaN where not known."""
+    shown = {
+        name: np.where(known & ~failed, term, np.nan)
+        for name, term in vars(terms).items()
+        if term is not None
+    }
+    return replace(
+        terms, **shown | {"estimate": np.where(failed, np.inf, shown["estimate"])}
     )
-    return Terms(np.where(failed, np.inf, estimate), label_term, disagreement_term)
 
 
 def first_smallest(values: NDArray[np.float64]) -> int:

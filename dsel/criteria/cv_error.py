@@ -96,7 +96,7 @@ class CvError:
         errors = evidence[names.FOLD_ERRORS].clip(min=0)
         rates = cv_error(errors, evidence[names.FOLD_ROWS])
         none = np.full_like(rates, np.nan)
-        return judged(counted, has_failed(evidence), rates, rates, none)
+        return judged(counted, has_failed(evidence), Terms(rates, rates, none))
 
     def lower_bound(
         self, evidence: Evidence, settings: Settings

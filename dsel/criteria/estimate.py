@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,8 +92,6 @@ class Estimate:
 
     def _judge(self, evidence: Evidence, known: NDArray[np.bool_]) -> Terms:
         counts = smallest(evidence, *self.counts)
-        terms: list[NDArray[Any]] = [
-            formula(counts)
-            for formula in (self.estimate, self.label_term, self.disagreement_term)
-        ]
-        return judged(known, has_failed(evidence), *terms)
+        formulas = (self.estimate, self.label_term, self.disagreement_term)
+        terms = Terms(*(formula(counts) for formula in formulas))
+        return judged(known, has_failed(evidence), terms)

@@ -76,6 +76,7 @@ def make_cube(
     if unknown:
         raise ValueError(f"`values` holds names that no cube has: {unknown}.")
     parts, sizes = _layout(axes, trainings)
+    sizes[names.LOOK] = np.size(values.get(names.LOOK_ROWS, ()))
     given = {names.N_CANDIDATES: axes.n_candidates} | dict(values)
     wanted = [
         each

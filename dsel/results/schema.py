@@ -190,6 +190,20 @@ VARIABLES: Final = (
     Variable(names.N_CLASSES, (), COUNT, "classes"),
     Variable(names.N_CANDIDATES, (), COUNT, "candidates that share delta"),
     Variable(
+        names.N_LOOKS,
+        (),
+        COUNT,
+        "looks at the pool that divide delta; 0 where its limits hold at every row",
+        is_optional=True,
+    ),
+    Variable(
+        names.LOOK_ROWS,
+        (names.LOOK,),
+        COUNT,
+        "pool rows up to each look",
+        is_optional=True,
+    ),
+    Variable(
         names.ESTIMATE,
         _CRITERION,
         NUMBER,

@@ -246,7 +246,7 @@ def _tabulate(counts: AuditCounts, shares: NDArray[np.float64], gamma: float) ->
 
 
 def _failures(claims: Claims) -> int:
-    return int((claims.bound < claims.truth).any(axis=1).sum())
+    return int(claims.has_failed.sum())
 
 
 def _slack(claims: Claims) -> float:

@@ -11,7 +11,7 @@ from dsel import bounds
 from dsel.bounds.binomial import upper_limits
 from dsel.bounds.semi_supervised import mean_of_limits
 from dsel.bounds.shares import leading_shares
-from dsel.criteria.leaders import Leaders
+from dsel.criteria.leaders import N_LEADERS
 from dsel.searches.audit_counts import AuditCounts
 
 Floats = NDArray[np.float64]
@@ -24,6 +24,14 @@ class Claims(NamedTuple):
     """What is claimed."""
     truth: Floats
     """What is so."""
+    lower: Floats | float = 0.0
+    """Lower ends, where an interval is claimed."""
+
+    @property
+    def has_failed(self) -> NDArray[np.bool_]:
+        """Return the draws in which a claim is wrong for any candidate."""
+        wrong = (self.bound < self.truth) | (self.truth < self.lower)
+        return np.asarray(wrong.any(axis=1))
 
 
 def _cv_bound(counts: AuditCounts, delta: float, gamma: float) -> Claims:
@@ -84,6 +92,30 @@ def _best_fold_of_leader(counts: AuditCounts, delta: float, gamma: float) -> Cla
     return Claims(terms.bound, np.take_along_axis(counts.true_error, leader, 1))
 
 
+def _cv_interval(counts: AuditCounts, delta: float, gamma: float) -> Claims:
+    interval = bounds.cv_interval(
+        counts.fold_errors,
+        counts.fold_rows,
+        counts.disagreements,
+        counts.n_unlabeled,
+        delta=delta / counts.n_candidates,
+        label_share=gamma,
+    )
+    return Claims(interval.upper, counts.true_error, interval.lower)
+
+
+def _best_fold_interval(counts: AuditCounts, delta: float, gamma: float) -> Claims:
+    interval = bounds.best_fold_interval(
+        counts.fold_errors,
+        counts.fold_rows,
+        counts.fold_disagreements,
+        counts.n_unlabeled,
+        delta=delta / counts.n_candidates,
+        label_share=gamma,
+    )
+    return Claims(interval.upper, counts.true_error, interval.lower)
+
+
 def _averaged_disagreement(counts: AuditCounts, delta: float, gamma: float) -> Claims:
     terms = bounds.averaged_disagreement(
         counts.fold_errors,
@@ -98,10 +130,9 @@ def _averaged_disagreement(counts: AuditCounts, delta: float, gamma: float) -> C
 def _leaders(counts: AuditCounts, delta: float, gamma: float) -> Claims:
     share = gamma * delta / counts.n_candidates
     label = mean_of_limits(counts.fold_errors, counts.fold_rows, share)
-    n_leaders = Leaders().n_leaders
     second = np.stack(
         [
-            leading_shares(row, delta=(1 - gamma) * delta, n_leaders=n_leaders)
+            leading_shares(row, delta=(1 - gamma) * delta, n_leaders=N_LEADERS)
             for row in label
         ]
     )
@@ -162,8 +193,10 @@ def pooled_binomial(counts: AuditCounts, delta: float, gamma: float) -> Claims:
 CLAIMS: Mapping[str, Callable[[AuditCounts, float, float], Claims]] = MappingProxyType(
     {
         "cv_bound": _cv_bound,
+        "cv_interval": _cv_interval,
         "merged_folds": _merged_folds,
         "best_fold": _best_fold,
+        "best_fold_interval": _best_fold_interval,
         "best_fold_of_leader": _best_fold_of_leader,
         "leaders": _leaders,
         "averaged_disagreement": _averaged_disagreement,

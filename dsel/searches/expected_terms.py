@@ -17,7 +17,7 @@ from scipy import stats
 from dsel.bounds.binomial import upper_limits
 from dsel.bounds.merged_folds import largest_mean
 from dsel.bounds.transductive import most_errors
-from dsel.criteria.leaders import Leaders
+from dsel.criteria.leaders import N_LEADERS
 
 Floats = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ def cv_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
 
 def leaders_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
     """Average terms of `leaders`."""
-    n_leaders = min(Leaders().n_leaders, outlook.n_candidates)
+    n_leaders = min(N_LEADERS, outlook.n_candidates)
     label, _ = cv_terms(outlook, n_folds, gamma)
     return label, outlook.disagreement_limit((1 - gamma) * outlook.delta / n_leaders)
 

@@ -7,10 +7,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from dsel import names
-from dsel.bounds import uniform_shares
-from dsel.checks import check_probability
-from dsel.criteria import Settings, get_criterion
-from dsel.results import check_cube, evidence
+from dsel.searches.asking import ask
 
 
 @dataclass(frozen=True)
@@ -56,25 +53,8 @@ def judge(
     ValueError
         Where the search did not count what the criterion needs.
     """
-    check_cube(results)
-    first = results.isel({names.CRITERION: 0})
-    rule = get_criterion(criterion or str(first[names.CRITERION].item()))
-    level = check_probability(
-        float(first[names.DELTA]) if delta is None else delta, "delta"
-    )
-    share = float(first[names.LABEL_SHARE]) if label_share is None else label_share
-    counts = evidence(results)
-    missing = [
-        name for name in rule.needs if name not in counts or np.all(counts[name] < 0)
-    ]
-    if missing:
-        raise ValueError(
-            f"`criterion` {rule.name!r} needs {', '.join(missing)}, which this search "
-            f"did not count."
-        )
-    shares = uniform_shares(int(results[names.N_CANDIDATES]), delta=level)
-    mine = shares[: counts[names.STATUS].size]  # a slice keeps the share of each
-    settings = Settings(mine, check_probability(share, "label_share"))
+    question = ask(results, criterion, delta=delta, label_share=label_share)
+    rule, counts, settings = question.criterion, question.counts, question.settings
     terms = rule.evaluate(counts, settings)
     lower = np.full(len(terms.estimate), np.nan)
     unfinished = np.isnan(terms.estimate)
@@ -83,7 +63,7 @@ def judge(
     return Judgement(
         criterion=rule.name,
         is_guarantee=rule.is_guarantee,
-        delta=level,
+        delta=question.delta,
         estimate=_on_axes(results, terms.estimate, names.ESTIMATE),
         at_least=_on_axes(results, lower, "at_least"),
         label_term=_on_axes(results, terms.label_term, names.LABEL_TERM),

@@ -13,7 +13,8 @@ from dataclasses import replace
 import xarray as xr
 
 from dsel import names
-from dsel.bounds.events import CERTIFICATE_EVENTS, DeltaLedger, Event, ReadOut, read_out
+from dsel.bounds.events import CERTIFICATE_EVENTS, DeltaLedger, ReadOut, read_out
+from dsel.bounds.reading import WHOLE_POOL, Reading, reading_of
 from dsel.criteria import get_criterion
 from dsel.results import Assumption
 from dsel.results.choice import candidate_labels
@@ -25,13 +26,18 @@ ROUNDING = 1e-12
 
 
 def open_ledger(
-    certificate: str, *, delta: float, label_share: float, reserve: float = 0.0
+    certificate: str,
+    *,
+    delta: float,
+    label_share: float,
+    reserve: float = 0.0,
+    reading: Reading = WHOLE_POOL,
 ) -> DeltaLedger:
     """Return the ledger of a search: its certificate paid, the reserve beside it."""
     ledger = DeltaLedger(delta + reserve, reserve)
     if not get_criterion(certificate).is_guarantee:
         return ledger
-    return ledger.read(_read(certificate, delta, label_share))
+    return ledger.read(_read(certificate, delta, label_share, reading))
 
 
 def ledger_of(results: xr.Dataset) -> DeltaLedger | None:
@@ -39,29 +45,30 @@ def ledger_of(results: xr.Dataset) -> DeltaLedger | None:
     spending = spending_of(results)
     if spending is None:
         return None
-    reads = tuple(
-        ReadOut(name, {Event(event): share for event, share in events})
-        for name, events in spending.read_outs
-    )
+    reads = tuple(ReadOut(name, dict(events)) for name, events in spending.read_outs)
     return DeltaLedger(spending.declared, spending.reserve, reads)
 
 
 def with_ledger(results: xr.Dataset, ledger: DeltaLedger) -> xr.Dataset:
     """Return the cube with this ledger."""
     reads = tuple(
-        (read.certificate, tuple((str(e), share) for e, share in read.spends.items()))
-        for read in ledger.read_outs
+        (read.certificate, tuple(read.spends.items())) for read in ledger.read_outs
     )
     return with_spending(results, Spending(ledger.delta, ledger.reserve, reads))
 
 
 def objection(
-    ledger: DeltaLedger | None, certificate: str, *, delta: float, label_share: float
+    ledger: DeltaLedger | None,
+    certificate: str,
+    *,
+    delta: float,
+    label_share: float,
+    reading: Reading = WHOLE_POOL,
 ) -> str:
     """Return why a certificate is not paid for; empty where it is."""
     if ledger is None:
         return ""
-    due = _due(ledger, _read(certificate, delta, label_share))
+    due = _due(ledger, _read(certificate, delta, label_share, reading))
     if due <= ROUNDING:
         return ""
     declared = (
@@ -108,7 +115,8 @@ def add_certificate(
     if ledger is None:
         raise ValueError("`results` has no delta to spend; plan a search with one.")
     share = label_share or float(results[names.LABEL_SHARE].values[0])
-    read = _read(certificate, delta, share)
+    n_looks = int(results.get(names.N_LOOKS, 1))
+    read = _read(certificate, delta, share, reading_of(n_looks))
     due = _due(ledger, read)
     if due > ledger.remaining + ROUNDING:
         ledger = ledger.draw(due - ledger.remaining)
@@ -164,9 +172,13 @@ def _charged(ledger: DeltaLedger, read: ReadOut, due: float) -> DeltaLedger:
     return ledger.read(ReadOut(read.certificate, spends))
 
 
-def _read(certificate: str, delta: float, label_share: float) -> ReadOut:
+def _read(
+    certificate: str, delta: float, label_share: float, reading: Reading
+) -> ReadOut:
     if certificate in CERTIFICATE_EVENTS:
-        return read_out(certificate, delta=delta, label_share=label_share)
+        return read_out(
+            certificate, delta=delta, label_share=label_share, reading=reading
+        )
     raise ValueError(
         f"`certificate` {certificate!r} is no guarantee; choose one of "
         f"{', '.join(CERTIFICATE_EVENTS)}."

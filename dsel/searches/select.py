@@ -4,14 +4,14 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.bounds import uniform_shares
 from dsel.bounds.events import DeltaLedger
-from dsel.checks import check_probability
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
-from dsel.results import Assumption, Certificate, Choice, check_cube, evidence
+from dsel.criteria.bound import reading
+from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import params_of
 from dsel.results.cube import assumptions_of
 from dsel.results.schema import DECLARED
+from dsel.searches.asking import Question, ask, check_evidence
 from dsel.searches.board import ROUNDING
 from dsel.searches.ledger import ledger_of, objection
 
@@ -57,22 +57,11 @@ def select(
     AllFitsFailedError
         Where no candidate is complete.
     """
-    check_cube(results)
-    declared = _declared(results)
-    rule = get_criterion(criterion or str(results[names.CRITERION].values[0]))
+    question = ask(results, criterion, delta=delta, label_share=label_share)
+    rule, counts, settings = question.criterion, question.counts, question.settings
     ledger = ledger_of(results)
     reported = get_criterion(certificate or _default_read_out(ledger, criterion, rule))
-    level = check_probability(declared[0] if delta is None else delta, "delta")
-    share = declared[1] if label_share is None else label_share
-    counts = evidence(results)
-    n_candidates = int(results[names.N_CANDIDATES])
-    settings = Settings(
-        # A slice of a cube has fewer candidates; each keeps its share.
-        uniform_shares(n_candidates, delta=level)[: counts[names.STATUS].size],
-        check_probability(share, "label_share"),
-    )
-    for each in (rule, reported):
-        _check_evidence(each, counts)
+    check_evidence(reported, counts)
     terms = rule.evaluate(counts, settings)
     chosen = rule.choose(terms, counts)
     _check_exact(rule, counts, settings, terms, chosen)
@@ -82,12 +71,12 @@ def select(
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
         certificate=_certificate(
-            results,
+            question,
             reported,
             terms if reported is rule else reported.evaluate(counts, settings),
             chosen,
-            objections=_objections(ledger, reported, level, share),
-            delta=level,
+            assumptions=assumptions_of(results),
+            objections=_objections(ledger, reported, question),
         ),
         remarks=_remarks(counts),
     )
@@ -100,25 +89,6 @@ def _default_read_out(
     if criterion is None and ledger is not None and ledger.read_outs:
         return ledger.read_outs[0].certificate
     return rule.name
-
-
-def _declared(results: xr.Dataset) -> tuple[float, float]:
-    """Return delta and label share of the search."""
-    if names.CRITERION not in results.dims:
-        return 0.05, 0.5
-    first = results.isel({names.CRITERION: 0})
-    return float(first[names.DELTA]), float(first[names.LABEL_SHARE])
-
-
-def _check_evidence(criterion: Criterion, counts: Evidence) -> None:
-    for name in criterion.needs:
-        values = counts.get(name)
-        if values is None or (values.size and np.all(values < 0)):
-            raise ValueError(
-                f"`criterion` {criterion.name!r} needs `{name}`, which this search did "
-                f"not count; plan one with criterion={criterion.name!r}"
-                + (" and a pool." if "pool" in name or "dis" in name else ".")
-            )
 
 
 def _check_exact(
@@ -147,42 +117,48 @@ def _check_exact(
 
 
 def _objections(
-    ledger: DeltaLedger | None, reported: Criterion, delta: float, label_share: float
+    ledger: DeltaLedger | None, reported: Criterion, question: Question
 ) -> tuple[str, ...]:
     """Return why the number is no guarantee, whatever the assumptions."""
     if not reported.is_guarantee:
         return (f"{reported.name} is an estimate, not a bound",)
-    unpaid = objection(ledger, reported.name, delta=delta, label_share=label_share)
+    unpaid = objection(
+        ledger,
+        reported.name,
+        delta=question.delta,
+        label_share=question.label_share,
+        reading=reading(question.counts),
+    )
     return (unpaid,) if unpaid else ()
 
 
 def _certificate(
-    results: xr.Dataset,
+    question: Question,
     reported: Criterion,
     terms: Terms,
     chosen: int,
     *,
+    assumptions: tuple[Assumption, ...],
     objections: tuple[str, ...],
-    delta: float,
 ) -> Certificate:
-    ledger = assumptions_of(results)
-    declared = _declared(results)[0]
+    delta, declared = question.delta, question.declared_delta
     if delta != declared:
         late = LATER.format(delta=delta, declared=declared)
-        ledger = tuple(
+        assumptions = tuple(
             Assumption(each.name, DECLARED, late)
             if each.name == "A5" and not each.is_violated
             else each
-            for each in ledger
+            for each in assumptions
         )
     return Certificate(
         unclipped=float(terms.estimate[chosen]),
         delta=delta,
         criterion=reported.name,
-        assumptions=ledger,
+        assumptions=assumptions,
         objections=objections,
         label_term=float(terms.label_term[chosen]),
         disagreement_term=float(terms.disagreement_term[chosen]),
+        lower=float("nan") if terms.lower is None else float(terms.lower[chosen]),
     )
 
 

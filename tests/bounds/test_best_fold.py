@@ -40,16 +40,6 @@ def test_best_fold__spends_more_on_disagreement_if_labels_alone_chose():
     assert terms.disagreement_term == binomial_tail_inversion(7, 1000, delta=0.025)
 
 
-def test_best_fold__uses_the_fold_that_was_counted_against():
-    terms = best_fold([5, 3], 50, 7, 1000, delta=0.1, fold=0)
-    assert terms.label_term == binomial_tail_inversion(5, 50, delta=0.1 / 4)
-
-
-def test_best_fold__refuses_a_fold_that_is_not_there():
-    with pytest.raises(ValueError, match="`fold` must be below 2"):
-        best_fold([5, 3], 50, 7, 1000, delta=0.1, fold=2)
-
-
 @pytest.mark.parametrize(
     ("n", "rate", "n_folds", "expected"),
     [

@@ -1,6 +1,6 @@
 import pytest
 
-from dsel.bounds import DeltaLedger, Event, read_out
+from dsel.bounds import AnyTime, DeltaLedger, Event, FixedLooks, read_out
 
 
 def test_read_out__splits_delta_between_the_two_events():
@@ -48,3 +48,23 @@ def test_delta_ledger__draws_no_more_than_was_declared():
 def test_delta_ledger__refuses_a_reserve_of_all():
     with pytest.raises(ValueError, match="`reserve` must be in"):
         DeltaLedger(0.05, reserve=0.05)
+
+
+def test_read_out__of_an_interval_pays_for_both_sides():
+    spends = read_out("best_fold_interval", delta=0.08).spends
+    assert list(spends.values()) == pytest.approx([0.02] * 4)
+    assert Event.FOLD_LIMITS_BELOW in spends
+    paid = DeltaLedger(0.08).read(read_out("cv_bound", delta=0.08))
+    with pytest.raises(ValueError, match=r"needs 0\.02 more for fold_limits_below"):
+        paid.read(read_out("cv_interval", delta=0.08))
+
+
+def test_read_out__at_several_looks_is_another_event():
+    whole, looks, any_time = (
+        read_out("cv_bound", delta=0.1, reading=reading)
+        for reading in (FixedLooks(), FixedLooks(5), AnyTime())
+    )
+    assert "random_fold_disagreement at each of 5 looks" in looks.spends
+    assert "random_fold_disagreement at every row" in any_time.spends
+    with pytest.raises(ValueError, match=r"needs 0\.05 more for random_fold"):
+        DeltaLedger(0.1).read(whole).read(looks)

@@ -32,6 +32,8 @@ ESTIMATORS = [GaussianNB(), DecisionTreeClassifier(max_depth=9, random_state=0)]
         ("transductive", "transductive"),
         ("cv_error", "transductive"),
         ("averaged_disagreement", "averaged_disagreement"),
+        ("cv_interval", "cv_interval"),
+        ("cv_error", "best_fold_interval"),
     ],
 )
 def test_plan_search__certifies_by_each_certificate(digits, criterion, certificate):
@@ -93,6 +95,33 @@ def test_execute__counts_no_more_than_is_read(digits):
     assert "fold_disagreements" not in cube
     with pytest.raises(ValueError, match="needs `fold_disagreements`"):
         select(cube, certificate="transductive")
+
+
+def test_intervals__are_paid_for_on_both_sides(digits):
+    X, y, pool, _ = digits
+    plan = plan_search(
+        None, ESTIMATORS[:1], X, y, pool,
+        criterion="cv_interval", cv=3, shared_rows="keep", random_state=1,
+    )  # fmt: skip
+    cube = plan.run()
+    two_sided = select(cube).certificate
+    low, high = two_sided.interval
+    assert 0 < low < high < 1
+    assert "errs on at least" in two_sided.reading()
+    one_sided = select(cube, certificate="cv_bound").certificate
+    assert one_sided.interval[0] == 0
+    assert one_sided.bound < high
+    assert not one_sided.certified
+
+
+def test_intervals__are_not_had_where_one_side_was_declared(digits):
+    X, y, pool, _ = digits
+    plan = plan_search(
+        None, ESTIMATORS, X, y, pool, cv=3, shared_rows="keep", random_state=1
+    )
+    certificate = select(plan.run(), certificate="cv_interval").certificate
+    assert not certificate.certified
+    assert "not declared before the results" in certificate.reasons[0]
 
 
 def test_transductive__reads_as_a_claim_about_this_pool():

@@ -1,0 +1,84 @@
+"""What is asked of a finished cube: a criterion at some delta."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.bounds import uniform_shares
+from dsel.checks import check_probability
+from dsel.criteria import Criterion, Evidence, Settings, get_criterion
+from dsel.results import check_cube, evidence
+
+UNDECLARED = (0.05, 0.5)  # delta and label share of a cube that nobody has judged
+
+
+@dataclass(frozen=True)
+class Question:
+    """A criterion's number is asked for, of every candidate of a cube."""
+
+    criterion: Criterion
+    """What judges."""
+    delta: float
+    """Probability with which its bounds may fail, all together."""
+    declared_delta: float
+    """The same as the search declared it."""
+    label_share: float
+    """Part of delta for the labeled term."""
+    counts: Evidence
+    """Of the cube."""
+
+    @property
+    def settings(self) -> Settings:
+        """Shares of delta; each candidate of a slice keeps its own."""
+        shares = uniform_shares(int(self.counts[names.N_CANDIDATES]), delta=self.delta)
+        return Settings(shares[: self.counts[names.STATUS].size], self.label_share)
+
+
+def ask(
+    results: xr.Dataset,
+    criterion: str | None,
+    *,
+    delta: float | None,
+    label_share: float | None,
+) -> Question:
+    """Return the question, with what is None as the search declared it.
+
+    Raises
+    ------
+    ValueError
+        Where the search did not count what the criterion needs.
+    """
+    check_cube(results)
+    declared = _declared(results)
+    question = Question(
+        get_criterion(criterion or str(results[names.CRITERION].values[0])),
+        check_probability(declared[0] if delta is None else delta, "delta"),
+        declared[0],
+        check_probability(
+            declared[1] if label_share is None else label_share, "label_share"
+        ),
+        evidence(results),
+    )
+    check_evidence(question.criterion, question.counts)
+    return question
+
+
+def check_evidence(criterion: Criterion, counts: Evidence) -> None:
+    """Raise ValueError where the search did not count what the criterion needs."""
+    for name in criterion.needs:
+        values = counts.get(name)
+        if values is None or (values.size and np.all(values < 0)):
+            raise ValueError(
+                f"`criterion` {criterion.name!r} needs `{name}`, which this search did "
+                f"not count; plan one with criterion={criterion.name!r}"
+                + (" and a pool." if "pool" in name or "dis" in name else ".")
+            )
+
+
+def _declared(results: xr.Dataset) -> tuple[float, float]:
+    if names.CRITERION not in results.dims:
+        return UNDECLARED
+    first = results.isel({names.CRITERION: 0})
+    return float(first[names.DELTA]), float(first[names.LABEL_SHARE])
