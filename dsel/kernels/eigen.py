@@ -1,5 +1,6 @@
 """Gaussian kernels by width, and the factorisation all regularizations share."""
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,13 @@ from dsel.kernels.parts import squared_distances
 
 Floats = NDArray[np.float64]
 
+EPS = float(np.finfo(np.float64).eps)
+TOLERANCE = 1e-8
+"""Relative error that rounding of a decomposition may cause in 1 / (mu + lam)."""
+LARGEST_REFINED = 1024
+"""Rows up to which that is kept: half a second, and above three times as long."""
+SMALL = 1e-6
+"""Eigenvalues below this share of the largest one count as small."""
 NARROWEST = 1e-150
 """Below this width the square underflows; all rows that differ are apart already."""
 COPIES = 4
@@ -24,7 +32,7 @@ class Spectrum:
     vectors: Floats
     """Q, orthogonal, shape (n, n)."""
     values: Floats
-    """mu >= 0, shape (n,), in no particular order."""
+    """mu, shape (n,), in no particular order; what is below 0 is rounding."""
 
     @property
     def nbytes(self) -> int:
@@ -34,7 +42,7 @@ class Spectrum:
     def rounding_limit(self) -> float:
         """Return n eps max(mu): below it an eigenvalue is indistinguishable from 0."""
         largest = float(np.max(self.values, initial=0.0))
-        return len(self.values) * np.finfo(np.float64).eps * largest
+        return len(self.values) * EPS * largest
 
 
 def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
@@ -76,25 +84,53 @@ def exponentiate(distances: Floats, width: float) -> Floats:
         return np.exp(distances, out=distances)
 
 
-def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
+def decompose_gram(gram: Floats, *, penalty: str, least: float = math.inf) -> Spectrum:
     """Factor the matrix M of a kernel model with one centre per row.
 
     Parameters
     ----------
     gram
-        K, symmetric, shape (n, n).
+        K, symmetric, values in [0, 1], shape (n, n).
     penalty
         ``"coefficients"`` (M = K^2) or ``"rkhs"`` (M = K). Both come from the same
         decomposition: the eigenvalues of K^2 are squared, not computed, which keeps
         the small ones accurate.
+    least
+        Smallest positive lam that will be added to M = K. A decomposition is off by
+        eps times the largest eigenvalue, which changes 1 / (mu + lam) by that over
+        lam, as rounding the entries of K does too. Where it is more than `TOLERANCE`
+        and there are no more than `LARGEST_REFINED` rows, the small eigenvalues are
+        computed again, free of the rounding of the large ones.
     """
-    values, vectors = np.linalg.eigh(gram)
-    return Spectrum(vectors, penalty_values(values, penalty))
+    kappa, vectors = np.linalg.eigh(gram)
+    if penalty == "coefficients":
+        return Spectrum(vectors, kappa**2)
+    if EPS * kappa[-1] > TOLERANCE * least and len(gram) <= LARGEST_REFINED:
+        _refine_small(gram, kappa, vectors)
+    return Spectrum(vectors, kappa)
 
 
-def penalty_values(kappa: Floats, penalty: str) -> Floats:
-    """Return mu, the spectrum of M, from the eigenvalues of the gram matrix."""
-    return kappa**2 if penalty == "coefficients" else np.maximum(kappa, 0.0)
+def _refine_small(gram: Floats, kappa: Floats, vectors: Floats) -> None:
+    """Decompose K again within the span of the small eigenvalues' vectors, in place."""
+    small = slice(np.searchsorted(kappa, SMALL * kappa[-1]))
+    span = vectors[:, small]
+    inner = span.T @ precise_product(gram, span)
+    kappa[small], turn = np.linalg.eigh((inner + inner.T) / 2.0)
+    vectors[:, small] = span @ turn
+
+
+def precise_product(left: Floats, right: Floats) -> Floats:
+    """Return the product of matrices of entries in [-1, 1], nearly without rounding.
+
+    The leading bits of both are so few that the sum of their products is exact; what
+    is left is smaller by as many bits, and so is its rounding.
+    """
+    bits = (np.finfo(np.float64).nmant - math.ceil(math.log2(len(right)))) // 2
+    leading_left, leading_right = (
+        np.rint(part * 2.0**bits) / 2.0**bits for part in (left, right)
+    )
+    rest = leading_left @ (right - leading_right) + (left - leading_left) @ right
+    return np.asarray(leading_left @ leading_right + rest)
 
 
 def decompose_design(design: Floats) -> Spectrum:
@@ -123,7 +159,7 @@ def whitening(gram: Floats) -> Floats:
         Shape (b, r), r the numerical rank of the gram matrix.
     """
     values, vectors = np.linalg.eigh(gram)
-    limit = len(values) * np.finfo(np.float64).eps * values[-1]
+    limit = len(values) * EPS * values[-1]
     kept = values > limit
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 

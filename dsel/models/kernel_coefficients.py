@@ -119,7 +119,7 @@ def _fit_at_rows(
         if solved is not None:
             return solved
     solution = solve_dual(
-        decompose_gram(gram, penalty=estimator.penalty),
+        decompose_gram(gram, penalty=estimator.penalty, least=regularization or np.inf),
         y,
         np.array([regularization]),
         fit_intercept=estimator.fit_intercept,

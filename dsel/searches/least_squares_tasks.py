@@ -83,7 +83,9 @@ def judge_width(
         f"distances-{rows_token(work.X)}", lambda: squared_distances(work.X, work.X)
     )
     gram = symmetric_gram(distances, width)
-    spectrum = decompose_gram(gram, penalty=work.penalty)
+    lams = work.regularizations
+    least = float(np.min(lams, where=lams > 0, initial=np.inf))
+    spectrum = decompose_gram(gram, penalty=work.penalty, least=least)
     solution = solve_dual(
         spectrum, work.y, work.regularizations, fit_intercept=work.fit_intercept
     )

@@ -45,6 +45,8 @@ this; the intercept itself is (1'G y~) / (1'G 1).
 
 Numerics. M = Q diag(mu) Q' once, then G = Q diag(r) Q' with r = 1 / (mu + lam) for
 every lam. G_jj is a sum of positive terms; 1 - h_j would cancel where h_j is near 1.
+For the RKHS penalty the small mu must be known to better than eps max(mu), which is
+what a decomposition gives: see `dsel.kernels.eigen.decompose_gram`.
 """
 
 from dataclasses import dataclass
@@ -128,7 +130,8 @@ def inverse_values(spectrum: Spectrum, regularizations: Floats) -> Floats:
     """Return r = 1 / (mu + lam), shape (n, n_lam); at lam = 0 see `DualSolution`."""
     mu = spectrum.values[:, np.newaxis]
     null = (mu <= spectrum.rounding_limit()).astype(np.float64)
-    total = mu + regularizations
+    # Rounding makes some mu negative, by less than any lam that is not below it.
+    total = np.maximum(mu + regularizations, regularizations / 2.0)
     singular = (regularizations == 0) & bool(null.any())
     with np.errstate(divide="ignore"):
         return np.where(singular, null, 1.0 / total)

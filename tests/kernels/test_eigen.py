@@ -11,6 +11,7 @@ from dsel.kernels.eigen import (
     decompose_gram,
     gaussian_gram,
     gaussian_kernel,
+    precise_product,
     whitening,
 )
 
@@ -83,3 +84,23 @@ def test_check_memory__names_the_size_and_the_way_out():
     check_memory(1000)
     with pytest.raises(ValueError, match=r"2000000 rows.* 32000 GB.*n_centers"):
         check_memory(2_000_000)
+
+
+def test_precise_product__keeps_what_cancels(rng):
+    left = rng.uniform(-1, 1, (40, 50))
+    right = np.vstack([left.T, -left.T])
+    left = np.hstack([left, left + 1e-12 * rng.uniform(-1, 1, left.shape)])
+    exact = left.astype(np.longdouble) @ right.astype(np.longdouble)
+    np.testing.assert_allclose(
+        precise_product(left, right), np.float64(exact), rtol=0, atol=1e-17
+    )
+
+
+@pytest.mark.parametrize("width", [0.4, 3.0])
+def test_decompose_gram__refined_keeps_the_small_part(rng, width):
+    gram = gaussian_gram(rng.uniform(-1, 1, (40, 1)), width=width)
+    spectrum = decompose_gram(gram, penalty="rkhs", least=1e-8)
+    small = spectrum.vectors[:, spectrum.values < 1e-10].astype(np.longdouble)
+    inner = np.float64(small.T @ (gram.astype(np.longdouble) @ small))
+    expected = np.diag(spectrum.values[spectrum.values < 1e-10])
+    np.testing.assert_allclose(inner, expected, rtol=0, atol=1e-17)
