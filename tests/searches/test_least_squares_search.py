@@ -262,7 +262,7 @@ def test_fit__refuses_more_rows_than_memory_holds(table, monkeypatch):
 
 
 def test_fit__all_widths_failing_is_an_error(table, monkeypatch):
-    def broken(gram, *, penalty):
+    def broken(gram, **options):
         raise np.linalg.LinAlgError("no convergence")
 
     monkeypatch.setattr(least_squares_tasks, "decompose_gram", broken)
