@@ -233,14 +233,13 @@ def _certified(
 ) -> ContrastFit:
     """Return the estimate with its certificate, or the supervised one without."""
     minimum = solved.minimum
-    lower = minimum.value - minimum.gap
     n_passes = n_before + minimum.n_passes
-    if lower < 0.0:
+    if minimum.lower < 0.0:
         return ContrastFit(problem.supervised, 0.0, 0.0, n_passes, minimum.status)
     return ContrastFit(
         contrast.classes(minimum.hull.point),
         minimum.gap / contrast.n_rows,
-        lower / contrast.n_rows,
+        minimum.lower / contrast.n_rows,
         n_passes,
         minimum.status,
     )

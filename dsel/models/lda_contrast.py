@@ -37,7 +37,7 @@ class LDAContrast:
     n_rows: float
     """Rows in all, labeled and not."""
     supervised: ClassScores
-    """Supervised log-density, without what all classes share."""
+    """Supervised log-density, about the labeled mean, less what all classes share."""
     offset: float
     """What all classes share of the supervised log-density, mean over all rows."""
 
@@ -64,7 +64,11 @@ class LDAContrast:
 
 
 class LDAExpansion:
-    """The contrast of LDA and its two derivatives around one point."""
+    """The contrast of LDA and its two derivatives around one point.
+
+    The covariance is the identity less a matrix of rank K - 1, so its determinant
+    and inverse are had from K x K matrices.
+    """
 
     def __init__(
         self,
@@ -74,19 +78,26 @@ class LDAExpansion:
     ) -> None:
         self._contrast = contrast
         self._masses = masses
-        self._sums = sums
         self.priors = masses / contrast.n_rows
         self.means = sums / masses[:, None]
-        between = (self.priors[:, None] * self.means).T @ self.means
-        self.covariance = np.eye(between.shape[0]) - between
-        self._factor = cho_factor(self.covariance, lower=True)
-        self._linear = cho_solve(self._factor, self.means.T).T
+        roots = np.sqrt(self.priors)
+        self._spread = roots[:, None] * self.means
+        core = np.eye(len(masses)) - self._spread @ self._spread.T
+        self._factor = np.linalg.cholesky(core)
+        self._inner = np.linalg.inv(core)
+        self._sums = sums
+        self._linear = (self._inner @ self._spread) / roots[:, None]
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Shared covariance, shape (d, d)."""
+        return np.asarray(np.eye(self.means.shape[1]) - self._spread.T @ self._spread)
 
     @property
     def value(self) -> float:
         """Contrast g at the point, in nats."""
         contrast = self._contrast
-        log_det = 2.0 * np.log(np.diag(self._factor[0])).sum()
+        log_det = 2.0 * np.log(np.diag(self._factor)).sum()
         fitted = self._masses @ np.log(self.priors) - 0.5 * contrast.n_rows * (
             log_det + self.means.shape[1]
         )
@@ -110,7 +121,8 @@ class LDAExpansion:
         d_mean = (d_sum - d_mass[:, :, None] * self.means) / self._masses[:, None]
         turned = self._d_covariance_times_linear(d_mass, d_mean)
         steps = (d_mean - turned).reshape(-1, n_features)
-        d_linear = cho_solve(self._factor, steps.T).T.reshape(d_mean.shape)
+        across = (steps @ self._spread.T) @ self._inner
+        d_linear = (steps + across @ self._spread).reshape(d_mean.shape)
         d_constant = d_mass / self._masses + np.einsum(
             "kd,rkd->rk", self._linear, 0.5 * turned - d_mean
         )
@@ -152,18 +164,22 @@ def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDACo
     total = labeled.total.merged(pool)
     frame = whitening_frame(total, ridge=ridge)
     fit = maximum_likelihood(labeled, ridge=ridge, shared=True)
-    covariance = frame.whiten_matrix(fit.covariances[0])
-    means = frame.whiten(fit.means - frame.shift)
-    factor = cho_factor(covariance, lower=True)
-    linear = cho_solve(factor, means.T).T
-    constants = np.log(fit.priors) - 0.5 * np.einsum("kd,kd->k", linear, means)
+    centre = labeled.total.mean
+    steps = frame.whiten(fit.means - centre)
+    start = frame.whiten((centre - frame.shift)[None])[0]
+    factor = cho_factor(frame.whiten_matrix(fit.covariances[0]), lower=True)
+    linear = cho_solve(factor, steps.T).T
+    squares = np.einsum("kd,kd->k", linear, steps)
+    # What the classes share may be larger by many orders: it goes to the offset.
+    constants = np.log(fit.priors) - 0.5 * squares - linear @ start
     log_det = 2.0 * np.log(np.diag(factor[0])).sum()
-    trace = np.trace(cho_solve(factor, np.eye(len(covariance))))
+    shared = np.trace(cho_solve(factor, np.eye(len(start))))
+    shared += start @ cho_solve(factor, start)
     return LDAContrast(
         frame,
         labeled.counts,
-        labeled.counts[:, None] * means,
+        labeled.counts[:, None] * (steps + start),
         total.count,
         ClassScores(constants, linear),
-        float(-0.5 * (log_det + trace)),
+        float(-0.5 * (log_det + shared)),
     )

@@ -32,7 +32,10 @@ class QDAContrast:
     n_rows: float
     """Rows in all, labeled and not."""
     supervised: NDArray[np.float64]
-    """Supervised log-density as a linear function of such rows, same shape."""
+    """Supervised log-density as a linear function of such rows, less its mean over
+    the classes, same shape."""
+    offset: float
+    """That mean, summed over all rows."""
 
     def expand(self, point: NDArray[np.float64]) -> "QDAExpansion":
         """Return the contrast around a point."""
@@ -78,7 +81,7 @@ class QDAExpansion:
         n_features = self.means.shape[1]
         each = np.log(self.priors) - 0.5 * (self._log_dets + n_features)
         reference = np.sum(self._rows * self._contrast.supervised)
-        return float(self._masses @ each - reference)
+        return float(self._masses @ each - reference - self._contrast.offset)
 
     @property
     def gradient(self) -> NDArray[np.float64]:
@@ -139,16 +142,20 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
     fit = maximum_likelihood(labeled, ridge=ridge, shared=False)
     covariances = frame.whiten_matrix(fit.covariances)
     log_dets = np.linalg.slogdet(covariances)[1]
-    return QDAContrast(
-        frame,
-        _join(counts, counts[:, None] * here.means, products),
-        total.count,
-        log_density_rows(
-            np.log(fit.priors) - 0.5 * log_dets,
-            here.means,
-            np.asarray(np.linalg.inv(covariances)),
-        ),
+    rows = _join(counts, counts[:, None] * here.means, products)
+    reference = log_density_rows(
+        np.log(fit.priors) - 0.5 * log_dets,
+        here.means,
+        np.asarray(np.linalg.inv(covariances)),
     )
+    # What the classes share may be larger by many orders: it goes to the offset. In
+    # the frame the rows add up to 0, and their squares with one ridge to a multiple
+    # of the identity.
+    shared = reference.mean(axis=0)
+    constant, _, quadratic = _split(shared[None])
+    squares = total.count * np.eye(len(total.mean)) + (len(counts) - 1) * floor
+    offset = total.count * constant[0] + np.sum(quadratic[0] * squares)
+    return QDAContrast(frame, rows, total.count, reference - shared, float(offset))
 
 
 def log_density_rows(

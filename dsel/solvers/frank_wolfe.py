@@ -7,7 +7,7 @@ their convex hull, which costs no pass.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -20,10 +20,9 @@ OUT_OF_PASSES: Final = "out of passes"
 STALLED: Final = "stalled at rounding"
 
 _DROPPED_WEIGHT = 1e-13
+_EPSILON = float(np.finfo(np.float64).eps)
 _MAX_NEWTON_STEPS = 50
 _INNER_SHARE = 0.02
-_RELATIVE_GAP = 1e-14
-_RELATIVE_GAP_STUCK = 1e-10
 
 
 class Expansion(Protocol):
@@ -94,6 +93,11 @@ class Minimum:
     status: str
     """``CONVERGED``, ``OUT_OF_PASSES`` or ``STALLED``."""
 
+    @property
+    def lower(self) -> float:
+        """Lower limit of the minimum over the polytope."""
+        return self.value - self.gap
+
 
 def minimize_over_polytope(
     objective: Objective, hull: Hull, *, tol: float, max_passes: int
@@ -112,12 +116,12 @@ def minimize_over_polytope(
         At least one vertex to start from.
     tol
         Duality gap, in the function's units, at which to stop, provided that it
-        is no larger than the value (else at a thousandth of it). A gap of 1e-14 of
-        the value is accepted too, and one of 1e-10 where rounding ends all progress.
+        is no larger than the value (else at a thousandth of it).
     max_passes
         Vertices to ask for at most, >= 1.
     """
     gap = np.inf
+    best: Minimum | None = None
     n_passes = 0
     next_key = int(hull.keys.max()) + 1
     while True:
@@ -125,16 +129,27 @@ def minimize_over_polytope(
         expansion = objective.expand(hull.point)
         vertex = yield expansion.gradient
         n_passes += 1
-        previous, gap = gap, float(expansion.gradient @ (hull.point - vertex))
+        gain, rounding = _gain(expansion.gradient, hull, vertex)
+        previous, gap = gap, max(gain, rounding)
         is_last = n_passes >= max_passes
-        is_stuck = gap >= previous and _is_known(vertex, hull)
+        is_stuck = gain <= rounding or (gap >= previous and _is_known(vertex, hull))
         status = _status(expansion.value, gap, tol, is_last=is_last, is_stuck=is_stuck)
+        here = Minimum(hull.without_idle(), expansion.value, gap, n_passes, status)
+        if best is None or here.lower > best.lower or status == CONVERGED:
+            best = here
         if status:
-            return Minimum(
-                hull.without_idle(), expansion.value, max(gap, 0.0), n_passes, status
-            )
-        hull = hull.without_idle().with_vertex(vertex, next_key)
+            return replace(best, n_passes=n_passes, status=status)
+        hull = here.hull.with_vertex(vertex, next_key)
         next_key += 1
+
+
+def _gain(
+    gradient: NDArray[np.float64], hull: Hull, vertex: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return what the way to a vertex promises at most, and the rounding in that."""
+    # Differences of vertices first: what they share may be larger by many orders.
+    gain = gradient @ (hull.weights @ (hull.vertices - vertex))
+    return float(gain), _EPSILON * float(np.linalg.norm(gradient * vertex))
 
 
 def _inner_tol(tol: float, gap: float) -> float:
@@ -146,10 +161,8 @@ def _status(
     value: float, gap: float, tol: float, *, is_last: bool, is_stuck: bool
 ) -> str:
     """Return how to stop, or "" to go on."""
-    relative = _RELATIVE_GAP_STUCK if is_stuck else _RELATIVE_GAP
-    small = max(tol, relative * abs(value))
     # A gap above the value proves nothing about its sign yet: try for more.
-    if gap <= small and (gap <= value or gap <= 1e-3 * tol or is_last or is_stuck):
+    if gap <= tol and (gap <= value or gap <= 1e-3 * tol or is_last or is_stuck):
         return CONVERGED
     if is_stuck:
         return STALLED

@@ -203,3 +203,23 @@ def test_contrast__is_zero_without_a_pool(rng):
         none = ClassSums(np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3, 3)))
         value = contrast.expand(contrast.point(none)).value
         assert value == pytest.approx(0.0, abs=1e-10)
+
+
+@pytest.mark.parametrize(("kind", "spread"), [("lda", 3e-7), ("qda", 1e-3)])
+def test_fit_contrasts__nearly_singular_classes_are_certified(rng, kind, spread):
+    X, y, U = make_rows(rng, n=60, m=500, d=4)
+    X[:, -1] = X[:, 0] + spread * rng.normal(size=len(X))
+    problem = make_problem(X, y, kind, tol=1e-10)
+    fit = fit_contrasts([problem], open_pool(U), start_rows=0)[0]
+    assert fit.contrast_lower > 0.1 / spread**2
+    assert fit.status == CONVERGED
+    assert fit.duality_gap <= 1e-10
+
+
+def test_fit_contrasts__what_rounding_stops_is_certified_as_far_as_it_came(rng):
+    X, y, U = make_rows(rng, n=60, m=500, d=4)
+    X[:, -1] = X[:, 0] + 3e-7 * rng.normal(size=len(X))
+    problem = make_problem(X, y, "qda", tol=1e-10, max_passes=20)
+    fit = fit_contrasts([problem], open_pool(U), start_rows=0)[0]
+    assert fit.status != CONVERGED
+    assert 1e-10 < fit.duality_gap < 1e-12 * fit.contrast_lower
