@@ -128,6 +128,15 @@ class Family(Protocol):
     def fits_trainings_together(self) -> bool:
         """Whether all trainings of a group share work, so that one task fits them."""
 
+    def check_budget(self, n_rows: int, limit: int) -> None:
+        """Raise where a task's `limit` of bytes is too small for any fit of `n_rows`.
+
+        Raises
+        ------
+        ValueError
+            With the bytes that are needed and that there are.
+        """
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Split candidates into groups that share work; order by number within."""
 

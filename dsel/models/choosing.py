@@ -14,6 +14,7 @@ from dsel.models.kernel_least_squares_family import (
     is_kernel_least_squares,
 )
 from dsel.models.kernel_svm import KernelSVMFamily
+from dsel.models.kernel_svm_gram import whole_nbytes
 from dsel.models.kernel_svm_settings import check_candidates, is_svc, refusal
 from dsel.models.scikit_learn import ScikitLearnFamily
 
@@ -39,6 +40,7 @@ def assign_families(
     classes: NDArray[Any],
     seed: int,
     fit_params: Mapping[str, Any],
+    precision: str = "float64",
 ) -> tuple[Assignment, ...]:
     """Give every candidate to the family that shares most work for it.
 
@@ -55,6 +57,8 @@ def assign_families(
         Seed of the plan.
     fit_params
         Keyword arguments of every `fit`.
+    precision
+        In which kernel SVMs score first, ``float64`` or ``mixed``: same codes.
     """
     squares = tuple(
         c for c in candidates if is_kernel_least_squares(c.estimator) and not fit_params
@@ -71,8 +75,8 @@ def assign_families(
         assignments.append(_least_squares(squares, np.asarray(classes)))
     if machines:
         check_candidates(machines, X)
-        family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params))
-        assignments.append(_machines(family, machines))
+        family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params), precision)
+        assignments.append(_machines(family, machines, X.shape[0]))
     if contrastive:
         pessimist = ContrastiveFamily(np.asarray(classes), seed)
         remark = "all of them in the same reads of the pool"
@@ -85,11 +89,17 @@ def assign_families(
     return tuple(assignments)
 
 
-def _machines(family: KernelSVMFamily, candidates: tuple[Candidate, ...]) -> Assignment:
+def _machines(
+    family: KernelSVMFamily, candidates: tuple[Candidate, ...], n_rows: int
+) -> Assignment:
     n_kernels = len(family.groups(candidates))
-    return Assignment(
-        family, candidates, f"one kernel for all C and folds, {n_kernels} in all"
+    remark = (
+        f"one kernel for all C and folds, {n_kernels} in all, each "
+        f"{whole_nbytes(n_rows) / 2**30:.2g} GiB or what a task's memory holds"
     )
+    if family.precision == "mixed":
+        remark += ", scored in float32 where that is enough"
+    return Assignment(family, candidates, remark)
 
 
 def _least_squares(

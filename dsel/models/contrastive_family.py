@@ -66,6 +66,9 @@ class ContrastiveFamily:
         """All fits of a call share every read of the pool."""
         return True
 
+    def check_budget(self, n_rows: int, limit: int) -> None:
+        """Take any budget."""
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that start from the same subsample of the pool."""
         found: dict[str, list[Candidate]] = {}

@@ -56,6 +56,9 @@ class KernelLeastSquaresFamily:
         """They share the decomposition, nearly all of the work."""
         return True
 
+    def check_budget(self, n_rows: int, limit: int) -> None:
+        """Take any budget."""
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ in `regularization` only."""
         found: dict[str, list[Candidate]] = {}

@@ -4,7 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ from dsel.models.kernel_svm_settings import (
     steps_before,
 )
 from dsel.solvers.smo_rows import RowCache
+
+PRECISIONS: Final = ("float64", "mixed")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ class KernelSVMFamily:
     ) -> str | None:
         """Return why these candidates cannot be done exactly here, or None."""
         return refusal(candidates, fit_params)
+
+    def check_budget(self, n_rows: int, limit: int) -> None:
+        """Raise where two rows of the kernel matrix do not fit; see `Family`."""
+        check_limit(n_rows, limit)
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return candidates that differ in C alone, together."""

@@ -78,6 +78,11 @@ class LabeledKernel:
         return max(16, BLOCK_NBYTES // (8 * max(1, len(self.frame.numbers))))
 
 
+def whole_nbytes(n_rows: int) -> int:
+    """Return the bytes of a kernel of all rows with all rows, and of its part."""
+    return (4 + 8) * n_rows**2
+
+
 def labeled_kernel(
     frame: Frame, kernel: Kernel, key: str, budget: Cache
 ) -> LabeledKernel:
@@ -96,13 +101,12 @@ def labeled_kernel(
     """
     n_rows = len(frame.numbers)
     anchors = anchor(frame.rows, kernel.part)
-    in_full = 4 * n_rows**2
     part, gram = None, None
-    if in_full + 8 * n_rows**2 <= 0.8 * budget.limit:
+    if whole_nbytes(n_rows) <= 0.8 * budget.limit:
         part = budget.get(
             f"svm-part-{kernel.part}-{key}", lambda: anchors.part_of(frame.rows)
         )
-    if in_full <= 0.6 * budget.limit:
+    if 4 * n_rows**2 <= 0.6 * budget.limit:
         gram = _gram(kernel, anchors, part)
     return LabeledKernel(
         frame, kernel, anchors, part, gram, _largest(kernel, anchors, gram),

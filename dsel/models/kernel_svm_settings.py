@@ -94,10 +94,8 @@ def _refusal_of_one(estimator: Any, fit_params: Mapping[str, Any]) -> str | None
     return None
 
 
-def check_candidates(
-    candidates: Sequence[Candidate], X: Any, *, limit: int | None = None
-) -> None:
-    """Raise where parameters, a Gram matrix or the byte budget cannot work.
+def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
+    """Raise where parameters or a Gram matrix cannot work.
 
     Parameters
     ----------
@@ -105,8 +103,6 @@ def check_candidates(
         Candidates that `refusal` has nothing against.
     X
         Labeled rows, or their Gram matrix.
-    limit
-        Bytes that a task may use, if known.
 
     Raises
     ------
@@ -124,8 +120,6 @@ def check_candidates(
             _check_degree(svc, X)
     if "precomputed" in kernels:
         _check_gram(X)
-    if limit is not None:
-        check_limit(X.shape[0], limit)
 
 
 def check_limit(n_rows: int, limit: int) -> None:
@@ -139,8 +133,9 @@ def check_limit(n_rows: int, limit: int) -> None:
     least = 2 * 4 * n_rows
     if limit < least:
         raise ValueError(
-            f"`limit` must hold two rows of the kernel matrix, {least:,} bytes, "
-            f"got {limit:,}; give each task more memory, or use fewer labeled rows."
+            f"the memory of a task must hold two rows of the kernel matrix, {least:,} "
+            f"bytes, got {limit:,}; give each worker thread more memory, or use fewer "
+            f"labeled rows."
         )
 
 

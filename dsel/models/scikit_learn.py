@@ -53,6 +53,9 @@ class ScikitLearnFamily:
         """Trainings share nothing."""
         return False
 
+    def check_budget(self, n_rows: int, limit: int) -> None:
+        """Take any budget."""
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return groups of one: nothing is known about what candidates share."""
         return [(candidate,) for candidate in candidates]

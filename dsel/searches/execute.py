@@ -82,6 +82,8 @@ def execute(
     ------
     AllFitsFailedError
         Where no candidate could be fitted.
+    ValueError
+        Where a task has not enough memory for any fit.
     ClusterLostError
         Where the scheduler or all workers are gone.
     VersionMismatchError
@@ -94,6 +96,9 @@ def execute(
     with ExitStack() as stack:
         executor = _executor(plan, client, run_id, n_jobs)
         stack.callback(executor.close)
+        for group in plan.work.groups:
+            # Tasks keep half of their share of the memory for what they cannot see.
+            group.family.check_budget(len(plan.work.y), executor.slot_memory // 2)
         board = _empty_board(plan)
         clock = PhaseClock()
         with clock.phase("resume"):

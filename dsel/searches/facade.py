@@ -72,6 +72,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     reserve
         Probability set aside beside `delta` for candidates or certificates that may
         be added after results were seen.
+    precision
+        How kernel SVMs score rows, ``"float64"`` or ``"mixed"``; same counts, see
+        `plan_search`.
 
     Attributes
     ----------
@@ -121,6 +124,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         random_state: Any = None,
         n_jobs: int | None = None,
         reserve: float = 0.0,
+        precision: str = "float64",
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -135,6 +139,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.reserve = reserve
+        self.precision = precision
 
     def fit(
         self, X: Any, y: Any, pool: Any = None, *, out: Any = None, **fit_params: Any
@@ -211,6 +216,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "random_state": self.random_state,
             "fit_params": params,
             "reserve": self.reserve,
+            "precision": self.precision,
         }
         return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)
 

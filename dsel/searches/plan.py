@@ -22,6 +22,7 @@ from dsel.data.shared import POLICIES
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
+from dsel.models.kernel_svm import PRECISIONS
 from dsel.models.scikit_learn import takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
@@ -131,6 +132,7 @@ def plan_search(
     random_state: Any = None,
     fit_params: Mapping[str, Any] | None = None,
     reserve: float = 0.0,
+    precision: str = "float64",
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -173,6 +175,10 @@ def plan_search(
         Probability set aside beside `delta` for what may be added after results were
         seen: more candidates, another certificate. All that is ever read then fails
         with probability at most ``delta + reserve``.
+    precision
+        How kernel SVMs score rows: ``"float64"``, or ``"mixed"`` for float32 first and
+        float64 wherever its rounding could matter. Faster with many support vectors;
+        every count stays the same. Other classifiers do as they do.
 
     Returns
     -------
@@ -199,7 +205,10 @@ def plan_search(
         cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
     )
     params = dict(fit_params or {})
-    groups, remarks, dependence = _make_groups(candidates, labeled, seed, params)
+    check_choice(precision, "precision", PRECISIONS)
+    groups, remarks, dependence = _make_groups(
+        candidates, labeled, seed, params, precision
+    )
     return Plan(
         axes=grid_axes(grid),
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
@@ -257,10 +266,16 @@ def _make_groups(
     labeled: LabeledRows,
     seed: int,
     fit_params: Mapping[str, Any],
+    precision: str,
 ) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
     """Return the groups, remarks on them, and what breaks A3 in them."""
     assignments = assign_families(
-        candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
+        candidates,
+        labeled.X,
+        classes=labeled.classes,
+        seed=seed,
+        fit_params=fit_params,
+        precision=precision,
     )
     groups: list[Group] = []
     texts = candidate_texts(candidates)

@@ -9,6 +9,7 @@ from sklearn.svm import SVC
 
 from dsel.data.folds import random_folds
 from dsel.searches import execute, plan_search
+from dsel.searches.executors import LocalExecutor
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
 
@@ -63,6 +64,22 @@ def test_execute__pruning_changes_neither_choice_nor_certificate(digits, criteri
     full = execute(make_plan(digits, criterion=criterion, prune=False)).choice
     assert pruned.candidate == full.candidate
     assert pruned.certificate.unclipped == full.certificate.unclipped
+
+
+def test_execute__memory_below_two_kernel_rows_is_refused_before_work(
+    digits, monkeypatch
+):
+    monkeypatch.setattr(LocalExecutor, "slot_memory", 2 * 8 * 400 - 2)
+    monkeypatch.setattr(LocalExecutor, "submit", None)
+    with pytest.raises(ValueError, match=r"two rows of the kernel matrix, 3,200 bytes"):
+        execute(make_plan(digits))
+
+
+def test_execute__mixed_precision_changes_no_count(digits):
+    plain = execute(make_plan(digits, prune=False)).results
+    plan = make_plan(digits, prune=False, precision="mixed")
+    assert "scored in float32 where that is enough" in repr(plan)
+    assert execute(plan).results.disagreements.equals(plain.disagreements)
 
 
 def test_execute__counts_do_not_depend_on_threads(digits):
