@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_integer
-from dsel.data.trainings import Training
+from dsel.data.trainings import FULL, LEAVE_ONE_OUT, Training
 from dsel.data.words import (
     BLOCK_STREAM,
     FOLD_STREAM,
@@ -196,7 +196,17 @@ def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Training:
 def full_training(n_rows: int, *, number: int = 0) -> Training:
     """Return the training on all rows, ``full``, which holds nothing out."""
     nothing = np.empty(0, dtype=np.int64)
-    return Training(number, "full", np.arange(n_rows, dtype=np.int64), nothing)
+    return Training(number, FULL, np.arange(n_rows, dtype=np.int64), nothing)
+
+
+def leave_one_out_training(n_rows: int, *, number: int = 0) -> Training:
+    """Return the training that holds out every row in turn, ``leave-one-out``.
+
+    It stands for as many models as there are rows: their errors are counted, none of
+    them is kept.
+    """
+    rows = np.arange(n_rows, dtype=np.int64)
+    return Training(number, LEAVE_ONE_OUT, rows, rows)
 
 
 def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:

@@ -1,9 +1,15 @@
 """Trainings: named sets of training and test rows of the labeled table."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+FULL: Final = "full"
+"""Name of the training on all labeled rows."""
+LEAVE_ONE_OUT: Final = "leave-one-out"
+"""Name of the training that holds out every row in turn."""
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,10 @@ class Family(Protocol):
         """Short name, shown by the plan."""
 
     @property
+    def fit_params(self) -> Mapping[str, Any]:
+        """Keyword arguments of every `fit`."""
+
+    @property
     def fits_trainings_together(self) -> bool:
         """Whether all trainings of a group share work, so that one task fits them."""
 

@@ -11,7 +11,8 @@ from dsel.bounds.best_fold import smallest_rate
 from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
-from dsel.searches.scheme import BestFold, Comparison, KnownLabels, Scheme
+from dsel.searches.known_labels import KnownLabels
+from dsel.searches.scheme import BestFold, Comparison, Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanRecord
 
 ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
@@ -34,6 +35,8 @@ class Board:
     """Candidates, N."""
     n_classes: int = 2
     """Classes of the labeled rows."""
+    n_labeled: int = 0
+    """Labeled rows."""
     test_errors: NDArray[np.int64] = field(init=False)
     train_errors: NDArray[np.int64] = field(init=False)
     fit_status: NDArray[np.int8] = field(init=False)
@@ -201,6 +204,7 @@ class Board:
             names.STATUS: self.status,
             names.N_UNLABELED: np.array(self.n_unlabeled),
             names.N_CLASSES: np.array(self.n_classes),
+            names.N_LABELED: np.array(self.n_labeled),
             names.DISAGREEMENTS: np.full((n, k), names.UNCOUNTED),
             names.POOL_ROWS: np.zeros((n, k), np.int64),
             names.BEST_FOLD_DISAGREEMENTS: np.full(n, names.UNCOUNTED),
@@ -208,6 +212,8 @@ class Board:
         if self.scheme.full is not None:
             evidence[names.FULL_TRAIN_ERRORS] = train_errors[:, self.scheme.full]
             evidence[names.FULL_FIT_SECONDS] = seconds[:, self.scheme.full]
+        if self.scheme.leave_one_out is not None:
+            evidence[names.LOO_ERRORS] = test_errors[:, self.scheme.leave_one_out]
         return evidence | self._pool_evidence(scored)
 
     def _pool_evidence(self, scored: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:

@@ -3,18 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
 
-from dsel import names
-from dsel.checks import check_integer
+from dsel.criteria import get_criterion
+from dsel.criteria.estimate import Estimate
+from dsel.data.words import seed_from
 from dsel.results import Assumption
 from dsel.searches.grid import Grid
 from dsel.searches.plan import Plan, plan_search
-from dsel.searches.scheme import KnownLabels
+from dsel.searches.schemes import random_halves, with_leave_one_out
 
-UNKNOWN = -1
 PICKED = (
     "the labels were picked by active learning: they are no random sample of the "
     "population, so neither cross-validation nor any bound is about it"
@@ -62,8 +60,8 @@ def covalidate(
     client
         A `distributed.Client`; None means the current one, else local threads.
     **options
-        As `plan_covalidation` takes them: ``pool_labels``, ``picked``, ``prune``,
-        ``shared_rows``, ``fit_params``.
+        As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
+        ``pool_labels``, ``shared_rows``, ``fit_params``.
 
     Returns
     -------
@@ -116,7 +114,7 @@ def plan_covalidation(
     *,
     repeats: int = 30,
     criterion: str = "max_dt_e",
-    pool_labels: ArrayLike | None = None,
+    leave_one_out: bool = False,
     picked: bool = False,
     prune: bool = False,
     random_state: Any = 0,
@@ -128,27 +126,34 @@ def plan_covalidation(
     ----------
     estimator, grid, X, y, pool, repeats, criterion, random_state
         As for `covalidate`.
-    pool_labels
-        Labels of pool rows by their row numbers, for evaluation: one label a row, a
-        masked array where some are not known. With them the criteria
-        ``half_true_error`` and ``true_error`` can be read, on the same rows as the
-        disagreement. A label that is not in `y` is an error of every model.
+    leave_one_out
+        Whether to count leave-one-out errors too, for ``loo_error``: from the full
+        solution for kernel SVMs, as many fits as rows for all others.
     picked
         Whether the labeled rows were chosen by active learning, not at random. The
         estimates stay, and the results say that nothing can be certified.
     prune
         Whether to drop candidates as soon as they cannot win by `criterion`.
     **options
-        As `plan_search` takes them: ``shared_rows``, ``fit_params``.
+        As `plan_search` takes them: ``pool_labels``, ``shared_rows``,
+        ``fit_params``.
 
     Returns
     -------
     Plan
         Print it, or call its `run`.
     """
-    check_integer(repeats, "repeats", at_least=1)
+    if not isinstance(get_criterion(criterion), Estimate) or pool is None:
+        raise ValueError(
+            f"`criterion` must be one of co-validation, such as 'max_dt_e', with a "
+            f"pool; got {criterion!r}."
+        )
     if grid is None:
         estimator, grid = None, [estimator]
+    seed, n_rows = seed_from(random_state), len(y)
+    scheme = random_halves(n_rows, repeats, seed=seed, with_pool=True)
+    if leave_one_out:
+        scheme = with_leave_one_out(scheme, n_rows)
     plan = plan_search(
         estimator,
         grid,
@@ -156,46 +161,12 @@ def plan_covalidation(
         y,
         pool,
         criterion=criterion,
-        cv=repeats,
+        cv=scheme,
         prune=prune,
-        random_state=random_state,
+        random_state=seed,
         **options,
     )
-    if plan.scheme.halving is None:
-        raise ValueError(
-            f"`criterion` must be one of co-validation, such as 'max_dt_e', with a "
-            f"pool; got {criterion!r}."
-        )
-    if pool_labels is not None:
-        plan = _with_labels(plan, _codes(pool_labels, plan))
     return _with_picked(plan) if picked else plan
-
-
-def _codes(labels: ArrayLike, plan: Plan) -> NDArray[np.int32]:
-    """Return class codes by global row number, -1 where the label is not known."""
-    hidden = np.ma.getmaskarray(np.ma.asarray(labels))
-    given = np.ma.getdata(labels)
-    n_rows = int(plan.pool.boundaries[-1])
-    if given.shape != (n_rows,):
-        raise ValueError(
-            f"`pool_labels` must have one label for each of the {n_rows} rows of "
-            f"`pool`, got shape {given.shape}; mask those that are not known."
-        )
-    n_classes = len(plan.classes)
-    place = np.searchsorted(plan.classes, given).clip(max=n_classes - 1)
-    codes = np.where(plan.classes[place] == given, place, n_classes)
-    return np.where(hidden, UNKNOWN, codes).astype(np.int32)
-
-
-def _with_labels(plan: Plan, labels: NDArray[np.int32]) -> Plan:
-    full = plan.scheme.n_folds
-    halves = tuple(range(full))
-    known = (
-        KnownLabels(labels, halves, names.HALF_TEST_ERRORS),
-        KnownLabels(labels, (full,), names.FULL_TEST_ERRORS),
-    )
-    scheme = replace(plan.scheme, comparisons=(*plan.scheme.comparisons, *known))
-    return replace(plan, scheme=scheme)
 
 
 def _with_picked(plan: Plan) -> Plan:

@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import xarray as xr
 
-from dsel import names
 from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
 from dsel.searches.ledger import open_ledger, with_ledger
@@ -21,8 +19,11 @@ CO_VALIDATION: Final = (
     "two_fold_cv",
     "max_dt_e",
     "max_cv_dt_e",
+    "loo_error",
+    "half_true_error",
+    "true_error",
 )
-"""Criteria that the counts of random halvings answer without another fit."""
+"""Criteria that the counts of random halvings answer, as far as they were counted."""
 
 
 def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
@@ -30,14 +31,11 @@ def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
     cube = make_cube(
         plan.axes,
         plan.scheme.axes,
-        {
-            **evidence,
-            names.N_LABELED: np.array(len(plan.work.y)),
-        },
+        evidence,
         assumptions=plan.assumptions,
         attributes=_provenance(plan),
     )
-    for criterion in _read_out(plan):
+    for criterion in _read_out(plan, evidence):
         terms = criterion.evaluate(evidence, plan.settings)
         cube = add_criterion(
             cube,
@@ -56,10 +54,15 @@ def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
     return with_ledger(cube, ledger)
 
 
-def _read_out(plan: "Plan") -> list[Criterion]:
+def _read_out(plan: "Plan", evidence: Evidence) -> list[Criterion]:
     """Return the plan's criterion first, then what else costs nothing."""
-    free = ("cv_error",) if plan.scheme.halving is None else CO_VALIDATION
-    wanted = [plan.criterion, plan.certificate, *map(get_criterion, free)]
+    known = ("cv_error",) if plan.scheme.halving is None else CO_VALIDATION
+    free = [get_criterion(name) for name in known]
+    wanted = [
+        plan.criterion,
+        plan.certificate,
+        *(each for each in free if evidence.keys() >= set(each.needs)),
+    ]
     return list({criterion.name: criterion for criterion in wanted}.values())
 
 

@@ -161,6 +161,7 @@ def _empty_board(plan: "Plan") -> Board:
         0 if plan.pool is None else plan.pool.n_rows,
         plan.n_candidates,
         len(plan.classes),
+        len(plan.work.y),
     )
 
 

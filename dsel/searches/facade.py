@@ -142,7 +142,14 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.precision = precision
 
     def fit(
-        self, X: Any, y: Any, pool: Any = None, *, out: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Any,
+        pool: Any = None,
+        *,
+        pool_labels: Any = None,
+        out: Any = None,
+        **fit_params: Any,
     ) -> Self:
         """Search, on the current Dask client if there is one, else on local threads.
 
@@ -154,6 +161,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Labels, shape (n_labeled,).
         pool
             Unlabeled rows: anything that `dsel.open_pool` takes.
+        pool_labels
+            Labels of pool rows, for evaluation by ``true_error`` and
+            ``half_true_error``; masked where they are not known.
         out
             Directory or URL where finished work is kept; the same call goes on there.
         **fit_params
@@ -167,7 +177,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         validate_data(self, X, y, skip_check_array=True)
         params = self._route(fit_params)
         if self.certify_rows is None:
-            plan = self._plan(X, y, pool, params)
+            plan = self._plan(X, y, pool, params, pool_labels=pool_labels)
             outcome = execute(plan, out=out, n_jobs=self.n_jobs, with_model=True)
         else:
             seed = seed_from(self.random_state)

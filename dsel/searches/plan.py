@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from dsel import names
 from dsel.bounds import uniform_shares
 from dsel.bounds.events import DeltaLedger
 from dsel.checks import check_choice, check_probability
@@ -29,6 +30,7 @@ from dsel.searches.assumptions import plan_ledger
 from dsel.searches.describe import describe
 from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates
+from dsel.searches.known_labels import with_labels
 from dsel.searches.paths import candidate_texts, exact_text, group_paths
 from dsel.searches.scheme import Scheme
 from dsel.searches.schemes import cross_validation
@@ -133,6 +135,7 @@ def plan_search(
     fit_params: Mapping[str, Any] | None = None,
     reserve: float = 0.0,
     precision: str = "float64",
+    pool_labels: ArrayLike | None = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -179,6 +182,11 @@ def plan_search(
         How kernel SVMs score rows: ``"float64"``, or ``"mixed"`` for float32 first and
         float64 wherever its rounding could matter. Faster with many support vectors;
         every count stays the same. Other classifiers do as they do.
+    pool_labels
+        Labels of pool rows by their row numbers, for evaluation: one label a row, a
+        masked array where some are not known. They make ``true_error`` (and in
+        co-validation ``half_true_error``) readable, on the same rows as the
+        disagreement. A label that is not in `y` is an error of every model.
 
     Returns
     -------
@@ -200,10 +208,12 @@ def plan_search(
     allow_nan = _takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     counted, fitting = _prepare_pool(pool, labeled, candidates, seed)
-    _check_pool_is_there(counted, (rule, reported))
+    _check_given((rule, reported), counted, pool_labels)
     scheme = cross_validation(
         cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
     )
+    if pool_labels is not None:
+        scheme = with_labels(scheme, pool_labels, counted, labeled.classes)
     params = dict(fit_params or {})
     check_choice(precision, "precision", PRECISIONS)
     groups, remarks, dependence = _make_groups(
@@ -234,9 +244,15 @@ def plan_search(
     )
 
 
-def _check_pool_is_there(pool: Any, criteria: tuple[Criterion, ...]) -> None:
+def _check_given(criteria: tuple[Criterion, ...], pool: Any, pool_labels: Any) -> None:
+    """Raise where a criterion needs a pool, or labels of it, that are not given."""
     for criterion in criteria:
-        if pool is None and "pool_rows" in criterion.needs:
+        if pool_labels is None and names.TEST_ROWS in criterion.needs:
+            raise ValueError(
+                f"`criterion` {criterion.name!r} needs labels of pool rows, but "
+                f"`pool_labels` is None; pass those that are known."
+            )
+        if pool is None and names.POOL_ROWS in criterion.needs:
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs unlabeled rows, but `pool` is "
                 f"None; pass the pool, or use criterion='cv_error' (an estimate) or "
@@ -312,7 +328,7 @@ def _fingerprint(
 ) -> dict[str, str]:
     rows = [
         (t.name, t.train_rows.tobytes(), t.test_rows.tobytes())
-        for t in scheme.trainings
+        for t in scheme.with_models
     ]
     return {
         "labeled": labeled.token,

@@ -167,7 +167,7 @@ class Driver:
     def _lost_models(self, members: tuple[int, ...]) -> list[FitJob]:
         """Return jobs for models whose counts are known but which are not held."""
         jobs: dict[tuple[int, int], FitJob] = {}
-        for training in self.board.scheme.trainings:
+        for training in self.board.scheme.with_models:
             lacking = np.zeros(self.board.n_candidates, bool)
             for number in members:
                 lacking[number] = (number, training.number) not in self.models
@@ -188,7 +188,7 @@ class Driver:
         inputs = {
             self.models[number, training.number]
             for number in job.candidates
-            for training in self.board.scheme.trainings
+            for training in self.board.scheme.with_models
         }
         self.executor.submit(
             key,

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.data.trainings import Training
+from dsel.data.trainings import FULL, LEAVE_ONE_OUT, Training
 from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words, words_at
 from dsel.results import TrainingAxes, fold_axes, half_axes
-
-FULL = "full"
 
 
 class Comparison(Protocol):
@@ -171,55 +169,14 @@ class Halves:
 
 
 @dataclass(frozen=True)
-class KnownLabels:
-    """Models against the labels that are known of some pool rows, for evaluation."""
-
-    labels: NDArray[np.int32]
-    """Class code of each pool row, by global row number; -1 where it is not known."""
-    numbers: tuple[int, ...]
-    """Training numbers whose errors are counted, one bin each."""
-    variable: str
-    """``half_test_errors`` or ``full_test_errors``."""
-
-    @property
-    def n_bins(self) -> int:
-        """One bin a training."""
-        return len(self.numbers)
-
-    @property
-    def n_known(self) -> int:
-        """Rows of known label."""
-        return int(np.sum(self.labels >= 0))
-
-    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return None: every row is in every bin."""
-        del rows
-        return None
-
-    def readings(
-        self, rows: NDArray[np.int64], candidates: Sequence[int]
-    ) -> list[NDArray[np.int64]]:
-        """Ask every training of the list."""
-        del rows, candidates
-        return [np.array(number) for number in self.numbers]
-
-    def tally(
-        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Count the rows of known label whose answer is another."""
-        truth = self.labels[rows]
-        wrong = (codes != truth) & (truth >= 0)
-        return np.asarray(np.sum(wrong, axis=2, dtype=np.int64).T)
-
-
-@dataclass(frozen=True)
 class Scheme:
     """Trainings of a search and what is compared on the pool."""
 
     trainings: tuple[Training, ...]
     """In the order of their numbers."""
     n_folds: int
-    """How many of them are folds; the full training, if any, follows them."""
+    """How many of them are folds; the full training and leave-one-out, if any, follow
+    them."""
     comparisons: tuple[Comparison, ...]
     """Empty where no pool is read."""
     is_plain_random: bool
@@ -228,8 +185,17 @@ class Scheme:
     @property
     def full(self) -> int | None:
         """Number of the training on all labeled rows, or None."""
-        last = self.trainings[-1]
-        return last.number if last.name == FULL else None
+        return self._find(FULL)
+
+    @property
+    def leave_one_out(self) -> int | None:
+        """Number of the training that holds out every row in turn, or None."""
+        return self._find(LEAVE_ONE_OUT)
+
+    @property
+    def with_models(self) -> tuple[Training, ...]:
+        """The trainings of one model each, which can be compared on the pool."""
+        return tuple(t for t in self.trainings if t.name != LEAVE_ONE_OUT)
 
     @property
     def halving(self) -> Halves | None:
@@ -247,3 +213,6 @@ class Scheme:
     def number_of(self, name: str) -> int:
         """Return the number of the training of that name."""
         return next(t.number for t in self.trainings if t.name == name)
+
+    def _find(self, name: str) -> int | None:
+        return next((t.number for t in self.trainings if t.name == name), None)

@@ -1,9 +1,11 @@
 """Schemes by name: cross-validation, a single split, random halvings."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dsel import names
 from dsel.checks import check_integer
 from dsel.criteria import Criterion
 from dsel.criteria.estimate import Estimate
@@ -11,6 +13,7 @@ from dsel.data.folds import (
     fold_trainings,
     full_training,
     half_trainings,
+    leave_one_out_training,
     random_folds,
     splitter_trainings,
 )
@@ -51,8 +54,33 @@ def cross_validation(
         Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
         splitter.
     """
-    if isinstance(cv, Scheme):
-        return cv
+    scheme = (
+        cv
+        if isinstance(cv, Scheme)
+        else _drawn(cv, labeled, seed, with_pool=with_pool, criteria=criteria)
+    )
+    if any(names.LOO_ERRORS in criterion.needs for criterion in criteria):
+        return with_leave_one_out(scheme, len(labeled.y))
+    return scheme
+
+
+def with_leave_one_out(scheme: Scheme, n_rows: int) -> Scheme:
+    """Return the scheme that also counts leave-one-out errors."""
+    if scheme.leave_one_out is not None:
+        return scheme
+    added = leave_one_out_training(n_rows, number=len(scheme.trainings))
+    return replace(scheme, trainings=(*scheme.trainings, added))
+
+
+def _drawn(
+    cv: Any,
+    labeled: LabeledRows,
+    seed: int,
+    *,
+    with_pool: bool,
+    criteria: tuple[Criterion, ...],
+) -> Scheme:
+    """Return the trainings that `cv` says: folds, halvings, or one split."""
     n_rows = len(labeled.y)
     if any(isinstance(each, Estimate) and each.by_halves for each in criteria):
         repeats = check_integer(cv, "cv", at_least=1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dsel.data.labeled import LabeledRows
 from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
 from dsel.results import Assumption
+from dsel.searches.known_labels import of_rows_there
 from dsel.searches.spans import count_spans
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def settle_shared_rows(plan: "Plan", client: Any = None) -> "Plan":
     return replace(
         plan,
         pool=pool,
+        scheme=of_rows_there(plan.scheme, pool),
         spans=count_spans(pool),
         assumptions=ledger,
         fingerprint={**plan.fingerprint, "pool": pool.token},

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache
-from dsel.data.trainings import Training
+from dsel.data.trainings import LEAVE_ONE_OUT, Training
 from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
+from dsel.searches.leave_one_out import leave_one_out_counts
 from dsel.searches.scheme import Comparison
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
@@ -109,10 +110,13 @@ def fit_jobs(
 ) -> tuple[list[FitRecord], Payload]:
     """Fit the jobs one after another; the models stay, the counts travel."""
     del payloads  # a fit starts from nothing
-    fitted = {job: _fit(work, job) for job in jobs}
-    records = [
-        FitRecord(job, models.counts, models.nbytes) for job, models in fitted.items()
-    ]
+    records, fitted = [], {}
+    for job in jobs:
+        if work.trainings[job.training].name == LEAVE_ONE_OUT:
+            records.append(FitRecord(job, _leave_one_out(work, job), nbytes=0))
+        else:
+            models = fitted[job] = _fit(work, job)
+            records.append(FitRecord(job, models.counts, models.nbytes))
     return records, fitted
 
 
@@ -125,6 +129,18 @@ def _fit(work: Work, job: FitJob) -> FittedGroup:
         [work.trainings[job.training]],
         pool=work.fitting_pool,
         budget=process_cache(),
+    )
+
+
+def _leave_one_out(work: Work, job: FitJob) -> FitCounts:
+    group = work.groups[job.group]
+    return leave_one_out_counts(
+        group.family,
+        group.candidates[: job.n_candidates],
+        work.X,
+        work.y,
+        work.trainings[job.training],
+        pool=work.fitting_pool,
     )
 
 

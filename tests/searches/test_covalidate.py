@@ -13,8 +13,8 @@ from dsel.searches import SemiSupervisedSearchCV, select
 from dsel.searches.covalidate import covalidate, plan_covalidation
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 0.3, 30.0]}
-CRITERIA = ["disagreement", "dis_error", "max_cv_dt_e", "max_dt_e", "train_error",
-            "two_fold_cv"]  # fmt: skip
+CRITERIA = ["disagreement", "dis_error", "half_true_error", "loo_error", "max_cv_dt_e",
+            "max_dt_e", "train_error", "true_error", "two_fold_cv"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +65,80 @@ def test_covalidate__the_first_half_of_an_odd_table_is_smaller(table):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_covalidate__pruning_changes_neither_choice_nor_number(table, criterion):
-    pruned = select(run(table, criterion=criterion, prune=True))
-    whole = select(run(table), criterion)
+    known = {"pool_labels": table[1][61:]}
 
+    pruned = select(run(table, criterion=criterion, prune=True, **known))
+
+    whole = select(run(table, leave_one_out=True, **known), criterion)
     assert pruned.candidate == whole.candidate
     assert pruned.estimate == whole.estimate
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_search__takes_every_criterion_of_co_validation(table, criterion):
+    X, y = table
+    search = SemiSupervisedSearchCV(
+        SVC(), GRID, criterion=criterion, cv=4, random_state=0
+    )
+    labels = {"pool_labels": y[61:]} if "true" in criterion else {}
+
+    search.fit(X[:61], y[:61], pool=X[61:], **labels)
+
+    results = run(table, leave_one_out=True, **labels)
+    assert search.best_params_ == select(results, criterion).params
+    assert not search.certificate_.certified
+
+
+def test_covalidate__leave_one_out_errors_are_those_of_fits_one_by_one(table):
+    X, y = table
+    grid = {"C": [0.1, 10.0], "gamma": [0.3, "scale"]}
+
+    results = covalidate(
+        SVC(), grid, X[:40], y[:40], X[61:], repeats=2, leave_one_out=True
+    )
+
+    rows = np.arange(40)
+    for C in grid["C"]:
+        for gamma in grid["gamma"]:
+            wrong = [
+                SVC(C=C, gamma=gamma)
+                .fit(X[:40][rows != i], y[:40][rows != i])
+                .predict(X[[i]])[0]
+                != y[i]
+                for i in rows
+            ]
+            assert int(results.loo_errors.sel(C=C, gamma=str(gamma))) == sum(wrong)
+
+
+def test_covalidate__leave_one_out_is_added_to_what_was_stored(table, tmp_path):
+    X, y = table
+    plan = plan_covalidation(SVC(), GRID, X[:61], y[:61], X[61:], repeats=2)
+    plan.run(out=tmp_path / "store")
+    more = plan_covalidation(
+        SVC(), GRID, X[:61], y[:61], X[61:], repeats=2, leave_one_out=True
+    )
+
+    results = more.run(out=tmp_path / "store")
+
+    assert (results.loo_errors >= 0).all()
+    assert select(results, "loo_error").estimate == results.loo_errors.min() / 61
+
+
+def test_covalidate__excluded_rows_are_no_test_rows(table):
+    X, y = table
+
+    results = covalidate(
+        SVC(),
+        {"C": [1.0]},
+        X[:61],
+        y[:61],
+        X[50:],
+        repeats=2,
+        pool_labels=y[50:],
+        shared_rows="exclude",
+    )
+
+    assert int(results.test_rows) == 439
 
 
 def test_covalidate__never_certifies_and_says_so(table):
@@ -129,18 +198,6 @@ def test_covalidate__cubes_are_saved_and_opened(table, tmp_path):
     assert opened[names.DISAGREEMENTS].dims == ("C", "gamma", "repeat")
 
 
-def test_search__takes_the_criteria_of_co_validation(table):
-    X, y = table
-    search = SemiSupervisedSearchCV(
-        SVC(), GRID, criterion="max_dt_e", cv=4, random_state=0
-    )
-
-    search.fit(X[:61], y[:61], pool=X[61:])
-
-    assert search.best_params_ == select(run(table), "max_dt_e").params
-    assert not search.certificate_.certified
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -148,6 +205,7 @@ def test_search__takes_the_criteria_of_co_validation(table):
         ({"criterion": "cv_bound"}, "`criterion` must be one of co-validation"),
         ({"criterion": "best"}, "`criterion` must be one of"),
         ({"pool_labels": ["a"]}, "`pool_labels` must have one label for each"),
+        ({"criterion": "true_error"}, "needs labels of pool rows"),
     ],
 )
 def test_plan_covalidation__refuses_what_cannot_be(table, options, message):

@@ -7,11 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
-from dsel.data.labeled import labeled_rows
 from dsel.searches.grid import make_candidates
 from dsel.searches.leave_one_out import (
-    _refit,
     has_fixed_kernel,
     leave_one_out_errors,
 )
@@ -25,10 +24,15 @@ def table(n=40, n_classes=2, seed=0):
 
 
 def brute_force(estimator, grid, X, y):
-    candidates = make_candidates(estimator, grid)
-    errors = np.full(len(candidates), -1)
-    _refit(candidates, labeled_rows(X, y), 0, errors)
-    return errors
+    rows = np.arange(len(y))
+    return [
+        sum(
+            candidate.estimator.fit(X[rows != i], y[rows != i]).predict(X[[i]])[0]
+            != y[i]
+            for i in rows
+        )
+        for candidate in make_candidates(estimator, grid)
+    ]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
@@ -47,12 +51,15 @@ def test_leave_one_out__equals_a_fit_for_every_row(n_classes, kernel):
 def test_leave_one_out__takes_fractional_degrees():
     X, y = table()
     X = np.abs(X)
+    degrees = [0.5, 1.5, 2.5]
     svc = SVC(kernel="poly", gamma=0.5, tol=1e-6)
-    grid = {"degree": [0.5, 1.5, 2.5]}
 
-    found = leave_one_out_errors(svc, grid, X, y)
+    found = leave_one_out_errors(svc, {"degree": degrees}, X, y)
 
-    np.testing.assert_array_equal(found, brute_force(svc, grid, X, y))
+    # scikit-learn takes such degrees only as a kernel function.
+    kernels = [lambda A, B, d=degree: (0.5 * A @ B.T) ** d for degree in degrees]
+    machines = [SVC(kernel=kernel, tol=1e-6) for kernel in kernels]
+    np.testing.assert_array_equal(found, brute_force(None, machines, X, y))
 
 
 def test_leave_one_out__a_class_of_one_row_is_an_error():
@@ -95,3 +102,9 @@ def test_leave_one_out__refits_what_has_no_short_cut():
     ]
 
     assert leave_one_out_errors(model, None, X, y).tolist() == [sum(wrong)]
+
+
+def test_leave_one_out__says_which_row_could_not_be_left_out():
+    model = DecisionTreeClassifier(max_depth=-1)
+
+    assert leave_one_out_errors(model, None, *table(n=10)).tolist() == [-1]
