@@ -53,6 +53,24 @@ from dsel.searches.certify import certifying_split, search_and_certify
     show_default=True,
     help="What pool rows equal to labeled rows are.",
 )
+@click.option("--max-unlabeled", type=int, help="Use at most that many pool rows.")
+@click.option(
+    "--stop-within",
+    type=float,
+    help="Read the pool only until the bound is that near to what all would give.",
+)
+@click.option(
+    "--looks",
+    "n_looks",
+    default=10,
+    show_default=True,
+    help="Times at which reading may stop; 0 lets it stop anywhere, for larger bounds.",
+)
+@click.option(
+    "--pool-is-shuffled",
+    is_flag=True,
+    help="The pool's rows stand in random order: read its first rows only.",
+)
 @click.option("--exhaustive", is_flag=True, help="Fit and score every candidate.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--out", help="Keep results there; the same command goes on from them.")
@@ -121,7 +139,16 @@ def _planner(options: dict[str, Any], pool: Any) -> Callable[[Any, Any], Plan]:
 
 
 def _shared(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("delta", "label_share", "shared_rows")}
+    wanted = (
+        "delta",
+        "label_share",
+        "shared_rows",
+        "max_unlabeled",
+        "stop_within",
+        "n_looks",
+        "pool_is_shuffled",
+    )
+    return {name: options[name] for name in wanted}
 
 
 def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:

@@ -64,6 +64,10 @@ class Criterion(Protocol):
     def deploys(self) -> str:
         """Name of the training whose model the number is about, such as ``full``."""
 
+    @property
+    def reads_whole_pool(self) -> bool:
+        """Whether reading the pool may not stop before its end."""
+
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Judge candidates whose evidence is complete; the others get NaN."""
 

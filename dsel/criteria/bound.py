@@ -55,6 +55,8 @@ class Bound:
     """Name of the training whose model it is about."""
     holds_out_one_fold: bool = False
     """Whether it reads the first fold only."""
+    reads_whole_pool: bool = False
+    """Whether it is about this pool, all of it."""
     is_guarantee: bool = True
     """A bound."""
 
@@ -70,7 +72,7 @@ class Bound:
             evidence = {**evidence, names.FOLD_ERRORS: first}
         known = is_counted(evidence, *self.counts)
         if names.POOL_ROWS in self.sizes:
-            known &= has_read_enough(evidence)
+            known &= has_read_enough(evidence, all_of_it=self.reads_whole_pool)
         if self.compares_all:
             folds = is_counted(evidence, names.FOLD_ERRORS)
             known &= (folds | has_failed(evidence)).all()
@@ -102,12 +104,14 @@ class Bound:
         return judged(known & ~np.isnan(terms.estimate), has_failed(evidence), terms)
 
 
-def has_read_enough(evidence: Evidence) -> NDArray[np.bool_]:
+def has_read_enough(evidence: Evidence, *, all_of_it: bool) -> NDArray[np.bool_]:
     """Return which candidates were compared up to a place where reading may stop.
 
-    That is the whole pool, unless looks were fixed in advance.
+    That is the whole pool, if all of it is needed or no looks were fixed in advance.
     """
-    places = evidence.get(names.LOOK_ROWS, evidence[names.N_UNLABELED])
+    places = evidence[names.N_UNLABELED]
+    if not all_of_it:
+        places = evidence.get(names.LOOK_ROWS, places)
     return np.isin(evidence[names.POOL_ROWS].sum(axis=-1), places)
 
 
@@ -120,12 +124,3 @@ def rows_read(evidence: Evidence) -> NDArray[np.int64]:
 def reading(evidence: Evidence) -> Reading:
     """Return when reading could stop, which says what limits hold."""
     return reading_of(int(evidence.get(names.N_LOOKS, np.array(1))))
-
-
-def check_whole_pool(evidence: Evidence, name: str) -> None:
-    """Raise where reading could stop before the end of the pool."""
-    if names.LOOK_ROWS in evidence:
-        raise ValueError(
-            f"`criterion` {name!r} is about all rows of this pool, but reading could "
-            f"stop before its end; search without `stop_within`."
-        )

@@ -88,6 +88,8 @@ class CvError:
     """The model of all labeled rows."""
     holds_out_one_fold: bool = False
     """All folds count."""
+    reads_whole_pool: bool = False
+    """It reads no pool."""
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Judge candidates whose folds are all counted."""

@@ -61,6 +61,8 @@ class Estimate:
     """The model of all labeled rows."""
     holds_out_one_fold: bool = False
     """All trainings count."""
+    reads_whole_pool: bool = True
+    """No limit holds where reading stopped."""
 
     @property
     def needs(self) -> tuple[str, ...]:

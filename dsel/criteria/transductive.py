@@ -8,11 +8,10 @@ from typing import Final
 from dsel import names
 from dsel.bounds import transductive
 from dsel.criteria.base import Evidence, Settings, Terms
-from dsel.criteria.bound import Bound, check_whole_pool
+from dsel.criteria.bound import Bound
 
 
 def _judge(evidence: Evidence, settings: Settings) -> Terms:
-    check_whole_pool(evidence, "transductive")
     return Terms(
         *transductive(
             evidence[names.FOLD_ERRORS],
@@ -25,6 +24,9 @@ def _judge(evidence: Evidence, settings: Settings) -> Terms:
 
 
 TRANSDUCTIVE: Final = Bound(
-    "transductive", _judge, (names.FOLD_ERRORS, names.FOLD_DISAGREEMENTS)
+    "transductive",
+    _judge,
+    (names.FOLD_ERRORS, names.FOLD_DISAGREEMENTS),
+    reads_whole_pool=True,
 )
 """Hypergeometric tails given the bag of labeled and pool rows."""

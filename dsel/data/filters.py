@@ -60,20 +60,46 @@ class Part:
     lower: float
     upper: float
     seed: int
+    stream: int = PART_STREAM
 
     @property
     def token(self) -> str:
-        """Limits and seed."""
-        return f"part-{self.lower!r}-{self.upper!r}-{self.seed}"
+        """Limits, seed, and the stream unless it is that of parts."""
+        stream = "" if self.stream == PART_STREAM else f"-{self.stream}"
+        return f"part-{self.lower!r}-{self.upper!r}-{self.seed}{stream}"
 
     def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Tell which rows' words lie between the limits."""
-        row_words = words(self.seed, PART_STREAM, start, stop)
+        row_words = words(self.seed, self.stream, start, stop)
         return _below(row_words, self.upper) & ~_below(row_words, self.lower)
 
     def within(self, start: int, stop: int) -> "Part":
         """Return the filter itself: it is small for any range."""
         return self
+
+
+@dataclass(frozen=True)
+class Between:
+    """Keeps consecutive rows."""
+
+    first: int
+    """Number of the first row."""
+    last: int
+    """One past the number of the last."""
+
+    @property
+    def token(self) -> str:
+        """Both ends."""
+        return f"between-{self.first}-{self.last}"
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Tell which rows lie between the ends."""
+        rows = np.arange(start, stop)
+        return (rows >= self.first) & (rows < self.last)
+
+    def within(self, start: int, stop: int) -> "Between | None":
+        """Return the filter, or None where all of the rows lie between the ends."""
+        return None if self.first <= start and stop <= self.last else self
 
 
 def _below(row_words: NDArray[np.uint64], limit: float) -> NDArray[np.bool_]:

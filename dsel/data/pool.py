@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from dsel.checks import check_integer
 from dsel.data.base import Span, Storage
 from dsel.data.blocks import SpanHeader
-from dsel.data.filters import Excluded, Part, RowFilter, joint_mask
+from dsel.data.filters import Between, Excluded, Part, RowFilter, joint_mask
 from dsel.data.passes import run_pass
+from dsel.data.words import PART_STREAM
 
 _MASKED_AT_ONCE = 2**20
 
@@ -107,7 +108,7 @@ class Pool:
         Returns
         -------
         tuple of Span
-            In row order; spans in which the filters leave no row are not listed.
+            In row order, without chunks at their ends in which filters leave no row.
         """
         check_integer(rows, "rows", at_least=1)
         edges, kept = self.boundaries, self._kept_before
@@ -117,7 +118,9 @@ class Pool:
             last = max(fitting - 1, first + 1)
             n_rows = int(kept[last] - kept[first])
             if n_rows:
-                spans.append(Span(int(edges[first]), int(edges[last]), n_rows))
+                needed = first + np.flatnonzero(np.diff(kept[first : last + 1]))
+                start, stop = edges[needed[0]], edges[needed[-1] + 1]
+                spans.append(Span(int(start), int(stop), n_rows))
             first = last
         return tuple(spans)
 
@@ -176,7 +179,9 @@ class Pool:
             )
         return replace(self, filters=(*self.filters, Excluded(numbers)))
 
-    def part(self, lower: float, upper: float, *, seed: int) -> "Pool":
+    def part(
+        self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
+    ) -> "Pool":
         """Return the rows whose word of `seed`, over 2**64, is in ``[lower, upper)``.
 
         Parts with limits 0 = a < b < ... < 1 and one seed divide the pool: a fitting
@@ -192,7 +197,12 @@ class Pool:
                 "`lower` and `upper` must be ordered limits in [0, 1], "
                 f"got {lower!r} and {upper!r}."
             )
-        return replace(self, filters=(*self.filters, Part(lower, upper, seed)))
+        rule = Part(lower, upper, seed, stream)
+        return replace(self, filters=(*self.filters, rule))
+
+    def between(self, first: int, last: int) -> "Pool":
+        """Return the rows of numbers `first` to ``last - 1``; others are not read."""
+        return replace(self, filters=(*self.filters, Between(first, last)))
 
     def reduce(
         self,

@@ -29,6 +29,10 @@ LABELED_DRAW_STREAM: Final = 7
 """Which rows of a known population an audit's draw labels."""
 POOL_DRAW_STREAM: Final = 8
 """Which rows of a known population an audit's draw puts into the pool."""
+LOOK_STREAM: Final = 9
+"""At which look at the pool a row is read."""
+SUBSET_STREAM: Final = 10
+"""The rows of a pool that is used in part."""
 HALVING_STREAM: Final = 16
 """Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
 

@@ -75,6 +75,11 @@ def check_evidence(criterion: Criterion, counts: Evidence) -> None:
                 f"not count; plan one with criterion={criterion.name!r}"
                 + (" and a pool." if "pool" in name or "dis" in name else ".")
             )
+    if criterion.reads_whole_pool and names.LOOK_ROWS in counts:
+        raise ValueError(
+            f"`criterion` {criterion.name!r} needs the whole pool, but this search "
+            f"could stop reading before its end; search without `stop_within`."
+        )
 
 
 def _declared(results: xr.Dataset) -> tuple[float, float]:

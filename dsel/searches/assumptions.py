@@ -9,6 +9,7 @@ def plan_ledger(
     random_folds: str | None,
     pool_is_fitted: bool,
     breaks_independence: str = "",
+    shuffled: bool = False,
 ) -> tuple[Assumption, ...]:
     """Return the ledger of a plan.
 
@@ -20,6 +21,8 @@ def plan_ledger(
         Whether learners see the fitting part of the pool (never the counted part).
     breaks_independence
         Why a fold's model may depend on its held-out rows, if it is known to.
+    shuffled
+        Whether the first pool rows are read for a random part of them.
     """
     folds = (
         Assumption("A2", CHECKED, "plain random folds from the seed")
@@ -40,8 +43,9 @@ def plan_ledger(
             "A3", DECLARED, "all preprocessing is inside the estimator, fitted per fold"
         )
     )
+    order = ", and the pool's rows stand in random order" if shuffled else ""
     return (
-        Assumption("A1", DECLARED, "rows were drawn at random"),
+        Assumption("A1", DECLARED, f"rows were drawn at random{order}"),
         folds,
         independent,
         Assumption("A4", CHECKED, apart),

@@ -12,8 +12,9 @@ from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
 from dsel.searches.known_labels import KnownLabels
+from dsel.searches.looks import Looks
 from dsel.searches.scheme import BestFold, Comparison, Scheme
-from dsel.searches.tasks import FitRecord, Group, SpanRecord
+from dsel.searches.tasks import NO_ROWS, FitRecord, Group, SpanJob, SpanRecord
 
 ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
 UNKNOWN = -1
@@ -27,10 +28,8 @@ class Board:
     """Trainings and comparisons."""
     groups: tuple[Group, ...]
     """Groups of the plan."""
-    spans: tuple[Span, ...]
-    """Parts of the pool."""
-    n_unlabeled: int
-    """Pool rows."""
+    looks: Looks
+    """The pool as it is read."""
     n_candidates: int
     """Candidates, N."""
     n_classes: int = 2
@@ -44,7 +43,10 @@ class Board:
     score_seconds: NDArray[np.float64] = field(init=False)
     differences: list[NDArray[np.int64]] = field(init=False)
     pool_rows: list[NDArray[np.int64]] = field(init=False)
+    spans: list[tuple[int, Span]] = field(init=False)
+    look_of: NDArray[np.int64] = field(init=False)
     visited: NDArray[np.bool_] = field(init=False)
+    is_near: NDArray[np.bool_] = field(init=False)
     pruned: NDArray[np.bool_] = field(init=False)
     messages: dict[tuple[int, int], str] = field(default_factory=dict)
 
@@ -55,12 +57,24 @@ class Board:
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
         self.score_seconds = np.zeros(self.n_candidates)
-        bins = [c.n_bins for c in self.scheme.comparisons]
-        self.differences = [np.zeros((self.n_candidates, b), np.int64) for b in bins]
-        self.pool_rows = [np.zeros((self.n_candidates, b), np.int64) for b in bins]
+        at_looks = (self.n_candidates, len(self.looks.parts))
+        bins = [(*at_looks, c.n_bins) for c in self.scheme.comparisons]
+        self.differences = [np.zeros(shape, np.int64) for shape in bins]
+        self.pool_rows = [np.zeros(shape, np.int64) for shape in bins]
+        self.spans = [
+            (number, span)
+            for number, look in enumerate(self.looks.parts)
+            for span in look.spans
+        ]
+        self.look_of = np.array([look for look, _ in self.spans], np.int64)
         self.visited = np.zeros((self.n_candidates, len(self.spans)), bool)
+        self.is_near = np.zeros(at_looks, bool)
+        self.is_near[:, -1:] = True  # nothing is left to read
         self.pruned = np.zeros(self.n_candidates, bool)
-        self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
+        self.span_number = {
+            (look, span.start, span.stop): i
+            for i, (look, span) in enumerate(self.spans)
+        }
 
     def add_fit(self, record: FitRecord) -> None:
         """Take the counts of one job; a second copy changes nothing."""
@@ -97,16 +111,75 @@ class Board:
 
     def add_span(self, record: SpanRecord) -> None:
         """Take the counts of one span, once for each candidate."""
-        span = self.span_number[record.job.start, record.job.stop]
+        look = record.job.look
+        span = self._number_of(record.job)
         numbers = np.array(record.job.candidates)
         fresh = ~self.visited[numbers, span]
         mine = numbers[fresh]
         for total, found in zip(self.differences, record.differences, strict=True):
-            total[mine] += found[fresh]
+            total[mine, look] += found[fresh]
         for total, rows in zip(self.pool_rows, record.rows, strict=True):
-            total[mine] += rows
+            total[mine, look] += rows
         self.visited[mine, span] = True
         self.score_seconds[mine] += record.seconds / max(1, len(numbers))
+        self._judge_looks(mine, look)
+
+    def span_of(self, job: SpanJob) -> Span:
+        """Return the span of a job."""
+        return self.spans[self._number_of(job)][1]
+
+    def _number_of(self, job: SpanJob) -> int:
+        return self.span_number[job.look, job.start, job.stop]
+
+    def _judge_looks(self, numbers: NDArray[np.int64], first: int) -> None:
+        """Decide whether reading may stop at the looks that are now over."""
+        over = self.looks_over[numbers]
+        for look in range(first, over.shape[1] - 1):
+            if len(mine := numbers[over[:, look]]):
+                rates = self._rates(mine, look)
+                self.is_near[mine, look] = self.looks.are_near(*rates)
+
+    def _rates(
+        self, numbers: NDArray[np.int64], look: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return differences up to a look and the rows read, (candidates, rates)."""
+        pairs = []
+        for comparison, *totals in zip(
+            self.scheme.comparisons, self.differences, self.pool_rows, strict=True
+        ):
+            pair = [total[numbers, : look + 1].sum(axis=1) for total in totals]
+            if comparison.bins(NO_ROWS) is not None:  # a row is in one bin only
+                pair = [each.sum(axis=1, keepdims=True) for each in pair]
+            pairs.append(pair)
+        counts, rows = zip(*pairs, strict=True)
+        return np.concatenate(counts, axis=1), np.concatenate(rows, axis=1)
+
+    @property
+    def looks_over(self) -> NDArray[np.bool_]:
+        """Looks of which, and of all before, every span was counted."""
+        looks = range(len(self.looks.parts))
+        over = [self.visited[:, self.look_of == look].all(axis=1) for look in looks]
+        empty = np.zeros((0, self.n_candidates), bool)
+        return np.asarray(np.logical_and.accumulate(np.array(over or empty)).T)
+
+    @property
+    def stopped_at(self) -> NDArray[np.int64]:
+        """Look after which a candidate is read no further; -1 while it is."""
+        may_stop = self.looks_over & self.is_near
+        first = np.append(may_stop, np.ones((self.n_candidates, 1), bool), axis=1)
+        return np.where(may_stop.any(axis=1), first.argmax(axis=1), -1)
+
+    @property
+    def pool_rows_done(self) -> int:
+        """Most rows of the pool that a candidate was compared on."""
+        if not self.pool_rows:
+            return 0
+        return int(self.pool_rows[0].sum(axis=(1, 2)).max(initial=0))
+
+    def wanted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which spans of its next look each candidate still needs."""
+        following = self.looks_over[numbers].sum(axis=1, keepdims=True)
+        return np.asarray((self.look_of == following) & ~self.visited[numbers])
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
@@ -131,8 +204,8 @@ class Board:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Candidates that were counted on the whole pool."""
-        return np.asarray(self.visited.all(axis=1))
+        """Candidates that were counted on as much of the pool as they need."""
+        return np.asarray((self.stopped_at >= 0) | (not self.spans))
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -202,7 +275,7 @@ class Board:
             names.TRAIN_ROWS: np.array([len(t.train_rows) for t in trainings[:k]]),
             names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
-            names.N_UNLABELED: np.array(self.n_unlabeled),
+            names.N_UNLABELED: np.array(self.looks.n_rows),
             names.N_CLASSES: np.array(self.n_classes),
             names.N_LABELED: np.array(self.n_labeled),
             names.DISAGREEMENTS: np.full((n, k), names.UNCOUNTED),
@@ -218,9 +291,17 @@ class Board:
 
     def _pool_evidence(self, scored: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         evidence: dict[str, NDArray[Any]] = {}
-        for comparison, found, rows in zip(
+        if self.looks.may_stop:
+            evidence[names.N_LOOKS] = np.array(self.looks.reading.n_looks)
+            evidence[names.LOOK_ROWS] = self.looks.rows
+        place = np.arange(self.n_candidates), self.stopped_at.clip(min=0)
+        for comparison, *totals in zip(
             self.scheme.comparisons, self.differences, self.pool_rows, strict=True
         ):
+            found, rows = (
+                total.cumsum(axis=1)[place] if self.spans else total.sum(axis=1)
+                for total in totals
+            )
             counts = np.where(scored[:, np.newaxis], found, names.UNCOUNTED)
             if comparison.variable == names.DISAGREEMENTS:
                 evidence[names.DISAGREEMENTS] = counts

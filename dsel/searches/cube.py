@@ -50,6 +50,7 @@ def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
         delta=plan.delta,
         label_share=plan.label_share,
         reserve=plan.reserve,
+        reading=plan.looks.reading,
     )
     return with_ledger(cube, ledger)
 

@@ -36,8 +36,18 @@ def _pool_line(plan: "Plan") -> str:
 
 
 def _spans(plan: "Plan") -> str:
-    n = len(plan.spans)
-    return f"{n} span{'s' if n != 1 else ''}, each read once a round"
+    n = _n_spans(plan)
+    spans = f"{n} span{'s' if n != 1 else ''}, each read once a round"
+    if not plan.looks.may_stop:
+        return spans
+    return (
+        f"{spans}; {len(plan.looks.parts)} looks, until a bound is within "
+        f"{plan.looks.stop_within:g} of what all rows would give"
+    )
+
+
+def _n_spans(plan: "Plan") -> int:
+    return sum(len(look.spans) for look in plan.looks.parts)
 
 
 def _trainings(plan: "Plan") -> str:
@@ -57,7 +67,7 @@ def _tasks(plan: "Plan") -> str:
         for group in plan.work.groups
     )
     rounds = 2 if plan.prune and plan.n_candidates > 1 else 1
-    return f"up to {n_fits:,} for fits, {rounds * len(plan.spans):,} for the pool"
+    return f"up to {n_fits:,} for fits, {rounds * _n_spans(plan):,} for the pool"
 
 
 def _memory(plan: "Plan") -> str:

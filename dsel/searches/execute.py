@@ -109,7 +109,6 @@ def execute(
         driver = Driver(
             board,
             referee,
-            plan.pool,
             executor,
             journal,
             run_id,
@@ -157,8 +156,7 @@ def _empty_board(plan: "Plan") -> Board:
     return Board(
         plan.scheme,
         plan.work.groups,
-        plan.spans,
-        0 if plan.pool is None else plan.pool.n_rows,
+        plan.looks,
         plan.n_candidates,
         len(plan.classes),
         len(plan.work.y),

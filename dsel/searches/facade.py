@@ -75,6 +75,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     precision
         How kernel SVMs score rows, ``"float64"`` or ``"mixed"``; same counts, see
         `plan_search`.
+    max_unlabeled, stop_within, n_looks, pool_is_shuffled
+        How much of the pool is read, as `plan_search` takes them.
 
     Attributes
     ----------
@@ -125,6 +127,10 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         n_jobs: int | None = None,
         reserve: float = 0.0,
         precision: str = "float64",
+        max_unlabeled: int | None = None,
+        stop_within: float | None = None,
+        n_looks: int = 10,
+        pool_is_shuffled: bool = False,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -140,6 +146,10 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.n_jobs = n_jobs
         self.reserve = reserve
         self.precision = precision
+        self.max_unlabeled = max_unlabeled
+        self.stop_within = stop_within
+        self.n_looks = n_looks
+        self.pool_is_shuffled = pool_is_shuffled
 
     def fit(
         self,
@@ -202,6 +212,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                     "label_share": self.label_share,
                     "shared_rows": self.shared_rows,
                     "fit_params": params,
+                    **self._pool_options(),
                 },
                 running={"out": out, "n_jobs": self.n_jobs},
             )
@@ -227,8 +238,13 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "fit_params": params,
             "reserve": self.reserve,
             "precision": self.precision,
+            **self._pool_options(),
         }
         return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)
+
+    def _pool_options(self) -> dict[str, Any]:
+        wanted = ("max_unlabeled", "stop_within", "n_looks", "pool_is_shuffled")
+        return {name: getattr(self, name) for name in wanted}
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the chosen model."""

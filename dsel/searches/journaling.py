@@ -68,9 +68,9 @@ class Journaling:
         ):
             counts[f"differences/{comparison.variable}"] = found
             counts[f"rows/{comparison.variable}"] = rows
-        place = {"start": job.start, "stop": job.stop, "paths": mine}
+        place = {"look": job.look, "start": job.start, "stop": job.stop, "paths": mine}
         self.journal.append(
-            f"{SPAN}{job.start}-{job.stop}/{'.'.join(mine)}",
+            f"{SPAN}{job.look}-{job.start}-{job.stop}/{'.'.join(mine)}",
             {**place, "seconds": record.seconds, **counts},
         )
 
@@ -106,14 +106,16 @@ class Journaling:
                 board.messages[number, training] = record["messages"][i]
 
     def _replay_span(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
-        at = int(record["start"]), int(record["stop"])
+        start, stop = int(record["start"]), int(record["stop"])
+        look = int(record.get("look", 0))
         variables = [comparison.variable for comparison in self.scheme.comparisons]
         known = [i for i, path in enumerate(record["paths"]) if path in numbers]
         # An earlier run may have compared less: its spans are counted anew.
         compared = all(f"differences/{variable}" in record for variable in variables)
-        if not known or not compared or at not in board.span_number:
+        if not known or not compared or (look, start, stop) not in board.span_number:
             return
-        job = SpanJob(*at, tuple(numbers[record["paths"][i]] for i in known))
+        mine = tuple(numbers[record["paths"][i]] for i in known)
+        job = SpanJob(start, stop, mine, look)
         differences = tuple(
             np.asarray(record[f"differences/{variable}"])[known]
             for variable in variables

@@ -12,7 +12,6 @@ from dsel.bounds import uniform_shares
 from dsel.bounds.events import DeltaLedger
 from dsel.checks import check_choice, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
-from dsel.data.base import Span
 from dsel.data.labeled import (
     LabeledRows,
     check_pool_matches,
@@ -31,10 +30,10 @@ from dsel.searches.describe import describe
 from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates
 from dsel.searches.known_labels import with_labels
+from dsel.searches.looks import Looks, at_most, plan_looks
 from dsel.searches.paths import candidate_texts, exact_text, group_paths
 from dsel.searches.scheme import Scheme
 from dsel.searches.schemes import cross_validation
-from dsel.searches.spans import count_spans
 from dsel.searches.tasks import Group, Work
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
@@ -54,8 +53,8 @@ class Plan:
     """Trainings, and what is compared on the pool."""
     pool: Any
     """The counted part of the pool, or None."""
-    spans: tuple[Span, ...]
-    """Parts of the pool that are counted by one task each."""
+    looks: Looks
+    """How much of it is read, and by which tasks."""
     shared_rows: str
     """What pool rows equal to labeled rows are."""
     criterion: Criterion
@@ -136,6 +135,10 @@ def plan_search(
     reserve: float = 0.0,
     precision: str = "float64",
     pool_labels: ArrayLike | None = None,
+    max_unlabeled: int | None = None,
+    stop_within: float | None = None,
+    n_looks: int = 10,
+    pool_is_shuffled: bool = False,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -187,6 +190,20 @@ def plan_search(
         masked array where some are not known. They make ``true_error`` (and in
         co-validation ``half_true_error``) readable, on the same rows as the
         disagreement. A label that is not in `y` is an error of every model.
+    max_unlabeled
+        About how many pool rows to use at most: a random part, fixed in advance.
+    stop_within
+        If given, a candidate is compared on the pool only until its bound is that near
+        to what the whole pool would give. The bounds then hold at every look, which
+        makes them slightly larger.
+    n_looks
+        How many times reading may stop, at numbers of rows that grow by a factor; each
+        costs its part of delta. With 0 the limits hold after any row instead: larger,
+        but later searches of the same data may look elsewhere.
+    pool_is_shuffled
+        Whether the pool's rows stand in random order. Looks and parts are then its
+        first rows, and the others are not even fetched; else they are drawn by row
+        words, so that the storage is read through but only drawn rows are predicted.
 
     Returns
     -------
@@ -208,7 +225,11 @@ def plan_search(
     allow_nan = _takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     counted, fitting = _prepare_pool(pool, labeled, candidates, seed)
-    _check_given((rule, reported), counted, pool_labels)
+    order: dict[str, Any] = {"shuffled": pool_is_shuffled, "seed": seed}
+    counted = at_most(counted, max_unlabeled, **order)
+    share = (1.0 - label_share) * delta / len(candidates)
+    looks = plan_looks(counted, stop_within, n_looks, share=share, **order)
+    _check_given((rule, reported), looks, pool_labels)
     scheme = cross_validation(
         cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
     )
@@ -225,7 +246,7 @@ def plan_search(
         classes=labeled.classes,
         scheme=scheme,
         pool=counted,
-        spans=() if counted is None else count_spans(counted),
+        looks=looks,
         shared_rows=check_choice(shared_rows, "shared_rows", POLICIES),
         criterion=rule,
         certificate=reported,
@@ -237,22 +258,34 @@ def plan_search(
             random_folds=None if scheme.is_plain_random else repr(cv),
             pool_is_fitted=fitting is not None,
             breaks_independence=dependence,
+            shuffled=pool_is_shuffled and (looks.may_stop or max_unlabeled is not None),
         ),
         remarks=remarks,
-        fingerprint=_fingerprint(labeled, counted, scheme, estimator, seed, params),
+        fingerprint=_fingerprint(labeled, looks, scheme, estimator, seed, params),
         reserve=reserve,
     )
 
 
-def _check_given(criteria: tuple[Criterion, ...], pool: Any, pool_labels: Any) -> None:
-    """Raise where a criterion needs a pool, or labels of it, that are not given."""
+def _check_given(
+    criteria: tuple[Criterion, ...], looks: Looks, pool_labels: Any
+) -> None:
+    """Raise where a criterion needs what is not given, or more than is read."""
+    if looks.may_stop and pool_labels is not None:
+        raise ValueError(
+            "`pool_labels` need the whole pool; search without `stop_within`."
+        )
     for criterion in criteria:
+        if looks.may_stop and criterion.reads_whole_pool:
+            raise ValueError(
+                f"`stop_within` does not go with {criterion.name!r}, which needs the "
+                f"whole pool; search without it, or by 'cv_bound' or 'best_fold'."
+            )
         if pool_labels is None and names.TEST_ROWS in criterion.needs:
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs labels of pool rows, but "
                 f"`pool_labels` is None; pass those that are known."
             )
-        if pool is None and names.POOL_ROWS in criterion.needs:
+        if looks.pool is None and names.POOL_ROWS in criterion.needs:
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs unlabeled rows, but `pool` is "
                 f"None; pass the pool, or use criterion='cv_error' (an estimate) or "
@@ -320,7 +353,7 @@ def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
 
 def _fingerprint(
     labeled: LabeledRows,
-    pool: Any,
+    looks: Looks,
     scheme: Scheme,
     estimator: Any,
     seed: int,
@@ -332,7 +365,7 @@ def _fingerprint(
     ]
     return {
         "labeled": labeled.token,
-        "pool": "none" if pool is None else pool.token,
+        **looks.fingerprint,
         "trainings": _digest(*(part for row in rows for part in row)),
         "estimator": exact_text(estimator),
         "fit_params": _digest(exact_text(fit_params)),

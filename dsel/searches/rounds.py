@@ -74,11 +74,13 @@ def next_members(
 
 
 def span_jobs(board: Board, members: tuple[int, ...]) -> list[SpanJob]:
-    """Return a job for every span that some member has not been counted on."""
+    """Return a job for every span of its next look that some member still needs."""
     numbers = np.array(members)
+    wanted = board.wanted(numbers)
     jobs = []
-    for i, span in enumerate(board.spans):
-        missing = numbers[~board.visited[numbers, i]]
+    for i, (look, span) in enumerate(board.spans):
+        missing = numbers[wanted[:, i]]
         if len(missing):
-            jobs.append(SpanJob(span.start, span.stop, tuple(map(int, missing))))
+            mine = tuple(map(int, missing))
+            jobs.append(SpanJob(span.start, span.stop, mine, look))
     return jobs

@@ -69,8 +69,6 @@ class Driver:
     """Counts by candidate."""
     referee: Referee
     """Who may still win."""
-    pool: Any
-    """The unlabeled pool, or None."""
     executor: Executor
     """Where tasks run."""
     journal: Journaling
@@ -184,7 +182,8 @@ class Driver:
         self.current.in_flight += 1
         key = self._next_key("span")
         self.spans[key] = job
-        span = self.board.spans[self.board.span_number[job.start, job.stop]]
+        look = self.board.looks.parts[job.look]
+        span = self.board.span_of(job)
         inputs = {
             self.models[number, training.number]
             for number in job.candidates
@@ -194,7 +193,7 @@ class Driver:
             key,
             count_span,
             job,
-            self.pool.sources(span, getattr(self.executor, "client", None)),
+            look.pool.sources(span, getattr(self.executor, "client", None)),
             self.board.comparisons(),
             f"{self.run_id}-{self.current.key}-{hash(job.candidates)}",
             inputs=sorted(inputs),
@@ -309,7 +308,6 @@ class Driver:
         board = self.board
         done = self.n_spans - len(self.spans)
         done -= len(self.current.waiting) if self.current is not None else 0
-        first = self.board.pool_rows[0] if self.board.pool_rows else np.zeros((1, 1))
         self.on_progress(
             Progress(
                 fits_done=int((board.fit_status >= 0).sum()),
@@ -319,7 +317,7 @@ class Driver:
                 candidates_pruned=int(board.pruned.sum()),
                 spans_done=done,
                 spans_total=self.n_spans,
-                pool_rows_done=int(first.sum(axis=1).max(initial=0)),
+                pool_rows_done=board.pool_rows_done,
                 seconds=time.perf_counter() - self.started,
             )
         )

@@ -1,5 +1,7 @@
 """From evidence to a choice: any criterion, any delta, no fit."""
 
+from math import nan
+
 import numpy as np
 import xarray as xr
 
@@ -158,7 +160,7 @@ def _certificate(
         objections=objections,
         label_term=float(terms.label_term[chosen]),
         disagreement_term=float(terms.disagreement_term[chosen]),
-        lower=float("nan") if terms.lower is None else float(terms.lower[chosen]),
+        lower=nan if terms.lower is None else float(terms.lower[chosen]),
     )
 
 

@@ -7,7 +7,6 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
 from dsel.results import Assumption
 from dsel.searches.known_labels import of_rows_there
-from dsel.searches.spans import count_spans
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
@@ -38,13 +37,14 @@ def settle_shared_rows(plan: "Plan", client: Any = None) -> "Plan":
         else each
         for each in plan.assumptions
     )
+    looks = plan.looks if pool is plan.pool else replace(plan.looks, pool=pool)
     return replace(
         plan,
         pool=pool,
         scheme=of_rows_there(plan.scheme, pool),
-        spans=count_spans(pool),
+        looks=looks,
         assumptions=ledger,
-        fingerprint={**plan.fingerprint, "pool": pool.token},
+        fingerprint={**plan.fingerprint, **looks.fingerprint},
     )
 
 

@@ -86,6 +86,8 @@ class SpanJob:
     """One past the last."""
     candidates: tuple[int, ...]
     """Candidate numbers."""
+    look: int = 0
+    """Look at which these rows are read."""
 
 
 @dataclass(frozen=True)
