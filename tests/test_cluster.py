@@ -143,6 +143,7 @@ def test_slurm__writes_a_job_script_with_one_thread_per_process(certificates):
     assert "#SBATCH -p night" in script
     assert "#SBATCH --mem=8G" in script
     assert "export OMP_NUM_THREADS=1" in script
+    assert """PRE_SPAWN_ENVIRON='{'"'"'MALLOC_TRIM_THRESHOLD_""" in script
     assert "--nthreads 1 " in script
     assert "--nworkers 4 " in script
     assert "--dashboard-address 127.0.0.1:0" in script
@@ -226,6 +227,12 @@ def test_local__has_one_thread_per_process_and_one_blas_thread(local_client):
     found = local_client.run(lambda: (os.getpid(), os.environ["OMP_NUM_THREADS"]))
     assert {threads for _, threads in found.values()} == {"1"}
     assert os.getpid() not in {pid for pid, _ in found.values()}
+
+
+@pytest.mark.cluster
+def test_local__workers_keep_the_memory_of_a_chunk(local_client):
+    kept = local_client.run(lambda: os.environ["MALLOC_TRIM_THRESHOLD_"])
+    assert set(kept.values()) == {str(2**25)}
 
 
 @pytest.mark.cluster

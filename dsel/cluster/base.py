@@ -22,6 +22,18 @@ ONE_THREAD: Final = {
 }
 """Environment of a worker: Dask runs one task per process, and each task one thread."""
 
+KEEPS_MEMORY: Final = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**25),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
+"""For glibc. Dask's workers give freed memory back at once, so every chunk of a pool
+goes to pages that the system has to clear first: reading takes twice as long."""
+
+WORKER_ENVIRONMENT: Final = ONE_THREAD | {
+    "DASK_DISTRIBUTED__NANNY__PRE_SPAWN_ENVIRON": repr(KEEPS_MEMORY)
+}
+"""The same for ``dask worker``, which puts its own settings over those of glibc."""
+
 
 class ClusterConfig(Protocol):
     """One way to get workers; a frozen dataclass."""

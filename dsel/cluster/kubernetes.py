@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dsel import checks
-from dsel.cluster.base import ONE_THREAD, check_memory, import_extra
+from dsel.cluster.base import WORKER_ENVIRONMENT, check_memory, import_extra
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -53,7 +53,7 @@ class Kubernetes:
             "n_workers": self.workers,
             "worker_command": "dask worker --nthreads 1",
             "resources": {"requests": pod, "limits": pod},
-            "env": ONE_THREAD,
+            "env": WORKER_ENVIRONMENT,
             "resource_timeout": int(self.patience),
             "quiet": True,
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dsel import checks
-from dsel.cluster.base import LOOPBACK_HTTP, check_memory
+from dsel.cluster.base import KEEPS_MEMORY, LOOPBACK_HTTP, ONE_THREAD, check_memory
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,8 +40,11 @@ class Local:
 
     def open(self, stack: ExitStack, timeout: float) -> "Client":
         """Start the processes and return their client."""
+        from dask import config
         from distributed import Client, LocalCluster
 
+        environment = {"distributed.nanny.pre-spawn-environ": ONE_THREAD | KEEPS_MEMORY}
+        stack.enter_context(config.set(environment))
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=self.workers or len(os.sched_getaffinity(0)),

@@ -2,12 +2,13 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from dsel import checks
 from dsel.cluster.base import (
     LOOPBACK_HTTP,
-    ONE_THREAD,
+    WORKER_ENVIRONMENT,
     Tls,
     check_memory,
     import_extra,
@@ -68,7 +69,9 @@ class Slurm:
             "account": self.account,
             "interface": self.interface,
             "python": self.python,
-            "job_script_prologue": [f"export {k}={v}" for k, v in ONE_THREAD.items()],
+            "job_script_prologue": [
+                f"export {k}={quote(v)}" for k, v in WORKER_ENVIRONMENT.items()
+            ],
             "worker_extra_args": ["--dashboard-address", LOOPBACK_HTTP],
             "scheduler_options": {"dashboard_address": LOOPBACK_HTTP},
             **secured,

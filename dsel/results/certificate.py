@@ -68,10 +68,12 @@ class Certificate:
 
         Examples
         --------
-        >>> print(Certificate(0.0731, 0.01, "cv_bound").reading())
+        >>> checked = [Assumption(f"A{i}", "checked", "by dsel") for i in (2, 3, 4, 5)]
+        >>> ledger = full_ledger([*checked, Assumption("A1", "checked", "by design")])
+        >>> print(Certificate(0.0731, 0.01, "cv_bound", ledger).reading())
         With probability at least 99%, the chosen model errs on at most 7.31% of new
         rows drawn like the labeled ones (cv_bound). Not checked but taken as declared:
-        A1, A2, A3, A4, A5, A6.
+        the random draws are independent of the data (A6).
         """
         return fill(" ".join(self._sentences()), width=80)
 
@@ -113,10 +115,14 @@ class Certificate:
         ]
 
     def _declared(self) -> list[str]:
-        declared = [each.name for each in self.assumptions if each.state == "declared"]
+        declared = [
+            f"{each.statement} ({each.name})"
+            for each in self.assumptions
+            if each.state == "declared"
+        ]
         if not declared:
             return []
-        return [f"Not checked but taken as declared: {', '.join(declared)}."]
+        return [f"Not checked but taken as declared: {'; '.join(declared)}."]
 
     def __repr__(self) -> str:
         sign = "<=" if self.certified else "~"

@@ -56,8 +56,12 @@ class Executor(Protocol):
         *arguments: Any,
         inputs: Sequence[str] = (),
         priority: int = 0,
+        keeps_payload: bool = False,
     ) -> None:
-        """Start a task; `inputs` are keys of finished tasks whose payloads it gets."""
+        """Start a task; `inputs` are keys of finished tasks whose payloads it gets.
+
+        Only the payload of a task that keeps it can be an input, or be fetched.
+        """
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended, at least one unless `timeout` seconds pass."""
@@ -104,9 +108,11 @@ class LocalExecutor:
         *arguments: Any,
         inputs: Sequence[str] = (),
         priority: int = 0,
+        keeps_payload: bool = False,
     ) -> None:
         """Queue the task; threads take tasks in the order of submission."""
         del priority  # the driver submits few tasks ahead
+        del keeps_payload  # keeping it here costs nothing
         payloads = [self._futures[name].result()[1] for name in inputs]
         future = self._pool.submit(_run, task, self._work, payloads, *arguments)
         self._futures[key] = future
@@ -194,12 +200,17 @@ class ClusterExecutor:
         *arguments: Any,
         inputs: Sequence[str] = (),
         priority: int = 0,
+        keeps_payload: bool = False,
     ) -> None:
-        """Submit the task and a tiny one that takes the record from its result."""
+        """Submit the task; where its payload stays, also one that takes its record.
+
+        That second task waits for a thread of the worker behind a task that is there
+        already, so short tasks are told of late: only those pay it that need it.
+        """
         payloads = [self._futures[name][0] for name in inputs]
         name = f"{key}-{self._run_id}"
-        whole = self.client.submit(
-            _run_on_worker,
+        whole = record = self.client.submit(
+            _run_on_worker if keeps_payload else _record_on_worker,
             task,
             self._work,
             payloads,
@@ -208,9 +219,10 @@ class ClusterExecutor:
             priority=priority,
             pure=False,
         )
-        record = self.client.submit(
-            _record, whole, key=f"record-{name}", priority=priority + 1, pure=False
-        )
+        if keeps_payload:
+            record = self.client.submit(
+                _record, whole, key=f"record-{name}", priority=priority + 1, pure=False
+            )
         self._futures[key] = (whole, record)
         record.add_done_callback(lambda _: self._ended.put(key))
 
@@ -268,6 +280,10 @@ def _run(task: Task, work: Any, payloads: list[Any], *arguments: Any) -> Any:
 
 def _run_on_worker(task: Task, work: Any, wholes: list[Any], *arguments: Any) -> Any:
     return _run(task, work, [whole[1] for whole in wholes], *arguments)
+
+
+def _record_on_worker(task: Task, work: Any, wholes: list[Any], *arguments: Any) -> Any:
+    return _run_on_worker(task, work, wholes, *arguments)[0]
 
 
 def _record(whole: tuple[Any, Any]) -> Any:

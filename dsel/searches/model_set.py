@@ -220,7 +220,7 @@ def train_groups(
     try:
         for place, row in enumerate(keys):
             for number, key in enumerate(row):
-                executor.submit(key, _fit_group, place, number)
+                executor.submit(key, _fit_group, place, number, keeps_payload=True)
         run_all(executor, [key for row in keys for key in row])
         fitted = tuple(tuple(executor.fetch(key) for key in row) for row in keys)
     finally:

@@ -140,7 +140,7 @@ class Driver:
     def _submit_fits(self, jobs: list[FitJob]) -> None:
         key = self._next_key("fit")
         self.fits[key] = jobs
-        self.executor.submit(key, fit_jobs, jobs)
+        self.executor.submit(key, fit_jobs, jobs, keeps_payload=True)
 
     def _begin_round(self, lower: NDArray[np.float64]) -> None:
         """Begin the next reading of the pool, or fit again what it lacks."""

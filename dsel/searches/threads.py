@@ -1,16 +1,25 @@
 """One thread for each task: BLAS, OpenMP, and what an estimator's `n_jobs` asks for."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from joblib import parallel_config
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
 _running = 0
 _limits: Any = None
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Look for native thread pools: milliseconds, so again only after an import."""
+    del n_modules  # what makes an answer old
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -25,7 +34,7 @@ def single_threaded() -> Iterator[None]:
     with _lock:
         _running += 1
         if _running == 1:
-            _limits = threadpool_limits(1)
+            _limits = _controller(len(sys.modules)).limit(limits=1)
     try:
         with parallel_config(backend="sequential"):
             yield
