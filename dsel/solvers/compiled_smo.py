@@ -170,6 +170,16 @@ def copy_row(gram: Any, members: Any, t: Any, target: Any) -> Any:
         target[s] = source[members[s]]
 
 
+@compiled(error_model="numpy")
+def fetch_row(gram: Any, members: Any, t: Any, rows: Any, slots: Any) -> Any:
+    """Copy kernel row t into its slot; return whether there was a Gram matrix."""
+    if len(gram) == 0:
+        return False
+    copy_row(gram, members, t, rows[t].reshape(-1))
+    slots[t] = t
+    return True
+
+
 @compiled(fastmath=FAST, error_model="numpy")
 def descend(  # noqa: PLR0913
     gram: Any,
@@ -203,11 +213,8 @@ def descend(  # noqa: PLR0913
         b = first_equal(peaks, best)
         u = first_sum(residual[b], rise[b], best)
         i = b * WIDTH + u
-        if slots[i] < 0:
-            if len(gram) == 0:
-                return ROW_MISSING, i, steps, np.inf
-            copy_row(gram, members, i, rows[i].reshape(-1))
-            slots[i] = i
+        if slots[i] < 0 and not fetch_row(gram, members, i, rows, slots):
+            return ROW_MISSING, i, steps, np.inf
         row_i = rows[slots[i]]
         used[slots[i]] = clock + steps
         own = diagonal[b, u]
@@ -219,11 +226,8 @@ def descend(  # noqa: PLR0913
         c = first_equal(peaks, most)
         v = first_equal(gain[c], most)
         j = c * WIDTH + v
-        if slots[j] < 0:
-            if len(gram) == 0:
-                return ROW_MISSING, j, steps, np.inf
-            copy_row(gram, members, j, rows[j].reshape(-1))
-            slots[j] = j
+        if slots[j] < 0 and not fetch_row(gram, members, j, rows, slots):
+            return ROW_MISSING, j, steps, np.inf
         row_j = rows[slots[j]]
         used[slots[j]] = clock + steps
         curvature = larger(own + diagonal[c, v] - 2.0 * row_i[c, v], TAU)
@@ -251,8 +255,7 @@ def catch_up(
     for t in range(len(change)):
         if change[t] != 0.0:
             if slots[t] < 0:
-                copy_row(gram, members, t, rows[t].reshape(-1))
-                slots[t] = t
+                fetch_row(gram, members, t, rows, slots)
             subtract_row(residual, change[t], rows[t])
 
 
