@@ -28,6 +28,7 @@ from dsel.bounds.co_validation import (
     error_from_disagreement,
     error_variance_bound,
     error_variance_bound_sharp,
+    error_variance_limit,
     pair_error_bound,
     row_disagreement,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "error_from_disagreement",
     "error_variance_bound",
     "error_variance_bound_sharp",
+    "error_variance_limit",
     "family_shares",
     "holdout_bound",
     "leading_shares",

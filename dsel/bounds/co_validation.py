@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr
 
 from dsel.bounds.binomial import lower_limits, upper_limits
+from dsel.bounds.roots import bracket_root
 from dsel.checks import check_counts, check_integer, check_probability
 
 
@@ -192,6 +194,60 @@ def error_variance_bound_sharp(
         )
     squares = counts * (counts - 1.0) / (rows * (rows - 1.0))
     return np.asarray(squares.mean(axis=-1) / 2.0)
+
+
+def error_variance_limit(
+    disagreements: ArrayLike, pool_rows: ArrayLike, *, delta: float
+) -> float:
+    r"""Upper confidence limit for the variance of a learner's error.
+
+    From R independent pairs of models: each pair's disagreement is at most its upper
+    binomial limit :math:`U_r` at :math:`\delta / (2R)`, and the mean of their squares
+    is inverted at :math:`\delta / 2`: the limit is half the root :math:`q` of
+
+    .. math:: R \, \mathrm{kl}\Big(\tfrac1R \sum_r U_r^2, q\Big) = \ln(2/\delta).
+
+    Parameters
+    ----------
+    disagreements
+        Rows on which each pair differs, shape (R,).
+    pool_rows
+        Rows compared, >= 1, broadcast.
+    delta
+        Probability with which the limit may fail, in (0, 1).
+
+    Returns
+    -------
+    float
+        A value in (0, 1/2]. For 10 pairs it is 0.15 or more: with one labeled table
+        the variance stays uncertain.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over training and pool rows the
+    variance over training samples of the true error is at most the value.
+    Assumes: pairs independent of each other, two disjoint blocks of independent
+    training rows each; independent pool rows. Repeated halvings do not qualify.
+    Source: Hoeffding (1963), Theorem 1, for the squares, and Clopper and Pearson.
+
+    Examples
+    --------
+    >>> round(error_variance_limit([50] * 200, 1000, delta=0.05), 4)
+    0.0177
+    """
+    counts = np.atleast_1d(check_counts(disagreements, "disagreements"))
+    rows = check_counts(pool_rows, "pool_rows")
+    share = check_probability(delta, "delta")
+    n_pairs = counts.size
+    mean = float(np.mean(upper_limits(counts, rows, share / (2 * n_pairs)) ** 2))
+    budget = math.log(2.0 / share) / n_pairs
+
+    def is_above(q: NDArray[np.float64]) -> NDArray[np.bool_]:
+        entropy = rel_entr(mean, q) + rel_entr(1.0 - mean, 1.0 - q)
+        return np.asarray(entropy >= budget)
+
+    _, high = bracket_root(is_above, np.array([mean]), np.array([1.0]))
+    return float(high[0]) / 2.0
 
 
 def pair_error_bound(

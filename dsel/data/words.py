@@ -33,6 +33,8 @@ LOOK_STREAM: Final = 9
 """At which look at the pool a row is read."""
 SUBSET_STREAM: Final = 10
 """The rows of a pool that is used in part."""
+ACTIVE_STREAM: Final = 11
+"""Random start and ties of active learning."""
 HALVING_STREAM: Final = 16
 """Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
 

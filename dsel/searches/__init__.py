@@ -14,6 +14,7 @@ To add a kind of search: a `Scheme` (trainings and comparisons), a criterion tha
 its counts, and a verb like `plan_search` over them.
 """
 
+from dsel.searches.active_learning import learn_actively
 from dsel.searches.audit import audit
 from dsel.searches.covalidate import covalidate, plan_covalidation
 from dsel.searches.execute import Outcome, execute
@@ -21,10 +22,16 @@ from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares import LeastSquaresSearch
 from dsel.searches.least_squares_cube import select_least_squares
 from dsel.searches.least_squares_streamed import StreamedLeastSquaresSearch
+from dsel.searches.leave_one_out import leave_one_out_errors
 from dsel.searches.maximum_margin import MaximumMarginClassifier
 from dsel.searches.nonconformity import NonconformityClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
+from dsel.searches.row_disagreement import (
+    most_disputed,
+    write_half_disagreement,
+    write_row_disagreement,
+)
 from dsel.searches.select import select
 
 __all__ = [
@@ -38,9 +45,14 @@ __all__ = [
     "audit",
     "covalidate",
     "execute",
+    "learn_actively",
+    "leave_one_out_errors",
+    "most_disputed",
     "plan_bound",
     "plan_covalidation",
     "plan_search",
     "select",
     "select_least_squares",
+    "write_half_disagreement",
+    "write_row_disagreement",
 ]

@@ -135,13 +135,14 @@ def _batches(
         if len(set(labels)) < 2:
             yield free[np.argsort(place[free])][:size]
             continue
-        model = _fitted(estimator, X[np.array(picked)], np.array(labels), seed)
+        model = fitted_on(estimator, X[np.array(picked)], np.array(labels), seed)
         gaps = sure_margins(model, X)[free]
         # Equal gaps go by the random order, not by the order of the table.
         yield free[np.lexsort((place[free], gaps))][:size]
 
 
-def _fitted(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
+def fitted_on(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
+    """Return a fitted clone whose randomness is set by the seed and the rows."""
     model = clone(estimator)
     if model.get_params().get("random_state", 0) is None:
         model.set_params(random_state=hashed_seed(seed, len(y)))

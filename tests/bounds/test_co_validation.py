@@ -10,6 +10,7 @@ from dsel.bounds.co_validation import (
     error_from_disagreement,
     error_variance_bound,
     error_variance_bound_sharp,
+    error_variance_limit,
     pair_error_bound,
     row_disagreement,
 )
@@ -88,6 +89,18 @@ def test_error_variance_bound_sharp__is_unbiased_for_the_mean_square(rng):
     found = error_variance_bound_sharp(counts, m)
 
     assert found == pytest.approx(rate**2 / 2, rel=0.02)
+
+
+def test_error_variance_limit__covers_a_learner_of_random_thresholds(rng):
+    # Thresholds uniform on [0, 0.2] err on U[0, 1] by their value: variance 0.2^2/12.
+    n_fails = 0
+    for _ in range(300):
+        ends = np.sort(rng.uniform(0.0, 0.2, size=(50, 2)), axis=1)
+        counts = rng.binomial(1000, ends[:, 1] - ends[:, 0])
+        limit = error_variance_limit(counts, 1000, delta=0.1)
+        assert limit >= error_variance_bound_sharp(counts, 1000)
+        n_fails += limit < 0.2**2 / 12
+    assert n_fails <= 0.1 * 300
 
 
 def test_pair_error_bound__fails_at_most_delta_of_the_time(rng):

@@ -1,0 +1,114 @@
+"""Active learning from pools, with estimates on the way."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from dsel import open_pool, select, write_pool
+from dsel.searches.active import sure_margins
+from dsel.searches.active_learning import learn_actively
+from dsel.searches.covalidate import covalidate
+
+ESTIMATES = {
+    "dis_error", "disagreement", "half_true_error", "loo_error", "max_cv_dt_e",
+    "max_dt_e", "train_error", "true_error", "two_fold_cv",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_classification(
+        400, 5, n_informative=4, n_redundant=0, n_classes=2, random_state=3
+    )
+
+
+def steps_of(table, source=None, model=None, **options):
+    X, y = table
+    given = {"n_rows": 40, "every": 15, "repeats": 3} | options
+    return list(
+        learn_actively(
+            model or LogisticRegression(),
+            X if source is None else source,
+            y.__getitem__,
+            **given,
+        )
+    )
+
+
+def test_learn_actively__labels_what_the_model_is_least_sure_of(table):
+    X, y = table
+    rows = steps_of(table)[-1].rows
+
+    assert len(set(rows)) == 40
+    for size in (10, 17, 39):
+        seen = rows[:size]
+        model = LogisticRegression().fit(X[seen], y[seen])
+        free = np.setdiff1d(np.arange(400), seen)
+        assert rows[size] == free[np.argmin(sure_margins(model, X[free]))]
+
+
+def test_learn_actively__gives_every_estimate_at_regular_intervals(table):
+    X, y = table
+    steps = steps_of(table, pool_labels=y, leave_one_out=True)
+
+    assert [len(step.rows) for step in steps] == [25, 40]
+    for step in steps:
+        assert set(step.estimates) == ESTIMATES
+        rest = np.setdiff1d(np.arange(400), step.rows)
+        alone = covalidate(
+            LogisticRegression(), None, X[step.rows], y[step.rows], X[rest], repeats=3
+        )
+        found = select(alone, "max_cv_dt_e").estimate
+        assert step.estimates["max_cv_dt_e"] == pytest.approx(found)
+        assert int(step.results.test_rows) == len(rest)
+
+
+def test_learn_actively__says_why_nothing_is_certified(table):
+    certificate = select(steps_of(table)[-1].results).certificate
+
+    assert not certificate.certified
+    assert any("active learning" in reason for reason in certificate.reasons)
+
+
+def test_learn_actively__is_the_same_for_every_kind_of_pool(table, tmp_path):
+    X, _ = table
+    write_pool(X, tmp_path / "pool.zarr", chunk_rows=64)
+    sources = [None, open_pool(tmp_path / "pool.zarr"), sparse.csr_matrix(X)]
+
+    found = [steps_of(table, source, batch=3)[-1].rows for source in sources]
+
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
+def test_learn_actively__draws_at_random_until_there_are_two_classes():
+    X = np.arange(100.0)[:, np.newaxis]
+    y = (X[:, 0] > 96).astype(int)
+
+    steps = steps_of((X, y), model=SVC(gamma=0.1), n_rows=100, batch=5, every=30)
+
+    assert sorted(steps[-1].rows) == list(range(100))
+
+
+def test_learn_actively__asks_for_labels_of_picked_rows_only(table):
+    X, y = table
+    asked = []
+
+    def label_of(rows):
+        asked.extend(rows)
+        return y[rows]
+
+    steps = learn_actively(
+        LogisticRegression(), X, label_of, n_rows=60, every=10, repeats=2
+    )
+
+    first = next(steps)
+    np.testing.assert_array_equal(asked, first.rows)
+
+
+def test_learn_actively__refuses_more_rows_than_there_are(table):
+    with pytest.raises(ValueError, match="`n_rows` must be"):
+        steps_of(table, n_rows=401)
