@@ -37,11 +37,24 @@ class Polynomial:
         return PRODUCTS
 
     def values(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Return kernel values; see `Kernel.values`."""
+        """Return kernel values; see `Kernel.values`.
+
+        Raises
+        ------
+        ValueError
+            Where a number below zero had to be raised to a fractional degree.
+        """
         base = part * part.dtype.type(self.gamma) + part.dtype.type(self.coef0)
         if float(self.degree).is_integer():
             return np.asarray(base ** int(self.degree))
         # Products of nonnegative features are never below zero, sums of them neither.
+        lowest = base.min(initial=0.0)
+        if lowest < 0:
+            raise ValueError(
+                f"`degree` must be whole where gamma x.z + coef0 is below zero, got "
+                f"{self.degree!r} and {lowest:.6g}; scale the features of all rows, "
+                f"the pool's too, to be >= 0."
+            )
         return np.asarray(np.power(base, part.dtype.type(self.degree)))
 
     def diagonal(self, part: NDArray[np.float64]) -> NDArray[np.float64]:

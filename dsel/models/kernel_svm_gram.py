@@ -108,10 +108,15 @@ def labeled_kernel(
         )
     if 4 * n_rows**2 <= 0.6 * budget.limit:
         gram = _gram(kernel, anchors, part)
+    largest = _largest(kernel, anchors, gram)
+    if not largest <= np.finfo(np.float32).max:
+        raise ValueError(
+            f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
+            f"scale the features."
+        )
     return LabeledKernel(
-        frame, kernel, anchors, part, gram, _largest(kernel, anchors, gram),
-        int(0.6 * budget.limit),
-    )  # fmt: skip
+        frame, kernel, anchors, part, gram, largest, int(0.6 * budget.limit)
+    )
 
 
 def _gram(

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from dsel.checks import check_positive
+from dsel.checks import check_choice, check_positive
 from dsel.data.canonical import canonical_text
 from dsel.kernels.base import Kernel
 from dsel.kernels.linear import Linear
@@ -113,11 +113,13 @@ def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
     for candidate in candidates:
         svc = last_step(candidate.estimator)
         check_positive(svc.C, "C")
-        if not isinstance(svc.gamma, str):
+        if isinstance(svc.gamma, str):
+            check_choice(svc.gamma, "gamma", ("auto", "scale"))
+        else:
             check_positive(svc.gamma, "gamma")
         kernels.add(svc.kernel)
-        if svc.kernel == "poly" and type(candidate.estimator) is not Pipeline:
-            _check_degree(svc, X)
+        if svc.kernel == "poly":
+            _check_degree(svc, None if type(candidate.estimator) is Pipeline else X)
     if "precomputed" in kernels:
         _check_gram(X)
 
@@ -140,8 +142,10 @@ def check_limit(n_rows: int, limit: int) -> None:
 
 
 def _check_degree(svc: Any, X: Any) -> None:
-    if float(svc.degree).is_integer():
-        return
+    if svc.degree != 0:
+        check_positive(svc.degree, "degree")
+    if X is None or float(svc.degree).is_integer():
+        return  # what a pipeline makes of the rows is seen when it is fitted
     lowest = X.min() if X.shape[0] else 0.0
     if lowest < 0 or svc.coef0 < 0:
         raise ValueError(

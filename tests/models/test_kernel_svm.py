@@ -296,6 +296,30 @@ def test_fit__a_real_degree_works_on_nonnegative_features(table):
     np.testing.assert_array_equal(piece.model(0, 0).predict(pool), svc.predict(values))
 
 
+def test_fit__a_real_degree_on_negative_features_fails_and_is_recorded(table):
+    X, y, _ = table
+    estimators = [make_pipeline(StandardScaler(), SVC(kernel="poly", degree=1.5))]
+    _, (piece,) = fit(estimators, X, y)
+    assert piece.counts.status.tolist() == [[FIT_FAILED] * 4]
+    assert "`degree` must be whole where" in piece.counts.messages[0, 0]
+
+
+def test_predict__a_real_degree_refuses_negative_features(table):
+    X, y, pool = table
+    _, (piece,) = fit([SVC(kernel="poly", degree=1.5)], np.abs(X), y)
+    with pytest.raises(ValueError, match="the pool's too, to be >= 0"):
+        piece.predict(-np.abs(pool), [np.array(FULL)])
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("limit", [2**28, 10**5])
+def test_fit__values_beyond_float32_fail_and_are_recorded(table, limit):
+    X, y, _ = table
+    estimators = [SVC(kernel="poly", degree=9, gamma=1.0)]
+    _, (piece,) = fit(estimators, 1e5 * X, y, limit=limit)
+    assert "kernel values must be below 3.4e38" in piece.counts.messages[0, 0]
+
+
 def test_groups__candidates_of_one_kernel_share_a_group():
     family = KernelSVMFamily(np.array([0, 1]), 0)
     mixed = [*svcs((1.0, 2.0), (0.1, 0.2)), SVC(C=3.0, gamma=0.1, tol=TOL)]

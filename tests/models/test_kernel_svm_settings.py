@@ -69,6 +69,8 @@ def test_assign_families__splits_a_mixed_list():
         (SVC(C=0.0), "`C` must be positive"),
         (SVC(C=-1.0), "`C` must be positive"),
         (SVC(gamma=0.0), "`gamma` must be positive"),
+        (SVC(gamma="large"), "`gamma` must be one of 'auto', 'scale'"),
+        (SVC(kernel="poly", degree=-1), "`degree` must be positive"),
         (make_pipeline(StandardScaler(), SVC(C=0.0)), "`C` must be positive"),
     ],
 )
