@@ -1,6 +1,8 @@
 """Trainings: named sets of training and test rows of the labeled table."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
@@ -24,3 +26,13 @@ class Training:
     """Sorted row numbers."""
     test_rows: NDArray[np.int64]
     """Sorted row numbers; empty where nothing was held out."""
+
+
+def trainings_token(trainings: Iterable[Training]) -> str:
+    """Return a hash of names and rows, for fingerprints."""
+    digest = blake2b(digest_size=12)
+    for training in trainings:
+        digest.update(training.name.encode())
+        digest.update(training.train_rows.tobytes())
+        digest.update(training.test_rows.tobytes())
+    return digest.hexdigest()

@@ -1,7 +1,7 @@
 """Coverage audit: how often certificates fail where the truth is known."""
 
-import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +19,9 @@ from dsel.searches.audit_claims import CLAIMS, Claims, pooled_binomial
 from dsel.searches.audit_controls import EqualClassifiers, repeated_looks
 from dsel.searches.audit_counts import AuditCounts, join
 from dsel.searches.audit_replay import Population, Replay
-from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
+from dsel.searches.executors import make_executor
 from dsel.searches.grid import Grid, make_candidates
+from dsel.searches.jobs import Job, completed
 
 CONFIDENCE: Final = 0.99
 """Of the intervals for how often a certificate fails."""
@@ -182,33 +183,20 @@ def synthetic_labels(X: Any, seed: int) -> NDArray[np.int64]:
 
 def _run(replays: Sequence[Replay], n_draws: int, client: Any) -> list[AuditCounts]:
     """Run all draws as tasks of a few each, and put them in order."""
-    work = tuple(replays)
-    executor: Executor = (
-        LocalExecutor(work)
-        if client is None
-        else ClusterExecutor(work, client, uuid.uuid4().hex[:12])
-    )
-    parts: dict[str, AuditCounts] = {}
     order = [
         (f"audit-{number}-{start}", number, start)
-        for number in range(len(work))
+        for number in range(len(replays))
         for start in range(0, n_draws, _DRAWS_A_TASK)
     ]
-    try:
-        for key, number, start in order:
-            stop = min(start + _DRAWS_A_TASK, n_draws)
-            executor.submit(key, _count_draws, number, start, stop)
-        while len(parts) < len(order):
-            for finished in executor.wait(1.0):
-                if finished.error is not None:
-                    raise finished.error
-                parts[finished.key] = finished.record
-                executor.forget(finished.key)
-    finally:
-        executor.close()
+    jobs = (
+        Job(key, _count_draws, (number, start, min(start + _DRAWS_A_TASK, n_draws)))
+        for key, number, start in order
+    )
+    with closing(make_executor(tuple(replays), client)) as executor:
+        parts = {each.key: each.result() for each in completed(executor, jobs)}
     return [
         join([parts[key] for key, number, _ in order if number == wanted])
-        for wanted in range(len(work))
+        for wanted in range(len(replays))
     ]
 
 

@@ -16,19 +16,17 @@ from dsel.data.clients import resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice, save_results
 from dsel.results.files import find_results
-from dsel.results.journal import Journal, open_journal
 from dsel.searches.board import Board, Referee
 from dsel.searches.cube import make_results
-from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
+from dsel.searches.executors import make_executor
 from dsel.searches.journaling import Journaling, paths_of
-from dsel.searches.keeping import kept_model
+from dsel.searches.keeping import kept_model, run_journal
 from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
 from dsel.searches.sharing import settle_shared_rows
 from dsel.searches.trimming import final_evidence
-from dsel.searches.versions import check_versions, installed_versions
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
@@ -94,7 +92,7 @@ def execute(
     plan = settle_shared_rows(plan, client)
     run_id = uuid.uuid4().hex[:12]
     with ExitStack() as stack:
-        executor = _executor(plan, client, run_id, n_jobs)
+        executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
         stack.callback(executor.close)
         for group in plan.work.groups:
             # Tasks keep half of their share of the memory for what they cannot see.
@@ -102,7 +100,7 @@ def execute(
         board = _empty_board(plan)
         clock = PhaseClock()
         with clock.phase("resume"):
-            store = _journal(plan, out, stack)
+            store = stack.enter_context(run_journal(out, plan.fingerprint))
             journal = Journaling(store, plan.work.groups, plan.scheme)
             journal.replay(board)
         referee = Referee(plan.criterion, plan.settings, plan.prune)
@@ -145,13 +143,6 @@ def _results(plan: "Plan", evidence: Mapping[str, Any], out: Any) -> xr.Dataset:
     return results if earlier is None else carry_over(results, earlier)
 
 
-def _executor(plan: "Plan", client: Any, run_id: str, n_jobs: int | None) -> Executor:
-    if client is None:
-        return LocalExecutor(plan.work, n_jobs)
-    check_versions(client)
-    return ClusterExecutor(plan.work, client, run_id)
-
-
 def _empty_board(plan: "Plan") -> Board:
     return Board(
         plan.scheme,
@@ -161,13 +152,6 @@ def _empty_board(plan: "Plan") -> Board:
         len(plan.classes),
         len(plan.work.y),
     )
-
-
-def _journal(plan: "Plan", out: Any, stack: ExitStack) -> Journal | None:
-    if out is None:
-        return None
-    fingerprint = {**plan.fingerprint, "versions": installed_versions()}
-    return stack.enter_context(open_journal(out, fingerprint))
 
 
 def _check_failures(plan: "Plan", evidence: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ payload (fitted models) where it was made, under the task's key.
 import os
 import queue
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import psutil
 
 from dsel.errors import ClusterLostError
 from dsel.searches.threads import single_threaded
+from dsel.searches.versions import check_versions
 
 NO_WORKERS_SECONDS = 120.0  # an autoscaler needs some
 GO_ON = "run the same command again with the same `out=` to go on from what is stored."
@@ -37,9 +39,19 @@ class Finished:
     error: BaseException | None = None
     """What went wrong."""
 
+    def result(self) -> Any:
+        """Return the record, or raise what went wrong."""
+        if self.error is not None:
+            raise self.error
+        return self.record
+
 
 class Executor(Protocol):
-    """Runs tasks; the driver is its only user."""
+    """Runs tasks, for the driver or for `dsel.searches.jobs.completed`."""
+
+    @property
+    def client(self) -> Any:
+        """The Dask client; None where tasks run in this process."""
 
     @property
     def n_slots(self) -> int:
@@ -148,7 +160,7 @@ class ClusterExecutor:
     def __init__(self, work: Any, client: Any, run_id: str) -> None:
         from dask import config
 
-        self.client = client
+        self._client = client
         self._run_id = run_id
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -161,6 +173,11 @@ class ClusterExecutor:
             self._work = client.submit(_same, work, key=f"work-{run_id}")
 
     @property
+    def client(self) -> Any:
+        """The client that was given."""
+        return self._client
+
+    @property
     def n_slots(self) -> int:
         """Threads of all workers; workers come and go, so it is asked now and then."""
         if time.monotonic() - self._counted > COUNT_SECONDS:
@@ -171,7 +188,7 @@ class ClusterExecutor:
     @property
     def slot_memory(self) -> int:
         """Least memory limit of a worker, divided by its threads."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         machine = int(psutil.virtual_memory().total)
         limits = [
             int(worker["memory_limit"] or machine) // int(worker["nthreads"])
@@ -182,7 +199,7 @@ class ClusterExecutor:
     def _count_threads(self) -> int:
         """Ask the scheduler; no workers for too long is the end of the run."""
         try:
-            found = int(sum(self.client.nthreads().values()))
+            found = int(sum(self._client.nthreads().values()))
         except OSError as error:  # what distributed raises when a comm is closed
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
         if found:
@@ -209,7 +226,7 @@ class ClusterExecutor:
         """
         payloads = [self._futures[name][0] for name in inputs]
         name = f"{key}-{self._run_id}"
-        whole = record = self.client.submit(
+        whole = record = self._client.submit(
             _run_on_worker if keeps_payload else _record_on_worker,
             task,
             self._work,
@@ -220,7 +237,7 @@ class ClusterExecutor:
             pure=False,
         )
         if keeps_payload:
-            record = self.client.submit(
+            record = self._client.submit(
                 _record, whole, key=f"record-{name}", priority=priority + 1, pure=False
             )
         self._futures[key] = (whole, record)
@@ -240,7 +257,7 @@ class ClusterExecutor:
 
     def fetch(self, key: str) -> Any:
         """Bring the payload kept under `key` to this process."""
-        payload = self.client.submit(_payload, self._futures[key][0], pure=False)
+        payload = self._client.submit(_payload, self._futures[key][0], pure=False)
         return payload.result()
 
     def forget(self, key: str) -> None:
@@ -255,6 +272,34 @@ class ClusterExecutor:
         for key in list(self._futures):
             self.forget(key)
         self._work.release()
+
+
+def make_executor(
+    work: Any, client: Any, n_jobs: int | None = None, *, run_id: str = ""
+) -> Executor:
+    """Return the workers of a client as an executor, or local threads for None.
+
+    Raises
+    ------
+    VersionMismatchError
+        Where a worker has another version of a package that decides results.
+    """
+    if client is None:
+        return LocalExecutor(work, n_jobs)
+    check_versions(client)
+    return ClusterExecutor(work, client, run_id or uuid.uuid4().hex[:12])
+
+
+def check_alive(error: BaseException | None) -> None:
+    """Raise ClusterLostError where a task's error says that the cluster is gone."""
+    if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
+        raise ClusterLostError(
+            f"the scheduler is gone or the run's tasks were cancelled; {GO_ON}"
+        ) from error
+    if type(error).__name__ == "NoWorkerError":
+        raise ClusterLostError(
+            f"the cluster has had no workers for too long; {GO_ON}"
+        ) from error
 
 
 def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:

@@ -1,11 +1,35 @@
-"""The chosen model, kept beside the cube so that a finished run opens without a fit."""
+"""What a run keeps in its store beside the cube: the journal and the chosen model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
-from dsel.results.journal import Journal
+from dsel.results.journal import Journal, open_journal
 from dsel.results.models import model_key, open_model, save_model
+from dsel.searches.versions import installed_versions
+
+
+def run_journal(
+    out: Any, fingerprint: Mapping[str, Any]
+) -> AbstractContextManager[Journal | None]:
+    """Open the journal of a run to go on with it; None where nothing is kept.
+
+    Parameters
+    ----------
+    out
+        Directory or URL of the results store, or None.
+    fingerprint
+        What all that is counted depends on; versions are added.
+
+    Raises
+    ------
+    StoreMismatchError
+        Where the store holds another run.
+    """
+    if out is None:
+        return nullcontext()
+    return open_journal(out, {**fingerprint, "versions": installed_versions()})
 
 
 def kept_model(

@@ -138,7 +138,15 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
             random_state=self.random_state,
         )
 
-    def fit(self, X: Any, y: Any, X_extra: Any = None, y_extra: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_extra: Any = None,
+        y_extra: Any = None,
+        *,
+        out: Any = None,
+    ) -> Self:
         """Search, then fit the chosen model to all rows.
 
         Parameters
@@ -150,6 +158,10 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
         X_extra, y_extra
             Fresh rows and targets, for the extra-sample estimate; they are not
             trained on.
+        out
+            Directory or URL where finished widths are kept; the same call goes on
+            there, also with other widths. Needs an integer `random_state`, where
+            folds are drawn.
 
         Raises
         ------
@@ -160,7 +172,7 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
             Where no candidate has a finite estimate.
         """
         plan = self.plan(X, y, X_extra, y_extra)
-        self.results_ = plan.run(n_jobs=self.n_jobs)
+        self.results_ = plan.run(out=out, n_jobs=self.n_jobs)
         self.choice_ = select_least_squares(self.results_)
         self.best_index_ = self.choice_.candidate
         self.best_params_ = dict(self.choice_.params)

@@ -4,8 +4,7 @@ The rows are a pool whose last columns are the targets. Spans of it are tasks; t
 sums are added in row order, so workers and order of completion change no digit.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -14,11 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.base import Span
 from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
+from dsel.models.kernel_least_squares_basis import rows_token
 from dsel.searches.executors import Executor
-from dsel.searches.least_squares_run import error_message
+from dsel.searches.jobs import Job, Notebook, completed
 from dsel.solvers.least_squares_streamed import (
     Losses,
     Moments,
@@ -34,7 +35,8 @@ SPAN_ROWS = 2**16
 """Rows of a task: about a second of work for 500 centres."""
 BLOCK_NBYTES = 2**24
 """Kernel values of one block of rows; a constant, so that sums are grouped alike."""
-BEAT_SECONDS = 1.0
+STRETCH_SPANS = 256
+"""Spans whose sum is noted: what a run that ends early loses, some minutes."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +64,72 @@ class Basis:
         return kernel if self.root is None else kernel @ self.root
 
 
-def sum_moments(pool: Pool, executor: Executor, basis: Basis) -> Moments:
-    """Pass 1: X'X, X'y and their like over all rows."""
-    return _ordered_sum(pool, executor, moments_of_span, basis)
+@dataclass(frozen=True)
+class Passes:
+    """Passes over the rows of one search; what they add up is noted as they go."""
+
+    pool: Pool
+    """Rows, targets last."""
+    executor: Executor
+    """Where spans are read."""
+    notes: Notebook
+    """Sums of stretches of spans."""
+
+    def moments(self, basis: Basis) -> Moments:
+        """Pass 1: X'X, X'y and their like over all rows."""
+        key = f"moments/{basis.width!r}"
+        return self._sum(key, Moments, moments_of_span, basis)
+
+    def losses(self, basis: Basis, solution: ThinSolution) -> Losses:
+        """Pass 2: leave-one-out and training losses over all rows."""
+        key = f"losses/{basis.width!r}/{rows_token(solution.regularizations)}"
+        return self._sum(key, Losses, losses_of_span, basis, solution)
+
+    def _sum(
+        self, name: str, kind: type[Sum], task: Callable[..., Any], *arguments: Any
+    ) -> Sum:
+        """Add up the spans, stretch by stretch, in row order."""
+        spans = self.pool.spans(SPAN_ROWS)
+        stretches = []
+        for start in range(0, len(spans), STRETCH_SPANS):
+            stretch = spans[start : start + STRETCH_SPANS]
+            key = f"{name}/{stretch[0].start}-{stretch[-1].stop}"
+            found = self.notes.find(key, kind)
+            if found is None:
+                found = self._stretch(key, stretch, task, arguments)
+                self.notes.note(key, found)
+            stretches.append(found)
+        return reduce(add, stretches)
+
+    def _stretch(
+        self,
+        name: str,
+        spans: Sequence[Span],
+        task: Callable[..., Any],
+        arguments: tuple[Any, ...],
+    ) -> Any:
+        jobs = (
+            Job(f"{name}-{span.start}", task, (sources, *arguments))
+            for span in spans
+            for sources in [self.pool.sources(span, self.executor.client)]
+        )
+        numbers = {f"{name}-{span.start}": i for i, span in enumerate(spans)}
+        ended = completed(self.executor, jobs)
+        return ordered_sum((numbers[each.key], each.result()) for each in ended)
 
 
-def sum_losses(
-    pool: Pool, executor: Executor, basis: Basis, solution: ThinSolution
-) -> Losses:
-    """Pass 2: leave-one-out and training losses over all rows."""
-    return _ordered_sum(pool, executor, losses_of_span, basis, solution)
+def ordered_sum(parts: Iterable[tuple[int, Sum]]) -> Sum:
+    """Add numbered parts 0, 1, ... in this order, in whatever order they come."""
+    early: dict[int, Sum] = {}
+    total, n_added = None, 0
+    for number, part in parts:
+        early[number] = part
+        while n_added in early:
+            part = early.pop(n_added)
+            total = part if total is None else total + part
+            n_added += 1
+    assert total is not None, "there is at least one part"
+    return total
 
 
 def moments_of_span(
@@ -107,39 +165,3 @@ def _blocks(work: StreamedWork, sources: list[Any]) -> Iterator[tuple[Floats, Fl
     for block in read_blocks(sources, block_rows):
         values = np.asarray(block.X, np.float64)
         yield values[:, : -work.n_targets], values[:, -work.n_targets :]
-
-
-def _ordered_sum(
-    pool: Pool,
-    executor: Executor,
-    task: Callable[..., tuple[Sum, None]],
-    basis: Basis,
-    *arguments: Any,
-) -> Sum:
-    """Run a task on every span, a few ahead of those that run; add in row order."""
-    waiting = deque(enumerate(pool.spans(SPAN_ROWS)))
-    n_spans = len(waiting)
-    client = getattr(executor, "client", None)
-    done: dict[int, Sum] = {}
-    running: dict[str, int] = {}
-    total: Sum | None = None
-    added = 0
-    while added < n_spans:
-        while waiting and len(running) < 2 * executor.n_slots:
-            number, span = waiting.popleft()
-            key = f"{task.__name__}-{basis.width!r}-{number}"
-            running[key] = number
-            sources = pool.sources(span, client)
-            executor.submit(key, task, sources, basis, *arguments)
-        for finished in executor.wait(BEAT_SECONDS):
-            executor.forget(finished.key)
-            if finished.error is not None:
-                error_message(finished)  # raises where the cluster is gone
-                raise finished.error
-            done[running.pop(finished.key)] = finished.record
-        while added in done:
-            part = done.pop(added)
-            total = part if total is None else total + part
-            added += 1
-    assert total is not None
-    return total

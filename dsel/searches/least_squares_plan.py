@@ -1,5 +1,6 @@
 """The plan of a search over kernel widths and regularizations, and its run."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,17 @@ from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import check_memory
 from dsel.models.kernel_coefficients import PENALTIES, check_regularization
+from dsel.models.kernel_least_squares_basis import rows_token
+from dsel.results import save_results
+from dsel.searches.executors import Executor, make_executor
+from dsel.searches.jobs import Job, Notebook, completed
+from dsel.searches.keeping import run_journal
 from dsel.searches.least_squares_cube import REFITS, FoldRows, make_loss_cube
-from dsel.searches.least_squares_run import judge_widths
-from dsel.searches.least_squares_tasks import LeastSquaresWork
+from dsel.searches.least_squares_tasks import (
+    LeastSquaresWork,
+    WidthRecord,
+    judge_width,
+)
 
 Floats = NDArray[np.float64]
 
@@ -38,13 +47,18 @@ class LeastSquaresPlan:
     seed: int
     """Seed of the folds."""
 
-    def run(self, client: Any = None, *, n_jobs: int | None = None) -> xr.Dataset:
+    def run(
+        self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
+    ) -> xr.Dataset:
         """Run the search and return its cube.
 
         Parameters
         ----------
         client
             A `distributed.Client`; None means the current one, else local threads.
+        out
+            Directory or URL of the results store: each width is written there as it
+            comes, and a run of the same plan goes on from it.
         n_jobs
             Local threads; None means one for each core.
 
@@ -54,10 +68,48 @@ class LeastSquaresPlan:
             Where no width could be judged.
         ClusterLostError
             Where the scheduler or all workers are gone.
+        StoreMismatchError
+            Where `out` holds a run of other rows, folds or models.
         """
-        records, messages = judge_widths(
-            self.work, self.widths, resolve_client(client), n_jobs
-        )
+        work = self.work
+        with (
+            run_journal(out, {**work.fingerprint, "seed": str(self.seed)}) as journal,
+            closing(make_executor(work, resolve_client(client), n_jobs)) as executor,
+        ):
+            records, messages = self._judge(executor, Notebook(journal))
+            cube = self._cube(records, messages)
+            if out is not None:
+                save_results(cube, out)
+        return cube
+
+    def _judge(
+        self, executor: Executor, notes: Notebook
+    ) -> tuple[dict[int, WidthRecord], dict[int, str]]:
+        """Return records by the place of the width, and messages of those that fail."""
+        grid = rows_token(self.work.regularizations)
+        places = {f"width/{c!r}/{grid}": place for place, c in enumerate(self.widths)}
+        records, messages = {}, {}
+        for key, place in places.items():
+            record = notes.find(key, WidthRecord)
+            if record is not None:
+                records[place] = record
+        jobs = [
+            Job(key, judge_width, (self.widths[place],))
+            for key, place in places.items()
+            if place not in records
+        ]
+        for finished in completed(executor, jobs):
+            place, error = places[finished.key], finished.error
+            if error is not None:
+                messages[place] = f"{type(error).__name__}: {error}"
+                continue
+            records[place] = finished.record
+            notes.note(finished.key, finished.record)
+        return records, messages
+
+    def _cube(
+        self, records: dict[int, WidthRecord], messages: dict[int, str]
+    ) -> xr.Dataset:
         return make_loss_cube(
             self.widths,
             self.work.regularizations,

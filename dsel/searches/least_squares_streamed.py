@@ -17,20 +17,18 @@ from dsel.data.words import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
 from dsel.models.kernel_coefficients import PENALTIES, check_regularization
 from dsel.models.kernel_least_squares import KernelLeastSquares
-from dsel.searches.executors import Executor
+from dsel.models.kernel_least_squares_basis import rows_token
+from dsel.results import save_results
+from dsel.searches.executors import make_executor
+from dsel.searches.jobs import Notebook
+from dsel.searches.keeping import run_journal
 from dsel.searches.least_squares_cube import (
     FoldRows,
     make_loss_cube,
     select_least_squares,
 )
-from dsel.searches.least_squares_passes import (
-    Basis,
-    StreamedWork,
-    sum_losses,
-    sum_moments,
-)
+from dsel.searches.least_squares_passes import Basis, Passes, StreamedWork
 from dsel.searches.least_squares_plan import check_values
-from dsel.searches.least_squares_run import make_executor
 from dsel.searches.least_squares_tasks import WidthRecord
 from dsel.solvers.least_squares_streamed import (
     ThinSolution,
@@ -125,7 +123,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, out: Any = None) -> Self:
         """Search, and keep the chosen model.
 
         Parameters
@@ -134,6 +132,11 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
             Rows, shape (n, n_columns): a Dask or numpy array, dense.
         y
             Targets, shape (n,) or (n, n_outputs), of the same kind.
+        out
+            Directory or URL where sums over finished rows are kept, every few
+            minutes; the same call goes on there. Needs Dask arrays of names that do
+            not change, as those read from files have, and `centers` or an integer
+            `random_state`.
 
         Raises
         ------
@@ -156,12 +159,21 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
             )  # fmt: skip
         rows, n_targets = labeled_pool(X, y)
         self.n_features_in_ = rows.n_columns - n_targets
-        client = resolve_client()
-        self.centers_ = self._place_centers(rows, n_targets, client)
-        work = StreamedWork(self.centers_, n_targets)
-        with closing(make_executor(work, client, self.n_jobs)) as executor:
-            fits = [self._fit_width(rows, executor, c, lams) for c in widths]
-        self.results_ = self._cube(widths, lams, [fit[0] for fit in fits], rows.n_rows)
+        client, seed = resolve_client(), seed_from(self.random_state)
+        with run_journal(out, self._fingerprint(rows, n_targets, seed)) as journal:
+            notes = Notebook(journal)
+            work = notes.find("centers", StreamedWork)
+            if work is None:
+                work = self._place_centers(rows, n_targets, seed, client)
+                notes.note("centers", work)
+            self.centers_ = work.centers
+            with closing(make_executor(work, client, self.n_jobs)) as executor:
+                passes = Passes(rows, executor, notes)
+                fits = [self._fit_width(passes, c, lams) for c in widths]
+            records = [record for record, *_ in fits]
+            self.results_ = self._cube(widths, lams, records, rows.n_rows)
+            if out is not None:
+                save_results(self.results_, out)
         self.choice_ = select_least_squares(self.results_)
         self.best_params_ = dict(self.choice_.params)
         place, column = divmod(self.choice_.candidate, len(lams))
@@ -185,7 +197,21 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def _place_centers(self, rows: Pool, n_targets: int, client: Any) -> Floats:
+    def _fingerprint(self, rows: Pool, n_targets: int, seed: int) -> dict[str, str]:
+        """Return what the sums depend on beside width and regularizations."""
+        drawn = f"{self.n_centers} of seed {seed}"
+        given = None if self.centers is None else np.asarray(self.centers)
+        return {
+            "labeled": rows.token,
+            "targets": str(n_targets),
+            "centers": drawn if given is None else rows_token(given),
+            "penalty": self.penalty,
+            "fit_intercept": str(self.fit_intercept),
+        }
+
+    def _place_centers(
+        self, rows: Pool, n_targets: int, seed: int, client: Any
+    ) -> StreamedWork:
         if self.centers is not None:
             centers = np.asarray(self.centers, np.float64)
             if centers.ndim != 2 or centers.shape[1] != self.n_features_in_:
@@ -193,10 +219,10 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
                     f"`centers` must have the {self.n_features_in_} columns of `X`, "
                     f"got an array of shape {centers.shape}."
                 )
-            return centers
+            return StreamedWork(centers, n_targets)
         wanted = check_integer(self.n_centers, "n_centers", at_least=1)
         n_centers = min(wanted, rows.n_rows)
-        generator = np.random.default_rng(seed_from(self.random_state))
+        generator = np.random.default_rng(seed)
         chosen = np.sort(generator.choice(rows.n_rows, n_centers, replace=False))
 
         def pick(block: Any, numbers: NDArray[np.int64]) -> Floats:
@@ -205,18 +231,19 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         def stack(earlier: Floats, later: Floats) -> Floats:
             return np.concatenate([earlier, later])
 
-        return np.asarray(rows.reduce(pick, stack, client=client))
+        return StreamedWork(rows.reduce(pick, stack, client=client), n_targets)
 
     def _fit_width(
-        self, rows: Pool, executor: Executor, width: float, lams: Floats
+        self, passes: Passes, width: float, lams: Floats
     ) -> tuple[WidthRecord, Basis, ThinSolution]:
         root = None
         if self.penalty == "rkhs":
             root = whitening(gaussian_gram(self.centers_, width=width))
         basis = Basis(width, root)
-        moments = sum_moments(rows, executor, basis)
-        solution = solve_moments(moments, lams, fit_intercept=self.fit_intercept)
-        losses = sum_losses(rows, executor, basis, solution)
+        solution = solve_moments(
+            passes.moments(basis), lams, fit_intercept=self.fit_intercept
+        )
+        losses = passes.losses(basis, solution)
         record = WidthRecord(
             width,
             losses.loo,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
-from dsel.data.trainings import Training
+from dsel.data.trainings import Training, trainings_token
 from dsel.kernels.eigen import (
     decompose_gram,
     gaussian_kernel,
@@ -49,6 +49,19 @@ class LeastSquaresWork:
     """Whether folds are trained again rather than solved by blocks."""
     extra: tuple[Any, Floats] | None = None
     """Fresh rows and their targets."""
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """What the losses depend on beside width and regularizations."""
+        return {
+            "labeled": rows_token(self.X),
+            "targets": rows_token(self.y),
+            "trainings": trainings_token(self.folds),
+            "folds": "refits" if self.by_refits else "closed form",
+            "extra": " ".join(map(rows_token, self.extra or ())),
+            "penalty": self.penalty,
+            "fit_intercept": str(self.fit_intercept),
+        }
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """All models of a grid, trained once and kept for every test row to choose from."""
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,8 @@ from dsel.data.trainings import Training
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.base import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.models.choosing import assign_families
-from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
+from dsel.searches.executors import make_executor
+from dsel.searches.jobs import Job, completed
 
 BLOCK_NBYTES = 2**24
 """Scores of a block of rows: large enough for the products, small beside a cache."""
@@ -207,35 +208,20 @@ def train_groups(
     work: TrainingWork, classes: NDArray[Any], *, client: Any = None
 ) -> TrainedGroups:
     """Fit every group on every training, each as a task: cluster or local threads."""
-    client = resolve_client(client)
-    executor: Executor = (
-        LocalExecutor(work)
-        if client is None
-        else ClusterExecutor(work, client, uuid.uuid4().hex[:12])
-    )
     keys = [
         [f"fit-{place}-{number}" for number in range(len(work.trainings))]
         for place in range(len(work.groups))
     ]
-    try:
-        for place, row in enumerate(keys):
-            for number, key in enumerate(row):
-                executor.submit(key, _fit_group, place, number, keeps_payload=True)
-        run_all(executor, [key for row in keys for key in row])
+    jobs = (
+        Job(key, _fit_group, (place, number))
+        for place, row in enumerate(keys)
+        for number, key in enumerate(row)
+    )
+    with closing(make_executor(work, resolve_client(client))) as executor:
+        for finished in completed(executor, jobs, keeps_payloads=True):
+            finished.result()
         fitted = tuple(tuple(executor.fetch(key) for key in row) for row in keys)
-    finally:
-        executor.close()
     return TrainedGroups(work, fitted, classes)
-
-
-def run_all(executor: Executor, keys: Sequence[str]) -> None:
-    """Wait until every task has ended; the first error ends the wait."""
-    pending = set(keys)
-    while pending:
-        for finished in executor.wait(1.0):
-            if finished.error is not None:
-                raise finished.error
-            pending.discard(finished.key)
 
 
 def _fit_group(

@@ -19,6 +19,7 @@ from dsel.data.labeled import (
 )
 from dsel.data.open import open_pool
 from dsel.data.shared import POLICIES
+from dsel.data.trainings import trainings_token
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
@@ -359,22 +360,13 @@ def _fingerprint(
     seed: int,
     fit_params: Mapping[str, Any],
 ) -> dict[str, str]:
-    rows = [
-        (t.name, t.train_rows.tobytes(), t.test_rows.tobytes())
-        for t in scheme.with_models
-    ]
     return {
         "labeled": labeled.token,
         **looks.fingerprint,
-        "trainings": _digest(*(part for row in rows for part in row)),
+        "trainings": trainings_token(scheme.with_models),
         "estimator": exact_text(estimator),
-        "fit_params": _digest(exact_text(fit_params)),
+        "fit_params": blake2b(
+            exact_text(fit_params).encode(), digest_size=12
+        ).hexdigest(),
         "seed": str(seed),
     }
-
-
-def _digest(*parts: str | bytes) -> str:
-    hashed = blake2b(digest_size=12)
-    for part in parts:
-        hashed.update(part if isinstance(part, bytes) else part.encode())
-    return hashed.hexdigest()

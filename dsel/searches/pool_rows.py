@@ -1,8 +1,8 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
-from uuid import uuid4
 
 import numpy as np
 import zarr
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from dsel.data.blocks import read_blocks
 from dsel.data.clients import resolve_client
 from dsel.data.pool import Pool
-from dsel.searches.executors import ClusterExecutor, Executor, LocalExecutor
+from dsel.searches.executors import make_executor
+from dsel.searches.jobs import Job, completed
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
 CHUNK_ROWS: Final = 2**18
 """Rows of a chunk of the written arrays."""
-AHEAD: Final = 2
-"""Tasks submitted for each that can run."""
 
 RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 """Takes a block and its row numbers, returns one array a field, rows first."""
@@ -58,17 +57,14 @@ def write_rows(
         Dask client; None is the current one, else local threads.
     """
     arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
-    client = resolve_client(client)
-    work = (task, block_rows)
-    executor: Executor = (
-        LocalExecutor(work)
-        if client is None
-        else ClusterExecutor(work, client, uuid4().hex[:12])
-    )
-    try:
-        _drive(executor, pool, arrays, client)
-    finally:
-        executor.close()
+    with closing(make_executor((task, block_rows), resolve_client(client))) as executor:
+        jobs = (
+            Job(f"rows-{span.start}", _compute_span, (sources,))
+            for span in pool.spans(SPAN_ROWS)
+            for sources in [pool.sources(span, executor.client)]
+        )
+        for finished in completed(executor, jobs):
+            _write(arrays, *finished.result())
 
 
 def _create(
@@ -91,31 +87,11 @@ def _create(
     }
 
 
-def _drive(
-    executor: Executor, pool: Pool, arrays: Mapping[str, Any], client: Any
-) -> None:
-    """Keep a few spans ahead of the writer; write what has come home."""
-    waiting = list(reversed(pool.spans(SPAN_ROWS)))
-    running: set[str] = set()
-    while waiting or running:
-        while waiting and len(running) < AHEAD * executor.n_slots:
-            span = waiting.pop()
-            key = f"rows-{span.start}"
-            executor.submit(key, _compute_span, pool.sources(span, client))
-            running.add(key)
-        for finished in executor.wait(1.0):
-            if finished.error is not None:
-                raise finished.error
-            _write(arrays, finished.record)
-            running.discard(finished.key)
-            executor.forget(finished.key)
-
-
 def _write(
     arrays: Mapping[str, Any],
-    record: tuple[NDArray[np.int64], Mapping[str, NDArray[Any]]],
+    rows: NDArray[np.int64],
+    values: Mapping[str, NDArray[Any]],
 ) -> None:
-    rows, values = record
     start, stop = int(rows[0]), int(rows[-1]) + 1
     whole = len(rows) == stop - start
     for name, array in arrays.items():

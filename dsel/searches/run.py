@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.errors import ClusterLostError
 from dsel.searches.board import Board, Referee
-from dsel.searches.executors import GO_ON, Executor, Finished
+from dsel.searches.executors import Executor, Finished, check_alive
 from dsel.searches.journaling import Journaling
 from dsel.searches.logs import log_fit, log_retry, log_span
 from dsel.searches.queue import FitQueue
@@ -193,7 +192,7 @@ class Driver:
             key,
             count_span,
             job,
-            look.pool.sources(span, getattr(self.executor, "client", None)),
+            look.pool.sources(span, self.executor.client),
             self.board.comparisons(),
             f"{self.run_id}-{self.current.key}-{hash(job.candidates)}",
             inputs=sorted(inputs),
@@ -259,7 +258,7 @@ class Driver:
 
     def _retry_fits(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again one by one; a job that keeps failing alone is recorded."""
-        self._check_alive(error)
+        check_alive(error)
         for job in jobs:
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1
             alone = len(jobs) == 1
@@ -278,7 +277,7 @@ class Driver:
             self.board.fail(candidate.number, job.training, message)
 
     def _retry_span(self, job: SpanJob, error: BaseException) -> None:
-        self._check_alive(error)
+        check_alive(error)
         tries = self.attempts[job] = self.attempts.get(job, 0) + 1
         if isinstance(error, ValueError | TypeError | KeyError) or tries >= ATTEMPTS:
             raise error
@@ -286,17 +285,6 @@ class Driver:
         assert self.current is not None
         self.current.waiting.append(replace(job))
         self.current.in_flight -= 1
-
-    def _check_alive(self, error: BaseException) -> None:
-        """Raise where the error says that the cluster itself is gone."""
-        if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
-            raise ClusterLostError(
-                f"the scheduler is gone or the run's tasks were cancelled; {GO_ON}"
-            ) from error
-        if type(error).__name__ == "NoWorkerError":
-            raise ClusterLostError(
-                f"the cluster has had no workers for too long; {GO_ON}"
-            ) from error
 
     def _next_key(self, kind: str) -> str:
         self.serial += 1

@@ -55,6 +55,8 @@ class ThinSolution:
 
     n_rows: int
     """n."""
+    regularizations: Floats
+    """lam, shape (n_lam,)."""
     vectors: Floats
     """V, shape (b, b)."""
     inverse: Floats
@@ -146,6 +148,7 @@ def solve_moments(
     base = 1.0 / n if fit_intercept else 0.0
     return ThinSolution(
         n,
+        regularizations,
         vectors,
         inverse,
         vectors.T @ cross,
