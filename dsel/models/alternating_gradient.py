@@ -1,18 +1,16 @@
 """The paper's heuristic for MCPL: alternate a fit and a projected gradient step."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel.checks import check_integer, check_positive
 from dsel.errors import GuaranteeWarning, warn
 from dsel.models.discriminant import (
     DiscriminantClassifier,
-    read_labeled,
-    read_pool,
-    store_classes,
+    Labeled,
     supervised_fit,
 )
 from dsel.models.gaussian import GaussianClasses
@@ -92,47 +90,22 @@ class AlternatingGradientLDA(DiscriminantClassifier):
         self.max_iter = max_iter
         self.ridge = ridge
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        AlternatingGradientLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, the supervised covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the fit at which the scheme stopped; warn where it proves nothing."""
         schedule = _Schedule(
             check_positive(self.step, "step"),
             check_positive(self.tol, "tol"),
             check_integer(self.max_iter, "max_iter", at_least=1),
         )
-        labeled = read_labeled(self, X, y).moments
-        classes = supervised_fit(labeled, ridge=self.ridge, shared=True)
-        opened = read_pool(self, pool)
+        classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
         self.duality_gap_, self.contrast_lower_, self.n_iter_ = 0.0, 0.0, 1
-        if opened is not None:
-            contrast = lda_contrast(labeled, read_moments(opened), ridge=self.ridge)
-            stop = _alternate(contrast, classes, _all_rows(opened), schedule)
-            classes = contrast.classes(stop.point)
-            self.duality_gap_ = stop.gap / contrast.n_rows
-            self.contrast_lower_ = (stop.value - stop.gap) / contrast.n_rows
-            self.n_iter_ = stop.n_steps
-        store_classes(self, classes)
+        if pool is None:
+            return classes
+        contrast = lda_contrast(labeled.moments, read_moments(pool), ridge=self.ridge)
+        stop = _alternate(contrast, classes, _all_rows(pool), schedule)
+        self.duality_gap_ = stop.gap / contrast.n_rows
+        self.contrast_lower_ = (stop.value - stop.gap) / contrast.n_rows
+        self.n_iter_ = stop.n_steps
         if self.contrast_lower_ < 0.0:
             warn(
                 "the alternating scheme stopped where nothing is certified "
@@ -140,7 +113,7 @@ class AlternatingGradientLDA(DiscriminantClassifier):
                 "worse than the supervised one; use SemiSupervisedLDA.",
                 GuaranteeWarning,
             )
-        return self
+        return contrast.classes(stop.point)
 
 
 @dataclass(frozen=True)

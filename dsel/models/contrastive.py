@@ -2,10 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dsel.checks import check_integer, check_positive
 from dsel.errors import GuaranteeWarning, warn
@@ -15,11 +14,7 @@ from dsel.models.contrast import (
     ContrastProblem,
     fit_contrasts,
 )
-from dsel.models.discriminant import (
-    DiscriminantClassifier,
-    read_pool,
-    store_classes,
-)
+from dsel.models.discriminant import DiscriminantClassifier, Labeled
 from dsel.models.gaussian import GaussianClasses
 from dsel.models.moments import ClassMoments, Moments
 from dsel.solvers.frank_wolfe import CONVERGED
@@ -55,50 +50,26 @@ class ContrastiveClassifier(DiscriminantClassifier):
     n_passes_: int
     solver_status_: str
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        ContrastiveClassifier
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, a supervised covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
-        problem = self.problem(X, y)
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the estimate, certified, and say how it was found."""
+        problem = self.problem(labeled.moments)
         start_rows = check_integer(self.start_rows, "start_rows", at_least=0)
-        opened = read_pool(self, pool)
-        if opened is None:
-            self.store(ContrastFit(problem.supervised, 0.0, 0.0, 0, CONVERGED))
-            return self
-        try:
-            found = fit_contrasts([problem], opened, start_rows=start_rows)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(_NOT_REGULAR) from error
-        self.store(found[0])
-        return self
+        if pool is None:
+            fit = ContrastFit(problem.supervised, 0.0, 0.0, 0, CONVERGED)
+        else:
+            try:
+                fit = fit_contrasts([problem], pool, start_rows=start_rows)[0]
+            except np.linalg.LinAlgError as error:
+                raise ValueError(_NOT_REGULAR) from error
+        self.report(fit)
+        return fit.classes
 
     @abstractmethod
-    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
-        """Check labeled rows, and return what is to be solved on the pool."""
+    def problem(self, labeled: ClassMoments) -> ContrastProblem:
+        """Return what is to be solved on the pool for these labeled rows."""
 
-    def store(self, fit: ContrastFit) -> None:
-        """Set the estimate with its certificate; warn where the gap is too large."""
-        store_classes(self, fit.classes)
+    def report(self, fit: ContrastFit) -> None:
+        """Set what is known of a fit; warn where the gap is too large."""
         self.duality_gap_ = fit.duality_gap
         self.contrast_lower_ = fit.contrast_lower
         self.n_passes_ = fit.n_passes

@@ -24,7 +24,7 @@ from dsel.models.base import (
 )
 from dsel.models.contrast import ContrastFit, ContrastProblem, fit_contrasts
 from dsel.models.contrastive import ContrastiveClassifier
-from dsel.models.discriminant import read_pool
+from dsel.models.discriminant import read_labeled, read_pool, store_classes
 from dsel.models.scikit_learn import (
     FittedClassifiers,
     ScikitLearnFamily,
@@ -130,7 +130,7 @@ def _begin(
         # As in the generic family: where there is one class, it is predicted.
         return DummyClassifier(strategy="most_frequent").fit(X, labels), None
     model = clone(estimator)
-    return model, model.problem(X, labels)
+    return model, model.problem(read_labeled(model, X, labels).moments)
 
 
 def _solve(
@@ -159,9 +159,10 @@ def _solve(
             messages[key] = f"{type(fit).__name__}: {fit}"
             del models[key]
             continue
+        store_classes(models[key], fit.classes)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GuaranteeWarning)
-            models[key].store(fit)
+            models[key].report(fit)
         for remark in caught:
             messages[key] = str(remark.message)
 

@@ -28,10 +28,10 @@ class Labeled:
     """Moments of each class."""
 
 
-class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
+class GaussianClassifier(ClassifierMixin, BaseEstimator):
     """Classifier by the largest of Gaussian class densities times priors.
 
-    Members implement `fit`; the fitted parameters decide everything else.
+    Members set the fitted parameters; these decide everything else.
 
     Attributes
     ----------
@@ -57,10 +57,6 @@ class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     n_features_in_: int
-
-    @abstractmethod
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit the class densities to labeled rows and a pool of unlabeled ones."""
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label of each row, shape (n_rows,)."""
@@ -115,7 +111,43 @@ class DiscriminantClassifier(ClassifierMixin, BaseEstimator):
         return rows
 
 
-def fitted_classes(estimator: DiscriminantClassifier) -> GaussianClasses:
+class DiscriminantClassifier(GaussianClassifier):
+    """Fit Gaussian classes to labeled rows and a pool of unlabeled ones."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
+        """Fit to labeled rows and the unlabeled pool.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_rows, d).
+        y
+            Labels of any kind, at least two classes, shape (n_rows,).
+        pool
+            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
+            None or no rows give the supervised fit. Supervised methods do not read it.
+
+        Returns
+        -------
+        DiscriminantClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where there is one class only, a supervised covariance is singular, or
+            the pool has other columns or values that are not finite.
+        """
+        labeled = read_labeled(self, X, y)
+        store_classes(self, self.estimate(labeled, read_pool(self, pool)))
+        return self
+
+    @abstractmethod
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the fitted classes; `pool` is an opened pool with rows, or None."""
+
+
+def fitted_classes(estimator: GaussianClassifier) -> GaussianClasses:
     """Return the fitted densities of an estimator."""
     covariances = estimator.covariance_
     if covariances.ndim == 2:
@@ -123,7 +155,7 @@ def fitted_classes(estimator: DiscriminantClassifier) -> GaussianClasses:
     return GaussianClasses(estimator.priors_, estimator.means_, covariances)
 
 
-def store_classes(estimator: DiscriminantClassifier, classes: GaussianClasses) -> None:
+def store_classes(estimator: GaussianClassifier, classes: GaussianClasses) -> None:
     """Set the fitted parameters of an estimator."""
     estimator.priors_ = classes.priors
     estimator.means_ = classes.means
@@ -170,9 +202,7 @@ def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np
     return np.asarray(codes)
 
 
-def read_labeled(
-    estimator: DiscriminantClassifier, X: ArrayLike, y: ArrayLike
-) -> Labeled:
+def read_labeled(estimator: GaussianClassifier, X: ArrayLike, y: ArrayLike) -> Labeled:
     """Check labeled rows as scikit-learn does, and set what is known of them.
 
     Raises
@@ -191,7 +221,7 @@ def read_labeled(
     return Labeled(rows, codes, class_moments(rows, codes, len(estimator.classes_)))
 
 
-def read_pool(estimator: DiscriminantClassifier, pool: Any) -> Any:
+def read_pool(estimator: GaussianClassifier, pool: Any) -> Any:
     """Return an opened pool with the columns of the labeled rows, or None if empty.
 
     Raises

@@ -1,17 +1,14 @@
 """Expectation maximisation for LDA with an unlabeled pool."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel.checks import check_integer, check_positive
 from dsel.models.discriminant import (
     DiscriminantClassifier,
     Labeled,
-    read_labeled,
-    read_pool,
-    store_classes,
     supervised_fit,
 )
 from dsel.models.gaussian import GaussianClasses
@@ -67,51 +64,26 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
         self.tol = tol
         self.max_passes = max_passes
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        ExpectationMaximizationLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, the supervised covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the fit at which the likelihood has settled."""
         tol = check_positive(self.tol, "tol")
         limit = check_integer(self.max_passes, "max_passes", at_least=1)
-        labeled = read_labeled(self, X, y)
         classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
-        opened = read_pool(self, pool)
         path: list[float] = []
         self.n_passes_, self.converged_ = 0, True
-        if opened is not None:
-            moments = read_moments(opened)
+        if pool is not None:
+            moments = read_moments(pool)
             steps = lda_steps(labeled.moments, moments, ridge=self.ridge)
             self.converged_ = False
             while len(path) < limit and not self.converged_:
-                found = read_posteriors(opened, steps.scores(classes), steps.origin)
+                found = read_posteriors(pool, steps.scores(classes), steps.origin)
                 shared = _shared_part(steps, classes, labeled, moments, self.ridge)
                 path.append(found.log_evidence + shared)
                 self.converged_ = len(path) > 1 and _is_settled(path, tol)
                 classes = steps.classes(found.sums)
             self.n_passes_ = len(path) + 1
         self.observed_log_likelihoods_ = np.array(path)
-        store_classes(self, classes)
-        return self
+        return classes
 
 
 def _is_settled(path: list[float], tol: float) -> bool:

@@ -1,15 +1,9 @@
 """Supervised discriminant analysis by maximum likelihood: the yardstick."""
 
-from typing import Any, Self
+from typing import Any
 
-from numpy.typing import ArrayLike
-
-from dsel.models.discriminant import (
-    DiscriminantClassifier,
-    read_labeled,
-    store_classes,
-    supervised_fit,
-)
+from dsel.models.discriminant import DiscriminantClassifier, Labeled, supervised_fit
+from dsel.models.gaussian import GaussianClasses
 from dsel.models.nearest_mean_contrast import nearest_mean_classes
 
 
@@ -37,31 +31,9 @@ class MaximumLikelihoodLDA(DiscriminantClassifier):
     def __init__(self, *, ridge: float = 0.0) -> None:
         self.ridge = ridge
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows; the pool is not looked at.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Ignored.
-
-        Returns
-        -------
-        MaximumLikelihoodLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, or the covariance is singular.
-        """
-        labeled = read_labeled(self, X, y).moments
-        store_classes(self, supervised_fit(labeled, ridge=self.ridge, shared=True))
-        return self
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit; the pool is not looked at."""
+        return supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
 
 
 class MaximumLikelihoodQDA(DiscriminantClassifier):
@@ -88,31 +60,9 @@ class MaximumLikelihoodQDA(DiscriminantClassifier):
     def __init__(self, *, ridge: float = 0.0) -> None:
         self.ridge = ridge
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows; the pool is not looked at.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Ignored.
-
-        Returns
-        -------
-        MaximumLikelihoodQDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, or a class's covariance is singular.
-        """
-        labeled = read_labeled(self, X, y).moments
-        store_classes(self, supervised_fit(labeled, ridge=self.ridge, shared=False))
-        return self
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit; the pool is not looked at."""
+        return supervised_fit(labeled.moments, ridge=self.ridge, shared=False)
 
 
 class MaximumLikelihoodNearestMean(DiscriminantClassifier):
@@ -130,28 +80,6 @@ class MaximumLikelihoodNearestMean(DiscriminantClassifier):
     [0, 1]
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows; the pool is not looked at.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Ignored.
-
-        Returns
-        -------
-        MaximumLikelihoodNearestMean
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only.
-        """
-        labeled = read_labeled(self, X, y).moments
-        store_classes(self, nearest_mean_classes(labeled.means))
-        return self
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit; the pool is not looked at."""
+        return nearest_mean_classes(labeled.moments.means)

@@ -1,15 +1,13 @@
 """Supervised fits moved so that they match the moments of labeled rows and pool."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dsel.models.discriminant import (
     DiscriminantClassifier,
-    read_labeled,
-    read_pool,
-    store_classes,
+    Labeled,
     supervised_fit,
 )
 from dsel.models.gaussian import GaussianClasses
@@ -53,39 +51,13 @@ class MomentConstrainedLDA(DiscriminantClassifier):
     def __init__(self, *, ridge: float = 0.0) -> None:
         self.ridge = ridge
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        MomentConstrainedLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, the supervised covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
-        labeled = read_labeled(self, X, y).moments
-        classes = supervised_fit(labeled, ridge=self.ridge, shared=True)
-        opened = read_pool(self, pool)
-        if opened is not None:
-            classes = moved_classes(
-                classes, labeled, read_moments(opened), ridge=self.ridge
-            )
-        store_classes(self, classes)
-        return self
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit, moved to the moments of all rows."""
+        moments = labeled.moments
+        classes = supervised_fit(moments, ridge=self.ridge, shared=True)
+        if pool is None:
+            return classes
+        return moved_classes(classes, moments, read_moments(pool), ridge=self.ridge)
 
 
 class MomentConstrainedNearestMean(DiscriminantClassifier):
@@ -112,38 +84,12 @@ class MomentConstrainedNearestMean(DiscriminantClassifier):
     array([2., 5.])
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        MomentConstrainedNearestMean
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, or the pool has other columns or values
-            that are not finite.
-        """
-        labeled = read_labeled(self, X, y).moments
-        means = labeled.means
-        opened = read_pool(self, pool)
-        if opened is not None:
-            total = labeled.total.merged(read_moments(opened))
-            means = means + (total.mean - labeled.total.mean)
-        store_classes(self, nearest_mean_classes(means))
-        return self
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised means, shifted."""
+        here, means = labeled.moments.total, labeled.moments.means
+        if pool is not None:
+            means = means + (here.merged(read_moments(pool)).mean - here.mean)
+        return nearest_mean_classes(means)
 
 
 def moved_classes(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.models.discriminant import (
-    DiscriminantClassifier,
+    GaussianClassifier,
     encode,
     read_labeled,
     read_pool,
@@ -23,7 +23,7 @@ from dsel.models.moments import (
 )
 
 
-class OracleLDA(DiscriminantClassifier):
+class OracleLDA(GaussianClassifier):
     """LDA on the labeled rows and the pool with its true labels.
 
     What no semi-supervised fit can beat on these rows: the other end of the scale on

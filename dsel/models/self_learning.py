@@ -1,16 +1,13 @@
 """Self-learning: label the pool by the fit, refit, and so on."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dsel.checks import check_integer
 from dsel.models.discriminant import (
     DiscriminantClassifier,
-    read_labeled,
-    read_pool,
-    store_classes,
+    Labeled,
     supervised_fit,
 )
 from dsel.models.gaussian import GaussianClasses
@@ -55,43 +52,17 @@ class SelfLearningLDA(DiscriminantClassifier):
         self.ridge = ridge
         self.max_passes = max_passes
 
-    def fit(self, X: ArrayLike, y: ArrayLike, pool: Any = None) -> Self:
-        """Fit to labeled rows and the unlabeled pool.
-
-        Parameters
-        ----------
-        X
-            Labeled rows, shape (n_rows, d).
-        y
-            Labels of any kind, at least two classes, shape (n_rows,).
-        pool
-            Unlabeled rows with the same columns: whatever ``dsel.open_pool`` takes.
-            None or no rows give the supervised fit.
-
-        Returns
-        -------
-        SelfLearningLDA
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where there is one class only, the supervised covariance is singular, or
-            the pool has other columns or values that are not finite.
-        """
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the fit to its own labeling of the pool."""
         limit = check_integer(self.max_passes, "max_passes", at_least=1)
-        labeled = read_labeled(self, X, y).moments
-        classes = supervised_fit(labeled, ridge=self.ridge, shared=True)
-        opened = read_pool(self, pool)
+        classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
         self.n_passes_, self.converged_ = 0, True
-        if opened is not None:
-            steps = lda_steps(labeled, read_moments(opened), ridge=self.ridge)
-            classes, n_labelings, self.converged_ = _relabel(
-                steps, classes, opened, limit
-            )
-            self.n_passes_ = n_labelings + 1
-        store_classes(self, classes)
-        return self
+        if pool is None:
+            return classes
+        steps = lda_steps(labeled.moments, read_moments(pool), ridge=self.ridge)
+        classes, n_labelings, self.converged_ = _relabel(steps, classes, pool, limit)
+        self.n_passes_ = n_labelings + 1
+        return classes
 
 
 def _relabel(

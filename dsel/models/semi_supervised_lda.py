@@ -2,12 +2,11 @@
 
 from functools import partial
 
-from numpy.typing import ArrayLike
-
 from dsel.models.contrast import ContrastProblem
 from dsel.models.contrastive import ContrastiveClassifier, make_problem
-from dsel.models.discriminant import read_labeled, supervised_fit
+from dsel.models.discriminant import supervised_fit
 from dsel.models.lda_contrast import lda_contrast
+from dsel.models.moments import ClassMoments
 
 
 class SemiSupervisedLDA(ContrastiveClassifier):
@@ -92,9 +91,8 @@ class SemiSupervisedLDA(ContrastiveClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
-        """Check labeled rows, and return what is to be solved on the pool."""
-        labeled = read_labeled(self, X, y).moments
+    def problem(self, labeled: ClassMoments) -> ContrastProblem:
+        """Return what is to be solved on the pool for these labeled rows."""
         supervised = supervised_fit(labeled, ridge=self.ridge, shared=True)
         contrast = partial(lda_contrast, ridge=self.ridge)
         return make_problem(self, labeled, supervised, contrast)

@@ -1,10 +1,8 @@
 """The nearest mean classifier that a pool of unlabeled rows cannot make worse."""
 
-from numpy.typing import ArrayLike
-
 from dsel.models.contrast import ContrastProblem
 from dsel.models.contrastive import ContrastiveClassifier, make_problem
-from dsel.models.discriminant import read_labeled
+from dsel.models.moments import ClassMoments
 from dsel.models.nearest_mean_contrast import (
     nearest_mean_classes,
     nearest_mean_contrast,
@@ -61,8 +59,7 @@ class SemiSupervisedNearestMean(ContrastiveClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
-        """Check labeled rows, and return what is to be solved on the pool."""
-        labeled = read_labeled(self, X, y).moments
+    def problem(self, labeled: ClassMoments) -> ContrastProblem:
+        """Return what is to be solved on the pool for these labeled rows."""
         supervised = nearest_mean_classes(labeled.means)
         return make_problem(self, labeled, supervised, nearest_mean_contrast)

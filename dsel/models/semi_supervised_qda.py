@@ -2,11 +2,10 @@
 
 from functools import partial
 
-from numpy.typing import ArrayLike
-
 from dsel.models.contrast import ContrastProblem
 from dsel.models.contrastive import ContrastiveClassifier, make_problem
-from dsel.models.discriminant import read_labeled, supervised_fit
+from dsel.models.discriminant import supervised_fit
+from dsel.models.moments import ClassMoments
 from dsel.models.qda_contrast import qda_contrast
 
 
@@ -77,9 +76,8 @@ class SemiSupervisedQDA(ContrastiveClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def problem(self, X: ArrayLike, y: ArrayLike) -> ContrastProblem:
-        """Check labeled rows, and return what is to be solved on the pool."""
-        labeled = read_labeled(self, X, y).moments
+    def problem(self, labeled: ClassMoments) -> ContrastProblem:
+        """Return what is to be solved on the pool for these labeled rows."""
         supervised = supervised_fit(labeled, ridge=self.ridge, shared=False)
         contrast = partial(qda_contrast, ridge=self.ridge)
         return make_problem(self, labeled, supervised, contrast)
