@@ -116,8 +116,12 @@ def test_run_repetition__a_singular_draw_gets_a_small_ridge(data_dir):
 
 def test_heuristic_passes__exact_solver_has_the_smaller_gap(data_dir):
     found = heuristic_passes(load_table("spectf", folder=data_dir), 0, seed=0)
-    assert found["exact_gap"] <= 1e-6 < found["heuristic_gap"]
-    assert found["exact_passes"] < found["heuristic_passes"]
+    exact, matched, heuristic = (
+        found[key] for key in ("exact", "matched", "heuristic")
+    )
+    assert exact["gap"] <= 1e-6 < heuristic["gap"]
+    assert matched["gap"] <= heuristic["gap"]
+    assert matched["passes"] <= exact["passes"] < heuristic["passes"]
 
 
 def test_run__small_scale_gives_every_number(data_dir):
