@@ -35,6 +35,8 @@ SUBSET_STREAM: Final = 10
 """The rows of a pool that is used in part."""
 ACTIVE_STREAM: Final = 11
 """Random start and ties of active learning."""
+SHIFT_STREAM: Final = 12
+"""The pool rows that are compared with the labeled ones."""
 HALVING_STREAM: Final = 16
 """Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
 

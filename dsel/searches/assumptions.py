@@ -2,9 +2,11 @@
 
 from dsel.results import Assumption
 from dsel.results.schema import CHECKED, DECLARED, VIOLATED
+from dsel.searches.signs import Signs
 
 
 def plan_ledger(
+    signs: Signs,
     *,
     random_folds: str | None,
     pool_is_fitted: bool,
@@ -15,6 +17,8 @@ def plan_ledger(
 
     Parameters
     ----------
+    signs
+        What was seen in the labeled rows and the estimators.
     random_folds
         None where the folds are plain random ones, else what they are instead.
     pool_is_fitted
@@ -36,19 +40,24 @@ def plan_ledger(
         if pool_is_fitted
         else "no learner sees the pool"
     )
-    independent = (
-        Assumption("A3", VIOLATED, breaks_independence)
-        if breaks_independence
-        else Assumption(
-            "A3", DECLARED, "all preprocessing is inside the estimator, fitted per fold"
-        )
-    )
-    order = ", and the pool's rows stand in random order" if shuffled else ""
+    order = "the pool's rows stand in random order" if shuffled else ""
+    drawn = _joined("rows were drawn at random", order, signs.copies)
     return (
-        Assumption("A1", DECLARED, f"rows were drawn at random{order}"),
+        Assumption("A1", DECLARED, drawn),
         folds,
-        independent,
+        _independence(signs, breaks_independence),
         Assumption("A4", CHECKED, apart),
         Assumption("A5", DECLARED, "the grid, delta and the seed came before the data"),
         Assumption("A6", CHECKED, "row words of the seed, whatever the rows hold"),
     )
+
+
+def _independence(signs: Signs, dependence: str) -> Assumption:
+    if broken := _joined(dependence, signs.scaling):
+        return Assumption("A3", VIOLATED, broken)
+    inside = "all preprocessing is inside the estimator, fitted per fold"
+    return Assumption("A3", DECLARED, _joined(inside, signs.preparation))
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from dsel.searches.signs import few_rows
+
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
 
@@ -22,10 +24,16 @@ def describe(plan: "Plan") -> str:
         f"{plan.label_share:g} of it for the labeled rows",
         f"  seed             {plan.seed}",
         *(f"  {remark}" for remark in plan.remarks),
+        *_small_folds(plan),
     ]
     violated = [each for each in plan.assumptions if each.is_violated]
     lines += [f"  NOT CERTIFIED: {each.name}, {each.reason}" for each in violated]
     return "\n".join(lines)
+
+
+def _small_folds(plan: "Plan") -> list[str]:
+    remark = few_rows(plan.scheme.trainings)
+    return [f"  CAREFUL: {remark}"] if remark and plan.certificate.is_guarantee else []
 
 
 def _pool_line(plan: "Plan") -> str:

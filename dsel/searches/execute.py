@@ -25,7 +25,7 @@ from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
-from dsel.searches.sharing import settle_shared_rows
+from dsel.searches.sharing import settle_pool
 from dsel.searches.trimming import final_evidence
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def execute(
     """
     check_choice(on_failure, "on_failure", ("record", "raise"))
     client = resolve_client(client)
-    plan = settle_shared_rows(plan, client)
+    plan = settle_pool(plan, client)
     run_id = uuid.uuid4().hex[:12]
     with ExitStack() as stack:
         executor = make_executor(plan.work, client, n_jobs, run_id=run_id)

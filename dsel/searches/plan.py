@@ -35,6 +35,7 @@ from dsel.searches.looks import Looks, at_most, plan_looks
 from dsel.searches.paths import candidate_texts, exact_text, group_paths
 from dsel.searches.scheme import Scheme
 from dsel.searches.schemes import cross_validation
+from dsel.searches.signs import look_for_signs
 from dsel.searches.tasks import Group, Work
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
@@ -256,6 +257,7 @@ def plan_search(
         prune=prune,
         seed=seed,
         assumptions=plan_ledger(
+            look_for_signs(labeled.X, scheme.trainings, candidates),
             random_folds=None if scheme.is_plain_random else repr(cv),
             pool_is_fitted=fitting is not None,
             breaks_independence=dependence,

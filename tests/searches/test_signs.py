@@ -1,0 +1,190 @@
+"""What is looked at before a certificate is believed."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+import dsel
+from dsel.searches import select
+from dsel.searches.signs import scaled_by_range, standardised
+from dsel.searches.two_sample import pool_sample, two_sample_test
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(1400, 3)) * [1.0, 5.0, 0.1] + 2.0
+    y = (X[:, 0] + 0.5 * rng.normal(size=len(X)) > 2.0).astype(int)
+    return X, y
+
+
+def plan(X, y, pool, estimator=None, **options):
+    given = {"cv": 3, "random_state": 1, "delta": 0.1}
+    estimator = GaussianNB() if estimator is None else estimator
+    return dsel.plan_search(None, [estimator], X, y, pool, **given | options)
+
+
+def certificate(X, y, pool, *arguments, **options):
+    return select(plan(X, y, pool, *arguments, **options).run()).certificate
+
+
+def reason(found, name):
+    return next(each for each in found.assumptions if each.name == name)
+
+
+def test_certificate__stands_where_nothing_is_wrong(rows):
+    X, y = rows
+    found = certificate(X[:300], y[:300], X[300:])
+    assert found.certified
+    assert "does not tell labeled rows from pool rows" in reason(found, "A1").reason
+    assert "no pool row equals a labeled row" in reason(found, "A1").reason
+
+
+@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3)])
+def test_certificate__is_refused_for_folds_of_a_splitter(rows, cv):
+    X, y = rows
+    if isinstance(cv, GroupKFold):
+        groups = np.arange(300) % 7
+        cv = _Grouped(cv, groups)
+    found = certificate(X[:300], y[:300], X[300:], cv=cv)
+    assert not found.certified
+    assert "the folds are not plain random" in found.reasons[0]
+
+
+class _Grouped:
+    def __init__(self, cv, groups):
+        self.cv, self.groups = cv, groups
+
+    def split(self, X, y, groups=None):
+        return self.cv.split(X, y, self.groups)
+
+
+def test_certificate__is_refused_where_all_labeled_rows_were_scaled(rows):
+    X, y = rows
+    labeled = StandardScaler().fit(X[:300])
+    found = certificate(labeled.transform(X[:300]), y[:300], labeled.transform(X[300:]))
+    assert not found.certified
+    assert "put the scaler into a pipeline" in found.reasons[0]
+    scaled_inside = make_pipeline(StandardScaler(), GaussianNB())
+    assert certificate(X[:300], y[:300], X[300:], scaled_inside).certified
+
+
+def test_standardised__sees_rows_and_no_design(rows):
+    X, _ = rows
+    assert standardised(StandardScaler().fit_transform(X))
+    assert standardised((X - X.mean(axis=0)) / X.std(axis=0, ddof=1))
+    assert standardised(StandardScaler().fit_transform(X).astype(np.float32))
+    assert not standardised(X)
+    assert not standardised(StandardScaler().fit(X).transform(X[:300]))
+    assert not standardised(np.tile([[-1.0, 1.0], [1.0, -1.0]], (50, 1)))
+    assert not standardised(sparse.csr_matrix(X))
+
+
+def test_scaled_by_range__is_a_doubt_only(rows):
+    X, y = rows
+    scaled = MinMaxScaler().fit(X[:300])
+    assert scaled_by_range(scaled.transform(X[:300]))
+    assert not scaled_by_range(X)
+    found = certificate(scaled.transform(X[:300]), y[:300], scaled.transform(X[300:]))
+    assert found.certified
+    assert "fills a range up to 1" in reason(found, "A3").reason
+
+
+def test_certificate__says_that_a_part_was_fitted_before(rows):
+    X, y = rows
+    frozen = FrozenEstimator(StandardScaler().fit(X[300:]))
+    estimator = make_pipeline(frozen, LogisticRegression())
+    made = plan(X[:300], y[:300], X[300:], estimator)
+    # One frozen part is shared by all clones, which scikit-learn's threads cannot bear.
+    found = select(made.run(n_jobs=1)).certificate
+    assert "a frozen part" in reason(found, "A3").reason
+
+
+def test_certificate__says_which_rows_are_copies_of_another_fold(rows):
+    X, y = rows
+    twice = np.concatenate([np.arange(200), np.arange(200)])
+    found = certificate(X[twice], y[twice], X[300:])
+    assert "labeled rows equal a row of another fold" in reason(found, "A1").reason
+
+
+def test_certificate__is_refused_for_rows_in_both_tables(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="must not hold the labeled rows"):
+        certificate(X[:300], y[:300], X)
+
+
+def test_certificate__is_refused_for_a_pool_of_other_rows(rows):
+    X, y = rows
+    found = certificate(X[:300], y[:300], X[300:] + [0.0, 0.0, 0.1])
+    assert not found.certified
+    assert "A1 is violated: a classifier tells labeled rows" in found.reasons[0]
+    assert "This is no guarantee" in found.reading()
+
+
+def test_certificate__is_refused_for_the_head_of_a_sorted_file(rows):
+    X, y = rows
+    order = np.argsort(X[300:, 0])
+    found = certificate(X[:300], y[:300], X[300:][order][:400])
+    assert not found.certified
+    assert certificate(X[:300], y[:300], X[300:][order]).certified
+    part = certificate(X[:300], y[:300], X[300:][order], max_unlabeled=400)
+    assert part.certified
+
+
+def test_two_sample_test__uses_no_label_and_keeps_its_level(rng):
+    found = [
+        two_sample_test(
+            rng.normal(size=(120, 2)), rng.normal(size=(200, 2)), seed=seed
+        ).p_value
+        for seed in range(30)
+    ]
+    assert np.mean(np.array(found) <= 0.1) <= 0.3
+    assert min(found) > 0.001
+    same = two_sample_test(rng.normal(size=(50, 2)), np.ones((50, 2)), seed=1)
+    assert same.finds_shift
+    assert same.auc > 0.9
+
+
+def test_two_sample_test__takes_sparse_rows_and_missing_values(rng):
+    X = rng.normal(size=(300, 4))
+    holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    assert not two_sample_test(holes[:150], holes[150:], seed=1).finds_shift
+    first, second = sparse.csr_matrix(X[:150]), sparse.csr_matrix(X[150:])
+    assert not two_sample_test(first, second, seed=1).finds_shift
+
+
+def test_pool_sample__is_the_same_for_any_chunks(rows):
+    import dask.array as da
+
+    X, _ = rows
+    found = [
+        pool_sample(
+            dsel.open_pool(da.from_array(X, chunks=(c, 3))), shuffled=False, seed=4
+        )
+        for c in (100, 1400)
+    ]
+    np.testing.assert_array_equal(*found)
+    assert found[0].shape[0] == pytest.approx(500, rel=0.2)
+
+
+def test_plan__warns_of_folds_of_few_rows(rows):
+    X, y = rows
+    assert "a fold has 19 rows" in repr(plan(X[:190], y[:190], X[300:], cv=10))
+    assert "a fold has" not in repr(plan(X[:200], y[:200], X[300:], cv=10))
+    assert "CAREFUL" not in repr(plan(X[:190], y[:190], None, cv=10))
+
+
+def test_plan__gives_a_learner_that_wants_the_pool_another_part_of_it(rows):
+    X, y = rows
+    from dsel.models import SemiSupervisedNearestMean
+
+    made = plan(X[:300], y[:300], X[300:], SemiSupervisedNearestMean())
+    both = made.work.fitting_pool.n_rows + made.pool.n_rows
+    assert both == len(X) - 300
+    assert "a part of the pool that is not counted" in made.assumptions[3].reason
