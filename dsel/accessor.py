@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dsel.results import Choice
+    from dsel.searches import Plan
 
 # Registered as soon as dsel and xarray are both loaded, so its methods import what they
 # need: searches take a second, and drawing is an extra.
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
 class ResultsAccessor:
-    """Choices, bounds and figures of a results cube; no fit is ever run.
+    """Choices, bounds and figures of a results cube; only `pairs` ever fits.
 
     Examples
     --------
@@ -114,6 +115,21 @@ class ResultsAccessor:
         from dsel.searches.compare import compare
 
         return compare(self._results, delta=delta)
+
+    def pairs(self, plan: "Plan", **settings: Any) -> xr.Dataset:
+        """Return what the pool says of pairs of candidates without a label.
+
+        Parameters
+        ----------
+        plan
+            The plan that the cube came from; its best candidates are fitted again.
+        **settings
+            As `dsel.searches.compare_pairs` takes them: ``candidates``, ``n_best``,
+            ``delta``, ``client``.
+        """
+        from dsel.searches.pairs import compare_pairs
+
+        return compare_pairs(self._results, plan, **settings)
 
     @property
     def plot(self) -> "ResultsPlots":

@@ -25,6 +25,7 @@ from dsel.searches.least_squares_streamed import StreamedLeastSquaresSearch
 from dsel.searches.leave_one_out import leave_one_out_errors
 from dsel.searches.maximum_margin import MaximumMarginClassifier
 from dsel.searches.nonconformity import NonconformityClassifier
+from dsel.searches.pairs import compare_pairs
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
 from dsel.searches.row_disagreement import (
@@ -43,6 +44,7 @@ __all__ = [
     "SemiSupervisedSearchCV",
     "StreamedLeastSquaresSearch",
     "audit",
+    "compare_pairs",
     "covalidate",
     "execute",
     "learn_actively",

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+import dsel
+from dsel.bounds import pair_facts
+from dsel.searches import compare_pairs
+
+GRID = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 1.0]}
+
+
+@pytest.fixture(scope="module")
+def searched():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1200, 2))
+    y = (X.prod(axis=1) + 0.3 * rng.normal(size=1200) > 0).astype(int)
+    plan = dsel.plan_search(
+        SVC(), GRID, X[:200], y[:200], X[200:], cv=3, random_state=1
+    )
+    return plan, plan.run(), X, y
+
+
+def test_compare_pairs__counts_what_refitted_models_differ_on(searched):
+    plan, results, X, y = searched
+    found = compare_pairs(results, plan, [1, 3, 4], delta=0.1)
+    answers = [
+        clone(SVC()).set_params(**plan.axes.params(j)).fit(X[:200], y[:200])
+        .predict(X[200:])
+        for j in (1, 3, 4)
+    ]  # fmt: skip
+    expected = [[np.count_nonzero(a != b) for b in answers] for a in answers]
+    np.testing.assert_array_equal(found.differing_rows, expected)
+    facts = pair_facts(expected[0][2], 1000, delta=0.1 / 15)
+    assert found.difference.sel(candidate=1, other=4) == facts.difference
+    assert found.larger_error.sel(candidate=1, other=4) == facts.larger_error
+    assert found.params.values[0] == "C=0.1, gamma=1.0"
+
+
+def test_compare_pairs__holds_for_the_best_of_a_finished_cube(searched):
+    plan, results, _, _ = searched
+    found = results.dsel.pairs(plan, n_best=2)
+    assert int(dsel.select(results).candidate) == found.candidate.values[0]
+    assert found.difference.shape == (2, 2)
+    assert (np.diag(found.difference) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [([1], "two or more different numbers below 6"), ([1, 6], "got "), ([2, 2], "two")],
+)
+def test_compare_pairs__refuses(searched, candidates, message):
+    plan, results, _, _ = searched
+    with pytest.raises(ValueError, match=message):
+        compare_pairs(results, plan, candidates)
+
+
+def test_compare_pairs__needs_a_pool(searched):
+    _, results, X, y = searched
+    alone = dsel.plan_search(SVC(), GRID, X[:200], y[:200], cv=3, random_state=1)
+    with pytest.raises(ValueError, match="must have a pool"):
+        compare_pairs(results, alone)
