@@ -2,12 +2,12 @@
 
 A certificate speaks of the very models that were counted, and another solver path
 moves labels at the usual tolerance, so refitting an SVC would give another model. The
-state of a fitted SVC is therefore filled in: a real `fit` on one row per class sets up
+state of a fitted SVC is therefore filled in: a real `fit` on a few rows sets up
 everything that scikit-learn's version wants, then support vectors, coefficients and
 constants are replaced.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from dsel.kernels.sigmoid import Sigmoid
 from dsel.models.kernel_svm_frames import Frame
 from dsel.models.kernel_svm_machines import Machines
 from dsel.models.kernel_svm_settings import last_step
+
+ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
 
 
 def dummy_of(machines: Machines, frame: Frame, classes: NDArray[Any]) -> Any:
@@ -94,18 +96,18 @@ def _vectors(frame: Frame, numbers: NDArray[np.int64]) -> Any:
 
 
 def _set_up(svc: Any, machines: Machines, frame: Frame, classes: NDArray[Any]) -> Any:
-    """Fit on one made-up row per class: all attributes are there, of the right kind."""
-    n_present = len(machines.present)
+    """Fit on made-up rows: all attributes are there, of the right kind."""
+    labels = np.repeat(classes[machines.present], ROWS_OF_CLASS)
     if svc.kernel == "poly" and not float(svc.degree).is_integer():
         # scikit-learn takes whole degrees only, but any function as the kernel.
         svc.set_params(kernel=machines.kernel, degree=3)
     if frame.by_column:
-        rows: Any = np.eye(n_present)
+        rows: Any = np.eye(len(labels))
     elif is_sparse(frame.rows):
-        rows = sparse.csr_array((n_present, frame.rows.shape[1]))
+        rows = sparse.csr_array((len(labels), frame.rows.shape[1]))
     else:
-        rows = np.zeros((n_present, frame.rows.shape[1]))
-    svc.fit(rows, classes[machines.present])
+        rows = np.zeros((len(labels), frame.rows.shape[1]))
+    svc.fit(rows, labels)
     svc.n_features_in_ = rows.shape[1]
     if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
         svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0

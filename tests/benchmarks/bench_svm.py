@@ -2,11 +2,12 @@
 
     python tests/benchmarks/bench_svm.py PART [repetitions] [share]
 
-Parts: digits, family, pruned, intelex, satimage, scoring, letter, mixed, job, equal,
-rows, growth. Times are CPU seconds of this process, all its threads together, since
-neighbours disturb wall time; wall time is printed beside. Both sides use one BLAS
-thread and one job. With a share below 1 the peer's digits grid is measured on that
-share of its gammas, evenly spread, and scaled up.
+Parts: digits, family, pruned, intelex, satimage, scoring, letter, mixed, job, rows,
+growth (which writes a figure). Times are medians of CPU seconds of this process, all
+its threads together, since neighbours disturb wall time; wall time is printed beside.
+Peak memory is that of the process when our side is done. Both sides use one thread and
+one job. With a share below 1 the peer's digits grid is measured on that share of its
+gammas, evenly spread, and scaled up. `equal_svm.py` compares all counts.
 """
 
 import functools
@@ -14,6 +15,7 @@ import os
 import resource
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -37,7 +39,7 @@ PEER_SHARE = float((sys.argv[3:] or ["1"])[0]) if __name__ == "__main__" else 1.
 
 
 class Watch:
-    """CPU and wall seconds of a block."""
+    """CPU and wall seconds of a block, and the process's peak memory in GiB after."""
 
     def __enter__(self):
         self.cpu, self.wall = time.process_time(), time.perf_counter()
@@ -46,27 +48,26 @@ class Watch:
     def __exit__(self, *error):
         self.cpu = time.process_time() - self.cpu
         self.wall = time.perf_counter() - self.wall
+        self.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def repeated(function, repetitions):
-    """Medians of CPU and wall time, and the last value."""
+    """A watch with the medians of CPU and wall time, and the last value."""
     watches = []
     for _ in range(repetitions):
         with Watch() as watch:
             value = function()
         watches.append(watch)
-    cpu, wall = (
-        float(np.median([getattr(w, name) for w in watches]))
-        for name in ("cpu", "wall")
-    )
-    return cpu, wall, value
+    for name in ("cpu", "wall"):
+        median = float(np.median([getattr(each, name) for each in watches]))
+        setattr(watch, name, median)
+    return watch, value
 
 
-def report(title, ours, theirs, wanted):
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{title}: {ours:.2f} s against {theirs:.1f} s CPU, "
-          f"{theirs / ours:.1f} times faster (wanted {wanted}); "
-          f"peak memory {peak:.2f} GiB",
+def report(title, watch, theirs, wanted):
+    print(f"{title}: {watch.cpu:.2f} s (wall {watch.wall:.1f} s) against "
+          f"{theirs:.1f} s CPU, {theirs / watch.cpu:.1f} times faster (wanted "
+          f"{wanted}); peak memory {watch.peak:.2f} GiB",
           flush=True)  # fmt: skip
 
 
@@ -93,13 +94,13 @@ def trainings_of(n_rows, k):
     return [*parts, Training(k, "full", rows, rows[:0])]
 
 
-def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32, precision="float64"):
+def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32):
     """Fit a whole grid by the family; return it and its groups, C order by number."""
     estimators = [
         SVC(C=C, gamma=gamma, tol=tol) for C in grid["C"] for gamma in grid["gamma"]
     ]
     candidates = [Candidate(i, {}, svc) for i, svc in enumerate(estimators)]
-    family = KernelSVMFamily(np.unique(y), SEED, precision=precision)
+    family = KernelSVMFamily(np.unique(y), SEED)
     budget = ByteCache(limit)
     trainings = trainings_of(len(y), k)
     pieces = [
@@ -121,10 +122,10 @@ def warm_up():
     fitted(X, y, {"C": [1.0], "gamma": [1.0]}, 2)
 
 
-def peer_grid(X, y, grid, k, tol=1e-3):
+def peer_grid(X, y, grid, k, svc):
     """Search as scikit-learn does; return the errors on each fold."""
     fold = random_folds(len(y), k, seed=SEED)
-    search = GridSearchCV(SVC(tol=tol), grid, cv=PredefinedSplit(fold), n_jobs=1)
+    search = GridSearchCV(svc, grid, cv=PredefinedSplit(fold), n_jobs=1)
     search.fit(X, y)
     rates = np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(k)], -1)
     return np.rint((1 - rates) * np.bincount(fold)).astype(int)
@@ -146,57 +147,52 @@ def search_digits(*, prune):
 
 
 @functools.cache
-def digits_peer():
+def digits_peer(peer=SVC):
     X, y = digits()
     step = round(1 / PEER_SHARE)
     some = np.arange(len(GAMMAS))[step // 2 :: step]
     with Watch() as watch:
-        errors = peer_grid(X, y, {"C": C_VALUES, "gamma": GAMMAS[some]}, 10)
+        errors = peer_grid(X, y, {"C": C_VALUES, "gamma": GAMMAS[some]}, 10, peer())
     return watch.cpu * len(GAMMAS) / len(some), errors, some
 
 
 def part_digits(_, repetitions):
-    cpu, wall, results = repeated(lambda: search_digits(prune=False), repetitions)
+    watch, results = repeated(lambda: search_digits(prune=False), repetitions)
     theirs, errors, some = digits_peer()
-    report(f"digits, exhaustive (wall {wall:.1f} s)", cpu, theirs, 15)
+    report("digits, exhaustive", watch, theirs, 15)
     print(" ", differing(results.fold_errors.values[:, some], errors))
 
 
 def part_family(_, repetitions):
     X, y = digits()
-    cpu, wall, _ = repeated(lambda: fitted(X, y, GRID, 10), repetitions)
-    theirs, _, _ = digits_peer()
-    report(f"digits, the family's fits alone (wall {wall:.1f} s)", cpu, theirs, 15)
+    watch, _ = repeated(lambda: fitted(X, y, GRID, 10), repetitions)
+    report("digits, the family's fits alone", watch, digits_peer()[0], 15)
 
 
 def part_pruned(_, repetitions):
-    cpu, wall, results = repeated(lambda: search_digits(prune=True), repetitions)
-    theirs, _, _ = digits_peer()
-    report(f"digits, pruned for cv_error (wall {wall:.1f} s)", cpu, theirs, 25)
+    watch, results = repeated(lambda: search_digits(prune=True), repetitions)
+    report("digits, pruned for cv_error", watch, digits_peer()[0], 25)
     whole = dsel.select(search_digits(prune=False))
     assert dsel.select(results).params == whole.params
 
 
 def part_intelex(_, repetitions):
     try:
+        from daal4py import daalinit
         from sklearnex import svm as patched
     except ImportError:
         print("scikit-learn-intelex is not installed: skipped")
         return
-    X, y = digits()
-    fold = random_folds(len(y), 10, seed=SEED)
-    cpu, _, _ = repeated(lambda: search_digits(prune=False), repetitions)
-    search = GridSearchCV(patched.SVC(), GRID, cv=PredefinedSplit(fold), n_jobs=1)
-    with Watch() as watch:
-        search.fit(X, y)
-    report("digits against scikit-learn-intelex", cpu, watch.cpu, 8)
+    daalinit(1)  # threads
+    watch, results = repeated(lambda: search_digits(prune=False), repetitions)
+    theirs, errors, some = digits_peer(patched.SVC)
+    report("digits against scikit-learn-intelex", watch, theirs, 8)
+    print(" ", differing(results.fold_errors.values[:, some], errors))
 
 
 def part_satimage(data_dir, repetitions):
     X, y = scaled(data_dir, "satimage")
-    cpu, wall, (_, pieces, candidates) = repeated(
-        lambda: fitted(X, y, GRID, 5), repetitions
-    )
+    ours, (_, pieces, candidates) = repeated(lambda: fitted(X, y, GRID, 5), repetitions)
     trainings = trainings_of(len(y), 5)
     rng = np.random.default_rng(SEED)
     cells = rng.permutation(len(candidates) * 6)[: len(candidates) * 6 // 10]
@@ -213,7 +209,7 @@ def part_satimage(data_dir, repetitions):
         if len(training.test_rows):
             gaps.append(abs(errors.sum() - counted[number, column]))
     scale = len(candidates) * 6 / len(cells)
-    report(f"satimage (wall {wall:.1f} s)", cpu, seconds * scale, 10)
+    report("satimage", ours, seconds * scale, 10)
     print(f"  {np.count_nonzero(gaps)} of {len(gaps)} fold cells differ, "
           f"by {max(gaps)} at most")  # fmt: skip
 
@@ -226,17 +222,16 @@ def counts_of(pieces):
     return np.stack([rows[number] for number in sorted(rows)])
 
 
-def score(title, table, grid, k, pool, wanted, *, precision="float64", sample=12):
+def score(title, fits, k, pool, repetitions, wanted, *, precision, sample):
     """Score a pool for a grid, against SVC.predict on some models and rows."""
-    X, y = table
-    family, pieces, _ = fitted(X, y, grid, k, limit=2**33, precision=precision)
-    joined = family.join(pieces)
+    family, pieces, _ = fits
+    joined = replace(family, precision=precision).join(pieces)
     drawn = np.random.default_rng(SEED).integers(0, k, len(pool))
-    with Watch() as watch:
-        codes = [
-            joined.predict(pool[s : s + 10_000], [np.array(k), drawn[s : s + 10_000]])
-            for s in range(0, len(pool), 10_000)
-        ]
+    blocks = [slice(s, s + 10_000) for s in range(0, len(pool), 10_000)]
+    watch, codes = repeated(
+        lambda: [joined.predict(pool[b], [np.array(k), drawn[b]]) for b in blocks],
+        repetitions,
+    )
     codes = np.concatenate(codes, axis=2)
     rng = np.random.default_rng(1)
     asked = [(int(c), int(t)) for c, t in zip(
@@ -255,7 +250,7 @@ def score(title, table, grid, k, pool, wanted, *, precision="float64", sample=12
         looked_at += np.count_nonzero(mine)
     # Every row is predicted by the full model and by one fold model.
     theirs = seconds / sample / len(rows) * len(pool) * 2 * len(joined.candidates)
-    report(f"{title}, {precision}", watch.cpu, theirs, wanted)
+    report(f"{title}, {precision}", watch, theirs, wanted)
     print(f"  {wrong} of {looked_at} codes differ from SVC.predict of the same models")
     return codes
 
@@ -267,28 +262,35 @@ def digits_pool(n_rows):
     return np.clip(X[rng.integers(0, len(X), n_rows)] + noise, 0, 1)
 
 
-def part_scoring(_, repetitions):
-    score("scoring digits", digits(), GRID, 10, digits_pool(100_000), 30)
-
-
-def part_letter(data_dir, repetitions):
-    table = scaled(data_dir, "letter")
-    labeled = tuple(part[:18_000] for part in table)
-    pool = np.repeat(table[0][18_000:], 5, axis=0)
-    pool += np.random.default_rng(2).normal(0, 0.02, pool.shape)
-    grid = {"C": [1.0, 8.0, 64.0], "gamma": [2.0, 8.0, 32.0]}
-    plain = score("scoring letter", labeled, grid, 3, pool, 12, sample=6)
-    mixed = score(
-        "scoring letter", labeled, grid, 3, pool, 20, precision="mixed", sample=6
+def score_both(title, fits, k, pool, repetitions, wanted, sample):
+    """Score in both precisions; say how many codes differ."""
+    plain, mixed = (
+        score(title, fits, k, pool, repetitions, least, precision=p, sample=sample)
+        for p, least in zip(("float64", "mixed"), wanted, strict=True)
     )
     print(f"  mixed and float64 differ in {np.count_nonzero(plain != mixed)} codes")
 
 
+def part_scoring(_, repetitions):
+    fits = fitted(*digits(), GRID, 10)
+    pool = digits_pool(100_000)
+    score("scoring digits", fits, 10, pool, repetitions, 30, precision="float64",
+          sample=12)  # fmt: skip
+
+
 def part_mixed(_, repetitions):
-    pool = digits_pool(20_000)
-    plain = score("scoring digits", digits(), GRID, 10, pool, 30)
-    mixed = score("scoring digits", digits(), GRID, 10, pool, 30, precision="mixed")
-    print(f"  mixed and float64 differ in {np.count_nonzero(plain != mixed)} codes")
+    fits = fitted(*digits(), GRID, 10)
+    score_both("scoring digits", fits, 10, digits_pool(20_000), repetitions, (30, 30),
+               12)  # fmt: skip
+
+
+def part_letter(data_dir, repetitions):
+    X, y = scaled(data_dir, "letter")
+    pool = np.repeat(X[18_000:], 5, axis=0)
+    pool += np.random.default_rng(2).normal(0, 0.02, pool.shape)
+    grid = {"C": [1.0, 8.0, 64.0], "gamma": [2.0, 8.0, 32.0]}
+    fits = fitted(X[:18_000], y[:18_000], grid, 3, limit=2**33)
+    score_both("scoring letter", fits, 3, pool, repetitions, (12, 20), 6)
 
 
 def part_job(_, repetitions, n_pool=1_000_000):
@@ -311,29 +313,7 @@ def part_job(_, repetitions, n_pool=1_000_000):
                 svc.predict(rows)
             seconds.append(one.cpu / len(rows))
     theirs = theirs_fits + np.mean(seconds) * 2 * len(C_VALUES) * len(GAMMAS) * n_pool
-    report("main job on digits", watch.cpu, theirs, 100)
-
-
-def part_equal(data_dir, repetitions):
-    X, y = digits()
-    _, pieces, _ = fitted(X, y, GRID, 10, tol=1e-6)
-    some = np.arange(len(GAMMAS))[:: round(1 / PEER_SHARE)]
-    errors = peer_grid(X, y, {"C": C_VALUES, "gamma": GAMMAS[some]}, 10, tol=1e-6)
-    counted = counts_of(pieces)[:, :10].reshape(15, 15, 10)[:, some]
-    print("digits at tol 1e-6:", differing(counted, errors), flush=True)
-    X, y = scaled(data_dir, "satimage")
-    _, pieces, candidates = fitted(X, y, GRID, 5, tol=1e-6)
-    counted, trainings = counts_of(pieces), trainings_of(len(y), 5)
-    cells = np.random.default_rng(SEED).permutation(len(candidates) * 5)
-    gaps = []
-    for cell in cells[: len(cells) // 10]:
-        number, column = divmod(int(cell), 5)
-        rows, test = trainings[column].train_rows, trainings[column].test_rows
-        svc = clone(candidates[number].estimator).set_params(cache_size=1000)
-        wrong = svc.fit(X[rows], y[rows]).predict(X[test]) != y[test]
-        gaps.append(abs(wrong.sum() - counted[number, column]))
-    print(f"satimage at tol 1e-6: {np.count_nonzero(gaps)} of {len(gaps)} fold cells "
-          f"differ, by {max(gaps)} at most")  # fmt: skip
+    report("main job on digits", watch, theirs, 100)
 
 
 def part_rows(data_dir, repetitions):
@@ -341,37 +321,56 @@ def part_rows(data_dir, repetitions):
     grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
     with Watch() as watch:
         _, (piece,), _ = fitted(X, y, grid, 5, limit=2**31)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30 * 2**10
     print(f"shuttle, {len(y)} rows within 2 GiB: {watch.cpu:.0f} s CPU, "
-          f"{watch.wall:.0f} s wall, peak memory {peak:.2f} GiB of the process, errors "
+          f"{watch.wall:.0f} s wall, peak memory {watch.peak:.2f} GiB, errors "
           f"{piece.counts.test_errors.sum(axis=1).tolist()}")  # fmt: skip
 
 
-def part_growth(data_dir, repetitions):
+def growth_of_fits(data_dir, sizes):
     X, y = scaled(data_dir, "shuttle")
     grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
-    sizes = np.array([1000, 2000, 4000, 8000, 16000, 32000])
-    times = []
     for n in sizes:
         with Watch() as watch:
-            fitted(X[:n], y[:n], grid, 5)
-        times.append(watch.cpu)
-        print(f"  n = {n}: {watch.cpu:.2f} s", flush=True)
-    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"fits grow as n^{exponent:.2f}")
+            fitted(X[:n], y[:n], grid, 5, limit=2**31)
+        yield watch
+
+
+def growth_of_scoring(sizes):
     X, y = digits()
     family, pieces, _ = fitted(X, y, {"C": [1.0, 8.0], "gamma": [0.1, 0.5]}, 10)
     joined = family.join(pieces)
-    sizes, times = np.array([10_000, 100_000, 1_000_000]), []
+    pool = digits_pool(10_000)
+    which = [np.array(10), np.arange(len(pool)) % 10]
     for m in sizes:
-        pool = digits_pool(min(m, 10_000))
-        drawn = np.arange(len(pool)) % 10
         with Watch() as watch:
             for _ in range(m // len(pool)):
-                joined.predict(pool, [np.array(10), drawn])
-        times.append(watch.cpu)
-        print(f"  m = {m}: {watch.cpu:.2f} s", flush=True)
-    print(f"scoring grows as m^{np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}")
+                joined.predict(pool, which)
+        yield watch
+
+
+def part_growth(data_dir, _, path="growth-svm.png"):
+    import matplotlib.pyplot as plt
+
+    rows = [1000, 2000, 4000, 8000, 16_000, 32_000]
+    pools = [10**4, 10**5, 10**6, 10**7]
+    _, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
+    for ax, sizes, watches, label in zip(
+        axes,
+        (rows, pools),
+        (growth_of_fits(data_dir, rows), growth_of_scoring(pools)),
+        ("labeled rows, n (18 fits)", "pool rows, m (4 candidates)"),
+        strict=True,
+    ):
+        seconds = []
+        for size, watch in zip(sizes, watches, strict=True):
+            seconds.append(watch.cpu)
+            print(f"  {size:,} {label}: {watch.cpu:.2f} s CPU, peak memory "
+                  f"{watch.peak:.2f} GiB", flush=True)  # fmt: skip
+        exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+        ax.loglog(sizes, seconds, "o-")
+        ax.set(xlabel=label, ylabel="CPU seconds", title=f"exponent {exponent:.2f}")
+        print(f"{label}: exponent {exponent:.2f}")
+    plt.savefig(path, bbox_inches="tight")
 
 
 def main():

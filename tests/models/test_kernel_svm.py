@@ -474,6 +474,13 @@ def test_model__has_the_attributes_of_a_fitted_svc(table):
     assert vars(model).keys() == vars(svc).keys()
 
 
+def test_model__of_many_classes_comes_without_warnings(rng):
+    X, y = rng.normal(size=(120, 3)), np.arange(120) % 30
+    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
+    svc = SVC(C=1.0, gamma=0.1, tol=TOL).fit(X, y)
+    np.testing.assert_array_equal(piece.model(0, FULL).predict(X), svc.predict(X))
+
+
 def test_model__of_an_unknown_training_is_an_error(table):
     X, y, _ = table
     _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
