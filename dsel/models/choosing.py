@@ -27,6 +27,8 @@ class Assignment:
     """The family."""
     candidates: tuple[Candidate, ...]
     """Its candidates, in the order of their numbers."""
+    groups: tuple[tuple[Candidate, ...], ...]
+    """The same, those that share work together."""
     remark: str
     """Why it is this family, for the plan."""
     breaks_independence: str = ""
@@ -80,37 +82,44 @@ def assign_families(
     if contrastive:
         pessimist = ContrastiveFamily(np.asarray(classes), seed)
         remark = "all of them in the same reads of the pool"
-        assignments.append(Assignment(pessimist, contrastive, remark))
+        assignments.append(_assignment(pessimist, contrastive, remark))
     if others:
         generic = ScikitLearnFamily(np.asarray(classes), seed, dict(fit_params))
         reasons = [refused[c.number] for c in others if is_svc(c.estimator)]
         remark = "; ".join(["fitted one by one", *dict.fromkeys(filter(None, reasons))])
-        assignments.append(Assignment(generic, others, remark))
+        assignments.append(_assignment(generic, others, remark))
     return tuple(assignments)
+
+
+def _assignment(
+    family: Family, candidates: tuple[Candidate, ...], remark: str
+) -> Assignment:
+    return Assignment(family, candidates, tuple(family.groups(candidates)), remark)
 
 
 def _machines(
     family: KernelSVMFamily, candidates: tuple[Candidate, ...], n_rows: int
 ) -> Assignment:
-    n_kernels = len(family.groups(candidates))
+    groups = tuple(family.groups(candidates))
     remark = (
-        f"one kernel for all C and folds, {n_kernels} in all, each "
+        f"one kernel for all C and folds, {len(groups)} in all, each "
         f"{whole_nbytes(n_rows) / 2**30:.2g} GiB or what a task's memory holds"
     )
     if family.precision == "mixed":
         remark += ", scored in float32 where that is enough"
-    return Assignment(family, candidates, remark)
+    return Assignment(family, candidates, groups, remark)
 
 
 def _least_squares(
     candidates: tuple[Candidate, ...], classes: NDArray[Any]
 ) -> Assignment:
     family = KernelLeastSquaresFamily(classes)
-    groups = family.groups(candidates)
+    groups = tuple(family.groups(candidates))
     reasons = dict.fromkeys(map(family.breaks_independence, groups))
     return Assignment(
         family,
         candidates,
+        groups,
         f"{len(groups)} decompositions for all folds",
         "; ".join(filter(None, reasons)),
     )

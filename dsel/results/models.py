@@ -13,8 +13,8 @@ from dsel.results.store import make_root, open_store, read_root
 GROUP: Final = "model"
 POINTER: Final = "log"
 KEY: Final = "key"
-OURS: Final = "dsel.models."
-"""Our own estimators, which are safe to build."""
+OURS: Final = ("dsel.models.", "dsel.kernels.", "dsel.searches.")
+"""Our own estimators and what they are made of: arrays, and safe to build."""
 
 
 def save_model(

@@ -80,7 +80,7 @@ def half_counts(
     for assigned in assign_families(
         candidates, X, classes=classes, seed=seed, fit_params={}
     ):
-        for group in assigned.family.groups(assigned.candidates):
+        for group in assigned.groups:
             fitted = assigned.family.fit(group, X, y, trainings, budget=process_cache())
             _add_fits(evidence, fitted)
             if pool is test[0]:

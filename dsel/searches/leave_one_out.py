@@ -76,7 +76,7 @@ def count_leave_one_out(
     for assigned in assign_families(
         candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params={}
     ):
-        for group in assigned.family.groups(assigned.candidates):
+        for group in assigned.groups:
             counts = leave_one_out_counts(
                 assigned.family, group, labeled.X, labeled.y, training
             )

@@ -198,7 +198,7 @@ def train_grid(
     groups = tuple(
         (assigned.family, group)
         for assigned in assignments
-        for group in assigned.family.groups(assigned.candidates)
+        for group in assigned.groups
     )
     work = TrainingWork(X, y, tuple(trainings), groups)
     return train_groups(work, classes, client=client)

@@ -80,6 +80,9 @@ class NonconformityClassifier(NonconformityAnswers):
     gives the same answer, in any chunking), so subsets of `X` may be answered
     otherwise; the other rules look at the row alone.
 
+    `dsel.results.save_model` keeps a fitted classifier with all its models in a
+    folder or object store, and `open_model` gives it back, without pickle.
+
     References
     ----------
     Hardoon, Hussain and Shawe-Taylor (2009), A nonconformity approach to model

@@ -332,7 +332,7 @@ def _make_groups(
     groups: list[Group] = []
     texts = candidate_texts(candidates)
     for assigned in assignments:
-        for members in assigned.family.groups(assigned.candidates):
+        for members in assigned.groups:
             paths = group_paths(assigned.family.name, members, texts)
             groups.append(Group(len(groups), assigned.family, members, paths))
     remarks = tuple(

@@ -166,7 +166,7 @@ def selection(data, names):
 
 def selection_warm_up(scale):
     """Compile the solver and start the processes of GridSearchCV."""
-    X, y = labeled(60)
+    X, y = labeled(800)  # large tables take another compiled loop than small ones
     warm_up()
     GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=2, n_jobs=2).fit(X, y)
     hardoon2009.cross_validation(X, y, replace(scale, C=(1.0,), gamma=(1.0,)))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import zarr
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -11,8 +12,10 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dsel.data import write_pool
 from dsel.data.folds import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
+from dsel.results import open_model, save_model
 from dsel.searches.nonconformity import NonconformityClassifier
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 1.0, 100.0]}
@@ -353,6 +356,31 @@ def test_predict_pool__writes_what_predict_says(tmp_path, chunk):
     np.testing.assert_array_equal(
         answers["critical_count"][:] / 28, model.critical_epsilon(X)
     )
+
+
+def test_predict_pool__reads_sparse_pools(tmp_path):
+    X, y = table()
+    X[np.abs(X) < 0.7] = 0.0
+    model = NonconformityClassifier(SVC(), GRID, random_state=3)
+    model.fit(csr_array(X[:140]), y[:140])
+    write_pool(csr_matrix(X), tmp_path / "pool.zarr")
+
+    model.predict_pool(tmp_path / "pool.zarr", tmp_path / "answers.zarr")
+
+    labels = zarr.open_group(tmp_path / "answers.zarr", mode="r")["label"][:]
+    np.testing.assert_array_equal(model.classes_[labels], model.predict(csr_array(X)))
+
+
+@pytest.mark.parametrize("measure", ["margin", "nearest"])
+def test_save_model__keeps_all_models_without_pickle(tmp_path, measure):
+    model, X, _ = fitted(measure=measure)
+
+    save_model(model, tmp_path)
+    opened = open_model(tmp_path)
+
+    np.testing.assert_array_equal(opened.predict(X), model.predict(X))
+    np.testing.assert_array_equal(opened.chosen_model(X), model.chosen_model(X))
+    assert opened.nbytes_ == model.nbytes_
 
 
 def test_predict_pool__leaves_filtered_rows_blank(tmp_path):
