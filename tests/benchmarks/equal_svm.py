@@ -1,6 +1,6 @@
 """Fold errors of kernel SVM grids, cell by cell, against fits of scikit-learn's SVC.
 
-    python tests/benchmarks/equal_svm.py OUT.jsonl [tol of ours] [tol of SVC]
+    python -m tests.benchmarks.equal_svm OUT.jsonl [tol of ours] [tol of SVC]
 
 All 225 x 10 cells of digits and a random 10 % of the 225 x 5 of satimage, at tol 1e-6
 on both sides unless said otherwise. Every cell becomes a line of OUT.jsonl; the same
@@ -14,9 +14,18 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from bench_svm import C_VALUES, GAMMAS, SEED, digits, fitted, scaled, trainings_of
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
+
+from tests.benchmarks.bench_svm import (
+    C_VALUES,
+    GAMMAS,
+    SEED,
+    digits,
+    fitted,
+    scaled,
+    trainings_of,
+)
 
 
 def tables():
