@@ -17,6 +17,7 @@ from dsel import names
 from dsel.data.trainings import FULL, LEAVE_ONE_OUT, Training
 from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words, words_at
 from dsel.results import TrainingAxes, fold_axes, half_axes
+from dsel.searches.answers import AllAnswers, by_halving
 
 
 class Comparison(Protocol):
@@ -135,40 +136,6 @@ class BestFold:
 
 
 @dataclass(frozen=True)
-class Halves:
-    """The two models of each halving against each other."""
-
-    n_repeats: int
-    """Halvings; trainings 2r and 2r + 1 are the halves of repeat r."""
-    variable: str = names.DISAGREEMENTS
-    """Counted by repeat."""
-
-    @property
-    def n_bins(self) -> int:
-        """One bin a repeat."""
-        return self.n_repeats
-
-    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return None: every row is compared in every repeat."""
-        del rows
-        return None
-
-    def readings(
-        self, rows: NDArray[np.int64], candidates: Sequence[int]
-    ) -> list[NDArray[np.int64]]:
-        """Ask both halves of every repeat."""
-        del rows, candidates
-        return [np.array(number) for number in range(2 * self.n_repeats)]
-
-    def tally(
-        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Count by repeat."""
-        del rows
-        return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
-
-
-@dataclass(frozen=True)
 class Scheme:
     """Trainings of a search and what is compared on the pool."""
 
@@ -198,16 +165,18 @@ class Scheme:
         return tuple(t for t in self.trainings if t.name != LEAVE_ONE_OUT)
 
     @property
-    def halving(self) -> Halves | None:
+    def halving(self) -> AllAnswers | None:
         """The comparison of halves, where the trainings are random halvings."""
-        found = (each for each in self.comparisons if isinstance(each, Halves))
-        return next(found, None)
+        for each in self.comparisons:
+            if isinstance(each, AllAnswers) and each.count is by_halving:
+                return each
+        return None
 
     @property
     def axes(self) -> TrainingAxes:
         """Axes of the cube on which the trainings stand."""
         if self.halving is not None:
-            return half_axes(self.halving.n_repeats)
+            return half_axes(self.halving.n_bins)
         return fold_axes(self.n_folds)
 
     def number_of(self, name: str) -> int:

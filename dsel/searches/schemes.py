@@ -18,8 +18,8 @@ from dsel.data.folds import (
     splitter_trainings,
 )
 from dsel.data.labeled import LabeledRows
-from dsel.searches.every_fold import DifferingFolds, EveryFold
-from dsel.searches.scheme import BestFold, Comparison, Halves, RandomFold, Scheme
+from dsel.searches.answers import differing_folds, every_fold, halves
+from dsel.searches.scheme import BestFold, Comparison, RandomFold, Scheme
 
 
 def cross_validation(
@@ -106,7 +106,7 @@ def _of_all_folds(
     n_folds: int, criteria: tuple[Criterion, ...]
 ) -> tuple[Comparison, ...]:
     """Return the comparisons with all fold models that some criterion reads."""
-    known: tuple[Comparison, ...] = (EveryFold(n_folds), DifferingFolds(n_folds))
+    known: tuple[Comparison, ...] = (every_fold(n_folds), differing_folds(n_folds))
     wanted = {name for criterion in criteria for name in criterion.needs}
     return tuple(each for each in known if each.variable in wanted)
 
@@ -119,7 +119,7 @@ def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> S
     ValueError
         Where there are fewer than two rows.
     """
-    halves = half_trainings(n_rows, repeats, seed=seed)
-    full = full_training(n_rows, number=len(halves))
-    compared: tuple[Comparison, ...] = (Halves(repeats),) if with_pool else ()
-    return Scheme((*halves, full), len(halves), compared, is_plain_random=True)
+    trainings = half_trainings(n_rows, repeats, seed=seed)
+    full = full_training(n_rows, number=len(trainings))
+    compared: tuple[Comparison, ...] = (halves(repeats),) if with_pool else ()
+    return Scheme((*trainings, full), len(trainings), compared, is_plain_random=True)
