@@ -119,8 +119,8 @@ class Driver:
                 for finished in self.executor.wait(BEAT_SECONDS):
                     self._take(finished)
             key = self.models[candidate, training]
-        for job, models in self.executor.fetch(key).items():
-            if job.training == training and candidate in models.candidates:
+        for models in self.executor.fetch(key).values():
+            if training in models.trainings and candidate in models.candidates:
                 return models.model(candidate, training)
         raise KeyError(f"no model of candidate {candidate}, training {training}")
 

@@ -105,33 +105,79 @@ class SpanRecord:
 
 
 Payload = dict[FitJob, FittedGroup]
+"""Fitted models by the first job of the call that fitted them."""
 
 
 def fit_jobs(
     work: Work, payloads: Sequence[Payload], jobs: Sequence[FitJob]
 ) -> tuple[list[FitRecord], Payload]:
-    """Fit the jobs one after another; the models stay, the counts travel."""
+    """Fit the jobs; the models stay, the counts travel."""
     del payloads  # a fit starts from nothing
-    records, fitted = [], {}
-    for job in jobs:
-        if work.trainings[job.training].name == LEAVE_ONE_OUT:
-            records.append(FitRecord(job, _leave_one_out(work, job), nbytes=0))
+    records: list[FitRecord] = []
+    fitted: Payload = {}
+    for together in _calls(work, jobs):
+        first = together[0]
+        if _is_leave_one_out(work, first):
+            records.append(FitRecord(first, _leave_one_out(work, first), nbytes=0))
         else:
-            models = fitted[job] = _fit(work, job)
-            records.append(FitRecord(job, models.counts, models.nbytes))
+            models = fitted[first] = _fit(work, together)
+            records += _records(together, models)
     return records, fitted
 
 
-def _fit(work: Work, job: FitJob) -> FittedGroup:
-    group = work.groups[job.group]
+def _calls(work: Work, jobs: Sequence[FitJob]) -> list[list[FitJob]]:
+    """Return the jobs by the call of `fit` that does them.
+
+    Where a family's trainings share work, those of the same candidates are one call.
+    """
+    calls: dict[Any, list[FitJob]] = {}
+    for job in jobs:
+        shares = work.groups[job.group].family.fits_trainings_together
+        alone = not shares or _is_leave_one_out(work, job)
+        calls.setdefault(job if alone else (job.group, job.n_candidates), []).append(
+            job
+        )
+    return list(calls.values())
+
+
+def _is_leave_one_out(work: Work, job: FitJob) -> bool:
+    return work.trainings[job.training].name == LEAVE_ONE_OUT
+
+
+def _fit(work: Work, jobs: Sequence[FitJob]) -> FittedGroup:
+    """Fit jobs of the same candidates, each of them one training."""
+    group = work.groups[jobs[0].group]
     return group.family.fit(
-        group.candidates[: job.n_candidates],
+        group.candidates[: jobs[0].n_candidates],
         work.X,
         work.y,
-        [work.trainings[job.training]],
+        [work.trainings[job.training] for job in jobs],
         pool=work.fitting_pool,
         budget=process_cache(),
     )
+
+
+def _records(jobs: Sequence[FitJob], models: FittedGroup) -> list[FitRecord]:
+    """Return the counts of a call job by job."""
+    counts, share = models.counts, models.nbytes // len(jobs)
+    return [
+        FitRecord(
+            job,
+            FitCounts(
+                counts.test_errors[:, [place]],
+                counts.train_errors[:, [place]],
+                counts.status[:, [place]],
+                counts.seconds[:, [place]],
+                {
+                    k: text
+                    for k, text in counts.messages.items()
+                    if k[1] == job.training
+                },
+            ),
+            share,
+        )
+        for place, job in enumerate(jobs)
+    ]
 
 
 def _leave_one_out(work: Work, job: FitJob) -> FitCounts:

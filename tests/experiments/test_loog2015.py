@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from dsel.experiments import loog2015
+from dsel.experiments.loog2015_constrained import compare_roots
 from dsel.experiments.loog2015_numbers import (
     CONSTRAINED,
     ERRORS,
@@ -184,3 +185,18 @@ def test_permutation_tests__p_values_are_uniform_or_tiny(rng):
 def test_permutation_tests__equal_values_are_not_different():
     errors = np.ones((10, 4, 2))
     assert (permutation_tests(made_results(errors, errors)).error == 1.0).all()
+
+
+def test_compare_roots__careless_roots_of_singular_draws_are_guesses(data_dir):
+    found = compare_roots("optical", n_repeats=3, folder=data_dir).sel(part="test")
+    assert int(found.n_singular) == 3
+    assert float(found.error.sel(reading="careless")) > 0.85
+    assert float(found.error.sel(reading="symmetric")) < 0.2
+
+
+def test_compare_roots__symmetric_is_the_estimator_of_the_tables(data_dir):
+    found = compare_roots("spectf", n_repeats=2, folder=data_dir)
+    scale = loog2015.Scale(sets=("spectf",), n_repeats=2)
+    results = loog2015.run(scale, folder=data_dir)
+    expected = results.error.sel(classifier="constrained").mean("repeat")[0]
+    np.testing.assert_allclose(found.error.sel(reading="symmetric"), expected)

@@ -6,10 +6,11 @@ import pytest
 from dsel.data import open_pool
 from dsel.data.cache import process_cache
 from dsel.data.trainings import Training
-from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean
+from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean, contrast
 from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.contrastive_family import ContrastiveFamily
 from dsel.models.linear import LinearStack
+from dsel.models.pool_passes import read_start
 from dsel.searches import plan_search
 
 
@@ -115,3 +116,22 @@ def test_plan_search__uses_the_fitting_part_alone(rows):
     full = SemiSupervisedLDA(ridge=0.5).fit(X, y, pool=plan.work.fitting_pool)
     errors = int(np.sum(full.predict(X) != y))
     assert int(plan.run().full_train_errors.item()) == errors
+
+
+def test_plan_search__all_fits_of_a_grid_share_the_reads_of_the_pool(rows, monkeypatch):
+    X, y, pool = rows
+    reads = []
+
+    def counted(source, labelings, **options):
+        reads.append(len(labelings))
+        return read_start(source, labelings, **options)
+
+    monkeypatch.setattr(contrast, "read_start", counted)
+    grid = {"ridge": [0.1, 1.0]}
+
+    results = plan_search(
+        SemiSupervisedLDA(), grid, X, y, pool, cv=3, prune=False, random_state=0
+    ).run()
+
+    assert (results.status == 0).all()
+    assert reads == [2 * 4]
