@@ -19,6 +19,7 @@ from dsel.bounds import (
 )
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
+from dsel.data.pool import Pool
 from dsel.results import Certificate
 from dsel.searches.pool_rows import write_rows
 from dsel.searches.row_choice import ANSWER_FIELDS, GapCounter, RowChooser
@@ -48,6 +49,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Parameters of each model."""
     n_candidates_: int
     """Candidates of the grid, failed ones included."""
+    n_features_in_: int
+    """Columns of the labeled rows."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label that the chosen model finds most conforming.
@@ -204,8 +207,13 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Certificate
             The hold-out bound of the composite classifier, ties included.
         """
-        labels = np.asarray(y)
-        n_errors = int(np.sum(self.predict(X) != labels))
+        predicted, labels = self.predict(X), np.asarray(y)
+        if labels.shape != predicted.shape:
+            raise ValueError(
+                f"`y` must have one label for each of the {len(predicted)} rows of "
+                f"`X`, got shape {labels.shape}."
+            )
+        n_errors = int(np.sum(predicted != labels))
         bound = holdout_bound(n_errors, len(labels), delta=delta)
         return Certificate(float(bound), delta, "holdout")
 
@@ -244,7 +252,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not chooser.yardstick.by_margin:
             raise ValueError('`selective_error` needs `measure="margin"`.')
         cuts = np.asarray(margins, dtype=np.float64)
-        opened = open_pool(pool)
+        opened = self._opened(pool)
         selected = opened.reduce(
             GapCounter(chooser, model, cuts), np.add, client=client
         )
@@ -276,7 +284,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         chooser = self.chooser_
         write_rows(
-            open_pool(pool),
+            self._opened(pool),
             path,
             chooser.fields,
             ANSWER_FIELDS,
@@ -300,6 +308,15 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             np.concatenate([each.counts for each in answers]),
             np.concatenate([each.models for each in answers]),
         )
+
+    def _opened(self, pool: Any) -> Pool:
+        opened = open_pool(pool)
+        if opened.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"`pool` has {opened.n_columns} columns but `X` had "
+                f"{self.n_features_in_}; open the pool written for this table."
+            )
+        return opened
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -73,7 +73,12 @@ def _create(
     fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
     attributes: Mapping[str, Any],
 ) -> dict[str, Any]:
-    group = zarr.open_group(path, mode="w-")
+    try:
+        group = zarr.open_group(path, mode="w-")
+    except FileExistsError as error:
+        raise FileExistsError(
+            f"`path` {path} exists; choose another one, or delete it."
+        ) from error
     group.attrs.update(dict(attributes))
     return {
         name: group.create_array(

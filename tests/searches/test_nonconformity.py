@@ -371,6 +371,21 @@ def test_predict_pool__reads_sparse_pools(tmp_path):
     np.testing.assert_array_equal(model.classes_[labels], model.predict(csr_array(X)))
 
 
+def test_predict_pool__refuses_what_it_cannot_answer(tmp_path):
+    model, X, _ = fitted()
+    with pytest.raises(ValueError, match="`pool` has 4 columns but `X` had 5"):
+        model.predict_pool(X[:, :4], tmp_path / "answers.zarr")
+    model.predict_pool(X, tmp_path / "answers.zarr")
+    with pytest.raises(FileExistsError, match="choose another one"):
+        model.predict_pool(X, tmp_path / "answers.zarr")
+
+
+def test_certify__wants_a_label_for_each_row():
+    model, X, y = fitted()
+    with pytest.raises(ValueError, match="one label for each of the 100 rows"):
+        model.certify(X[140:], y[:3])
+
+
 @pytest.mark.parametrize("measure", ["margin", "nearest"])
 def test_save_model__keeps_all_models_without_pickle(tmp_path, measure):
     model, X, _ = fitted(measure=measure)
