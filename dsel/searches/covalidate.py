@@ -1,8 +1,10 @@
 """Co-validation: judge candidates by how often half models differ on the pool."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from dsel.criteria import get_criterion
@@ -143,10 +145,15 @@ def plan_covalidation(
     Plan
         Print it, or call its `run`.
     """
-    if not isinstance(get_criterion(criterion), Estimate) or pool is None:
+    if not isinstance(get_criterion(criterion), Estimate):
         raise ValueError(
-            f"`criterion` must be one of co-validation, such as 'max_dt_e', with a "
-            f"pool; got {criterion!r}."
+            f"`criterion` must be one of co-validation, such as 'max_dt_e', got "
+            f"{criterion!r}."
+        )
+    if pool is None:
+        raise ValueError(
+            "`pool` must hold unlabeled rows, on which halves are compared; without "
+            "any use plan_search with criterion='cv_error' or 'loo_error'."
         )
     if grid is None:
         estimator, grid = None, [estimator]
@@ -166,7 +173,20 @@ def plan_covalidation(
         random_state=seed,
         **options,
     )
+    plan = replace(plan, remarks=(*plan.remarks, *_remarks(plan)))
     return _with_picked(plan) if picked else plan
+
+
+def _remarks(plan: Plan) -> Iterator[str]:
+    """Say what is odd about the halves."""
+    halves = plan.scheme.trainings[: plan.scheme.n_folds]
+    present = [len(np.unique(plan.work.y[half.train_rows])) for half in halves]
+    lacking = sum(n < len(plan.classes) for n in present)
+    if lacking:
+        yield (
+            f"{lacking} of {len(halves)} halves lack a class, which their models "
+            "never predict"
+        )
 
 
 def _with_picked(plan: Plan) -> Plan:

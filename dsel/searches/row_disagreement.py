@@ -9,6 +9,7 @@ import zarr
 from numpy.typing import NDArray
 
 from dsel.bounds import row_disagreement
+from dsel.checks import check_integer
 from dsel.data import open_pool
 from dsel.data.folds import block_trainings, half_trainings
 from dsel.data.labeled import check_pool_matches, labeled_rows
@@ -107,6 +108,7 @@ def write_row_disagreement(
         Where there are fewer labeled rows than models.
     """
     seed, n_rows = seed_from(random_state), len(y)
+    check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
     trainings = block_trainings(n_rows, n_models, seed=seed)
     _write(estimator, (X, y), pool, path, trainings, seed=seed, client=client)
 

@@ -9,6 +9,7 @@ from dsel import names
 from dsel.bounds.events import DeltaLedger
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.bound import reading
+from dsel.criteria.disagreement import pool_disagreement
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import params_of
 from dsel.results.cube import assumptions_of
@@ -80,7 +81,7 @@ def select(
             assumptions=assumptions_of(results),
             objections=_objections(ledger, reported, question),
         ),
-        remarks=_remarks(counts),
+        remarks=(*_remarks(counts), *_too_disputed(rule, counts, chosen)),
     )
 
 
@@ -167,3 +168,18 @@ def _certificate(
 def _remarks(counts: Evidence) -> tuple[str, ...]:
     n_failed = int((counts[names.STATUS] == names.STATUS_FAILED).sum())
     return (f"{n_failed} candidates failed",) if n_failed else ()
+
+
+def _too_disputed(rule: Criterion, counts: Evidence, chosen: int) -> tuple[str, ...]:
+    """Say where halves differ more than independent models can on average."""
+    # Bounds need disagreements too, but not the number of classes.
+    if not {names.DISAGREEMENTS, names.N_CLASSES} <= set(rule.needs):
+        return ()
+    limit = 1.0 - 1.0 / int(counts[names.N_CLASSES])
+    rate = float(pool_disagreement(counts)[chosen])
+    if rate <= limit:
+        return ()
+    return (
+        f"halves differ on {rate:.3g} of the pool, more than the {limit:.3g} that "
+        f"independent models can expect; the error read from it is cut there",
+    )

@@ -185,6 +185,18 @@ def test_covalidate__a_half_may_lack_a_class(table):
     results = covalidate(SVC(), {"C": [1.0]}, X[:30], rare, X[60:], repeats=3)
 
     assert (results.status == 0).all()
+    assert "3 of 6 halves lack a class" in results.attrs["remarks"]
+
+
+def test_select__says_where_halves_differ_more_than_models_can(table):
+    X, _ = table
+    # Halves of two rows: each model knows one class, and the two never agree.
+    results = covalidate(SVC(), None, X[:2], ["a", "b"], X[60:], repeats=2)
+
+    choice = select(results, "dis_error")
+
+    assert choice.estimate == 0.5
+    assert "more than the 0.5" in choice.remarks[0]
 
 
 def test_covalidate__cubes_are_saved_and_opened(table, tmp_path):
@@ -206,12 +218,13 @@ def test_covalidate__cubes_are_saved_and_opened(table, tmp_path):
         ({"criterion": "best"}, "`criterion` must be one of"),
         ({"pool_labels": ["a"]}, "`pool_labels` must have one label for each"),
         ({"criterion": "true_error"}, "needs labels of pool rows"),
+        ({"pool": None}, "`pool` must hold unlabeled rows"),
     ],
 )
 def test_plan_covalidation__refuses_what_cannot_be(table, options, message):
     X, y = table
     with pytest.raises(ValueError, match=message):
-        plan_covalidation(SVC(), GRID, X[:60], y[:60], X[60:], **options)
+        plan_covalidation(SVC(), GRID, X[:60], y[:60], **{"pool": X[60:]} | options)
 
 
 @pytest.mark.cluster

@@ -97,7 +97,7 @@ def test_most_disputed__lists_rows_by_falling_rate(table, tmp_path):
 
 def test_write_row_disagreement__refuses_more_models_than_rows(table, tmp_path):
     X, y = table
-    with pytest.raises(ValueError, match="`n_blocks` must be"):
+    with pytest.raises(ValueError, match="`n_models` must be"):
         write_row_disagreement(
             LogisticRegression(), X[:8], y[:8], X, tmp_path / "d", n_models=9
         )
