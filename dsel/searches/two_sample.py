@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
-from sklearn.ensemble import RandomForestClassifier
 
 from dsel.data.words import SHIFT_STREAM, hashed_seed
 
@@ -57,6 +56,8 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     seed
         Of the halves, the forest and the permutations.
     """
+    from sklearn.ensemble import RandomForestClassifier  # takes a while to import
+
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     X = _stacked([_drawn(each, MOST_ROWS, rng) for each in (labeled, unlabeled)])
     is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], MOST_ROWS)
