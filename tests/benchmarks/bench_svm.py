@@ -28,7 +28,7 @@ import dsel
 from dsel.data.cache import ByteCache
 from dsel.data.folds import random_folds
 from dsel.data.trainings import Training
-from dsel.models.base import Candidate
+from dsel.models.base import FIT_DONE, Candidate
 from dsel.models.kernel_svm import KernelSVMFamily
 
 C_VALUES = 2.0 ** np.arange(-2, 13)
@@ -100,13 +100,15 @@ def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32):
         SVC(C=C, gamma=gamma, tol=tol) for C in grid["C"] for gamma in grid["gamma"]
     ]
     candidates = [Candidate(i, {}, svc) for i, svc in enumerate(estimators)]
-    family = KernelSVMFamily(np.unique(y), SEED)
+    classes, codes = np.unique(y, return_inverse=True)
+    family = KernelSVMFamily(classes, SEED)
     budget = ByteCache(limit)
     trainings = trainings_of(len(y), k)
     pieces = [
-        family.fit(group, X, y, trainings, budget=budget)
+        family.fit(group, X, codes, trainings, budget=budget)
         for group in family.groups(candidates)
     ]
+    assert all((piece.counts.status == FIT_DONE).all() for piece in pieces)
     return family, pieces, candidates
 
 
