@@ -12,13 +12,18 @@ ROOT = Path(__file__).parents[1]
 
 
 def wait_until(condition, seconds=30.0, what="the condition"):
-    """Poll `condition` until it is true and return its value, or fail."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    """Poll `condition` until it is true and return its value, or fail.
+
+    A round counts as a second at most: whoever was stopped meanwhile waits on.
+    """
+    waited = 0.0
+    while waited < seconds:
+        began = time.monotonic()
         value = condition()
         if value:
             return value
         time.sleep(0.05)
+        waited += min(1.0, time.monotonic() - began)
     raise AssertionError(f"{what} did not come true within {seconds:g} s")
 
 
@@ -96,6 +101,11 @@ class RunningCluster:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, 9)
         process.wait()
+
+    def send(self, signal):
+        """Send a signal to every process and its children."""
+        for process in self.processes.values():
+            os.killpg(process.pid, signal)
 
     def close(self):
         for name in list(self.processes):

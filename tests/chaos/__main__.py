@@ -1,41 +1,53 @@
 """Kill workers, clients and schedulers under the digits job, and count what survives.
 
-    python -m tests.chaos --workers 20 --clients 5 --schedulers 5
+    python -m tests.chaos --workers 20 --clients 5 --schedulers 5 --sleeps 3
 
 Every run must end with the undisturbed run's cube, bit for bit, nothing that was
 written lost or counted again. Prints a line for each run and exits 1 if one is bad.
-Takes about ten seconds a run on two cores.
+With ``--log FILE`` runs are remembered there, one JSON object a line, and those that
+are there are not repeated. Takes about ten seconds a run on two cores.
 """
 
 import argparse
+import json
 import logging
 import sys
 import tempfile
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from tests.chaos.killing import disturb, start_cluster, undisturbed
+from tests.chaos.killing import KILLS, disturb, start_cluster, undisturbed
+
+ATTEMPTS = 5  # at a run whose job was over before its moment came
 
 
 def main():
     parser = argparse.ArgumentParser(description="Kill parts of a running search.")
-    parser.add_argument("--workers", type=int, default=20)
-    parser.add_argument("--clients", type=int, default=5)
-    parser.add_argument("--schedulers", type=int, default=5)
+    for kind, default in zip(KILLS, (20, 5, 5, 0), strict=True):
+        parser.add_argument(f"--{kind}s", type=int, default=default)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prune", action="store_true")
+    parser.add_argument("--log", type=Path)
     given = parser.parse_args()
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    runs = [(kind, n) for kind in KILLS for n in range(getattr(given, f"{kind}s"))]
+    ended = _remembered(given.log)
+    missing = [(kind, n) for kind, n in runs if f"{kind}-{n}" not in ended]
+    if missing:
+        ended.update(_go_on(missing, given))
+    good = sum(ended[f"{kind}-{n}"]["is_good"] for kind, n in runs)
+    _say(f"{good} of {len(runs)} runs ended with the undisturbed cube")
+    sys.exit(0 if good == len(runs) else 1)
+
+
+def _go_on(missing, given):
+    """Run what is missing; return a record for each by its name."""
     options = ["--prune"] if given.prune else []
-    kinds = (
-        ["worker"] * given.workers
-        + ["client"] * given.clients
-        + ["scheduler"] * given.schedulers
-    )
-    rng = np.random.default_rng(given.seed)
-    bad = 0
+    ended = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         cluster = start_cluster(folder)
@@ -43,25 +55,45 @@ def main():
             undisturbed(cluster, folder / "warm-up", *options)
             seconds, cube = undisturbed(cluster, folder / "undisturbed", *options)
             _say(f"undisturbed: {seconds:.1f} s")
-            for number, kind in enumerate(kinds):
-                moment = rng.uniform(0.0, seconds)
-                run = folder / f"run-{number}"
-                outcome = disturb(kind, cluster, run, moment, cube, *options)
-                bad += not outcome.is_good
-                _say(_line(number, outcome))
+            for kind, number in missing:
+                name = f"{kind}-{number}"
+                rng = np.random.default_rng([given.seed, [*KILLS].index(kind), number])
+                run = partial(disturb, kind, cluster, folder / name, options)
+                outcome = _in_time(name, run, rng.uniform(), seconds, cube)
+                ended[name] = asdict(outcome) | {"is_good": outcome.is_good}
+                if given.log is not None:
+                    with given.log.open("a") as log:
+                        log.write(json.dumps({"run": name, **ended[name]}) + "\n")
         finally:
             cluster.close()
-    _say(f"{len(kinds) - bad} of {len(kinds)} runs ended with the undisturbed cube")
-    sys.exit(1 if bad else 0)
+    return ended
 
 
-def _line(number, outcome):
+def _in_time(name, run, part, seconds, cube):
+    """Disturb at `part` of the run's time; again where the run was over by then."""
+    for _ in range(ATTEMPTS):
+        outcome = run(part * seconds, cube)
+        _say(_line(name, outcome))
+        if outcome.in_time or not outcome.is_good:
+            break
+        seconds = 0.9 * min(seconds, outcome.seconds)
+    return outcome
+
+
+def _remembered(log):
+    if log is None or not log.exists():
+        return {}
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    return {record["run"]: record for record in records}
+
+
+def _line(name, outcome):
     verdict = "good" if outcome.is_good else f"BAD {outcome.notes}"
+    late = "" if outcome.in_time else " (too late)"
     return (
-        f"{number:3d} {outcome.kind:9s} killed at {outcome.moment:5.1f} s while "
-        f"[{outcome.running}] ran; over after {outcome.seconds:5.1f} s, "
-        f"{outcome.written} written, {outcome.recounted} counted twice, "
-        f"same cube {outcome.same_cube}: {verdict}"
+        f"{name:12s} at {outcome.moment:5.1f} s{late} while [{outcome.running}] ran; "
+        f"over after {outcome.seconds:5.1f} s, {outcome.written} written, "
+        f"{outcome.recounted} counted twice, same cube {outcome.same_cube}: {verdict}"
     )
 
 

@@ -1,11 +1,13 @@
-"""One run of the digits job with something killed at a chosen moment."""
+"""One run of the digits job with something killed, or put to sleep, in its middle."""
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from tests.clusters import ROOT, RunningCluster, environment, wait_until
 from tests.job import make_plan
 
 WORKERS = 2
+SLEEP_SECONDS = 30.0  # longer than the patience of any writer or comm
 
 
 @dataclass
@@ -24,11 +27,13 @@ class Outcome:
     """What one disturbed run came to."""
 
     kind: str
-    """What was killed: worker, client or scheduler."""
+    """What was killed: worker, client or scheduler; or sleep, of all of them."""
     moment: float
     """Seconds after the job had connected."""
     running: str
     """Tasks that were running there, by the scheduler's record."""
+    in_time: bool
+    """Whether the job was still on its way at that moment."""
     seconds: float = 0.0
     """From the connection to the end, resumption included."""
     same_cube: bool = False
@@ -36,7 +41,7 @@ class Outcome:
     written: int = 0
     """Records that were in the journal when the job was started again."""
     recounted: int = 0
-    """Of these, how many a later run counted again."""
+    """Of these, how many a later run counted again; or any run counted twice."""
     notes: list[str] = field(default_factory=list)
     """What was unexpected."""
 
@@ -73,16 +78,13 @@ class Job:
                 cwd=ROOT,
                 start_new_session=True,
             )
-        wait_until(lambda: "connected" in self.output.read_text(), 90, "the job")
+        wait_until(lambda: "connected" in self.output.read_text(), 180, "the job")
         self.connected = time.monotonic()
 
     def wait(self):
         """Return the exit code; the cube is then in `cube`."""
-        try:
-            return self.process.wait(timeout=180)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return None
+        wait_until(lambda: self.process.poll() is not None, 600, "the job's end")
+        return self.process.returncode
 
     def kill(self):
         with suppress(ProcessLookupError):
@@ -111,14 +113,14 @@ class Job:
         }
 
     def counted(self):
-        """What the last start counted, of the same form."""
+        """How often the last start counted what, of the same form."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         events = [_fields(line) for line in lines if line.startswith(("fit ", "span "))]
-        return {
+        return Counter(
             (event.get("rows") or event["training"], int(number))
             for event in events
             for number in event["candidates"].split(",")
-        }
+        )
 
 
 def _place(record):
@@ -138,11 +140,13 @@ def counted_twice(written, counted):
     written are fitted again.
     """
     passes = {number for place, number in written if place[0].isdigit()}
-    return {
+    again = {
         (place, number)
-        for place, number in written & counted
+        for place, number in written & set(counted)
         if place[0].isdigit() or number in passes
     }
+    twice = {(place, n) for (place, n), times in counted.items() if times > 1}
+    return again | {(place, n) for place, n in twice if place[0].isdigit()}
 
 
 def start_cluster(folder):
@@ -156,7 +160,7 @@ def start_cluster(folder):
 def undisturbed(cluster, folder, *options):
     """Run the job to its end; return its seconds and its cube."""
     with _monitor(cluster) as client:
-        client.wait_for_workers(WORKERS, timeout=60)
+        client.wait_for_workers(WORKERS, timeout=300)
     job = Job(cluster, folder, *options)
     job.start()
     code = job.wait()
@@ -165,27 +169,29 @@ def undisturbed(cluster, folder, *options):
     return time.monotonic() - job.connected, job.cube
 
 
-def disturb(kind, cluster, folder, moment, expected, *options):
+def disturb(kind, cluster, folder, options, moment, expected):
     """Run the job, kill something at `moment`, resume it; say what came of it."""
     with _monitor(cluster) as client:
-        client.wait_for_workers(WORKERS, timeout=60)
+        client.wait_for_workers(WORKERS, timeout=300)
         job = Job(cluster, folder, *options)
         job.start()
         with suppress(subprocess.TimeoutExpired):
             job.process.wait(max(0.0, moment - (time.monotonic() - job.connected)))
+        in_time = job.process.poll() is None
         running = {address: list(keys) for address, keys in client.processing().items()}
         victim = KILLS[kind](client, cluster, job, running)
-        outcome = Outcome(kind, moment, victim)
+        outcome = Outcome(kind, moment, victim, in_time)
     code = job.wait()
     if kind == "scheduler":
         _check_lost(job, code, outcome)
         _restart(cluster)
-    if kind != "worker" and not _is_over(job, code):
+    written = set()
+    if kind in ("client", "scheduler") and not _is_over(job, code):
         written = job.written()
-        outcome.written = len(written)
         job.start()
         code = job.wait()
-        outcome.recounted = len(counted_twice(written, job.counted()))
+    outcome.written = len(written)
+    outcome.recounted = len(counted_twice(written, job.counted()))
     if code != 0:
         outcome.notes.append(f"exit code {code}: {_last_line(job)}")
     else:
@@ -215,15 +221,35 @@ def _kill_worker(client, cluster, job, running):
 
 def _kill_client(client, cluster, job, running):
     job.kill()
-    return ",".join(str(key) for keys in running.values() for key in keys) or "nothing"
+    return _listed(running)
 
 
 def _kill_scheduler(client, cluster, job, running):
     cluster.kill("scheduler")
+    return _listed(running)
+
+
+def _sleep(client, cluster, job, running):
+    """Stop everything but this process for a while, as a laptop's lid does."""
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        cluster.send(number)
+        with suppress(ProcessLookupError):
+            os.killpg(job.process.pid, number)
+        if number == signal.SIGSTOP:
+            time.sleep(SLEEP_SECONDS)
+    return _listed(running)
+
+
+def _listed(running):
     return ",".join(str(key) for keys in running.values() for key in keys) or "nothing"
 
 
-KILLS = {"worker": _kill_worker, "client": _kill_client, "scheduler": _kill_scheduler}
+KILLS = {
+    "worker": _kill_worker,
+    "client": _kill_client,
+    "scheduler": _kill_scheduler,
+    "sleep": _sleep,
+}
 
 
 def _check_lost(job, code, outcome):
@@ -244,4 +270,4 @@ def _restart(cluster):
 
 
 def _monitor(cluster):
-    return Client(cluster.address, set_as_default=False, timeout=20)
+    return Client(cluster.address, set_as_default=False, timeout=60)
