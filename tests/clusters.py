@@ -55,13 +55,13 @@ class RunningCluster:
         self.file = self.folder / "scheduler.json"
         self.processes = {}
 
-    def _start(self, name, command):
+    def _start(self, name, command, **changed):
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "dask", *command, *self.tls],
                 stdout=log,
                 stderr=log,
-                env=environment(),
+                env=environment(**changed),
                 cwd=self.folder,
                 start_new_session=True,
             )
@@ -80,12 +80,14 @@ class RunningCluster:
         )
         wait_until(lambda: self.address, what="the scheduler file")
 
-    def start_worker(self, name):
+    def start_worker(self, name, **changed):
+        """Start a worker, with environment variables of its own."""
         self._start(
             name,
             ["worker", "--scheduler-file", str(self.file), "--host", "127.0.0.1"]
             + ["--nthreads", "1", "--memory-limit", "2GiB", "--name", name]
             + ["--dashboard-address", "127.0.0.1:0"],
+            **changed,
         )
 
     @property

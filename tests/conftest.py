@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.object_store import object_store
+
 STARTED = pytest.StashKey[float]()
 MARKERS = {
     "slow": "takes minutes; run with --runslow",
@@ -59,3 +61,12 @@ def data_dir():
     if not (folder / "MANIFEST.json").exists():
         pytest.skip("the benchmark sets are not here; set DSEL_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def storage_options(tmp_path_factory):
+    """Options that reach a bucket in an S3-compatible server of our own."""
+    pytest.importorskip("s3fs", reason="needs the extra `cloud`")
+    pytest.importorskip("moto.server", reason="needs moto's server")
+    with object_store(tmp_path_factory.mktemp("store")) as options:
+        yield options

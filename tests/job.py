@@ -66,7 +66,7 @@ def main():
     )
     config = None if given.scheduler == "local" else choose_config(given.scheduler)
     try:
-        with connect(config, timeout=60) if config else nullcontext() as client:
+        with connect(config, timeout=600) if config else nullcontext() as client:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
             cube = make_plan(given.prune).run(client, out=given.out)

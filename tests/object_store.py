@@ -1,19 +1,24 @@
 """An S3-compatible server on loopback, as a process of its own."""
 
+import gc
 import os
 import socket
 import subprocess
 import sys
+import warnings
 from contextlib import contextmanager
 
 from tests.clusters import wait_until
 
-KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+BUCKET = "s3://dsel"
+SECRET = "nothing-to-be-seen"
 
 
 @contextmanager
 def object_store(folder):
-    """Start a server with the bucket `dsel`; give the environment that reaches it."""
+    """Start a server with one bucket; give the storage options that reach it."""
+    from s3fs import S3FileSystem
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -24,22 +29,22 @@ def object_store(folder):
             stderr=log,
             env={**os.environ, "PYTHONWARNINGS": "ignore"},
         )
+    options = {
+        "key": "nobody",
+        "secret": SECRET,
+        "endpoint_url": f"http://127.0.0.1:{port}",
+        "client_kwargs": {"region_name": "eu-west-1"},
+    }
     try:
-        wait_until(lambda: _answers(port), 60, "the object store")
-        variables = {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-        before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
-        try:
-            import s3fs
-
-            s3fs.S3FileSystem(skip_instance_cache=True).mkdir("dsel")
-            yield variables
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name)
-                if value is not None:
-                    os.environ[name] = value
+        wait_until(lambda: _answers(port), 120, "the object store")
+        S3FileSystem(**options).mkdir(BUCKET)
+        yield options
     finally:
+        with warnings.catch_warnings():
+            # s3fs closes sessions of asynchronous file systems only when collected.
+            warnings.simplefilter("ignore", ResourceWarning)
+            S3FileSystem.clear_instance_cache()
+            gc.collect()
         server.kill()
         server.wait()
 

@@ -1,45 +1,107 @@
 """Pools and results in an S3-compatible object store."""
 
+import json
+
 import numpy as np
 import pytest
+import yaml
+from click.testing import CliRunner
 from sklearn.linear_model import LogisticRegression
 
 import dsel
+from dsel.cli import main
 from dsel.cluster import Local, connect
 from tests.job import counts_of
-from tests.object_store import object_store
-
-pytest.importorskip("s3fs")
-pytest.importorskip("moto")
+from tests.object_store import BUCKET, SECRET
 
 GRID = {"C": [0.01, 1.0]}
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    with object_store(tmp_path_factory.mktemp("store")) as variables:
-        yield variables
-
-
-def _plan(pool):
+def table():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
-    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
-    return dsel.plan_search(
-        LogisticRegression(), GRID, X, y, pool, cv=3, random_state=0, prune=False
+    return X, (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(1).normal(size=(20_000, 4)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def pool(rows, storage_options):
+    place = f"{BUCKET}/pool.zarr"
+    return dsel.write_pool(
+        rows, place, chunk_rows=3_000, storage_options=storage_options
     )
+
+
+def _plan(table, pool):
+    model = LogisticRegression()
+    options = {"cv": 3, "random_state": 0, "prune": False}
+    return dsel.plan_search(model, GRID, *table, pool, **options)
 
 
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-def test_object_store__gives_the_counts_of_memory_and_keeps_the_cube(store):
-    rows = np.random.default_rng(1).normal(size=(20_000, 4)).astype(np.float32)
-    dsel.write_pool(rows, "s3://dsel/pool.zarr", chunk_rows=3_000)
-    expected = counts_of(_plan(rows).run())
+def test_run__gives_the_counts_of_memory_and_goes_on(
+    table, rows, pool, storage_options
+):
+    where = {"out": f"{BUCKET}/run", "storage_options": storage_options}
+    expected = counts_of(_plan(table, rows).run())
     with connect(Local(workers=2)) as client:
-        plan = _plan(dsel.open_pool("s3://dsel/pool.zarr"))
-        found = counts_of(plan.run(client, out="s3://dsel/results"))
-        again = counts_of(plan.run(client, out="s3://dsel/results"))
+        found = counts_of(_plan(table, pool).run(client, **where))
+        again = counts_of(_plan(table, pool).run(client, **where))
     assert found == expected
     assert again == expected
-    assert counts_of(dsel.open_results("s3://dsel/results")) == expected
+    kept = dsel.open_results(where["out"], storage_options=storage_options)
+    assert counts_of(kept) == expected
+    assert SECRET not in str(kept.attrs)
+
+
+def test_search__keeps_results_and_model_in_the_store(table, pool, storage_options):
+    search = dsel.SemiSupervisedSearchCV(
+        LogisticRegression(), GRID, cv=3, random_state=0
+    )
+    where = {"out": f"{BUCKET}/search", "storage_options": storage_options}
+    first = search.fit(*table, pool, **where).best_estimator_
+    again = search.fit(*table, pool, **where).best_estimator_
+    assert (first.coef_ == again.coef_).all()
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", ["file", "environment"])
+def test_select__reads_and_writes_urls(
+    table, pool, storage_options, tmp_path, monkeypatch, how
+):
+    source = tmp_path / "table.npz"
+    np.savez(source, X=table[0], y=table[1])
+    place = f"{BUCKET}/selected-{how}"
+    words = ["select", str(source), "--pool", f"{BUCKET}/pool.zarr", "--out", place]
+    words += ["--model", "linear-svm", "--workers", "1", "--json", "--cv", "3"]
+    if how == "file":
+        (tmp_path / "store.yaml").write_text(yaml.safe_dump(storage_options))
+        words += ["--storage-options", str(tmp_path / "store.yaml")]
+    else:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", storage_options["key"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", storage_options["endpoint_url"])
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["results"] == place
+    assert SECRET not in done.output
+    kept = dsel.open_results(place, storage_options=storage_options)
+    assert kept.n_labeled == 200
+
+
+def test_select__shows_nothing_of_a_file_that_is_no_yaml(tmp_path):
+    secret, source = tmp_path / "store.yaml", tmp_path / "table.npz"
+    secret.write_text(f"key: [{SECRET}")
+    np.savez(source, X=np.zeros((4, 1)), y=[0, 1, 0, 1])
+    words = ["select", str(source), "--out", "s3://a/b", "--storage-options"]
+    done = CliRunner().invoke(main, [*words, str(secret)])
+    assert done.exit_code != 0
+    assert "must name a YAML file" in done.output
+    assert SECRET not in done.output

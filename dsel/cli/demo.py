@@ -7,7 +7,13 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from dsel.cli.options import cluster_options, connected, output_options
+from dsel.cli.options import (
+    cluster_options,
+    connected,
+    kept,
+    output_options,
+    store_options,
+)
 from dsel.cli.progress import shown
 from dsel.cli.show import show
 from dsel.searches import execute, plan_search
@@ -22,7 +28,7 @@ GRID = {
 @click.command
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--out", help="Keep results there; the same command goes on from them.")
+@store_options
 @cluster_options
 @output_options
 def command(delta: float, seed: int, **options: Any) -> None:
@@ -53,7 +59,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
         shown(quiet, len(others)) as on_progress,
     ):
         outcome = execute(
-            plan, client, out=options["out"], on_progress=on_progress, with_model=True
+            plan, client, **kept(options), on_progress=on_progress, with_model=True
         )
     show(
         plan,

@@ -19,7 +19,7 @@ COMMANDS: Final = {
 """Commands and their one-line help; each has a module of its own name."""
 
 
-FORESEEN: Final = (ValueError, TypeError, OSError, RuntimeError, NotImplementedError)
+FORESEEN: Final = (ValueError, TypeError, OSError, RuntimeError, MemoryError)
 INTERRUPTED: Final = (
     "Interrupted. With --out all that was finished is kept: run the same command again "
     "to go on."

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
+import yaml
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,6 +33,44 @@ def cluster_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def store_options(command: Command) -> Command:
+    """Add what says where results are kept, and how places at URLs are reached."""
+    for option in (
+        click.option(
+            "--storage-options",
+            type=click.Path(exists=True, dir_okay=False),
+            help="YAML file of what fsspec needs for URLs, such as keys; what it holds "
+            "is never stored.",
+        ),
+        click.option(
+            "--out", help="Keep results there; the same command goes on from them."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def kept(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `store_options` as `execute` takes them."""
+    return {"out": options["out"], "storage_options": storage_options(options)}
+
+
+def storage_options(options: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the file of ``--storage-options`` holds; None without one."""
+    if options["storage_options"] is None:
+        return None
+    try:
+        with open(options["storage_options"], encoding="utf-8") as file:
+            found = yaml.safe_load(file)
+    except yaml.YAMLError:
+        found = None  # the error would show the line, and the line may be a key
+    if not isinstance(found, dict):
+        raise click.UsageError(
+            "--storage-options must name a YAML file of names and values."
+        )
+    return found
 
 
 def output_options(command: Command) -> Command:

@@ -8,7 +8,14 @@ import click
 import numpy as np
 
 from dsel.cli.models import ESTIMATORS, SCALERS, build
-from dsel.cli.options import cluster_options, connected, output_options
+from dsel.cli.options import (
+    cluster_options,
+    connected,
+    kept,
+    output_options,
+    storage_options,
+    store_options,
+)
 from dsel.cli.progress import shown
 from dsel.cli.show import show
 from dsel.data.open import open_pool
@@ -72,9 +79,14 @@ from dsel.searches.certify import certifying_split, search_and_certify
     help="The pool's rows stand in random order: read its first rows only.",
 )
 @click.option("--exhaustive", is_flag=True, help="Fit and score every candidate.")
+@click.option(
+    "--fit-timeout",
+    type=float,
+    help="Seconds that one fit may take; a candidate that takes longer fails.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--out", help="Keep results there; the same command goes on from them.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@store_options
 @cluster_options
 @output_options
 def command(labeled: str, **options: Any) -> None:
@@ -91,7 +103,7 @@ def command(labeled: str, **options: Any) -> None:
     n_unlabeled = 0 if pool is None else open_pool(pool).n_rows
     quiet = options["quiet"] or options["as_json"]
     with connected(options) as client, shown(quiet, n_unlabeled) as on_progress:
-        running = {"out": options["out"], "on_progress": on_progress}
+        running = {**kept(options), "on_progress": on_progress}
         if options["certify_rows"] is None:
             plan = make_plan(X, y)
             outcome = execute(plan, client, with_model=True, **running)
@@ -134,6 +146,7 @@ def _planner(options: dict[str, Any], pool: Any) -> Callable[[Any, Any], Plan]:
         cv=options["cv"],
         prune=not options["exhaustive"],
         random_state=options["seed"],
+        fit_timeout=options["fit_timeout"],
         **_shared(options),
     )
 
@@ -158,7 +171,7 @@ def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
             "LABELED holds no labels; name their column by --target."
         )
     if not options["split"]:
-        return _framed(table, table.X), table.y, options["pool"], None
+        return _framed(table, table.X), table.y, _pool(options), None
     if options["pool"] or table.split is None:
         raise click.UsageError(
             "--split needs a file with an array `split`, and no --pool beside it."
@@ -167,6 +180,14 @@ def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
     rows = table.X[others]
     X = _framed(table, table.X[np.flatnonzero(first)])
     return X, table.y[first], _framed(table, rows), (rows, table.y[others])
+
+
+def _pool(options: dict[str, Any]) -> Any:
+    where = options["pool"]
+    at_url = where is not None and "://" in where
+    return (
+        open_pool(where, storage_options=storage_options(options)) if at_url else where
+    )
 
 
 def _framed(table: Table, rows: Any) -> Any:

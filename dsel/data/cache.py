@@ -11,6 +11,8 @@ from scipy import sparse
 
 from dsel.data.clients import current_worker, local_threads
 
+SPILL_SHARE = 0.7  # of a worker's limit; Dask's own default
+
 
 class ByteCache:
     """Keeps what was made under a key until room is needed: oldest use goes first.
@@ -128,11 +130,20 @@ def process_cache() -> ByteCache:
     """Return this process's cache.
 
     Its limit is half of what the process may use, less what it holds when the cache
-    is made, divided by its task threads.
+    is made, divided by its task threads. Where little is left of that half, it is half
+    of what is left until Dask would write results to disk.
     """
     limit, n_threads = _worker_limits() or _machine_limits()
+    held = int(psutil.Process().memory_info().rss)
+    share = max(limit // 2 - held, (int(SPILL_SHARE * limit) - held) // 2, 0)
+    return ByteCache(share // n_threads)
+
+
+def spare_memory() -> int:
+    """Return the bytes that each task of this process may still take, now."""
+    limit, n_threads = _worker_limits() or _machine_limits()
     held = psutil.Process().memory_info().rss
-    return ByteCache(max(limit // 2 - held, 0) // n_threads)
+    return max(limit - int(held), 0) // n_threads
 
 
 def _worker_limits() -> tuple[int, int] | None:

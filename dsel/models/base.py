@@ -137,7 +137,7 @@ class Family(Protocol):
 
         Raises
         ------
-        ValueError
+        MemoryError
             With the bytes that are needed and that there are.
         """
 

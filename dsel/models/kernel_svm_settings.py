@@ -129,12 +129,12 @@ def check_limit(n_rows: int, limit: int) -> None:
 
     Raises
     ------
-    ValueError
+    MemoryError
         With the bytes that are needed and that there are.
     """
     least = 2 * 4 * n_rows
     if limit < least:
-        raise ValueError(
+        raise MemoryError(
             f"the memory of a task must hold two rows of the kernel matrix, {least:,} "
             f"bytes, got {limit:,}; give each worker thread more memory, or use fewer "
             f"labeled rows."

@@ -9,7 +9,7 @@ from zarr.abc.store import Store
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
-from dsel.results.store import make_root, open_store, read_root
+from dsel.results.store import make_root, naming_place, open_store, read_root
 
 POINTER = "dsel_cube"
 PREFIX = "cube-"
@@ -52,14 +52,15 @@ def save_results(
     """
     check_cube(results)
     store = open_store(place, storage_options=storage_options)
-    root = make_root(store)
-    generation = _generation(root.attrs.get(POINTER)) + 1
-    group = f"{PREFIX}{generation}"
-    del root[group]  # may be left by a writer that was killed
-    _write(results, store, group)
-    root.attrs[POINTER] = group
-    for old in range(max(1, generation - 3), generation - 1):
-        del root[f"{PREFIX}{old}"]
+    with naming_place(store):
+        root = make_root(store)
+        generation = _generation(root.attrs.get(POINTER)) + 1
+        group = f"{PREFIX}{generation}"
+        del root[group]  # may be left by a writer that was killed
+        _write(results, store, group)
+        root.attrs[POINTER] = group
+        for old in range(max(1, generation - 3), generation - 1):
+            del root[f"{PREFIX}{old}"]
 
 
 def open_results(

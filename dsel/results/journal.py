@@ -30,7 +30,13 @@ from dsel.results.log import (
     write_payload,
 )
 from dsel.results.records import Record, decode, encode, storable
-from dsel.results.store import make_root, open_store, read_root
+from dsel.results.store import (
+    make_root,
+    naming_damage,
+    naming_place,
+    open_store,
+    read_root,
+)
 
 GROUP: Final = "journal"
 POINTER: Final = "log"
@@ -117,7 +123,8 @@ class Journal:
         try:
             self.flush()
             if self._next > self._n_bytes // ROOM + COMPACT_CHUNKS:
-                self._compact()
+                with naming_place(self._group.store):
+                    self._compact()
         finally:
             with suppress(OSError):
                 self._lock.release()
@@ -138,10 +145,8 @@ class Journal:
             return
         self._lock.check()
         payload = encode(self._buffer)
-        try:
+        with naming_place(self._group.store, unwritten=len(self._buffer)):
             end = write_payload(self._log, payload, at=self._next)
-        except OSError as error:
-            raise _explained(error, self.place, len(self._buffer)) from error
         self._next, self._buffer = end, []
         self._n_bytes += len(payload)
 
@@ -215,15 +220,14 @@ def open_journal(
     {'fit/fold-0': {'errors': array([3, 4])}}
     """
     store = open_store(place, storage_options=storage_options)
-    try:
+    with naming_place(store):
         root = make_root(store)
         lock = WriterLock(root, patience=patience)
         lock.acquire()
-    except OSError as error:
-        raise _explained(error, str(store), 0) from error
     try:
         _sweep(store)
-        group = root.require_group(GROUP)
+        with naming_damage(store):
+            group = root.require_group(GROUP)
         stored = group.attrs.get(FINGERPRINT)
         if isinstance(stored, Mapping):
             check_fingerprint(stored, fingerprint, place=str(store))
@@ -288,17 +292,3 @@ def _sweep(store: Store) -> None:
         root = Path(store.root)
         for leftover in (*root.glob("*.partial"), *(root / GROUP).rglob("*.partial")):
             leftover.unlink(missing_ok=True)
-
-
-def _explained(error: OSError, place: str, n_unwritten: int) -> OSError:
-    kept = (
-        f"; {n_unwritten} finished tasks are not in it and will be counted again, all "
-        f"others are safe"
-        if n_unwritten
-        else ""
-    )
-    text = (
-        f"cannot write to {place}: {error.strerror or error}{kept}. Make room or "
-        f"choose another `out`, then run the same command again."
-    )
-    return type(error)(error.errno, text) if error.errno else OSError(text)

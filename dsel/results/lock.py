@@ -22,6 +22,8 @@ BEAT_SECONDS: Final = 2.0
 PATIENCE_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 0.05
 
+_held: set[str] = set()  # tokens of this process
+
 
 @dataclass
 class WriterLock:
@@ -41,6 +43,7 @@ class WriterLock:
         holder = self._read()
         if holder and not self._is_dead(holder):
             raise StoreBusyError(_busy(self.root, holder))
+        _held.add(self.token)
         self._write()
         time.sleep(SETTLE_SECONDS)  # whoever wrote last at the same moment has it
         self.check()
@@ -59,12 +62,16 @@ class WriterLock:
 
     def release(self) -> None:
         """Give the lock back, if it is still ours."""
+        _held.discard(self.token)  # even where the place takes no word of it
         if self._read().get("token") == self.token:
             self._group().attrs.put({})
 
     def _is_dead(self, holder: dict[str, Any]) -> bool:
         if holder.get("machine") == machine():
-            return not is_alive(holder.get("pid"), holder.get("started"))
+            let_go = (
+                holder.get("pid") == os.getpid() and holder.get("token") not in _held
+            )
+            return let_go or not is_alive(holder.get("pid"), holder.get("started"))
         deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             time.sleep(min(BEAT_SECONDS, self.patience) / 4)

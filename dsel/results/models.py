@@ -8,7 +8,7 @@ import zarr
 from zarr.abc.store import Store
 
 from dsel.results.log import create_log, read_log, write_payload
-from dsel.results.store import make_root, open_store, read_root
+from dsel.results.store import make_root, naming_place, open_store, read_root
 
 GROUP: Final = "model"
 POINTER: Final = "log"
@@ -44,13 +44,14 @@ def save_model(
     """
     payload = _skops().dumps(model)
     store = open_store(place, storage_options=storage_options)
-    group = make_root(store).require_group(GROUP)
-    before = group.attrs.get(POINTER)
-    fresh = "skops-2" if before == "skops-1" else "skops-1"
-    write_payload(create_log(group, fresh), payload, at=0)
-    group.attrs.put({POINTER: fresh, KEY: key})
-    if before is not None:
-        del group[str(before)]
+    with naming_place(store):
+        group = make_root(store).require_group(GROUP)
+        before = group.attrs.get(POINTER)
+        fresh = "skops-2" if before == "skops-1" else "skops-1"
+        write_payload(create_log(group, fresh), payload, at=0)
+        group.attrs.put({POINTER: fresh, KEY: key})
+        if before is not None:
+            del group[str(before)]
 
 
 def open_model(

@@ -1,7 +1,8 @@
 """Where results live: a directory, an fsspec URL or a zarr store."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def read_root(store: Store) -> dict[str, Any]:
         Where a newer dsel wrote it.
     """
     try:
-        root = zarr.open_group(store, mode="r", zarr_format=3)
+        with naming_damage(store):
+            root = zarr.open_group(store, mode="r", zarr_format=3)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"there is no results store at {store}.") from error
     attributes = dict(root.attrs)
@@ -61,11 +63,62 @@ def read_root(store: Store) -> dict[str, Any]:
 
 def make_root(store: Store) -> zarr.Group:
     """Return the root group for writing, made if need be."""
-    root = zarr.open_group(store, mode="a", zarr_format=3)
+    with naming_damage(store):
+        root = zarr.open_group(store, mode="a", zarr_format=3)
     if VERSION_ATTRIBUTE not in root.attrs:
         root.attrs[VERSION_ATTRIBUTE] = SCHEMA_VERSION
     check_version(dict(root.attrs), str(store))
     return root
+
+
+@contextmanager
+def naming_damage(store: Store) -> Iterator[None]:
+    """Say where it was that a group's description could not be read.
+
+    Raises
+    ------
+    ValueError
+        In the place of what JSON and zarr say of a file that is cut short or empty.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{store} is damaged, a zarr.json in it cannot be read ({error}); bring it "
+            f"back from a copy, or choose another `out`."
+        ) from error
+
+
+@contextmanager
+def naming_place(store: Store, *, unwritten: int = 0) -> Iterator[None]:
+    """Say where it was that nothing could be written, and what that means.
+
+    Parameters
+    ----------
+    store
+        Where it is.
+    unwritten
+        Finished tasks that the write is about.
+
+    Raises
+    ------
+    OSError
+        Of the same kind as the one that it explains.
+    """
+    try:
+        yield
+    except OSError as error:
+        lost = (
+            f"; {unwritten} finished tasks are not in it and will be counted again, "
+            f"all others are safe"
+        )
+        text = (
+            f"cannot write to {store}: {error.strerror or error}"
+            f"{lost if unwritten else ''}. Make room or choose another `out`, then run "
+            f"the same command again."
+        )
+        kind = type(error) if error.errno else OSError
+        raise (kind(error.errno, text) if error.errno else kind(text)) from error
 
 
 def check_version(attributes: Mapping[str, Any], place: str) -> None:

@@ -67,7 +67,8 @@ def certify(
         A `distributed.Client`; None means the current one, else local threads.
     **options
         ``delta``, ``label_share``, ``shared_rows``, ``fit_params`` as `plan_search`
-        takes them; ``out``, ``on_progress``, ``n_jobs`` as `execute` does.
+        takes them; ``out``, ``storage_options``, ``on_progress``, ``n_jobs`` as
+        `execute` does.
 
     Returns
     -------
@@ -91,7 +92,7 @@ def certify(
     """
     seed = seed_from(random_state)
     split = certifying_split(len(y), certify_rows, seed=seed)
-    ways = ("out", "on_progress", "n_jobs")
+    ways = ("out", "storage_options", "on_progress", "n_jobs")
     running = {name: options.pop(name) for name in ways if name in options}
     chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
     plan = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **options)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from dsel.searches.projection import n_spans, project
 from dsel.searches.signs import few_rows
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ def describe(plan: "Plan") -> str:
         _pool_line(plan),
         f"  trainings        {_trainings(plan)}",
         f"  fits             {_fits(plan)}",
+        *_limit(plan),
         f"  tasks            {_tasks(plan)}",
         f"  projected memory {_memory(plan)}",
         f"  certificate      {plan.certificate.name} at delta={plan.delta:g}, "
@@ -44,7 +46,7 @@ def _pool_line(plan: "Plan") -> str:
 
 
 def _spans(plan: "Plan") -> str:
-    n = _n_spans(plan)
+    n = n_spans(plan)
     spans = f"{n} span{'s' if n != 1 else ''}, each read once a round"
     if not plan.looks.may_stop:
         return spans
@@ -52,10 +54,6 @@ def _spans(plan: "Plan") -> str:
         f"{spans}; {len(plan.looks.parts)} looks, until a bound is within "
         f"{plan.looks.stop_within:g} of what all rows would give"
     )
-
-
-def _n_spans(plan: "Plan") -> int:
-    return sum(len(look.spans) for look in plan.looks.parts)
 
 
 def _trainings(plan: "Plan") -> str:
@@ -68,14 +66,22 @@ def _fits(plan: "Plan") -> str:
     return f"{n:,}" + (" at most: losers are dropped on the way" if plan.prune else "")
 
 
+def _limit(plan: "Plan") -> list[str]:
+    if plan.fit_timeout is None:
+        return []
+    return [
+        f"  time limit       {plan.fit_timeout:g} s a fit; which candidates it fails, "
+        f"and so the choice, depends on the machine"
+    ]
+
+
 def _tasks(plan: "Plan") -> str:
-    n_trainings = len(plan.work.trainings)
-    n_fits = sum(
-        1 if group.family.fits_trainings_together else n_trainings
-        for group in plan.work.groups
+    found = project(plan)
+    return (
+        f"up to {found.fit_tasks:,} for fits, {found.span_tasks:,} for the pool, "
+        f"{format_bytes(found.pool_nbytes)} read; of a scheduler's time about "
+        f"{found.scheduler_seconds:.1f} s"
     )
-    rounds = 2 if plan.prune and plan.n_candidates > 1 else 1
-    return f"up to {n_fits:,} for fits, {rounds * _n_spans(plan):,} for the pool"
 
 
 def _memory(plan: "Plan") -> str:

@@ -16,6 +16,7 @@ from dsel.data.clients import resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice, save_results
 from dsel.results.files import find_results
+from dsel.results.store import open_store
 from dsel.searches.board import Board, Referee
 from dsel.searches.cube import make_results
 from dsel.searches.executors import make_executor
@@ -51,6 +52,7 @@ def execute(
     client: Any = None,
     *,
     out: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
     n_jobs: int | None = None,
@@ -67,6 +69,8 @@ def execute(
     out
         Directory or URL of the results store: what is finished is written there as
         it comes, and a run of the same plan goes on from it.
+    storage_options
+        Passed to fsspec where `out` is a URL; never stored.
     on_failure
         ``"record"`` a fit that raises (the candidate can never win), or ``"raise"``.
     on_progress
@@ -80,8 +84,8 @@ def execute(
     ------
     AllFitsFailedError
         Where no candidate could be fitted.
-    ValueError
-        Where a task has not enough memory for any fit.
+    MemoryError
+        Where a task has not enough for any fit.
     ClusterLostError
         Where the scheduler or all workers are gone.
     VersionMismatchError
@@ -91,6 +95,7 @@ def execute(
     client = resolve_client(client)
     plan = settle_pool(plan, client)
     run_id = uuid.uuid4().hex[:12]
+    place = None if out is None else open_store(out, storage_options=storage_options)
     with ExitStack() as stack:
         executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
         stack.callback(executor.close)
@@ -100,8 +105,8 @@ def execute(
         board = _empty_board(plan)
         clock = PhaseClock()
         with clock.phase("resume"):
-            store = stack.enter_context(run_journal(out, plan.fingerprint))
-            journal = Journaling(store, plan.work.groups, plan.scheme)
+            store = stack.enter_context(run_journal(place, plan.fingerprint))
+            journal = Journaling(store, plan.work.groups, plan.scheme, plan.fit_timeout)
             journal.replay(board)
         referee = Referee(plan.criterion, plan.settings, plan.prune)
         driver = Driver(
@@ -113,33 +118,34 @@ def execute(
             on_progress=on_progress,
             raise_failures=on_failure == "raise",
             budget=min(MODEL_BYTES, executor.slot_memory // 4),
+            fit_timeout=plan.fit_timeout,
         )
         with clock.phase("search"):
             driver.run()
         with clock.phase("evaluate"):
             evidence = final_evidence(board, referee)
             _check_failures(plan, evidence)
-            results = _results(plan, evidence, out)
+            results = _results(plan, evidence, place)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
-        if out is not None:
-            save_results(results, out)
-        model = _model(plan, driver, choice.candidate, out) if with_model else None
+        if place is not None:
+            save_results(results, place)
+        model = _model(plan, driver, choice.candidate, place) if with_model else None
     return Outcome(results, choice, model)
 
 
-def _model(plan: "Plan", driver: Driver, candidate: int, out: Any) -> Any:
+def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:
     """Return the model that the criterion's number is about, kept or fitted."""
     name = plan.criterion.deploys
     path = f"{paths_of(plan.work.groups)[candidate]}/{name}"
     fit = partial(driver.model, candidate, plan.scheme.number_of(name))
-    return kept_model(driver.journal.journal, out, path, fit)
+    return kept_model(driver.journal.journal, place, path, fit)
 
 
-def _results(plan: "Plan", evidence: Mapping[str, Any], out: Any) -> xr.Dataset:
+def _results(plan: "Plan", evidence: Mapping[str, Any], place: Any) -> xr.Dataset:
     """Return the cube; its ledger goes on from what was seen in the same place."""
     results = make_results(plan, evidence)
-    earlier = None if out is None else find_results(out)
+    earlier = None if place is None else find_results(place)
     return results if earlier is None else carry_over(results, earlier)
 
 

@@ -16,13 +16,14 @@ from typing import Any, Protocol
 
 import psutil
 
-from dsel.errors import ClusterLostError
+from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.threads import single_threaded
-from dsel.searches.versions import check_versions
+from dsel.searches.versions import check_here, check_versions
 
-NO_WORKERS_SECONDS = 120.0  # an autoscaler needs some
+NO_WORKERS_SECONDS = 600.0  # new pods may have an image to fetch first
 GO_ON = "run the same command again with the same `out=` to go on from what is stored."
-COUNT_SECONDS = 1.0  # between two looks at how many workers there are
+COUNT_SECONDS = 2.0  # between two looks at how many workers there are
+LONGEST_LOOK_SECONDS = 10.0  # what a look counts for at most, however late it comes
 
 Task = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
@@ -160,17 +161,19 @@ class ClusterExecutor:
     def __init__(self, work: Any, client: Any, run_id: str) -> None:
         from dask import config
 
+        versions = check_versions(client)
         self._client = client
         self._run_id = run_id
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._n_slots, self._counted = 1, -COUNT_SECONDS
-        self._seen = time.monotonic()
+        self._n_slots, self._counted = 1, time.monotonic() - COUNT_SECONDS
+        self._without_workers = 0.0
         # One named task holds the labeled rows: a worker that loses them asks again.
         # They are meant to be part of the graph, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
         with config.set(threshold):
-            self._work = client.submit(_same, work, key=f"work-{run_id}")
+            packed = (work, tuple(versions.items()))
+            self._work = client.submit(_same, packed, key=f"work-{run_id}")
 
     @property
     def client(self) -> Any:
@@ -180,35 +183,44 @@ class ClusterExecutor:
     @property
     def n_slots(self) -> int:
         """Threads of all workers; workers come and go, so it is asked now and then."""
-        if time.monotonic() - self._counted > COUNT_SECONDS:
-            self._n_slots = max(1, self._count_threads())
+        passed = time.monotonic() - self._counted
+        if passed >= COUNT_SECONDS:
+            self._n_slots = max(1, self._count_threads(passed))
             self._counted = time.monotonic()
         return self._n_slots
 
     @property
     def slot_memory(self) -> int:
         """Least memory limit of a worker, divided by its threads."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         machine = int(psutil.virtual_memory().total)
         limits = [
             int(worker["memory_limit"] or machine) // int(worker["nthreads"])
-            for worker in workers
+            for worker in self._workers()
         ]
         return min(limits, default=machine)
 
-    def _count_threads(self) -> int:
+    def _count_threads(self, passed: float) -> int:
         """Ask the scheduler; no workers for too long is the end of the run."""
+        workers = self._workers()
+        running = [each for each in workers if each["status"] == "running"]
+        # A machine that slept since the last look gives its workers time to come back.
+        self._without_workers += min(passed, LONGEST_LOOK_SECONDS)
+        if running:
+            self._without_workers = 0.0
+        elif self._without_workers > NO_WORKERS_SECONDS:
+            paused = f"; {len(workers)} are short of memory" if workers else ""
+            raise ClusterLostError(
+                f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s{paused}; "
+                f"{GO_ON}"
+            )
+        return sum(int(worker["nthreads"]) for worker in running)
+
+    def _workers(self) -> list[dict[str, Any]]:
         try:
-            found = int(sum(self._client.nthreads().values()))
+            found = self._client.scheduler_info(n_workers=-1)["workers"]
         except OSError as error:  # what distributed raises when a comm is closed
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
-        if found:
-            self._seen = time.monotonic()
-        elif time.monotonic() - self._seen > NO_WORKERS_SECONDS:
-            raise ClusterLostError(
-                f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
-            )
-        return found
+        return list(found.values())
 
     def submit(
         self,
@@ -252,6 +264,9 @@ class ClusterExecutor:
         record = self._futures[key][1]
         try:
             return Finished(key, record.result())
+        except ImportError as error:
+            check_versions(self._client)  # a worker without dsel may have joined
+            return Finished(key, None, error)
         except Exception as error:
             return Finished(key, None, error)
 
@@ -286,12 +301,21 @@ def make_executor(
     """
     if client is None:
         return LocalExecutor(work, n_jobs)
-    check_versions(client)
     return ClusterExecutor(work, client, run_id or uuid.uuid4().hex[:12])
 
 
 def check_alive(error: BaseException | None) -> None:
-    """Raise ClusterLostError where a task's error says that the cluster is gone."""
+    """Raise where a task's error says that the cluster is gone, or another one.
+
+    Raises
+    ------
+    ClusterLostError
+        Where scheduler or workers are gone.
+    VersionMismatchError
+        Where a worker joined that has other versions.
+    """
+    if isinstance(error, VersionMismatchError):
+        raise error
     if type(error).__name__ in {"FutureCancelledError", "CancelledError"}:
         raise ClusterLostError(
             f"the scheduler is gone or the run's tasks were cancelled; {GO_ON}"
@@ -323,12 +347,16 @@ def _run(task: Task, work: Any, payloads: list[Any], *arguments: Any) -> Any:
         return task(work, payloads, *arguments)
 
 
-def _run_on_worker(task: Task, work: Any, wholes: list[Any], *arguments: Any) -> Any:
+def _run_on_worker(task: Task, packed: Any, wholes: list[Any], *arguments: Any) -> Any:
+    work, versions = packed
+    check_here(versions)
     return _run(task, work, [whole[1] for whole in wholes], *arguments)
 
 
-def _record_on_worker(task: Task, work: Any, wholes: list[Any], *arguments: Any) -> Any:
-    return _run_on_worker(task, work, wholes, *arguments)[0]
+def _record_on_worker(
+    task: Task, packed: Any, wholes: list[Any], *arguments: Any
+) -> Any:
+    return _run_on_worker(task, packed, wholes, *arguments)[0]
 
 
 def _record(whole: tuple[Any, Any]) -> Any:
@@ -339,5 +367,5 @@ def _payload(whole: tuple[Any, Any]) -> Any:
     return whole[1]
 
 
-def _same(work: Any) -> Any:
-    return work
+def _same(packed: Any) -> Any:
+    return packed

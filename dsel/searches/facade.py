@@ -1,5 +1,6 @@
 """The search as a scikit-learn meta-estimator."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -77,6 +78,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         `plan_search`.
     max_unlabeled, stop_within, n_looks, pool_is_shuffled
         How much of the pool is read, as `plan_search` takes them.
+    fit_timeout
+        Seconds that one fit of the search may take; see `plan_search`. The fits that
+        certify the winner have no limit.
 
     Attributes
     ----------
@@ -131,6 +135,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         stop_within: float | None = None,
         n_looks: int = 10,
         pool_is_shuffled: bool = False,
+        fit_timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -145,6 +150,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.reserve = reserve
+        self.fit_timeout = fit_timeout
         self.precision = precision
         self.max_unlabeled = max_unlabeled
         self.stop_within = stop_within
@@ -159,6 +165,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         *,
         pool_labels: Any = None,
         out: Any = None,
+        storage_options: Mapping[str, Any] | None = None,
         **fit_params: Any,
     ) -> Self:
         """Search, on the current Dask client if there is one, else on local threads.
@@ -176,6 +183,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             ``half_true_error``; masked where they are not known.
         out
             Directory or URL where finished work is kept; the same call goes on there.
+        storage_options
+            Passed to fsspec where `out` is a URL; never stored.
         **fit_params
             For the estimator's `fit`, by scikit-learn's metadata routing where it is
             enabled. ``sample_weight`` reaches the fits; the counts stay unweighted.
@@ -186,9 +195,14 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """
         validate_data(self, X, y, skip_check_array=True)
         params = self._route(fit_params)
+        running = {
+            "out": out,
+            "storage_options": storage_options,
+            "n_jobs": self.n_jobs,
+        }
         if self.certify_rows is None:
             plan = self._plan(X, y, pool, params, pool_labels=pool_labels)
-            outcome = execute(plan, out=out, n_jobs=self.n_jobs, with_model=True)
+            outcome = execute(plan, with_model=True, **running)
         else:
             seed = seed_from(self.random_state)
             split = certifying_split(len(y), self.certify_rows, seed=seed)
@@ -214,7 +228,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                     "fit_params": params,
                     **self._pool_options(),
                 },
-                running={"out": out, "n_jobs": self.n_jobs},
+                running=running,
             )
         self.results_, self.choice_ = outcome.results, outcome.choice
         self.best_estimator_ = outcome.model
@@ -237,6 +251,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "random_state": self.random_state,
             "fit_params": params,
             "reserve": self.reserve,
+            "fit_timeout": self.fit_timeout,
             "precision": self.precision,
             **self._pool_options(),
         }

@@ -19,6 +19,7 @@ from dsel.searches.tasks import FitRecord, Group, SpanJob, SpanRecord
 
 FIT = "fit/"
 SPAN = "span/"
+LIMIT = "limit"
 
 
 @dataclass(frozen=True)
@@ -31,28 +32,46 @@ class Journaling:
     """Groups of the plan."""
     scheme: Scheme
     """Trainings and comparisons of the plan."""
+    fit_timeout: float | None = None
+    """Seconds that one fit may take; those that took longer once may now have more."""
 
     def fit(self, record: FitRecord) -> None:
-        """Write the counts of one fit job."""
-        if self.journal is None:
+        """Write the counts of one fit job; what was late has a record of its own.
+
+        What failed for want of memory is not written: there may be more next time.
+        """
+        if any(
+            text.startswith("MemoryError") for text in record.counts.messages.values()
+        ):
             return
-        counts, n = record.counts, record.job.n_candidates
+        n = record.job.n_candidates
+        in_time = n - record.n_late
+        self._fits(record, slice(0, in_time), "", {})
+        limit = {} if self.fit_timeout is None else {LIMIT: self.fit_timeout}
+        self._fits(record, slice(in_time, n), f"/{LIMIT}-{self.fit_timeout}", limit)
+
+    def _fits(
+        self, record: FitRecord, part: slice, suffix: str, more: dict[str, Any]
+    ) -> None:
         group = self.groups[record.job.group]
-        training = self.scheme.trainings[record.job.training]
-        messages = [
-            counts.messages.get((candidate.number, training.number), "")
-            for candidate in group.candidates[:n]
-        ]
+        paths, members = group.paths[part], group.candidates[part]
+        if self.journal is None or not paths:
+            return
+        counts, training = record.counts, self.scheme.trainings[record.job.training]
         self.journal.append(
-            f"{FIT}{group.paths[n - 1]}/{training.name}",
+            f"{FIT}{paths[-1]}/{training.name}{suffix}",
             {
                 "training": training.name,
-                "paths": list(group.paths[:n]),
-                "test_errors": counts.test_errors[:, 0],
-                "train_errors": counts.train_errors[:, 0],
-                "failed": counts.status[:, 0] == FIT_FAILED,
-                "seconds": counts.seconds[:, 0],
-                "messages": messages,
+                "paths": list(paths),
+                "test_errors": counts.test_errors[part, 0],
+                "train_errors": counts.train_errors[part, 0],
+                "failed": counts.status[part, 0] == FIT_FAILED,
+                "seconds": counts.seconds[part, 0],
+                "messages": [
+                    counts.messages.get((candidate.number, training.number), "")
+                    for candidate in members
+                ],
+                **more,
             },
         )
 
@@ -93,7 +112,7 @@ class Journaling:
     def _replay_fit(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
         trainings = {each.name: each.number for each in self.scheme.trainings}
         training = trainings.get(record["training"])
-        if training is None:
+        if training is None or self._has_more_time(record):
             return
         for i, path in enumerate(record["paths"]):
             if path not in numbers:
@@ -104,6 +123,13 @@ class Journaling:
             board.set_fit(number, training, errors, failed, seconds)
             if record["messages"][i]:
                 board.messages[number, training] = record["messages"][i]
+
+    def _has_more_time(self, record: Any) -> bool:
+        """Whether these fits ran out of time, and of less than they would have now."""
+        limit = record.get(LIMIT)
+        return limit is not None and (
+            self.fit_timeout is None or self.fit_timeout > float(limit)
+        )
 
     def _replay_span(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
         start, stop = int(record["start"]), int(record["stop"])

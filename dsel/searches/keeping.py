@@ -11,14 +11,14 @@ from dsel.searches.versions import installed_versions
 
 
 def run_journal(
-    out: Any, fingerprint: Mapping[str, Any]
+    place: Any, fingerprint: Mapping[str, Any]
 ) -> AbstractContextManager[Journal | None]:
     """Open the journal of a run to go on with it; None where nothing is kept.
 
     Parameters
     ----------
-    out
-        Directory or URL of the results store, or None.
+    place
+        Directory, URL or store, or None.
     fingerprint
         What all that is counted depends on; versions are added.
 
@@ -27,20 +27,20 @@ def run_journal(
     StoreMismatchError
         Where the store holds another run.
     """
-    if out is None:
+    if place is None:
         return nullcontext()
-    return open_journal(out, {**fingerprint, "versions": installed_versions()})
+    return open_journal(place, {**fingerprint, "versions": installed_versions()})
 
 
 def kept_model(
-    journal: Journal | None, out: Any, path: str, fit: Callable[[], Any]
+    journal: Journal | None, place: Any, path: str, fit: Callable[[], Any]
 ) -> Any:
     """Return the model of a path: the kept one, else `fit()`, which is then kept.
 
     Parameters
     ----------
-    journal, out
-        The open journal and where it is; None keeps nothing.
+    journal, place
+        The open journal and the store where it is; None keeps nothing.
     path
         What the model depends on beside the fingerprint, its training included.
     fit
@@ -48,11 +48,11 @@ def kept_model(
     """
     if journal is None or find_spec("skops") is None:
         return fit()
-    if model_key(out) == path:
+    if model_key(place) == path:
         try:
-            return open_model(out)
+            return open_model(place)
         except ValueError:
             pass  # a model of the user's own types, or a damaged one: fit it again
     model = fit()
-    save_model(model, out, key=path)
+    save_model(model, place, key=path)
     return model

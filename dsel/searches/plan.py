@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsel import names
 from dsel.bounds import uniform_shares
 from dsel.bounds.events import DeltaLedger
-from dsel.checks import check_choice, check_probability
+from dsel.checks import check_choice, check_positive, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.labeled import (
     LabeledRows,
@@ -79,6 +79,8 @@ class Plan:
     """What counts depend on beside candidates: data, trainings, estimator, seed."""
     reserve: float = 0.0
     """Probability set aside beside delta for what is added after the results."""
+    fit_timeout: float | None = None
+    """Seconds that one fit may take; None for as long as it takes."""
 
     @property
     def n_candidates(self) -> int:
@@ -104,8 +106,8 @@ class Plan:
         client
             A `distributed.Client`; None means the current one, else local threads.
         **options
-            As `dsel.searches.execute` takes them: ``out``, ``on_failure``,
-            ``on_progress``, ``n_jobs``.
+            As `dsel.searches.execute` takes them: ``out``, ``storage_options``,
+            ``on_failure``, ``on_progress``, ``n_jobs``.
 
         Returns
         -------
@@ -141,6 +143,7 @@ def plan_search(
     stop_within: float | None = None,
     n_looks: int = 10,
     pool_is_shuffled: bool = False,
+    fit_timeout: float | None = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -206,6 +209,13 @@ def plan_search(
         Whether the pool's rows stand in random order. Looks and parts are then its
         first rows, and the others are not even fetched; else they are drawn by row
         words, so that the storage is read through but only drawn rows are predicted.
+    fit_timeout
+        Seconds that one fit may take, on average over candidates that share work. A
+        candidate with a fit that takes longer is recorded as failed. Fits then run in
+        processes that can be ended, one for each thread; give seconds rather than
+        fractions, since the first fit of a process also loads what it needs. Which
+        candidates fail depends on the machine, so the choice may differ from run to
+        run; the certificate stands, since its delta is shared by all candidates.
 
     Returns
     -------
@@ -266,6 +276,9 @@ def plan_search(
         remarks=remarks,
         fingerprint=_fingerprint(labeled, looks, scheme, estimator, seed, params),
         reserve=reserve,
+        fit_timeout=(
+            None if fit_timeout is None else check_positive(fit_timeout, "fit_timeout")
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.models.base import FIT_DONE
 from dsel.searches.board import Board, Referee
 from dsel.searches.executors import Executor, Finished, check_alive
 from dsel.searches.journaling import Journaling
@@ -28,6 +29,7 @@ from dsel.searches.tasks import (
     count_span,
     fit_jobs,
 )
+from dsel.searches.time_limits import fit_jobs_in_time
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +82,8 @@ class Driver:
     """Whether a fit that raises ends the run."""
     budget: int = 2**30
     """Bytes of models that every worker can hold."""
+    fit_timeout: float | None = None
+    """Seconds that one fit may take; None for as long as it takes."""
     queue: FitQueue = field(init=False)
     fits: dict[str, list[FitJob]] = field(default_factory=dict)
     spans: dict[str, SpanJob] = field(default_factory=dict)
@@ -139,7 +143,17 @@ class Driver:
     def _submit_fits(self, jobs: list[FitJob]) -> None:
         key = self._next_key("fit")
         self.fits[key] = jobs
-        self.executor.submit(key, fit_jobs, jobs, keeps_payload=True)
+        limit = self.fit_timeout
+        if limit is None or all(map(self._was_in_time, jobs)):
+            self.executor.submit(key, fit_jobs, jobs, keeps_payload=True)
+        else:
+            self.executor.submit(key, fit_jobs_in_time, jobs, limit, keeps_payload=True)
+
+    def _was_in_time(self, job: FitJob) -> bool:
+        """Whether all fits of a job ended well before, and only the models are lost."""
+        members = self.board.groups[job.group].candidates[: job.n_candidates]
+        status = self.board.fit_status[[c.number for c in members], job.training]
+        return bool((status == FIT_DONE).all())
 
     def _begin_round(self, lower: NDArray[np.float64]) -> None:
         """Begin the next reading of the pool, or fit again what it lacks."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.blocks import read_blocks
-from dsel.data.cache import process_cache
+from dsel.data.cache import process_cache, spare_memory
 from dsel.data.trainings import LEAVE_ONE_OUT, Training
-from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
+from dsel.models.base import Cache, Candidate, Family, FitCounts, FittedGroup
 from dsel.searches.leave_one_out import leave_one_out_counts
 from dsel.searches.scheme import Comparison
 
@@ -74,6 +74,8 @@ class FitRecord:
     """One column: the job's training."""
     nbytes: int
     """Size of the models."""
+    n_late: int = 0
+    """Candidates at the end of the job that failed for want of time."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,10 @@ Payload = dict[FitJob, FittedGroup]
 
 
 def fit_jobs(
-    work: Work, payloads: Sequence[Payload], jobs: Sequence[FitJob]
+    work: Work,
+    payloads: Sequence[Payload],
+    jobs: Sequence[FitJob],
+    cache: Cache | None = None,
 ) -> tuple[list[FitRecord], Payload]:
     """Fit the jobs; the models stay, the counts travel."""
     del payloads  # a fit starts from nothing
@@ -120,7 +125,7 @@ def fit_jobs(
         if _is_leave_one_out(work, first):
             records.append(FitRecord(first, _leave_one_out(work, first), nbytes=0))
         else:
-            models = fitted[first] = _fit(work, together)
+            models = fitted[first] = _fit(work, together, cache or process_cache())
             records += _records(together, models)
     return records, fitted
 
@@ -144,7 +149,7 @@ def _is_leave_one_out(work: Work, job: FitJob) -> bool:
     return work.trainings[job.training].name == LEAVE_ONE_OUT
 
 
-def _fit(work: Work, jobs: Sequence[FitJob]) -> FittedGroup:
+def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
     """Fit jobs of the same candidates, each of them one training."""
     group = work.groups[jobs[0].group]
     return group.family.fit(
@@ -153,7 +158,7 @@ def _fit(work: Work, jobs: Sequence[FitJob]) -> FittedGroup:
         work.y,
         [work.trainings[job.training] for job in jobs],
         pool=work.fitting_pool,
-        budget=process_cache(),
+        budget=cache,
     )
 
 
@@ -212,7 +217,7 @@ def count_span(
     readings = sum(len(c.readings(NO_ROWS, job.candidates)) for c in comparisons)
     answers = 16 * readings * n_candidates  # codes, and what comparing them makes
     row_nbytes = max(part.row_nbytes for part in parts) + answers
-    block_rows = _block_rows(row_nbytes, process_cache().limit)
+    block_rows = _block_rows(row_nbytes, spare_memory())
     for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):
         for part in parts:
             mine = [place[number] for number in part.candidates]
@@ -278,8 +283,8 @@ def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
     return one.shape == other.shape and bool(np.array_equal(one, other))
 
 
-def _block_rows(row_nbytes: int, limit: int) -> int:
+def _block_rows(row_nbytes: int, spare: int) -> int:
     """Return the rows of a block: fewer where the process is short of memory."""
     fewest, most = BLOCK_ROWS
-    nbytes = min(BLOCK_NBYTES, limit // 4)
+    nbytes = min(BLOCK_NBYTES, spare // 4)
     return int(np.clip(nbytes // max(1, row_nbytes), fewest, most))

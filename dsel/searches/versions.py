@@ -2,9 +2,11 @@
 
 import platform
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
+from dsel.data.clients import current_worker
 from dsel.errors import VersionMismatchError
 
 if TYPE_CHECKING:
@@ -38,17 +40,34 @@ def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
 
 
 def check_versions(client: "Client") -> dict[str, str]:
-    """Compare the versions of all workers with ours, and return them.
+    """Compare the versions of scheduler and workers with ours, and return them.
 
     Raises
     ------
     VersionMismatchError
-        Where a worker differs; names worker, package and both versions.
+        Where one differs; names it, the package and both versions.
     """
     ours = installed_versions()
-    for worker, theirs in client.run(_reader(PACKAGES)).items():
-        _compare(ours, theirs, worker)
+    read = _reader(PACKAGES)
+    _compare(ours, client.run_on_scheduler(read), "the scheduler")
+    for worker, theirs in client.run(read).items():
+        _compare(ours, theirs, f"worker {worker}")
     return ours
+
+
+@lru_cache(maxsize=16)
+def check_here(expected: tuple[tuple[str, str], ...]) -> None:
+    """Compare the versions of this process with those of whoever planned its tasks.
+
+    A worker that joins while a run is on its way is found out by its first task.
+
+    Raises
+    ------
+    VersionMismatchError
+        Where they differ.
+    """
+    address = getattr(current_worker(), "address", "of this process")
+    _compare(dict(expected), installed_versions(), f"worker {address}")
 
 
 def _reader(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:
@@ -65,15 +84,15 @@ def _reader(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:
     return read
 
 
-def _compare(ours: Mapping[str, str], theirs: Mapping[str, str], worker: str) -> None:
+def _compare(ours: Mapping[str, str], theirs: Mapping[str, str], who: str) -> None:
     different = [
-        f"{name} {theirs[name] or 'missing'} (here {ours[name] or 'missing'})"
+        f"{name} {theirs[name] or 'missing'} (client {ours[name] or 'missing'})"
         for name in ours
         if theirs[name] != ours[name]
     ]
     if different:
         raise VersionMismatchError(
-            f"worker {worker} would compute with other versions: "
+            f"{who} would compute with other versions: "
             f"{', '.join(different)}; install the same ones on all machines "
             "(deploy/constraints.txt)."
         )

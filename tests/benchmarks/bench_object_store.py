@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 import dsel
 from dsel.cluster import Local, connect
 from tests.job import counts_of
-from tests.object_store import object_store
+from tests.object_store import BUCKET, object_store
 
 N_COLUMNS = 8
 CHUNK_ROWS = 250_000
@@ -48,12 +48,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place, object_store(Path(place)):
+    with tempfile.TemporaryDirectory() as place, object_store(Path(place)) as options:
         rows = make_rows(given.rows)
         counts = {}
         with connect(Local(workers=2)) as client:
-            for name, url in [("local", f"{place}/pool"), ("store", "s3://dsel/pool")]:
-                pool = dsel.write_pool(rows, url, chunk_rows=CHUNK_ROWS)
+            for name, url in [("local", f"{place}/pool"), ("store", f"{BUCKET}/pool")]:
+                there = options if "://" in url else None
+                pool = dsel.write_pool(
+                    rows, url, chunk_rows=CHUNK_ROWS, storage_options=there
+                )
                 plan = make_plan(pool)
                 plan.run(client)  # workers import what they need
                 start = time.perf_counter()

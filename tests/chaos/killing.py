@@ -78,12 +78,12 @@ class Job:
                 cwd=ROOT,
                 start_new_session=True,
             )
-        wait_until(lambda: "connected" in self.output.read_text(), 180, "the job")
+        wait_until(lambda: "connected" in self.output.read_text(), 1800, "the job")
         self.connected = time.monotonic()
 
     def wait(self):
         """Return the exit code; the cube is then in `cube`."""
-        wait_until(lambda: self.process.poll() is not None, 600, "the job's end")
+        wait_until(lambda: self.process.poll() is not None, 1800, "the job's end")
         return self.process.returncode
 
     def kill(self):
@@ -160,7 +160,7 @@ def start_cluster(folder):
 def undisturbed(cluster, folder, *options):
     """Run the job to its end; return its seconds and its cube."""
     with _monitor(cluster) as client:
-        client.wait_for_workers(WORKERS, timeout=300)
+        client.wait_for_workers(WORKERS, timeout=1200)
     job = Job(cluster, folder, *options)
     job.start()
     code = job.wait()
@@ -172,7 +172,7 @@ def undisturbed(cluster, folder, *options):
 def disturb(kind, cluster, folder, options, moment, expected):
     """Run the job, kill something at `moment`, resume it; say what came of it."""
     with _monitor(cluster) as client:
-        client.wait_for_workers(WORKERS, timeout=300)
+        client.wait_for_workers(WORKERS, timeout=1200)
         job = Job(cluster, folder, *options)
         job.start()
         with suppress(subprocess.TimeoutExpired):
@@ -270,4 +270,4 @@ def _restart(cluster):
 
 
 def _monitor(cluster):
-    return Client(cluster.address, set_as_default=False, timeout=60)
+    return Client(cluster.address, set_as_default=False, timeout=600)

@@ -1,39 +1,10 @@
 """Pools in S3-compatible storage, on a server of our own on loopback."""
 
-import gc
-import warnings
-
 import numpy as np
 import pytest
 
 from dsel.data import open_pool, write_pool
-
-pytest.importorskip("s3fs", reason="needs the extra `cloud`")
-pytest.importorskip("moto.server", reason="needs moto's server")
-
-
-@pytest.fixture(scope="module")
-def storage_options():
-    from moto.server import ThreadedMotoServer
-    from s3fs import S3FileSystem
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = {
-        "key": "nobody",
-        "secret": "nothing",
-        "endpoint_url": f"http://{host}:{port}",
-        "client_kwargs": {"region_name": "eu-west-1"},
-    }
-    S3FileSystem(**options).mkdir("s3://pools")
-    yield options
-    with warnings.catch_warnings():
-        # s3fs closes the sessions of asynchronous file systems only when collected.
-        warnings.simplefilter("ignore", ResourceWarning)
-        S3FileSystem.clear_instance_cache()
-        gc.collect()
-    server.stop()
+from tests.object_store import SECRET
 
 
 @pytest.fixture(name="X")
@@ -47,18 +18,18 @@ def count(X, rows):
 
 def test_open_pool__reads_from_object_storage(storage_options, X):
     pool = write_pool(
-        X, "s3://pools/a.zarr", chunk_rows=600, storage_options=storage_options
+        X, "s3://dsel/a.zarr", chunk_rows=600, storage_options=storage_options
     )
 
     assert (pool.reduce(count, np.add) == open_pool(X).reduce(count, np.add)).all()
-    again = open_pool("s3://pools/a.zarr", storage_options=storage_options)
+    again = open_pool("s3://dsel/a.zarr", storage_options=storage_options)
     assert again.token == pool.token
 
 
 def test_open_pool__shows_no_secret(storage_options, X):
-    pool = write_pool(X[:10], "s3://pools/b.zarr", storage_options=storage_options)
+    pool = write_pool(X[:10], "s3://dsel/b.zarr", storage_options=storage_options)
 
-    assert "nothing" not in repr(pool) + repr(pool.storage) + pool.token
+    assert SECRET not in repr(pool) + repr(pool.storage) + pool.token
 
 
 def test_write_pool__goes_on_in_object_storage(storage_options, X):
@@ -68,10 +39,10 @@ def test_write_pool__goes_on_in_object_storage(storage_options, X):
 
     arguments = {"chunk_rows": 600, "storage_options": storage_options}
     with pytest.raises(KeyboardInterrupt):
-        write_pool(X, "s3://pools/c.zarr", on_progress=stop, **arguments)
+        write_pool(X, "s3://dsel/c.zarr", on_progress=stop, **arguments)
     calls = []
     pool = write_pool(
-        X, "s3://pools/c.zarr", on_progress=lambda *a: calls.append(a), **arguments
+        X, "s3://dsel/c.zarr", on_progress=lambda *a: calls.append(a), **arguments
     )
 
     assert len(calls) == 4
@@ -80,7 +51,7 @@ def test_write_pool__goes_on_in_object_storage(storage_options, X):
 
 def test_open_pool__says_that_nothing_is_there(storage_options):
     with pytest.raises(ValueError, match="is no pool"):
-        open_pool("s3://pools/none.zarr", storage_options=storage_options)
+        open_pool("s3://dsel/none.zarr", storage_options=storage_options)
 
 
 @pytest.mark.cluster
@@ -88,7 +59,7 @@ def test_reduce__reads_object_storage_in_other_processes(storage_options, X):
     from distributed import Client, LocalCluster
 
     pool = write_pool(
-        X, "s3://pools/d.zarr", chunk_rows=600, storage_options=storage_options
+        X, "s3://dsel/d.zarr", chunk_rows=600, storage_options=storage_options
     )
     with (
         LocalCluster(

@@ -103,7 +103,7 @@ def test_check_candidates__a_gram_matrix_is_square_and_symmetric():
 
 def test_check_limit__the_budget_holds_two_kernel_rows():
     check_limit(3, 24)
-    with pytest.raises(ValueError, match="must hold two rows of the kernel matrix"):
+    with pytest.raises(MemoryError, match="must hold two rows of the kernel"):
         check_limit(3, 23)
 
 

@@ -71,7 +71,9 @@ def test_execute__memory_below_two_kernel_rows_is_refused_before_work(
 ):
     monkeypatch.setattr(LocalExecutor, "slot_memory", 2 * 8 * 400 - 2)
     monkeypatch.setattr(LocalExecutor, "submit", None)
-    with pytest.raises(ValueError, match=r"two rows of the kernel matrix, 3,200 bytes"):
+    with pytest.raises(
+        MemoryError, match=r"two rows of the kernel matrix, 3,200 bytes"
+    ):
         execute(make_plan(digits))
 
 

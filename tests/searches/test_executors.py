@@ -1,11 +1,27 @@
+import os
+from types import SimpleNamespace
+
+import numpy as np
 import psutil
 import pytest
+import xarray as xr
 from distributed import Client
 
-from dsel.errors import ClusterLostError
-from dsel.searches import executors
+from dsel.cluster import Address, Local, connect
+from dsel.errors import ClusterLostError, VersionMismatchError
+from dsel.searches import executors, plan_search, tasks
 from dsel.searches.executors import ClusterExecutor, LocalExecutor
 from dsel.searches.tasks import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
+from tests.clusters import ROOT, running_cluster
+from tests.estimators import Sleeper
+from tests.job import counts_of, make_plan
+
+TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
+OTHER_VERSION = """
+from importlib import metadata
+there = metadata.version
+metadata.version = lambda name: "0.1" if name == "scikit-learn" else there(name)
+"""
 
 
 @pytest.mark.parametrize("limit", [0, 2**20, 2**30, 2**40])
@@ -52,4 +68,71 @@ def test_cluster_executor__ends_when_workers_stay_away(client, monkeypatch):
     monkeypatch.setattr(executors, "COUNT_SECONDS", 0.0)
     client.retire_workers([*client.nthreads()])
     with pytest.raises(ClusterLostError, match=r"no workers for 0 s.*same command"):
+        assert executor.n_slots
+
+
+@pytest.fixture
+def plan_of_sleepers(rng):
+    X = rng.normal(size=(60, 2))
+    grid = {"seconds": np.linspace(0.5, 0.6, 200)}
+    y = (X[:, 0] > 0).astype(int)
+    return plan_search(Sleeper(), grid, X, y, cv=2, random_state=0, prune=False)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
+    plan_of_sleepers, tmp_path
+):
+    (tmp_path / "sitecustomize.py").write_text(OTHER_VERSION)
+    with running_cluster(tmp_path, workers=1) as running:
+
+        def join(progress):
+            if "late" not in running.processes:
+                path = os.pathsep.join([str(tmp_path), str(ROOT)])
+                running.start_worker("late", PYTHONPATH=path)
+
+        with connect(Address(running.address), timeout=60) as client:
+            client.wait_for_workers(1, timeout=120)
+            expected = r"worker tcp://127.*scikit-learn 0\.1 \(client "
+            with pytest.raises(VersionMismatchError, match=expected):
+                plan_of_sleepers.run(client, on_progress=join)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+def test_run__workers_short_of_memory_read_smaller_blocks_and_live():
+    plan = make_plan(prune=False)
+    expected = counts_of(plan.run())
+    with connect(Local(workers=2, memory="420 MiB")) as client:
+        before = client.run(os.getpid)
+        found = counts_of(plan.run(client))
+        assert client.run(os.getpid) == before
+    assert found == expected
+
+
+def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > 0).astype(int)
+    grid = {"seconds": [0.0]}
+    plan = plan_search(Sleeper(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0)
+    whole = plan.run().drop_vars(TIMES)
+    monkeypatch.setattr(tasks, "spare_memory", lambda: 0)
+    xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)
+
+
+@pytest.mark.cluster
+def test_cluster_executor__a_sleep_of_the_machine_is_no_loss(client, monkeypatch):
+    executor = ClusterExecutor(None, client, "test")
+    monkeypatch.setattr(executor, "_workers", list)
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(executors, "time", clock)
+    monkeypatch.setattr(executors, "NO_WORKERS_SECONDS", 30.0)
+    now = executor._counted + 100_000.0
+    assert executor.n_slots == 1
+    for _ in range(2):
+        now += 10.0
+        assert executor.n_slots == 1
+    now += 10.0
+    with pytest.raises(ClusterLostError, match="no workers for 30 s"):
         assert executor.n_slots

@@ -1,0 +1,207 @@
+"""What a user meets when the place of the results, or the pool, is not as it was."""
+
+import json
+import os
+import subprocess
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.naive_bayes import GaussianNB
+
+import dsel
+from dsel.errors import DselWarning, FitFailedWarning, StoreMismatchError
+from dsel.searches.run import Driver
+
+TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.normal(size=(300, 3))
+    return X, (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+
+
+@pytest.fixture
+def plan(table):
+    return make_plan(table, table[0][100:])
+
+
+def make_plan(table, pool, model=None):
+    X, y = table
+    grid = {"var_smoothing": np.geomspace(1e-9, 1.0, 5)}
+    settings = {"cv": 3, "random_state": 0, "prune": False}
+    return dsel.plan_search(
+        model or GaussianNB(), grid, X[:100], y[:100], pool, **settings
+    )
+
+
+def counts(cube):
+    return cube.drop_vars(TIMES)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Return the fits and spans that were counted, not read from the store."""
+    seen = []
+    for name in ("_take_fits", "_take_span"):
+        take = getattr(Driver, name)
+
+        def noting(self, key, record, take=take):
+            seen.append(key)
+            take(self, key, record)
+
+        monkeypatch.setattr(Driver, name, noting)
+    return seen
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a place of a megabyte, and what changes how it is mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(options):
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+        return subprocess.run(command, capture_output=True, check=False).returncode
+
+    if mount("size=1m") != 0:
+        pytest.skip("needs the right to mount a small file system")
+    yield place, mount
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_run__of_a_newer_store_is_refused_and_changes_nothing(plan, tmp_path, counted):
+    place = tmp_path / "run"
+    whole = plan.run(out=place)
+    header = place / "zarr.json"
+    ours = header.read_text()
+    newer = json.loads(ours)
+    newer["attributes"]["dsel_schema_version"] = 99
+    header.write_text(json.dumps(newer))
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    with pytest.raises(ValueError, match=r"run was written by a newer dsel.*update"):
+        plan.run(out=place)
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+    header.write_text(ours)
+    counted.clear()
+    xr.testing.assert_equal(plan.run(out=place), whole)
+    assert not counted
+
+
+@pytest.mark.parametrize("damage", ["", '{"zarr_form', "[]"])
+@pytest.mark.parametrize("header", ["zarr.json", "journal/zarr.json"])
+def test_run__of_a_store_without_its_head_says_where_it_is(
+    plan, tmp_path, header, damage
+):
+    place = tmp_path / "run"
+    plan.run(out=place)
+    (place / header).write_text(damage)
+    with pytest.raises(ValueError, match=r"run.*is damaged.*another `out`"):
+        plan.run(out=place)
+
+
+def test_run__counts_again_what_was_half_written(plan, tmp_path):
+    place = tmp_path / "run"
+    whole = plan.run(out=place)
+    chunks = sorted((place / "journal").rglob("c/*"))
+    chunks[0].write_bytes(chunks[0].read_bytes()[:100])
+    (place / "journal" / "half.partial").write_bytes(b"half")
+    with pytest.warns(DselWarning, match="incomplete.*counted again"):
+        again = plan.run(out=place)
+    xr.testing.assert_equal(counts(again), counts(whole))
+    assert not list(place.rglob("*.partial"))
+
+
+def test_run__on_a_full_disk_ends_and_goes_on_when_there_is_room(
+    plan, small_disk, counted
+):
+    place, mount = small_disk
+    whole = plan.run()
+    filler, out = place / "filler", place / "run"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        for _ in range(2**10 - 40):
+            file.write(bytes(2**10))
+    with pytest.raises(OSError, match=r"No space left.*Make room or choose another"):
+        plan.run(out=out)
+    mount("remount,size=8m")
+    filler.unlink()
+    xr.testing.assert_equal(counts(plan.run(out=out)), counts(whole))
+    counted.clear()
+    plan.run(out=out)
+    assert not counted
+
+
+def test_run__in_a_read_only_place_says_so_at_once(plan, small_disk, counted):
+    place, mount = small_disk
+    plan.run(out=place / "run")
+    counted.clear()
+    mount("remount,ro,size=1m")
+    for where in ("run", "new"):
+        with pytest.raises(OSError, match=r"Read-only.*choose another `out`"):
+            plan.run(out=place / where)
+    assert not counted
+    assert dsel.open_results(place / "run").n_labeled == 100
+    mount("remount,rw,size=1m")
+
+
+def test_run__at_a_file_says_so(plan, tmp_path):
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(OSError, match="choose another `out`"):
+        plan.run(out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("change", ["values", "rows"])
+def test_run__refuses_a_pool_that_changed(table, tmp_path, change, counted):
+    rows, place = table[0][100:], tmp_path / "pool.zarr"
+    other = rows + 1.0 if change == "values" else rows[:-1]
+    whole = make_plan(table, dsel.write_pool(rows, place)).run(out=tmp_path / "run")
+    dsel.write_pool(other, tmp_path / "other.zarr")
+    place.rename(tmp_path / "kept.zarr")
+    (tmp_path / "other.zarr").rename(place)
+    with pytest.raises(StoreMismatchError, match="pool"):
+        make_plan(table, dsel.open_pool(place)).run(out=tmp_path / "run")
+    counted.clear()
+    again = make_plan(table, dsel.open_pool(tmp_path / "kept.zarr"))
+    xr.testing.assert_equal(again.run(out=tmp_path / "run"), whole)
+    assert not counted
+
+
+@pytest.mark.parametrize("when", [0, 4_000_000_000])
+def test_run__goes_on_whatever_the_clock_of_the_place_said(
+    plan, tmp_path, when, counted
+):
+    place = tmp_path / "run"
+    whole = plan.run(out=place)
+    for path in place.rglob("*"):
+        os.utime(path, (when, when))
+    counted.clear()
+    xr.testing.assert_equal(plan.run(out=place), whole)
+    assert not counted
+
+
+class Hungry(GaussianNB):
+    """Fits where there is room for it."""
+
+    has_room = True
+
+    def fit(self, X, y, sample_weight=None):
+        if self.var_smoothing > 0.5 and not Hungry.has_room:
+            raise MemoryError("no room")
+        return super().fit(X, y, sample_weight)
+
+
+def test_run__tries_again_what_failed_for_want_of_memory(
+    table, tmp_path, monkeypatch, counted
+):
+    plan = make_plan(table, table[0][100:], Hungry())
+    with monkeypatch.context() as patch:
+        patch.setattr(Hungry, "has_room", False)
+        with pytest.warns(FitFailedWarning, match="MemoryError: no room"):
+            assert (plan.run(out=tmp_path / "run").status == 2).sum() == 1
+    found = plan.run(out=tmp_path / "run")
+    xr.testing.assert_equal(counts(found), counts(plan.run()))
+    counted.clear()
+    plan.run(out=tmp_path / "run")
+    assert not counted
