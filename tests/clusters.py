@@ -78,7 +78,7 @@ class RunningCluster:
                 str(self.file),
             ],
         )
-        wait_until(lambda: self.address, what="the scheduler file")
+        wait_until(lambda: self.address, 300, "the scheduler file")
 
     def start_worker(self, name, **changed):
         """Start a worker, with environment variables of its own."""

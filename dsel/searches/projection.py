@@ -1,4 +1,7 @@
-"""What a plan asks of scheduler and storage, known before anything runs."""
+"""What a plan asks of scheduler and storage, known before anything runs.
+
+The constants are those of ``tests/benchmarks/bench_scheduler.py``.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -6,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
 
-TASK_SECONDS: Final = 0.003
-"""Processor time of scheduler and client for one of our tasks, measured."""
-INPUT_SECONDS: Final = 0.00002
-"""The same for one model that a task of the pool takes as its input, measured."""
+FIT_SECONDS: Final = 0.003
+"""Processor time of the scheduler for a task that fits, which is two of Dask's."""
+SPAN_SECONDS: Final = 0.002
+"""The same for a task of the pool."""
+INPUT_SECONDS: Final = 0.00001
+"""The same for one pack of models that a task of the pool takes as its input."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,6 @@ def project(plan: "Plan") -> Projection:
         fit_tasks,
         span_tasks,
         0 if plan.pool is None else rounds * int(plan.pool.nbytes),
-        TASK_SECONDS * (fit_tasks + span_tasks)
-        + INPUT_SECONDS * span_tasks * fit_tasks,
+        FIT_SECONDS * fit_tasks
+        + span_tasks * (SPAN_SECONDS + INPUT_SECONDS * fit_tasks),
     )

@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 import dsel
 from dsel.cluster import Local, connect
 from dsel.searches import execute
-from dsel.searches.tasks import FitJob, SpanJob, count_span, fit_group, fit_jobs
+from dsel.searches.tasks import FitJob, SpanJob, count_span, fit_job, fit_jobs
 from dsel.searches.threads import single_threaded
 
 
@@ -72,7 +72,7 @@ def bare_process(kind, part, n_parts, pipe):
     with single_threaded():
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]
         do = {
-            "fits": lambda job: fit_group(work, job, process_cache()),
+            "fits": lambda job: fit_job(work, job, process_cache()),
             "pool": lambda job: count_span(
                 work,
                 [payload],
