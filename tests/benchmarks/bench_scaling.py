@@ -18,7 +18,8 @@ from sklearn.svm import SVC, LinearSVC
 import dsel
 from dsel.cluster import Local, connect
 from dsel.searches import execute
-from dsel.searches.tasks import FitJob, SpanJob, count_span, fit_job, fit_jobs
+from dsel.searches.scheme import BestFold
+from dsel.searches.tasks import FitJob, SpanJob, count_span, fit_jobs
 from dsel.searches.threads import single_threaded
 
 
@@ -68,17 +69,22 @@ def bare_process(kind, part, n_parts, pipe):
     plan = PLANS[kind]()
     work, jobs = plan.work, jobs_of(plan, kind)[part::n_parts]
     look = plan.looks.parts[0] if kind == "pool" else None
+    nobody = np.zeros(plan.n_candidates, np.int64)
+    comparisons = [
+        BestFold(c.n_folds, nobody) if isinstance(c, BestFold) else c
+        for c in plan.scheme.comparisons
+    ]
     spans = {(span.start, span.stop): span for span in look.spans} if look else {}
     with single_threaded():
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]
         do = {
-            "fits": lambda job: fit_job(work, job, process_cache()),
+            "fits": lambda job: fit_jobs(work, (), [job]),
             "pool": lambda job: count_span(
                 work,
                 [payload],
                 job,
                 look.pool.sources(spans[job.start, job.stop], None),
-                plan.scheme.comparisons,
+                comparisons,
                 "bench",
             ),
         }[kind]
