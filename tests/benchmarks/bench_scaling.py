@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
@@ -32,18 +32,16 @@ def plan_of_fits():
     )
 
 
-def plan_of_pool(n_rows=3_000_000):
-    """Plan few cheap models and many rows."""
+def plan_of_pool(n_rows=500_000):
+    """Plan few machines and many rows, so that nearly all of the work is the pass."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 20))
-    y = (X[:, 0] + rng.normal(size=500) > 0).astype(int)
+    X = rng.normal(size=(600, 20))
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
     rows = rng.standard_normal((n_rows, 20), dtype=np.float32)
-    grid = {"C": [0.01, 0.1, 1.0, 10.0]}
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.05]}
     place = f"/tmp/dsel-bench-scaling-{n_rows}.zarr"
-    pool = dsel.write_pool(rows, place, chunk_rows=50_000)
-    return dsel.plan_search(
-        LinearSVC(), grid, X, y, pool, cv=3, random_state=0, prune=False
-    )
+    pool = dsel.write_pool(rows, place, chunk_rows=10_000)
+    return dsel.plan_search(SVC(), grid, X, y, pool, cv=3, random_state=0, prune=False)
 
 
 PLANS = {"fits": plan_of_fits, "pool": plan_of_pool}
