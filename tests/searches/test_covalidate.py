@@ -231,11 +231,11 @@ def test_plan_covalidation__refuses_what_cannot_be(table, options, message):
 def test_covalidate__counts_are_the_same_on_a_cluster(table):
     from distributed import Client
 
-    local = run(table)
+    local = run(table, leave_one_out=True)
     with Client(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as client:
-        remote = run(table, client=client)
+        remote = run(table, leave_one_out=True, client=client)
 
-    for name in ("disagreements", "train_errors", "fold_errors"):
+    for name in ("disagreements", "train_errors", "fold_errors", "loo_errors"):
         assert remote[name].equals(local[name])
