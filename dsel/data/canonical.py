@@ -26,6 +26,8 @@ def canonical_text(value: Any) -> str:
         return "true" if value else "false"
     if value is None or isinstance(value, str):
         return json.dumps(value)
+    if type(value) is float:  # as most are; asking abstract classes takes longer
+        return _number_text(value)
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Real):
