@@ -82,6 +82,10 @@ class Plan:
     fit_timeout: float | None = None
     """Seconds that one fit may take; None for as long as it takes."""
 
+    def __post_init__(self) -> None:
+        if self.fit_timeout is not None:
+            check_positive(self.fit_timeout, "fit_timeout")
+
     @property
     def n_candidates(self) -> int:
         """Candidates, N."""
@@ -248,7 +252,6 @@ def plan_search(
     if pool_labels is not None:
         scheme = with_labels(scheme, pool_labels, counted, labeled.classes)
     params = dict(fit_params or {})
-    check_choice(precision, "precision", PRECISIONS)
     groups, remarks, dependence = _make_groups(
         candidates, labeled, seed, params, precision
     )
@@ -276,9 +279,7 @@ def plan_search(
         remarks=remarks,
         fingerprint=_fingerprint(labeled, looks, scheme, estimator, seed, params),
         reserve=reserve,
-        fit_timeout=(
-            None if fit_timeout is None else check_positive(fit_timeout, "fit_timeout")
-        ),
+        fit_timeout=fit_timeout,
     )
 
 
@@ -334,6 +335,7 @@ def _make_groups(
     precision: str,
 ) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
     """Return the groups, remarks on them, and what breaks A3 in them."""
+    check_choice(precision, "precision", PRECISIONS)
     assignments = assign_families(
         candidates,
         labeled.X,
