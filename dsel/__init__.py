@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
-    from dsel.searches.audit import audit
-    from dsel.searches.covalidate import covalidate
+    from dsel.searches.auditing.audit import audit
+    from dsel.searches.co_validation.covalidate import covalidate
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
     from dsel.searches.plan_bound import plan_bound
     from dsel.searches.select import select
 
 _HOMES = {
-    "audit": "dsel.searches.audit",
+    "audit": "dsel.searches.auditing.audit",
     "SemiSupervisedSearchCV": "dsel.searches.facade",
-    "covalidate": "dsel.searches.covalidate",
+    "covalidate": "dsel.searches.co_validation.covalidate",
     "open_pool": "dsel.data.open",
     "open_results": "dsel.results.files",
     "plan_bound": "dsel.searches.plan_bound",

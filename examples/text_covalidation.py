@@ -12,8 +12,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
 from dsel.datasets import load_documents
-from dsel.searches import covalidate, select
-from dsel.searches.active import sample_uncertain
+from dsel.searches import covalidate, sample_uncertain, select
 
 # 1. Raw documents become l2-normalised counts of words, pairs and triples.
 texts, labels = load_documents("newsgroups5")

@@ -10,7 +10,7 @@ from dsel import names
 from dsel.cli.models import ESTIMATORS, SCALERS, build
 from dsel.cli.options import cluster_options, connected
 from dsel.data.tables import read_table
-from dsel.searches.audit import audit
+from dsel.searches.auditing.audit import audit
 
 
 @click.command

@@ -38,7 +38,7 @@ from dsel.searches import (
     execute,
     plan_search,
 )
-from dsel.searches.risk_coverage import risk_coverage
+from dsel.searches.nonconformity.risk_coverage import risk_coverage
 
 METHODS: Final = ("nonconformity", "cross_validation", "maximum_margin")
 

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from dsel.data.words import seed_from
 from dsel.searches import NonconformityClassifier
-from dsel.searches.nonconformity_answers import THRESHOLD_BOUNDS
+from dsel.searches.nonconformity.answers import THRESHOLD_BOUNDS
 
 EPSILONS = (0.05, 0.1, 0.2)
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 0.1, 1.0]}

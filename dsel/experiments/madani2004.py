@@ -27,9 +27,9 @@ from dsel.experiments.madani2004_machines import (
 from dsel.experiments.madani2004_sets import PROBLEMS, Problem, load_problem
 from dsel.kernels.linear import Linear
 from dsel.kernels.polynomial import Polynomial
-from dsel.searches.active import sample_uncertain
+from dsel.searches.co_validation.active import sample_uncertain
+from dsel.searches.co_validation.half_counts import half_estimates
 from dsel.searches.grid import make_candidates
-from dsel.searches.half_counts import half_estimates
 from dsel.searches.leave_one_out import count_leave_one_out
 
 LINEAR: Final = Linear()

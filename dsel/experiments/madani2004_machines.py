@@ -1,7 +1,8 @@
 """Counts of thousands of halvings of two-class kernel machines, in a few products.
 
-The same counts as `dsel.searches.half_counts`, without a family's bookkeeping: the
-selection experiment fits 144,000 machines of at most 200 rows on one data set.
+The same counts as `dsel.searches.co_validation.half_counts`, without a family's
+bookkeeping: the selection experiment fits 144,000 machines of at most 200 rows on one
+data set.
 """
 
 from collections.abc import Sequence

@@ -10,29 +10,33 @@ of the pool for some candidates, a *span* the part of it that one task reads; a
 *comparison* says which two models answer a row and where a difference is counted; the
 *board* holds the counts so far, the *referee* says who may still win.
 
+Searches of another kind than cross-validation live in rooms inside this one, which the
+driver does not know.
+
 To add a kind of search: a `Scheme` (trainings and comparisons), a criterion that reads
 its counts, and a verb like `plan_search` over them.
 """
 
-from dsel.searches.active_learning import learn_actively
-from dsel.searches.audit import audit
-from dsel.searches.covalidate import covalidate, plan_covalidation
-from dsel.searches.execute import Outcome, execute
-from dsel.searches.facade import SemiSupervisedSearchCV
-from dsel.searches.least_squares import LeastSquaresSearch
-from dsel.searches.least_squares_cube import select_least_squares
-from dsel.searches.least_squares_streamed import StreamedLeastSquaresSearch
-from dsel.searches.leave_one_out import leave_one_out_errors
-from dsel.searches.maximum_margin import MaximumMarginClassifier
-from dsel.searches.nonconformity import NonconformityClassifier
-from dsel.searches.pairs import compare_pairs
-from dsel.searches.plan import Plan, plan_search
-from dsel.searches.plan_bound import plan_bound
-from dsel.searches.row_disagreement import (
+from dsel.searches.auditing.audit import audit
+from dsel.searches.co_validation.active import sample_uncertain
+from dsel.searches.co_validation.active_learning import learn_actively
+from dsel.searches.co_validation.covalidate import covalidate, plan_covalidation
+from dsel.searches.co_validation.row_disagreement import (
     most_disputed,
     write_half_disagreement,
     write_row_disagreement,
 )
+from dsel.searches.execute import Outcome, execute
+from dsel.searches.facade import SemiSupervisedSearchCV
+from dsel.searches.least_squares.cube import select_least_squares
+from dsel.searches.least_squares.search import LeastSquaresSearch
+from dsel.searches.least_squares.streamed import StreamedLeastSquaresSearch
+from dsel.searches.leave_one_out import leave_one_out_errors
+from dsel.searches.nonconformity.classifier import NonconformityClassifier
+from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
+from dsel.searches.pairs import compare_pairs
+from dsel.searches.plan import Plan, plan_search
+from dsel.searches.plan_bound import plan_bound
 from dsel.searches.select import select
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "plan_bound",
     "plan_covalidation",
     "plan_search",
+    "sample_uncertain",
     "select",
     "select_least_squares",
     "write_half_disagreement",

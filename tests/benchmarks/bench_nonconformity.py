@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 from dsel.experiments import hardoon2009
 from dsel.experiments.hardoon2009_sets import SIZES, load_table, scale_to_range
 from dsel.searches import NonconformityClassifier
-from dsel.searches.row_disagreement import write_row_disagreement
+from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 
 GRID = {
     "C": list(hardoon2009.SCALES["paper"].C),

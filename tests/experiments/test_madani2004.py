@@ -11,8 +11,8 @@ from dsel.experiments.madani2004_machines import (
 )
 from dsel.experiments.madani2004_sets import load_problem, one_hot, text_features
 from dsel.kernels.polynomial import Polynomial
+from dsel.searches.co_validation.half_counts import half_counts
 from dsel.searches.grid import make_candidates
-from dsel.searches.half_counts import half_counts
 
 
 @pytest.mark.parametrize(

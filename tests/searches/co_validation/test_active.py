@@ -7,10 +7,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel import names
-from dsel.searches.active import sample_uncertain, sure_margins, weighted_risk
-from dsel.searches.covalidate import covalidate
+from dsel.searches.co_validation.active import (
+    sample_uncertain,
+    sure_margins,
+    weighted_risk,
+)
+from dsel.searches.co_validation.covalidate import covalidate
+from dsel.searches.co_validation.half_counts import half_counts, half_estimates
 from dsel.searches.grid import make_candidates
-from dsel.searches.half_counts import half_counts, half_estimates
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ from dsel.results import save_results
 from dsel.searches.executors import Executor, make_executor
 from dsel.searches.jobs import Job, Notebook, completed
 from dsel.searches.keeping import run_journal
-from dsel.searches.least_squares_cube import REFITS, FoldRows, make_loss_cube
-from dsel.searches.least_squares_tasks import (
+from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
+from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,
     WidthRecord,
     judge_width,

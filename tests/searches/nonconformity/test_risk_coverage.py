@@ -1,6 +1,6 @@
 import pytest
 
-from dsel.searches.risk_coverage import risk_coverage
+from dsel.searches.nonconformity.risk_coverage import risk_coverage
 
 
 def test_risk_coverage__equals_counting_at_every_cut(rng):

@@ -8,8 +8,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dsel.kernels.eigen import decompose_design, gaussian_kernel
 from dsel.models.kernel_centers import kmeans_centers
 from dsel.models.kernel_least_squares import KernelLeastSquares
-from dsel.searches import least_squares_passes
-from dsel.searches.least_squares_streamed import (
+from dsel.searches.least_squares import passes as least_squares_passes
+from dsel.searches.least_squares.streamed import (
     StreamedLeastSquaresSearch,
     labeled_pool,
 )

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dsel.bounds.binomial import upper_limits
 from dsel.data.words import AUDIT_STREAM, words
-from dsel.searches.audit_claims import Claims
-from dsel.searches.audit_counts import AuditCounts, join
+from dsel.searches.auditing.claims import Claims
+from dsel.searches.auditing.counts import AuditCounts, join
 
 _BLOCK = 100
 _CERTIFY_SHARE = 0.2

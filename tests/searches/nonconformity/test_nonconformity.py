@@ -16,7 +16,7 @@ from dsel.data import write_pool
 from dsel.data.folds import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
 from dsel.results import open_model, save_model
-from dsel.searches.nonconformity import NonconformityClassifier
+from dsel.searches.nonconformity.classifier import NonconformityClassifier
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 1.0, 100.0]}
 RULES = ["first", "literal", "margin", "random", "vote"]

@@ -14,8 +14,8 @@ from dsel import names
 from dsel.checks import check_integer
 from dsel.data.open import open_pool
 from dsel.data.words import ACTIVE_STREAM, seed_from, words_at
-from dsel.searches.active import fitted_on, sure_margins
-from dsel.searches.covalidate import covalidate
+from dsel.searches.co_validation.active import fitted_on, sure_margins
+from dsel.searches.co_validation.covalidate import covalidate
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data import open_pool
 from dsel.data.folds import block_trainings, half_trainings
-from dsel.searches.row_disagreement import (
+from dsel.searches.co_validation.row_disagreement import (
     most_disputed,
     write_half_disagreement,
     write_row_disagreement,

@@ -12,7 +12,7 @@ from dsel.bounds.binomial import upper_limits
 from dsel.bounds.semi_supervised import mean_of_limits
 from dsel.bounds.shares import leading_shares
 from dsel.criteria.leaders import N_LEADERS
-from dsel.searches.audit_counts import AuditCounts
+from dsel.searches.auditing.counts import AuditCounts
 
 Floats = NDArray[np.float64]
 

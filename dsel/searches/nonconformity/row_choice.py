@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.words import TIE_STREAM
-from dsel.searches.conformity import (
+from dsel.searches.model_set import ModelSet
+from dsel.searches.nonconformity.conformity import (
     Measure,
     Neighbours,
     Yardstick,
     probabilities,
     round_scores,
 )
-from dsel.searches.model_set import ModelSet
-from dsel.searches.tie_rules import (
+from dsel.searches.nonconformity.tie_rules import (
     LITERAL,
     TIE_RULES,
     Ballot,

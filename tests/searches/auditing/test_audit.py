@@ -12,11 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 from dsel.cli.audit import command, in_words
 from dsel.models.base import Candidate
 from dsel.searches import audit
-from dsel.searches.audit import controls, failure_interval, synthetic_labels
-from dsel.searches.audit_claims import CLAIMS, pooled_binomial
-from dsel.searches.audit_controls import EqualClassifiers, repeated_looks
-from dsel.searches.audit_counts import join
-from dsel.searches.audit_replay import Population, Replay
+from dsel.searches.auditing.audit import controls, failure_interval, synthetic_labels
+from dsel.searches.auditing.claims import CLAIMS, pooled_binomial
+from dsel.searches.auditing.controls import EqualClassifiers, repeated_looks
+from dsel.searches.auditing.counts import join
+from dsel.searches.auditing.replay import Population, Replay
 
 DELTAS = (0.1, 0.3, 0.5)
 RARE_CLASSES = pytest.mark.filterwarnings("ignore:The least populated class")

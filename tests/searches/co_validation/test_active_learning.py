@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
-from dsel.searches.active import sure_margins
-from dsel.searches.active_learning import learn_actively
-from dsel.searches.covalidate import covalidate
+from dsel.searches.co_validation.active import sure_margins
+from dsel.searches.co_validation.active_learning import learn_actively
+from dsel.searches.co_validation.covalidate import covalidate
 
 ESTIMATES = {
     "dis_error", "disagreement", "half_true_error", "loo_error", "max_cv_dt_e",

@@ -14,7 +14,7 @@ from dsel.bounds.nonconformity import (
     margin_conformity,
     nearest_neighbour_conformity,
 )
-from dsel.searches.tie_rules import two_best
+from dsel.searches.nonconformity.tie_rules import two_best
 
 Measure = str | Callable[[Any, Any], NDArray[np.float64]]
 """``margin``, ``probability``, ``nearest``, or a function of (fitted model, rows).

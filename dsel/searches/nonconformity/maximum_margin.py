@@ -15,7 +15,7 @@ from dsel.data.words import seed_from
 from dsel.searches.grid import make_candidates
 from dsel.searches.labels import encode_labels
 from dsel.searches.model_set import ModelSet, train_grid
-from dsel.searches.tie_rules import best_label, two_best
+from dsel.searches.nonconformity.tie_rules import best_label, two_best
 
 MARGINS = ("functional", "geometric")
 

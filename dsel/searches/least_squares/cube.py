@@ -15,7 +15,7 @@ from dsel.criteria.losses import LossCriterion
 from dsel.data.trainings import Training
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import GridAxes, add_criterion, evidence, fold_axes, make_cube
-from dsel.searches.least_squares_tasks import WidthRecord
+from dsel.searches.least_squares.tasks import WidthRecord
 
 Floats = NDArray[np.float64]
 

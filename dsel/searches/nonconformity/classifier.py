@@ -12,13 +12,18 @@ from dsel.data.folds import holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.errors import GuaranteeWarning, warn
-from dsel.searches.conformity import MEASURES, Measure, Neighbours, make_yardstick
 from dsel.searches.grid import make_candidates
 from dsel.searches.labels import encode_labels
 from dsel.searches.model_set import ModelSet, TrainedGroups, train_grid
-from dsel.searches.nonconformity_answers import NonconformityAnswers
-from dsel.searches.row_choice import Reader, RowChooser
-from dsel.searches.tie_rules import LITERAL, TIE_RULES
+from dsel.searches.nonconformity.answers import NonconformityAnswers
+from dsel.searches.nonconformity.conformity import (
+    MEASURES,
+    Measure,
+    Neighbours,
+    make_yardstick,
+)
+from dsel.searches.nonconformity.row_choice import Reader, RowChooser
+from dsel.searches.nonconformity.tie_rules import LITERAL, TIE_RULES
 
 LARGEST_VALIDATION: Final = 50
 """The paper's validation part has min(n / 5, 50) rows."""

@@ -13,9 +13,9 @@ from dsel.data.cache import process_cache
 from dsel.errors import AllFitsFailedError, FitFailedWarning
 from dsel.models.kernel_least_squares import KernelLeastSquares
 from dsel.results import check_cube, open_results, save_results
-from dsel.searches import least_squares_tasks
-from dsel.searches.least_squares import LeastSquaresSearch
-from dsel.searches.least_squares_cube import select_least_squares
+from dsel.searches.least_squares import tasks as least_squares_tasks
+from dsel.searches.least_squares.cube import select_least_squares
+from dsel.searches.least_squares.search import LeastSquaresSearch
 
 WIDTHS = [0.3, 1.0]
 LAMS = [1e-3, 1e-1, 1.0]

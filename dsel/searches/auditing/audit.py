@@ -15,10 +15,10 @@ from dsel.checks import check_integer, check_probabilities, check_probability
 from dsel.data.clients import resolve_client
 from dsel.data.labeled import labeled_rows
 from dsel.data.words import seed_from, uniform_integers, words
-from dsel.searches.audit_claims import CLAIMS, Claims, pooled_binomial
-from dsel.searches.audit_controls import EqualClassifiers, repeated_looks
-from dsel.searches.audit_counts import AuditCounts, join
-from dsel.searches.audit_replay import Population, Replay
+from dsel.searches.auditing.claims import CLAIMS, Claims, pooled_binomial
+from dsel.searches.auditing.controls import EqualClassifiers, repeated_looks
+from dsel.searches.auditing.counts import AuditCounts, join
+from dsel.searches.auditing.replay import Population, Replay
 from dsel.searches.executors import make_executor
 from dsel.searches.grid import Grid, make_candidates
 from dsel.searches.jobs import Job, completed

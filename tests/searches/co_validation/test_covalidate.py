@@ -10,7 +10,7 @@ from dsel import names
 from dsel.data.folds import half_trainings
 from dsel.results import open_results, save_results
 from dsel.searches import SemiSupervisedSearchCV, select
-from dsel.searches.covalidate import covalidate, plan_covalidation
+from dsel.searches.co_validation.covalidate import covalidate, plan_covalidation
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 0.3, 30.0]}
 CRITERIA = ["disagreement", "dis_error", "half_true_error", "loo_error", "max_cv_dt_e",

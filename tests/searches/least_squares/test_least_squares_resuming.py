@@ -11,9 +11,9 @@ from dsel.searches import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
     jobs,
-    least_squares_passes,
     select_least_squares,
 )
+from dsel.searches.least_squares import passes as least_squares_passes
 
 WIDTHS = [0.3, 1.0, 2.0]
 LAMS = [1e-3, 1e-1, 1.0]

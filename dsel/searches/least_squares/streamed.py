@@ -22,14 +22,14 @@ from dsel.results import save_results
 from dsel.searches.executors import make_executor
 from dsel.searches.jobs import Notebook
 from dsel.searches.keeping import run_journal
-from dsel.searches.least_squares_cube import (
+from dsel.searches.least_squares.cube import (
     FoldRows,
     make_loss_cube,
     select_least_squares,
 )
-from dsel.searches.least_squares_passes import Basis, Passes, StreamedWork
-from dsel.searches.least_squares_plan import check_values
-from dsel.searches.least_squares_tasks import WidthRecord
+from dsel.searches.least_squares.passes import Basis, Passes, StreamedWork
+from dsel.searches.least_squares.plan import check_values
+from dsel.searches.least_squares.tasks import WidthRecord
 from dsel.solvers.least_squares_streamed import (
     ThinSolution,
     gcv_losses,

@@ -21,7 +21,7 @@ from dsel.data.words import (
     words,
 )
 from dsel.models.base import Candidate
-from dsel.searches.audit_counts import AuditCounts, join
+from dsel.searches.auditing.counts import AuditCounts, join
 
 Codes = NDArray[np.int64]
 

@@ -10,7 +10,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dsel.searches.maximum_margin import MaximumMarginClassifier, hyperplane_norm
+from dsel.searches.nonconformity.maximum_margin import (
+    MaximumMarginClassifier,
+    hyperplane_norm,
+)
 
 
 def table(n_classes=2):
