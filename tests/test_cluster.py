@@ -265,7 +265,7 @@ def test_connect__puts_environment_and_settings_back(monkeypatch):
 def test_connect__names_package_and_versions_that_differ(monkeypatch, local_client):
     ours = {**versions.installed_versions(), "scikit-learn": "0.1"}
     monkeypatch.setattr(versions, "installed_versions", lambda: ours)
-    expected = r"worker tcp://127.* scikit-learn [\d.]+ \(client 0\.1\)"
+    expected = r"the scheduler .* scikit-learn [\d.]+ \(client 0\.1\)"
     with pytest.raises(VersionMismatchError, match=expected):
         versions.check_versions(local_client)
 

@@ -1,8 +1,10 @@
 """The member of `Family` that takes any scikit-learn classifier: groups of one."""
 
 import inspect
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +28,7 @@ from dsel.models.base import (
 from dsel.models.linear import stack_linear
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
+_LIBSVM_DRAWS = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -135,9 +138,10 @@ class ScikitLearnFamily:
             return DummyClassifier(strategy="most_frequent").fit(X[rows], labels)
         model = self._seeded(candidate, training)
         extra = {} if pool is None or not takes_pool(model) else {"pool": pool}
-        return model.fit(
-            X[rows], labels, **cut_to_rows(self.fit_params, rows, len(y)), **extra
-        )
+        with _alone_if_random(model):
+            return model.fit(
+                X[rows], labels, **cut_to_rows(self.fit_params, rows, len(y)), **extra
+            )
 
     def _seeded(self, candidate: Candidate, training: Training) -> Any:
         model = clone(candidate.estimator)
@@ -287,6 +291,19 @@ def model_nbytes(model: Any) -> int:
         return weigh(vars(value)) if hasattr(value, "__dict__") else 0
 
     return weigh(model)
+
+
+def _alone_if_random(model: Any) -> AbstractContextManager[Any]:
+    """Keep fits on other threads out while libsvm draws folds for its probabilities.
+
+    It draws from one generator of the whole process, which each fit seeds anew.
+    """
+    asked = [
+        value
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "probability"
+    ]
+    return _LIBSVM_DRAWS if True in asked else nullcontext()
 
 
 def _no_counts(n_candidates: int, n_trainings: int) -> FitCounts:

@@ -1,11 +1,15 @@
 """Saving a cube as zarr and opening it again, lazily."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
 from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import MemoryStore
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
@@ -121,15 +125,29 @@ def _generation(group: Any) -> int:
 
 
 def _write(results: xr.Dataset, store: Store, group: str) -> None:
-    clean = results.drop_encoding()
+    """Write in memory first: a place takes a hundred small files best all at once."""
+    clean, memory = results.drop_encoding(), MemoryStore()
     clean.to_zarr(
-        store,
+        memory,
         group=group,
         mode="w-",
         zarr_format=3,
         consolidated=False,
         encoding={str(name): _encoding(clean[name]) for name in clean.variables},
     )
+    sync(_copy(memory, store))
+
+
+async def _copy(memory: MemoryStore, store: Store) -> None:
+    """Put all that is in memory to the same keys of a store, beside what it holds."""
+    prototype = default_buffer_prototype()
+
+    async def put(key: str) -> None:
+        value = await memory.get(key, prototype)
+        if value is not None:
+            await store.set(key, value)
+
+    await asyncio.gather(*[put(key) async for key in memory.list_prefix(PREFIX)])
 
 
 def _encoding(array: xr.DataArray) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ class KnownLabels:
     """Training numbers whose errors are counted, one bin each."""
     variable: str
     """``half_test_errors`` or ``full_test_errors``."""
+
+    @property
+    def token(self) -> str:
+        """Hash of the labels: what is counted depends on them."""
+        return blake2b(self.labels.tobytes(), digest_size=12).hexdigest()
 
     @property
     def n_bins(self) -> int:

@@ -30,7 +30,7 @@ from dsel.searches.assumptions import plan_ledger
 from dsel.searches.describe import describe
 from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates
-from dsel.searches.known_labels import with_labels
+from dsel.searches.known_labels import KnownLabels, with_labels
 from dsel.searches.looks import Looks, at_most, plan_looks
 from dsel.searches.paths import candidate_texts, exact_text, group_paths
 from dsel.searches.scheme import Scheme
@@ -377,9 +377,11 @@ def _fingerprint(
     seed: int,
     fit_params: Mapping[str, Any],
 ) -> dict[str, str]:
+    known = [c.token for c in scheme.comparisons if isinstance(c, KnownLabels)]
     return {
         "labeled": labeled.token,
         **looks.fingerprint,
+        **({"pool_labels": known[0]} if known else {}),
         "trainings": trainings_token(scheme.with_models),
         "estimator": exact_text(estimator),
         "fit_params": blake2b(

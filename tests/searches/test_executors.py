@@ -84,12 +84,14 @@ def plan_of_sleepers(rng):
 def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
     plan_of_sleepers, tmp_path
 ):
-    (tmp_path / "sitecustomize.py").write_text(OTHER_VERSION)
+    other = tmp_path / "other"  # not where the first processes are started
+    other.mkdir()
+    (other / "sitecustomize.py").write_text(OTHER_VERSION)
     with running_cluster(tmp_path, workers=1) as running:
 
         def join(progress):
             if "late" not in running.processes:
-                path = os.pathsep.join([str(tmp_path), str(ROOT)])
+                path = os.pathsep.join([str(other), str(ROOT)])
                 running.start_worker("late", PYTHONPATH=path)
 
         with connect(Address(running.address), timeout=60) as client:
@@ -104,7 +106,7 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
 def test_run__workers_short_of_memory_read_smaller_blocks_and_live():
     plan = make_plan(prune=False)
     expected = counts_of(plan.run())
-    with connect(Local(workers=2, memory="420 MiB")) as client:
+    with connect(Local(workers=2, memory="600 MiB")) as client:
         before = client.run(os.getpid)
         found = counts_of(plan.run(client))
         assert client.run(os.getpid) == before

@@ -1,6 +1,6 @@
 """Co-validation: judge candidates by how often half models differ on the pool."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,8 @@ def covalidate(
     criterion: str = "max_dt_e",
     random_state: Any = 0,
     client: Any = None,
+    out: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> xr.Dataset:
     """Estimate errors by disagreement on the pool, and choose by it.
@@ -61,6 +63,11 @@ def covalidate(
         Seed of the halvings and of the learners.
     client
         A `distributed.Client`; None means the current one, else local threads.
+    out
+        Directory or URL that keeps what was counted; None keeps nothing. The same
+        call goes on from there.
+    storage_options
+        For fsspec, where `out` is a URL.
     **options
         As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
         ``pool_labels``, ``shared_rows``, ``fit_params``.
@@ -103,7 +110,7 @@ def covalidate(
         random_state=random_state,
         **options,
     )
-    results: xr.Dataset = plan.run(client)
+    results: xr.Dataset = plan.run(client, out=out, storage_options=storage_options)
     return results
 
 

@@ -8,6 +8,7 @@ from sklearn.svm import SVC
 
 from dsel import names
 from dsel.data.folds import half_trainings
+from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.searches import SemiSupervisedSearchCV, select
 from dsel.searches.co_validation.covalidate import covalidate, plan_covalidation
@@ -147,6 +148,15 @@ def test_covalidate__never_certifies_and_says_so(table):
     assert not choice.certificate.certified
     assert "estimate, not a bound" in choice.certificate.reasons[0]
     assert any("active learning" in reason for reason in choice.certificate.reasons)
+
+
+def test_covalidate__a_store_is_of_the_pool_labels_that_were_counted(table, tmp_path):
+    labels = table[1][61:]
+    first = run(table, pool_labels=labels, out=tmp_path)
+
+    with pytest.raises(StoreMismatchError, match="pool_labels"):
+        run(table, pool_labels=labels[::-1], out=tmp_path)
+    assert run(table, pool_labels=labels, out=tmp_path).equals(first)
 
 
 def test_covalidate__labels_may_be_known_for_some_rows_only(table):
