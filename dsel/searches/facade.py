@@ -204,31 +204,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             plan = self._plan(X, y, pool, params, pool_labels=pool_labels)
             outcome = execute(plan, with_model=True, **running)
         else:
-            seed = seed_from(self.random_state)
-            split = certifying_split(len(y), self.certify_rows, seed=seed)
-            mine = cut_to_rows(params, split.train_rows, len(y))
-            plan, outcome, self.certificate_results_ = search_and_certify(
-                partial(
-                    self._plan,
-                    pool=None,
-                    params=mine,
-                    criterion=self.criterion or "cv_error",
-                    certificate=None,
-                    random_state=seed,
-                ),
-                X,
-                y,
-                pool,
-                split=split,
-                seed=seed,
-                certifying={
-                    "delta": self.delta,
-                    "label_share": self.label_share,
-                    "shared_rows": self.shared_rows,
-                    "fit_params": params,
-                    **self._pool_options(),
-                },
-                running=running,
+            plan, outcome, self.certificate_results_ = self._search_and_certify(
+                self.certify_rows, X, y, pool, params, running
             )
         self.results_, self.choice_ = outcome.results, outcome.choice
         self.best_estimator_ = outcome.model
@@ -238,6 +215,43 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.classes_ = self.best_estimator_.classes_
         self.n_features_in_ = plan.work.X.shape[1]
         return self
+
+    def _search_and_certify(
+        self,
+        certify_rows: Any,
+        X: Any,
+        y: Any,
+        pool: Any,
+        params: Mapping[str, Any],
+        running: Mapping[str, Any],
+    ) -> Any:
+        """Choose on a part of the labeled rows, certify the winner by the others."""
+        seed = seed_from(self.random_state)
+        split = certifying_split(len(y), certify_rows, seed=seed)
+        return search_and_certify(
+            partial(
+                self._plan,
+                pool=None,
+                params=cut_to_rows(params, split.train_rows, len(y)),
+                criterion=self.criterion or "cv_error",
+                certificate=None,
+                random_state=seed,
+            ),
+            X,
+            y,
+            pool,
+            split=split,
+            seed=seed,
+            certifying={
+                "delta": self.delta,
+                "label_share": self.label_share,
+                "shared_rows": self.shared_rows,
+                "fit_params": params,
+                "precision": self.precision,
+                **self._pool_options(),
+            },
+            running=running,
+        )
 
     def _plan(self, X: Any, y: Any, pool: Any, params: Any, **changed: Any) -> Plan:
         given = {

@@ -8,6 +8,7 @@ seconds of each round, and the ratio of the two factors (at least 0.9 wanted).
 import argparse
 import multiprocessing
 import statistics
+import tempfile
 import time
 from functools import partial
 
@@ -39,7 +40,7 @@ def plan_of_pool(n_rows=500_000):
     y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
     rows = rng.standard_normal((n_rows, 20), dtype=np.float32)
     grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.05]}
-    place = f"/tmp/dsel-bench-scaling-{n_rows}.zarr"
+    place = f"{tempfile.gettempdir()}/dsel-bench-scaling-{n_rows}.zarr"
     pool = dsel.write_pool(rows, place, chunk_rows=10_000)
     return dsel.plan_search(SVC(), grid, X, y, pool, cv=3, random_state=0, prune=False)
 
