@@ -98,6 +98,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Its number.
     best_estimator_ : estimator
         The chosen model; for the criteria of folds trained on all labeled rows.
+    plan_ : Plan
+        What was run. It holds the labeled rows and refers to the pool, so it stays
+        behind when the search is pickled.
     classes_ : ndarray
         Labels.
     n_features_in_ : int
@@ -207,6 +210,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             plan, outcome, self.certificate_results_ = self._search_and_certify(
                 self.certify_rows, X, y, pool, params, running
             )
+        self.plan_ = plan
         self.results_, self.choice_ = outcome.results, outcome.choice
         self.best_estimator_ = outcome.model
         self.certificate_ = self.choice_.certificate
@@ -215,6 +219,45 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.classes_ = self.best_estimator_.classes_
         self.n_features_in_ = plan.work.X.shape[1]
         return self
+
+    def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
+        """Fit any model of the search again: of any candidate, on any fold.
+
+        Parameters
+        ----------
+        candidate
+            Its number, the place in the cube's C order; None for the chosen one.
+        fold
+            Number of the fold whose rows were held out; None for the model of all
+            labeled rows that were searched.
+
+        Returns
+        -------
+        estimator
+            The same model as the search's own; see `Plan.model`.
+
+        Raises
+        ------
+        ValueError
+            Where there is no such candidate, fold or full model.
+        RuntimeError
+            Where the fit fails, as it did in the search, or the search comes from a
+            pickle and has no labeled rows any more.
+        """
+        check_is_fitted(self, "best_estimator_")
+        if not hasattr(self, "plan_"):
+            raise RuntimeError(
+                "a search that was pickled has no labeled rows any more; "
+                "`dsel.plan_search` with the same arguments and an integer "
+                "`random_state` gives the same models by its `model`."
+            )
+        number = self.best_index_ if candidate is None else candidate
+        return self.plan_.model(number, fold)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: everything but the plan and its rows."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "plan_"}
 
     def _search_and_certify(
         self,

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
 
 from dsel.models.base import Candidate
 
@@ -38,6 +39,15 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
         Candidate(number, params, clone(estimator).set_params(**params))
         for number, params in enumerate(settings)
     )
+
+
+def takes_nan(candidates: tuple[Candidate, ...]) -> bool:
+    """Whether every estimator says that it takes missing values."""
+    # A pipeline takes what its first step takes; its own tags do not say so.
+    first = [
+        getattr(c.estimator, "steps", [(None, c.estimator)])[0][1] for c in candidates
+    ]
+    return all(get_tags(step).input_tags.allow_nan for step in first)
 
 
 def _checked(grid: Any) -> Any:

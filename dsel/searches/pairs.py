@@ -14,7 +14,7 @@ from dsel.bounds import pair_facts
 from dsel.checks import check_counts, check_integer, check_probability
 from dsel.models.base import FittedGroup
 from dsel.results.choice import candidate_labels
-from dsel.searches.tasks import FitJob, fit_jobs
+from dsel.searches.refits import refit
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
@@ -131,14 +131,8 @@ class _DifferingRows:
 
 
 def _full_model(plan: "Plan", number: int) -> tuple[FittedGroup, int, int]:
-    """Fit one candidate on all labeled rows, along the path of its group."""
+    """Fit one candidate on all labeled rows; say where it is in its group."""
     training = plan.scheme.full
     assert training is not None
-    for group in plan.work.groups:
-        members = [each.number for each in group.candidates]
-        if number in members:
-            job = FitJob(group.number, members.index(number) + 1, training)
-            _, fitted = fit_jobs(plan.work, (), [job])
-            models = fitted[job]
-            return models, training, list(models.candidates).index(number)
-    raise KeyError(f"no candidate {number}")
+    models = refit(plan.work, number, training)
+    return models, training, models.candidates.index(number)

@@ -22,21 +22,21 @@ from dsel.data.shared import POLICIES
 from dsel.data.trainings import trainings_token
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
-from dsel.models.choosing import assign_families
-from dsel.models.kernel_svm import PRECISIONS
 from dsel.models.scikit_learn import takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.describe import describe
 from dsel.searches.execute import execute
-from dsel.searches.grid import Grid, make_candidates
+from dsel.searches.grid import Grid, make_candidates, takes_nan
+from dsel.searches.grouping import make_groups
 from dsel.searches.known_labels import KnownLabels, with_labels
 from dsel.searches.looks import Looks, at_most, plan_looks
-from dsel.searches.paths import candidate_texts, exact_text, group_paths
+from dsel.searches.paths import exact_text
+from dsel.searches.refits import fit_model
 from dsel.searches.scheme import Scheme
 from dsel.searches.schemes import cross_validation
 from dsel.searches.signs import look_for_signs
-from dsel.searches.tasks import Group, Work
+from dsel.searches.tasks import Work
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
 
@@ -99,8 +99,8 @@ class Plan:
 
     def candidate(self, number: int) -> Candidate:
         """Return the candidate of that number."""
-        members = (c for group in self.work.groups for c in group.candidates)
-        return next(each for each in members if each.number == number)
+        group, place = self.work.place_of(number)
+        return group.candidates[place]
 
     def run(self, client: Any = None, **options: Any) -> Any:
         """Run the search and return its cube.
@@ -119,6 +119,47 @@ class Plan:
             The results cube.
         """
         return execute(self, client, **options).results
+
+    def model(self, candidate: int, fold: int | None = None) -> Any:
+        """Fit one model of the search and return it, the same as the search's own.
+
+        A run keeps models only as long as it needs them. This one is fitted here, in
+        one thread, along the same path of fits and on the same rows: its answers are
+        those that were counted.
+
+        Parameters
+        ----------
+        candidate
+            Number of the candidate, such as ``choice.candidate``: its place in the
+            cube's C order.
+        fold
+            Number of the fold whose rows were held out; of random halvings,
+            ``2 * repeat + half``. None for the model of all labeled rows.
+
+        Returns
+        -------
+        estimator
+            Fitted scikit-learn estimator; it takes and gives what `fit` was given.
+
+        Raises
+        ------
+        ValueError
+            Where there is no such candidate, fold or full model.
+        RuntimeError
+            Where the fit fails, as it did in the search.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> plan = plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, cv=5, random_state=0)
+        >>> held_out = plan.work.trainings[3].test_rows
+        >>> wrong = plan.model(1, fold=3).predict(X[held_out]) != y[held_out]
+        >>> int(wrong.sum()) == int(plan.run().fold_errors.sel(C=1.0, fold=3))
+        True
+        """
+        return fit_model(self, candidate, fold)
 
     def __repr__(self) -> str:
         return describe(self)
@@ -238,7 +279,7 @@ def plan_search(
     reported = get_criterion(certificate or rule.name)
     candidates = make_candidates(estimator, grid)
     seed = seed_from(random_state)
-    allow_nan = _takes_nan(candidates)
+    allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     counted, fitting = _prepare_pool(pool, labeled, candidates, seed)
     order: dict[str, Any] = {"shuffled": pool_is_shuffled, "seed": seed}
@@ -252,7 +293,7 @@ def plan_search(
     if pool_labels is not None:
         scheme = with_labels(scheme, pool_labels, counted, labeled.classes)
     params = dict(fit_params or {})
-    groups, remarks, dependence = _make_groups(
+    groups, remarks, dependence = make_groups(
         candidates, labeled, seed, params, precision
     )
     return Plan(
@@ -325,48 +366,6 @@ def _prepare_pool(
         return opened, None
     fitting = opened.part(0.0, FITTING_PART, seed=seed)
     return opened.part(FITTING_PART, 1.0, seed=seed), fitting
-
-
-def _make_groups(
-    candidates: tuple[Candidate, ...],
-    labeled: LabeledRows,
-    seed: int,
-    fit_params: Mapping[str, Any],
-    precision: str,
-) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
-    """Return the groups, remarks on them, and what breaks A3 in them."""
-    check_choice(precision, "precision", PRECISIONS)
-    assignments = assign_families(
-        candidates,
-        labeled.X,
-        classes=labeled.classes,
-        seed=seed,
-        fit_params=fit_params,
-        precision=precision,
-    )
-    groups: list[Group] = []
-    texts = candidate_texts(candidates)
-    for assigned in assignments:
-        for members in assigned.groups:
-            paths = group_paths(assigned.family.name, members, texts)
-            groups.append(Group(len(groups), assigned.family, members, paths))
-    remarks = tuple(
-        f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
-        for a in assignments
-    )
-    dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
-    return tuple(groups), remarks, dependence
-
-
-def _takes_nan(candidates: tuple[Candidate, ...]) -> bool:
-    """Whether every estimator says that it takes missing values."""
-    from sklearn.utils import get_tags
-
-    # A pipeline takes what its first step takes; its own tags do not say so.
-    first = [
-        getattr(c.estimator, "steps", [(None, c.estimator)])[0][1] for c in candidates
-    ]
-    return all(get_tags(step).input_tags.allow_nan for step in first)
 
 
 def _fingerprint(

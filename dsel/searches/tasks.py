@@ -51,6 +51,21 @@ class Work:
     allow_nan: bool = False
     """Whether every estimator takes missing values."""
 
+    def place_of(self, candidate: int) -> tuple[Group, int]:
+        """Return a candidate's group and its place in the group's order.
+
+        Raises
+        ------
+        ValueError
+            Where there is no candidate of that number.
+        """
+        for group in self.groups:
+            for place, each in enumerate(group.candidates):
+                if each.number == candidate:
+                    return group, place
+        n = sum(len(group.candidates) for group in self.groups)
+        raise ValueError(f"`candidate` must be in [0, {n - 1}], got {candidate!r}.")
+
 
 @dataclass(frozen=True)
 class FitJob:

@@ -1,0 +1,43 @@
+"""How the candidates of a plan become groups: by family, then by what they share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dsel.checks import check_choice
+from dsel.data.labeled import LabeledRows
+from dsel.models.base import Candidate
+from dsel.models.choosing import assign_families
+from dsel.models.kernel_svm import PRECISIONS
+from dsel.searches.paths import candidate_texts, group_paths
+from dsel.searches.tasks import Group
+
+
+def make_groups(
+    candidates: tuple[Candidate, ...],
+    labeled: LabeledRows,
+    seed: int,
+    fit_params: Mapping[str, Any],
+    precision: str,
+) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
+    """Return the groups, remarks on them, and what breaks A3 in them."""
+    check_choice(precision, "precision", PRECISIONS)
+    assignments = assign_families(
+        candidates,
+        labeled.X,
+        classes=labeled.classes,
+        seed=seed,
+        fit_params=fit_params,
+        precision=precision,
+    )
+    groups: list[Group] = []
+    texts = candidate_texts(candidates)
+    for assigned in assignments:
+        for members in assigned.groups:
+            paths = group_paths(assigned.family.name, members, texts)
+            groups.append(Group(len(groups), assigned.family, members, paths))
+    remarks = tuple(
+        f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
+        for a in assignments
+    )
+    dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
+    return tuple(groups), remarks, dependence

@@ -1,0 +1,120 @@
+"""Every model of a search can be asked for afterwards, and is the one that counted."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import dsel
+from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
+from dsel.models.semi_supervised_lda import SemiSupervisedLDA
+
+FAMILIES = {
+    "kernel svm": (SVC(), {"C": [0.5, 4.0, 64.0], "gamma": [0.02, 0.5]}),
+    "pipeline": (make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0]}),
+    "least squares": (
+        KernelLeastSquaresClassifier(width=2.0),
+        {"regularization": [1e-3, 1.0]},
+    ),
+    "linear": (LogisticRegression(max_iter=500), {"C": [0.1, 1.0]}),
+    "several": (None, [KNeighborsClassifier(), SVC(), SVC(C=8.0)]),
+    "takes a pool": (SemiSupervisedLDA(ridge=1.0), {"ridge": [0.1, 1.0]}),
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(n_class=4, return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order] / 16.0, np.array(list("abcd"))[y[order]]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_model__errs_on_its_fold_as_often_as_the_cube_says(digits, name):
+    X, y = digits
+    plan = dsel.plan_search(
+        *FAMILIES[name], X[:150], y[:150], X[150:], cv=3, prune=False, random_state=0
+    )
+    cube = plan.run(n_jobs=2).fold_errors.values.reshape(plan.n_candidates, 3)
+    for candidate in range(plan.n_candidates):
+        for fold in range(3):
+            rows = plan.work.trainings[fold].test_rows
+            model = plan.model(candidate, fold=fold)
+            errors = np.count_nonzero(model.predict(X[rows]) != y[rows])
+            assert errors == cube[candidate, fold]
+
+
+def test_model__is_the_searchs_own_to_the_bit(digits):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(
+        *FAMILIES["kernel svm"], cv=3, random_state=0, n_jobs=2
+    ).fit(X[:150], y[:150], X[150:])
+    again, best = search.model(), search.best_estimator_
+    for name in ("support_", "dual_coef_", "intercept_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(best, name))
+    other = search.model(candidate=0, fold=1)
+    assert other.get_params()["C"] == 0.5
+    assert len(set(other.support_)) < 150
+
+
+def test_model__gives_halves_of_co_validation(digits):
+    X, y = digits
+    plan = dsel.searches.plan_covalidation(
+        SVC(), {"C": [1.0]}, X[:60], y[:60], X[60:], repeats=2
+    )
+    counted = plan.run(n_jobs=1).fold_errors.values.ravel()
+    for half in range(4):
+        rows = plan.work.trainings[half].test_rows
+        wrong = plan.model(0, fold=half).predict(X[rows]) != y[rows]
+        assert np.count_nonzero(wrong) == counted[half]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"candidate": 6}, r"`candidate` must be in \[0, 5\], got 6"),
+        ({"candidate": -1}, r"`candidate` must be in \[0, 5\], got -1"),
+        ({"candidate": 0, "fold": 3}, r"`fold` must be in \[0, 2\], got 3"),
+    ],
+)
+def test_model__refuses_what_the_search_has_not(digits, asked, message):
+    X, y = digits
+    plan = dsel.plan_search(*FAMILIES["kernel svm"], X[:90], y[:90], cv=3)
+    with pytest.raises(ValueError, match=message):
+        plan.model(**asked)
+
+
+def test_model__needs_a_fold_where_nothing_is_trained_on_all_rows(digits):
+    X, y = digits
+    plan = dsel.plan_search(
+        SVC(), {"C": [1.0]}, X[:90], y[:90], cv=3, criterion="holdout_bound"
+    )
+    with pytest.raises(ValueError, match="trains nothing on all labeled rows"):
+        plan.model(0)
+    assert plan.model(0, fold=0).fit_status_ == 0
+
+
+def test_model__says_why_a_fit_fails(digits):
+    X, y = digits
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 59]}, X[:60], y[:60], cv=3
+    )
+    plan.model(1)
+    with pytest.raises(RuntimeError, match="cannot be fitted on fold-2: ValueError"):
+        plan.model(1, fold=2)
+
+
+def test_search__leaves_rows_and_plan_out_of_its_pickle(digits):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(SVC(), {"C": [1.0]}, cv=3, random_state=0)
+    search.fit(X[:90], y[:90])
+    loaded = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
+    with pytest.raises(RuntimeError, match="has no labeled rows any more"):
+        loaded.model()
