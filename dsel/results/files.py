@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
+from xarray.conventions import encode_dataset_coordinates
 from zarr.abc.store import Store
+from zarr.api.asynchronous import create_array, create_group
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
@@ -126,16 +128,25 @@ def _generation(group: Any) -> int:
 
 def _write(results: xr.Dataset, store: Store, group: str) -> None:
     """Write in memory first: a place takes a hundred small files best all at once."""
-    clean, memory = results.drop_encoding(), MemoryStore()
-    clean.to_zarr(
-        memory,
-        group=group,
-        mode="w-",
-        zarr_format=3,
-        consolidated=False,
-        encoding={str(name): _encoding(clean[name]) for name in clean.variables},
-    )
+    memory = MemoryStore()
+    sync(_write_all(results.compute(), memory, group))
     sync(_copy(memory, store))
+
+
+async def _write_all(results: xr.Dataset, store: Store, group: str) -> None:
+    """Do what `Dataset.to_zarr` does, which waits for each array three times."""
+    variables, attributes = encode_dataset_coordinates(results)
+    await create_group(store=store, path=group, attributes=attributes, zarr_format=3)
+    for name, variable in variables.items():
+        await create_array(
+            store,
+            name=f"{group}/{name}",
+            data=variable.values,
+            dimension_names=[str(dim) for dim in variable.dims],
+            attributes=dict(variable.attrs),
+            zarr_format=3,
+            **_encoding(str(name), variable),
+        )
 
 
 async def _copy(memory: MemoryStore, store: Store) -> None:
@@ -150,9 +161,9 @@ async def _copy(memory: MemoryStore, store: Store) -> None:
     await asyncio.gather(*[put(key) async for key in memory.list_prefix(PREFIX)])
 
 
-def _encoding(array: xr.DataArray) -> dict[str, Any]:
-    spec = schema.BY_NAME.get(str(array.name))
-    encoding: dict[str, Any] = {"chunks": array.shape} if array.size else {}
+def _encoding(name: str, variable: xr.Variable) -> dict[str, Any]:
+    spec = schema.BY_NAME.get(name)
+    encoding: dict[str, Any] = {"chunks": variable.shape} if variable.size else {}
     if spec is not None and spec.kind in (schema.COUNT, schema.FLAG):
         encoding["fill_value"] = schema.EMPTY[spec.kind]
     return encoding

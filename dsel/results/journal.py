@@ -22,6 +22,7 @@ from dsel.errors import DselWarning, warn
 from dsel.results.fingerprint import check_fingerprint, plain
 from dsel.results.lock import BEAT_SECONDS, PATIENCE_SECONDS, WriterLock
 from dsel.results.log import (
+    NOTHING,
     ROOM,
     Log,
     LogContent,
@@ -50,14 +51,16 @@ COMPACT_CHUNKS: Final = 16
 class Journal:
     """An open journal; made by `open_journal`, ended by `close` or a ``with``."""
 
-    def __init__(self, root: zarr.Group, lock: WriterLock) -> None:
-        self._lock = lock
-        self._group = root.require_group(GROUP)
-        self._log = _current_log(self._group)
-        self._records, content = _read_records(self._log)
+    def __init__(
+        self, root: zarr.Group, lock: WriterLock, fingerprint: Mapping[str, Any]
+    ) -> None:
+        self._root, self._lock, self._fingerprint = root, lock, fingerprint
+        self._records, content = _read_records(_find_log(root))
         self._next, self._n_bytes = content.n_chunks, content.n_bytes
+        self._log: Log | None = None  # until it is ours to write to
         self._buffer: list[tuple[str, Record]] = []
-        self._guard = threading.Lock()
+        self._guard = threading.Lock()  # of records and buffer
+        self._writing = threading.Lock()  # of everything else
         self._failure: Exception | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(
@@ -68,7 +71,7 @@ class Journal:
     @property
     def place(self) -> str:
         """Where the journal is."""
-        return str(self._group.store)
+        return str(self._root.store)
 
     def read(self) -> dict[str, Record]:
         """Return all records by key, appended ones included.
@@ -110,9 +113,8 @@ class Journal:
         StoreBusyError
             Where another process took the store over.
         """
-        with self._guard:
-            self._failure = None
-            self._write()
+        self._failure = None
+        self._write()
 
     def close(self) -> None:
         """Write what was appended, tidy up and let others write."""
@@ -123,8 +125,7 @@ class Journal:
         try:
             self.flush()
             if self._next > self._n_bytes // ROOM + COMPACT_CHUNKS:
-                with naming_place(self._group.store):
-                    self._compact()
+                self._compact()
         finally:
             with suppress(OSError):
                 self._lock.release()
@@ -141,27 +142,54 @@ class Journal:
         self.close()
 
     def _write(self) -> None:
-        if not self._buffer:
-            return
+        """Write the buffer; `append` goes on taking records meanwhile."""
+        with self._writing:
+            self._log = log = self._log or self._begin()
+            with self._guard:
+                buffer, self._buffer = self._buffer, []
+            if not buffer:
+                return
+            try:
+                self._lock.check()
+                payload = encode(buffer)
+                with naming_place(self._root.store, unwritten=len(buffer)):
+                    self._next = write_payload(log, payload, at=self._next)
+                self._n_bytes += len(payload)
+            except BaseException:
+                with self._guard:
+                    self._buffer = buffer + self._buffer
+                raise
+
+    def _begin(self) -> Log:
+        """Return the log to write to; what was left half-done is tidied up first."""
         self._lock.check()
-        payload = encode(self._buffer)
-        with naming_place(self._group.store, unwritten=len(self._buffer)):
-            end = write_payload(self._log, payload, at=self._next)
-        self._next, self._buffer = end, []
-        self._n_bytes += len(payload)
+        with naming_place(self._root.store):
+            _sweep(self._root.store)
+            group = self._root.require_group(GROUP)
+            if FINGERPRINT not in group.attrs:
+                group.attrs[FINGERPRINT] = plain(self._fingerprint)
+            log = _find_log(self._root)
+            if log is None:
+                return _make_log(group)
+            before, _ = _neighbours(log.basename)
+            del group[before]  # may be left by a rewrite that was cut short
+            return log
 
     def _write_on(self) -> None:
+        """Write at once, to see that it can be done, and then now and then."""
         beaten = time.monotonic()
-        while not self._ended.wait(WRITE_SECONDS):
+        while True:
             try:
-                with self._guard:
-                    self._write()
-                self._failure = None
+                self._write()
                 if time.monotonic() - beaten > BEAT_SECONDS:
                     self._lock.beat()
                     beaten = time.monotonic()
             except Exception as error:  # shown to the driver by its next append
                 self._failure = error
+            else:
+                self._failure = None
+            if self._ended.wait(WRITE_SECONDS):
+                return
 
     def _raise_failure(self) -> None:
         failure = self._failure
@@ -170,13 +198,15 @@ class Journal:
             raise failure
 
     def _compact(self) -> None:
-        name = str(self._group.attrs[POINTER])
+        group = self._root.require_group(GROUP)
+        name = str(group.attrs[POINTER])
         _, fresh = _neighbours(name)
-        log = create_log(self._group, fresh)
-        self._next = write_payload(log, encode(self._records.items()), at=0)
-        self._group.attrs[POINTER] = fresh
-        self._log = log
-        del self._group[name]
+        with naming_place(self._root.store):
+            log = create_log(group, fresh)
+            self._next = write_payload(log, encode(self._records.items()), at=0)
+            group.attrs[POINTER] = fresh
+            self._log = log
+            del group[name]
 
 
 def open_journal(
@@ -225,15 +255,12 @@ def open_journal(
         lock = WriterLock(root, patience=patience)
         lock.acquire()
     try:
-        _sweep(store)
         with naming_damage(store):
-            group = root.require_group(GROUP)
-        stored = group.attrs.get(FINGERPRINT)
-        if isinstance(stored, Mapping):
+            stored = _fingerprint_in(root)
+        if stored:
             check_fingerprint(stored, fingerprint, place=str(store))
-        else:
-            group.attrs[FINGERPRINT] = plain(fingerprint)
-        return Journal(root, lock)
+        with naming_damage(store):
+            return Journal(root, lock, fingerprint)
     except BaseException:
         with suppress(OSError):
             lock.release()
@@ -248,22 +275,27 @@ def read_fingerprint(
     """Return the fingerprint of the run at a place; empty where none was begun."""
     store = open_store(place, storage_options=storage_options, read_only=True)
     read_root(store)
-    root = zarr.open_group(store, mode="r", zarr_format=3)
+    return _fingerprint_in(zarr.open_group(store, mode="r", zarr_format=3))
+
+
+def _fingerprint_in(root: zarr.Group) -> dict[str, Any]:
     stored = root[GROUP].attrs.get(FINGERPRINT) if GROUP in root else None
     return dict(stored) if isinstance(stored, Mapping) else {}
 
 
-def _current_log(group: zarr.Group) -> Log:
-    name = group.attrs.get(POINTER)
+def _find_log(root: zarr.Group) -> "Log | None":
+    name = root[GROUP].attrs.get(POINTER) if GROUP in root else None
     if name is None:
-        log = create_log(group, "log-1")
-        group.attrs[POINTER] = "log-1"
-        return log
-    before, _ = _neighbours(str(name))
-    del group[before]  # may be left by a rewrite that was cut short
-    found = group[str(name)]
+        return None
+    found = root[f"{GROUP}/{name}"]
     assert isinstance(found, zarr.Array)
     return found
+
+
+def _make_log(group: zarr.Group) -> Log:
+    log = create_log(group, "log-1")
+    group.attrs[POINTER] = "log-1"
+    return log
 
 
 def _neighbours(name: str) -> tuple[str, str]:
@@ -271,7 +303,9 @@ def _neighbours(name: str) -> tuple[str, str]:
     return f"log-{number - 1}", f"log-{number + 1}"
 
 
-def _read_records(log: Log) -> tuple[dict[str, Record], LogContent]:
+def _read_records(log: "Log | None") -> tuple[dict[str, Record], LogContent]:
+    if log is None:
+        return {}, NOTHING
     content = read_log(log)
     if content.n_damaged:
         warn(

@@ -1,8 +1,10 @@
 """One writer at a time, on any store and whatever the clocks say.
 
 The lock is a small record: who holds it, and a beat that the holder keeps counting up.
-On the holder's own machine a dead process is seen at once. From elsewhere the beat is
-watched for a while on the watcher's own clock: no two clocks are ever compared.
+Of several that take it at the same moment the last has it, which the others see at
+their first `check`. On the holder's own machine a dead process is seen at once. From
+elsewhere the beat is watched for a while on the watcher's own clock: no two clocks are
+ever compared.
 """
 
 import os
@@ -21,6 +23,7 @@ GROUP: Final = "lock"
 BEAT_SECONDS: Final = 2.0
 PATIENCE_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 0.05
+"""How much later others may write who saw the lock free when we did."""
 
 _held: set[str] = set()  # tokens of this process
 
@@ -37,19 +40,24 @@ class WriterLock:
     """Tells this holder from all others."""
     beats: int = 0
     """How often `beat` was called."""
+    settles_at: float = 0.0
+    """When nobody can take it any more who saw it free, by `time.monotonic`."""
 
     def acquire(self) -> None:
-        """Take the lock, or raise StoreBusyError where a live process has it."""
+        """Take the lock, or raise StoreBusyError where a live process has it.
+
+        Nothing may be changed before the first `check`, which may be much later.
+        """
         holder = self._read()
         if holder and not self._is_dead(holder):
             raise StoreBusyError(_busy(self.root, holder))
         _held.add(self.token)
         self._write()
-        time.sleep(SETTLE_SECONDS)  # whoever wrote last at the same moment has it
-        self.check()
+        self.settles_at = time.monotonic() + SETTLE_SECONDS
 
     def check(self) -> None:
-        """Raise StoreBusyError unless the lock is still ours."""
+        """Raise StoreBusyError unless the lock is still ours, and has settled."""
+        time.sleep(max(0.0, self.settles_at - time.monotonic()))
         holder = self._read()
         if holder.get("token") != self.token:
             raise StoreBusyError(_busy(self.root, holder))

@@ -49,6 +49,9 @@ class LogContent:
     """Chunks that cannot be read or lack their other parts."""
 
 
+NOTHING: Final = LogContent((), 0, 0, 0)
+
+
 def create_log(group: zarr.Group, name: str) -> Log:
     """Make an empty log."""
     return group.create_array(

@@ -89,13 +89,13 @@ def _check(place, acknowledged, *, since):
 
 def _kill_again_and_again(processes, place, n_kills, rng):
     acknowledged, n_rows = [], 0
-    for _ in range(n_kills):
-        acknowledged += _kill_after(processes, place, rng.uniform(0.0, 0.3))
-        with warnings.catch_warnings():
-            # What a cut-short write left is told, and is no loss.
-            warnings.simplefilter("ignore", DselWarning)
+    with warnings.catch_warnings():
+        # What a cut-short write left is told, and is no loss.
+        warnings.simplefilter("ignore", DselWarning)
+        for _ in range(n_kills):
+            acknowledged += _kill_after(processes, place, rng.uniform(0.0, 0.3))
             n_rows = _check(place, acknowledged, since=n_rows)
-    _check(place, acknowledged, since=0)
+        _check(place, acknowledged, since=0)
     assert len(acknowledged) == len(set(acknowledged))
 
 

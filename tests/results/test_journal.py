@@ -79,8 +79,9 @@ def test_journal__writes_within_a_second(tmp_path):
 
 
 def _stored(place):
-    log = zarr.open_group(place, mode="r")["journal/log-1"]
-    return len(read_log(log).payloads)
+    root = zarr.open_group(place, mode="r")
+    log = root.get("journal/log-1")
+    return 0 if log is None else len(read_log(log).payloads)
 
 
 def test_journal__lives_beside_the_cube(cube, place):
@@ -174,6 +175,18 @@ def test_journal__stops_writing_when_another_took_over(place):
         journal.flush()
     with pytest.raises(StoreBusyError, match="is being written by"):
         journal.close()
+
+
+def test_journal__changes_nothing_where_another_began_at_the_same_moment(
+    place, monkeypatch
+):
+    monkeypatch.setattr("dsel.results.lock.SETTLE_SECONDS", 1.0)
+    journal = open_journal(place, FINGERPRINT)
+    root = zarr.open_group(place, mode="a")
+    root["lock"].attrs.update({"token": "other"})
+    with pytest.raises(StoreBusyError, match="is being written by"):
+        journal.close()
+    assert sorted(root.group_keys()) == ["lock"]
 
 
 def test_journal__beats(tmp_path, monkeypatch):
