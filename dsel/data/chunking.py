@@ -1,6 +1,6 @@
-"""Streams of rows cut into chunks of one length."""
+"""Blocks of rows put together, and cut into chunks of one length."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
         rows = block
         while n_held + rows.shape[0] >= chunk_rows:
             cut = chunk_rows - n_held
-            yield _stacked([*held, rows[:cut]])
+            yield stacked([*held, rows[:cut]])
             held, n_held, rows = [], 0, rows[cut:]
         if rows.shape[0]:
             held.append(rows)
             n_held += rows.shape[0]
     if held:
-        yield _stacked(held)
+        yield stacked(held)
 
 
 def cut_rows(blocks: Iterable[Any], skipped: int, n_rows: int) -> Iterator[Any]:
@@ -35,11 +35,12 @@ def cut_rows(blocks: Iterable[Any], skipped: int, n_rows: int) -> Iterator[Any]:
             yield part
 
 
-def _stacked(parts: list[Any]) -> Any:
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return blocks of rows as one: CSR where any of them is sparse."""
     if len(parts) == 1:
         return parts[0]
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack(list(parts), format="csr")
     return np.concatenate(parts)
 
 

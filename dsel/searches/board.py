@@ -11,10 +11,11 @@ from dsel.bounds.best_fold import smallest_rate
 from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
+from dsel.searches.counting import NO_ROWS
 from dsel.searches.known_labels import KnownLabels
 from dsel.searches.looks import Looks
 from dsel.searches.scheme import BestFold, Comparison, Scheme
-from dsel.searches.tasks import NO_ROWS, FitRecord, Group, SpanJob, SpanRecord
+from dsel.searches.tasks import FitRecord, Group, SpanJob, SpanRecord
 
 ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
 UNKNOWN = -1

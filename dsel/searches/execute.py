@@ -20,13 +20,14 @@ from dsel.results.store import open_store
 from dsel.searches.board import Board, Referee
 from dsel.searches.cube import make_results
 from dsel.searches.executors import make_executor
+from dsel.searches.jobs import Notebook
 from dsel.searches.journaling import Journaling, paths_of
 from dsel.searches.keeping import kept_model, run_journal
 from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
-from dsel.searches.sharing import settle_pool
+from dsel.searches.sharing import pool_sample, settle_pool, with_shift
 from dsel.searches.trimming import final_evidence
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def execute(
             store = stack.enter_context(run_journal(place, plan.fingerprint))
             journal = Journaling(store, plan.work.groups, plan.scheme, plan.fit_timeout)
             journal.replay(board)
+        sample = pool_sample(plan)
         referee = Referee(plan.criterion, plan.settings, plan.prune)
         driver = Driver(
             board,
@@ -119,13 +121,15 @@ def execute(
             raise_failures=on_failure == "raise",
             budget=min(MODEL_BYTES, executor.slot_memory // 4),
             fit_timeout=plan.fit_timeout,
+            sample=sample,
         )
         with clock.phase("search"):
             driver.run()
         with clock.phase("evaluate"):
             evidence = final_evidence(board, referee)
             _check_failures(plan, evidence)
-            results = _results(plan, evidence, place)
+            compared = with_shift(plan, sample, Notebook(store), client)
+            results = _results(compared, evidence, place)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:

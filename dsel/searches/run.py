@@ -21,6 +21,7 @@ from dsel.searches.journaling import Journaling
 from dsel.searches.logs import log_fit, log_retry, log_span
 from dsel.searches.queue import FitQueue
 from dsel.searches.rounds import Round, next_members, span_jobs
+from dsel.searches.shift import PoolSample
 from dsel.searches.tasks import (
     FitJob,
     FitRecord,
@@ -84,6 +85,8 @@ class Driver:
     """Bytes of models that every worker can hold."""
     fit_timeout: float | None = None
     """Seconds that one fit may take; None for as long as it takes."""
+    sample: PoolSample | None = None
+    """Pool rows that spans bring along; None for none."""
     queue: FitQueue = field(init=False)
     fits: dict[str, list[FitJob]] = field(default_factory=dict)
     spans: dict[str, SpanJob] = field(default_factory=dict)
@@ -209,6 +212,7 @@ class Driver:
             look.pool.sources(span, self.executor.client),
             self.board.comparisons(),
             f"{self.run_id}-{self.current.key}-{hash(job.candidates)}",
+            None if self.sample is None else self.sample.wanted_of(job),
             inputs=sorted(inputs),
             priority=10,
         )
@@ -248,6 +252,8 @@ class Driver:
         self.board.add_span(record)
         log_span(record)
         self.journal.span(record)
+        if self.sample is not None:
+            self.sample.add(record)
         if self.current is not None:
             self.current.in_flight -= 1
             if self.current.is_over:

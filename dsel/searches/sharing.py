@@ -1,21 +1,26 @@
 """The pool beside the labeled rows: what both hold, and whether both look alike.
 
-Looked for when a run begins, not by the plan: it takes a reading of the pool.
+Found by a run, not by the plan: it takes a reading of the pool.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dsel import names
 from dsel.data.labeled import LabeledRows
 from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
+from dsel.searches.jobs import Notebook
 from dsel.searches.known_labels import of_rows_there
-from dsel.searches.two_sample import FEWEST_ROWS, pool_sample, two_sample_test
+from dsel.searches.shift import PoolSample, sample_of_look
+from dsel.searches.two_sample import FEWEST_ROWS, TwoSampleTest, two_sample_test
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
+
+NOTE: Final = "two-sample-test"
+"""Key of the journal."""
 
 
 def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
@@ -44,28 +49,39 @@ def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
         fingerprint={**plan.fingerprint, **looks.fingerprint},
     )
     found = _finding(plan, plan.pool.n_rows - pool.n_rows)
-    return _with_shift(_with_finding(settled, found), client)
+    return _with_finding(settled, found)
 
 
-def _with_shift(plan: "Plan", client: Any) -> "Plan":
-    """Return the plan with what tells labeled rows from pool rows, if a bound reads it.
+def pool_sample(plan: "Plan") -> PoolSample | None:
+    """Return what a run is to sample, if the plan's certificate counts on the pool.
 
-    One reading of the pool, or of its first rows where they stand in random order.
+    None where there are too few rows of either kind to tell anything.
     """
     reads_pool = names.POOL_ROWS in plan.certificate.needs
-    few = min(len(plan.work.y), plan.pool.n_rows) < FEWEST_ROWS
-    if few or not (plan.certificate.is_guarantee and reads_pool):
+    if not (plan.certificate.is_guarantee and reads_pool and plan.looks.parts):
+        return None
+    look = plan.looks.parts[0]
+    if min(len(plan.work.y), look.pool.n_rows) < FEWEST_ROWS:
+        return None
+    return sample_of_look(look, seed=plan.seed)
+
+
+def with_shift(
+    plan: "Plan", sample: PoolSample | None, notebook: Notebook, client: Any = None
+) -> "Plan":
+    """Return the plan with what tells labeled rows from those of the sample.
+
+    That is noted, so that a finished run is opened without its pool.
+    """
+    if sample is None:
         return plan
-    sample = pool_sample(
-        plan.pool,
-        shuffled=plan.looks.is_shuffled,
-        seed=plan.seed,
-        client=client,
-        allow_nan=plan.work.allow_nan,
-    )
-    if sample.shape[0] < FEWEST_ROWS:
-        return plan
-    test = two_sample_test(plan.work.X, sample, seed=plan.seed)
+    test = notebook.find(NOTE, TwoSampleTest)
+    if test is None:
+        rows = sample.rows(client=client, allow_nan=plan.work.allow_nan)
+        if rows.shape[0] < FEWEST_ROWS:
+            return plan
+        test = two_sample_test(plan.work.X, rows, seed=plan.seed)
+        notebook.note(NOTE, test)
     return _with_finding(plan, str(test), is_broken=test.finds_shift)
 
 

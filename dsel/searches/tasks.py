@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache, spare_memory
+from dsel.data.filters import Part
 from dsel.data.trainings import LEAVE_ONE_OUT, Training
 from dsel.models.base import Cache, Candidate, Family, FitCounts, FittedGroup
+from dsel.searches.counting import SpanTally
 from dsel.searches.leave_one_out import leave_one_out_counts
 from dsel.searches.scheme import Comparison
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
-NO_ROWS = np.empty(0, dtype=np.int64)
 BLOCK_ROWS = (64, 4096)  # fewest and most rows of a block: these stay in cache
 
 
@@ -119,6 +120,8 @@ class SpanRecord:
     """Per comparison, pool rows in each bin, (n_bins,)."""
     seconds: float
     """Time that it took, reading included."""
+    sample: Any = None
+    """Rows that were brought along, (n_drawn, n_columns); None if none were asked."""
 
 
 Payload = dict[FitJob, FittedGroup]
@@ -219,36 +222,23 @@ def count_span(
     sources: list[Any],
     comparisons: Sequence[Comparison],
     round_key: str,
+    drawn: Part | None = None,
 ) -> tuple[SpanRecord, None]:
-    """Count over one span of the pool where the compared models differ."""
+    """Count over one span of the pool where the compared models differ.
+
+    Rows that `drawn` picks are brought along.
+    """
     started = time.perf_counter()
     parts = process_cache().get(
         f"joined-{round_key}", lambda: _join(work, payloads, job.candidates)
     )
-    place = {number: i for i, number in enumerate(job.candidates)}
-    n_candidates = len(job.candidates)
-    tallies = [np.zeros((n_candidates, c.n_bins), np.int64) for c in comparisons]
-    seen = [np.zeros(c.n_bins, np.int64) for c in comparisons]
-    readings = sum(len(c.readings(NO_ROWS, job.candidates)) for c in comparisons)
-    answers = 16 * readings * n_candidates  # codes, and what comparing them makes
-    row_nbytes = max(part.row_nbytes for part in parts) + answers
+    tally = SpanTally(comparisons, job.candidates, drawn)
+    row_nbytes = max(part.row_nbytes for part in parts) + tally.row_nbytes
     block_rows = _block_rows(row_nbytes, spare_memory())
     for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):
-        for part in parts:
-            mine = [place[number] for number in part.candidates]
-            for tally, found in zip(
-                tallies, _compare(part, block, comparisons), strict=True
-            ):
-                tally[mine] += found
-        for comparison, count in zip(comparisons, seen, strict=True):
-            bins = comparison.bins(block.rows)
-            count += (
-                len(block.rows)
-                if bins is None
-                else np.bincount(bins, minlength=comparison.n_bins)
-            )
+        tally.add(block, parts)
     seconds = time.perf_counter() - started
-    return SpanRecord(job, tuple(tallies), tuple(seen), seconds), None
+    return SpanRecord(job, *tally.counts, seconds, tally.sample), None
 
 
 def _join(
@@ -269,33 +259,6 @@ def _join(
         family.join(models, sorted(set(numbers)))
         for family, models, numbers in by_family.values()
     ]
-
-
-def _compare(
-    part: FittedGroup, block: Any, comparisons: Sequence[Comparison]
-) -> list[NDArray[np.int64]]:
-    """Ask each distinct reading once, then let every comparison count its own."""
-    readings: list[NDArray[np.int64]] = []
-    places: list[list[int]] = []
-    for comparison in comparisons:
-        places.append([])
-        for reading in comparison.readings(block.rows, part.candidates):
-            found = next(
-                (i for i, known in enumerate(readings) if _same(known, reading)), None
-            )
-            if found is None:
-                found = len(readings)
-                readings.append(reading)
-            places[-1].append(found)
-    codes = part.predict(block.X, readings)
-    return [
-        comparison.tally(codes[place], block.rows)
-        for comparison, place in zip(comparisons, places, strict=True)
-    ]
-
-
-def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
-    return one.shape == other.shape and bool(np.array_equal(one, other))
 
 
 def _block_rows(row_nbytes: int, spare: int) -> int:

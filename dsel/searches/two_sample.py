@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import stats
 
-from dsel.data.words import SHIFT_STREAM, hashed_seed
+from dsel.data.chunking import stacked
+from dsel.data.words import hashed_seed
 
 MOST_ROWS: Final = 500
 """Rows of either kind in the sample."""
@@ -59,7 +60,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     from sklearn.ensemble import RandomForestClassifier  # takes a while to import
 
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
-    X = _stacked([_drawn(each, MOST_ROWS, rng) for each in (labeled, unlabeled)])
+    X = stacked([_drawn(each, MOST_ROWS, rng) for each in (labeled, unlabeled)])
     is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], MOST_ROWS)
     asked = _half_of_each(is_pool, rng)
     forest = RandomForestClassifier(
@@ -67,39 +68,6 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     ).fit(X[~asked], is_pool[~asked])
     scores = forest.predict_proba(X[asked])[:, 1]
     return _rank_test(scores, is_pool[asked], rng)
-
-
-def pool_sample(pool: Any, *, shuffled: bool, seed: int, **ways: Any) -> Any:
-    """Return about `MOST_ROWS` rows of a pool, drawn at random.
-
-    Parameters
-    ----------
-    pool
-        The pool.
-    shuffled
-        Whether its first rows are a random part; no others are read then.
-    seed
-        Of the row words otherwise.
-    **ways
-        As `Pool.reduce` takes them.
-    """
-    share = min(1.0, MOST_ROWS / pool.n_rows)
-    if shuffled:
-        part = pool.between(0, int(np.ceil(share * int(pool.boundaries[-1]))))
-    else:
-        part = pool.part(0.0, share, seed=seed, stream=SHIFT_STREAM)
-    if part.n_rows == 0:
-        return np.zeros((0, pool.n_columns))
-    return _stacked(part.reduce(_as_list, _joined, **ways))
-
-
-def _as_list(X: Any, rows: NDArray[np.int64]) -> list[Any]:
-    del rows
-    return [X]
-
-
-def _joined(earlier: list[Any], later: list[Any]) -> list[Any]:
-    return earlier + later
 
 
 def _rank_test(
@@ -130,9 +98,3 @@ def _drawn(X: Any, n_rows: int, rng: np.random.Generator) -> Any:
     if X.shape[0] <= n_rows:
         return X
     return X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
-
-
-def _stacked(parts: list[Any]) -> Any:
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)

@@ -77,11 +77,7 @@ def processor_seconds(pids):
 
 
 def seconds_of_pass(path, client):
-    """Return the seconds of the search beyond its longest fit, of all, and the cube.
-
-    Before the search some rows of the pool are drawn, which reads it once more, to be
-    compared with the labeled ones: that is in the second number only.
-    """
+    """Return the seconds of the search beyond its longest fit, of all, and the cube."""
     X, y = labeled_rows()
     plan = dsel.plan_search(
         LinearSVC(),

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import dsel
 from dsel.searches import select
 from dsel.searches.signs import scaled_by_range, standardised
-from dsel.searches.two_sample import pool_sample, two_sample_test
+from dsel.searches.two_sample import two_sample_test
 
 
 @pytest.fixture(scope="module")
@@ -157,20 +157,6 @@ def test_two_sample_test__takes_sparse_rows_and_missing_values(rng):
     assert not two_sample_test(holes[:150], holes[150:], seed=1).finds_shift
     first, second = sparse.csr_matrix(X[:150]), sparse.csr_matrix(X[150:])
     assert not two_sample_test(first, second, seed=1).finds_shift
-
-
-def test_pool_sample__is_the_same_for_any_chunks(rows):
-    import dask.array as da
-
-    X, _ = rows
-    found = [
-        pool_sample(
-            dsel.open_pool(da.from_array(X, chunks=(c, 3))), shuffled=False, seed=4
-        )
-        for c in (100, 1400)
-    ]
-    np.testing.assert_array_equal(*found)
-    assert found[0].shape[0] == pytest.approx(500, rel=0.2)
 
 
 def test_plan__warns_of_folds_of_few_rows(rows):
