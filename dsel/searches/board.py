@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds.best_fold import smallest_rate
-from dsel.criteria import Criterion, Evidence, Settings
 from dsel.data.base import Span
 from dsel.models.base import FIT_DONE, FIT_FAILED
 from dsel.searches.counting import NO_ROWS
@@ -17,7 +16,6 @@ from dsel.searches.looks import Looks
 from dsel.searches.scheme import BestFold, Comparison, Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanJob, SpanRecord
 
-ROUNDING = 1e-9  # two bounds nearer than this are not told apart while pruning
 UNKNOWN = -1
 
 
@@ -326,47 +324,3 @@ class Board:
         share = rows / np.maximum(1, rows.sum(axis=1, keepdims=True))
         seconds = share * self.score_seconds[:, np.newaxis]
         return np.where(scored[:, np.newaxis], seconds, np.nan)
-
-
-@dataclass(frozen=True)
-class Referee:
-    """Decides who may still win, for one criterion; knows only lower bounds."""
-
-    criterion: Criterion
-    """Criterion of the plan."""
-    settings: Settings
-    """Its shares of delta."""
-    may_prune: bool
-    """False for the exhaustive search."""
-
-    @property
-    def prunes(self) -> bool:
-        """Whether any candidate is ever dropped."""
-        return self.may_prune and self.criterion.can_prune
-
-    def lower_bounds(self, evidence: Evidence) -> NDArray[np.float64]:
-        """Return what each candidate's number is at least, once it is complete."""
-        return self.criterion.lower_bound(evidence, self.settings)
-
-    def best(self, evidence: Evidence) -> float:
-        """Return the smallest number of a candidate that is complete, or infinity."""
-        found = self.criterion.evaluate(evidence, self.settings).estimate
-        return float(np.min(found[~np.isnan(found)], initial=np.inf))
-
-    def prune(self, board: Board) -> NDArray[np.float64]:
-        """Drop the candidates that no further count can let win.
-
-        A lower bound only grows while counts come in, and the best complete number
-        only falls, so that a dropped candidate stays beaten.
-
-        Returns
-        -------
-        ndarray
-            The lower bounds, shape (n_candidates,).
-        """
-        evidence = board.evidence()
-        lower = self.lower_bounds(evidence)
-        if self.prunes:
-            best = self.best(evidence)
-            board.pruned |= board.racing & (lower > best + ROUNDING)
-        return lower

@@ -16,15 +16,17 @@ from dsel.data.clients import resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice, save_results
 from dsel.results.files import find_results
+from dsel.results.journal import Journal
 from dsel.results.store import open_store
-from dsel.searches.board import Board, Referee
+from dsel.searches.board import Board
 from dsel.searches.cube import make_results
-from dsel.searches.executors import make_executor
+from dsel.searches.executors import Executor, make_executor
 from dsel.searches.jobs import Notebook
 from dsel.searches.journaling import Journaling, paths_of
 from dsel.searches.keeping import kept_model, run_journal
 from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
+from dsel.searches.referee import Referee
 from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
 from dsel.searches.sharing import pool_sample, settle_pool, with_shift
@@ -97,38 +99,22 @@ def execute(
     plan = settle_pool(plan, client)
     run_id = uuid.uuid4().hex[:12]
     place = None if out is None else open_store(out, storage_options=storage_options)
+    clock = PhaseClock()
     with ExitStack() as stack:
         executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
         stack.callback(executor.close)
-        for group in plan.work.groups:
-            # Tasks keep half of their share of the memory for what they cannot see.
-            group.family.check_budget(len(plan.work.y), executor.slot_memory // 2)
-        board = _empty_board(plan)
-        clock = PhaseClock()
+        _check_memory(plan, executor)
         with clock.phase("resume"):
-            store = stack.enter_context(run_journal(place, plan.fingerprint))
-            journal = Journaling(store, plan.work.groups, plan.scheme, plan.fit_timeout)
-            journal.replay(board)
-        sample = pool_sample(plan)
-        referee = Referee(plan.criterion, plan.settings, plan.prune)
-        driver = Driver(
-            board,
-            referee,
-            executor,
-            journal,
-            run_id,
-            on_progress=on_progress,
-            raise_failures=on_failure == "raise",
-            budget=min(MODEL_BYTES, executor.slot_memory // 4),
-            fit_timeout=plan.fit_timeout,
-            sample=sample,
-        )
+            journal = stack.enter_context(run_journal(place, plan.fingerprint))
+            driver = _driver(plan, executor, journal, run_id)
+        driver.on_progress = on_progress
+        driver.raise_failures = on_failure == "raise"
         with clock.phase("search"):
             driver.run()
         with clock.phase("evaluate"):
-            evidence = final_evidence(board, referee)
+            evidence = final_evidence(driver.board, driver.referee)
             _check_failures(plan, evidence)
-            compared = with_shift(plan, sample, Notebook(store), client)
+            compared = with_shift(plan, driver.sample, Notebook(journal), client)
             results = _results(compared, evidence, place)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
@@ -136,6 +122,32 @@ def execute(
             save_results(results, place)
         model = _model(plan, driver, choice.candidate, place) if with_model else None
     return Outcome(results, choice, model)
+
+
+def _check_memory(plan: "Plan", executor: Executor) -> None:
+    """Raise where a task has not enough memory for any fit of the plan."""
+    for group in plan.work.groups:
+        # Tasks keep half of their share of the memory for what they cannot see.
+        group.family.check_budget(len(plan.work.y), executor.slot_memory // 2)
+
+
+def _driver(
+    plan: "Plan", executor: Executor, journal: Journal | None, run_id: str
+) -> Driver:
+    """Return the driver of a plan; it knows what the journal holds."""
+    board = _empty_board(plan)
+    journaling = Journaling(journal, plan.work.groups, plan.scheme, plan.fit_timeout)
+    journaling.replay(board)
+    return Driver(
+        board,
+        Referee(plan.criterion, plan.settings, plan.prune),
+        executor,
+        journaling,
+        run_id,
+        budget=min(MODEL_BYTES, executor.slot_memory // 4),
+        fit_timeout=plan.fit_timeout,
+        sample=pool_sample(plan),
+    )
 
 
 def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:

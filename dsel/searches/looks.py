@@ -125,8 +125,11 @@ def plan_looks(
     share: float,
     shuffled: bool,
     seed: int,
+    max_rows: int | None = None,
 ) -> Looks:
-    """Return how a pool is read, as `plan_search` is told; None as to stop: all of it.
+    """Return how a pool is read, as `plan_search` is told.
+
+    With no `stop_within` all of it is, or of the part of `max_rows` rows.
 
     Raises
     ------
@@ -134,10 +137,11 @@ def plan_looks(
         Where a number is none, or out of range.
     """
     check_integer(n_looks, "n_looks", at_least=0)
+    counted = at_most(pool, max_rows, shuffled=shuffled, seed=seed)
     if stop_within is None:
-        return Looks(pool, share=share, is_shuffled=shuffled, seed=seed)
+        return Looks(counted, share=share, is_shuffled=shuffled, seed=seed)
     near = check_positive(stop_within, "stop_within")
-    return Looks(pool, reading_of(n_looks), near, share, shuffled, seed)
+    return Looks(counted, reading_of(n_looks), near, share, shuffled, seed)
 
 
 def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:

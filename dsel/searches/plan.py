@@ -30,7 +30,7 @@ from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates, takes_nan
 from dsel.searches.grouping import make_groups
 from dsel.searches.known_labels import KnownLabels, with_labels
-from dsel.searches.looks import Looks, at_most, plan_looks
+from dsel.searches.looks import Looks, plan_looks
 from dsel.searches.paths import exact_text
 from dsel.searches.refits import fit_model
 from dsel.searches.scheme import Scheme
@@ -281,17 +281,17 @@ def plan_search(
     seed = seed_from(random_state)
     allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
-    counted, fitting = _prepare_pool(pool, labeled, candidates, seed)
-    order: dict[str, Any] = {"shuffled": pool_is_shuffled, "seed": seed}
-    counted = at_most(counted, max_unlabeled, **order)
+    unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
     share = (1.0 - label_share) * delta / len(candidates)
-    looks = plan_looks(counted, stop_within, n_looks, share=share, **order)
-    _check_given((rule, reported), looks, pool_labels)
+    rows: dict[str, Any] = {"max_rows": max_unlabeled, "shuffled": pool_is_shuffled}
+    looks = plan_looks(unlabeled, stop_within, n_looks, share=share, seed=seed, **rows)
+    criteria = (rule, reported)
+    _check_given(criteria, looks, pool_labels)
     scheme = cross_validation(
-        cv, labeled, seed, with_pool=counted is not None, criteria=(rule, reported)
+        cv, labeled, seed, with_pool=pool is not None, criteria=criteria
     )
     if pool_labels is not None:
-        scheme = with_labels(scheme, pool_labels, counted, labeled.classes)
+        scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
     params = dict(fit_params or {})
     groups, remarks, dependence = make_groups(
         candidates, labeled, seed, params, precision
@@ -301,7 +301,7 @@ def plan_search(
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
         classes=labeled.classes,
         scheme=scheme,
-        pool=counted,
+        pool=looks.pool,
         looks=looks,
         shared_rows=check_choice(shared_rows, "shared_rows", POLICIES),
         criterion=rule,

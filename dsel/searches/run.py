@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import FIT_DONE
-from dsel.searches.board import Board, Referee
+from dsel.searches.board import Board
 from dsel.searches.executors import Executor, Finished, check_alive
 from dsel.searches.journaling import Journaling
 from dsel.searches.logs import log_fit, log_retry, log_span
 from dsel.searches.queue import FitQueue
+from dsel.searches.referee import Referee
 from dsel.searches.rounds import Round, next_members, span_jobs
 from dsel.searches.shift import PoolSample
 from dsel.searches.tasks import (

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.models.base import FIT_FAILED
-from dsel.searches.board import ROUNDING, Board, Referee
+from dsel.searches.board import Board
+from dsel.searches.referee import ROUNDING, Referee
 
 
 def final_evidence(board: Board, referee: Referee) -> dict[str, NDArray[Any]]:
