@@ -158,7 +158,7 @@ def _fit(
             continue
         solution = solve_path(
             gram, members, signs[members], np.ones(len(members)),
-            C_values=np.array([C]), tol=TOL, max_iter=-1, warm=False,
+            C_values=np.array([C]), tol=TOL, max_iter=-1,
         )  # fmt: skip
         path: Path = solution.value
         coefs[members, column], offsets[column] = -path.beta[0], -path.offset[0]

@@ -45,9 +45,8 @@ PRECISIONS: Final = ("float64", "mixed")
 class KernelSVMFamily:
     """SVCs, alone or at the end of a pipeline, that differ in C share one kernel.
 
-    Each training set is fitted for ascending C, every C starting from the solution
-    before: a fit depends on its training rows and on the C of its group up to its own,
-    on nothing else.
+    A fit takes the steps of libsvm, so it depends on its training rows and its own C,
+    on nothing else; the values of C share the steps that none of them stops.
 
     Examples
     --------
@@ -207,7 +206,7 @@ class _Bench:
         at_places[places_in_order(frame.numbers, training.train_rows)] = weights
         task = Task(
             training.number, self.candidates, self.C_values, float(self.svc.tol),
-            int(self.svc.max_iter), self.svc.kernel != "sigmoid", of_classes,
+            int(self.svc.max_iter), of_classes,
         )  # fmt: skip
         test = places_of(frame.numbers, training.test_rows)
         return frame, fit_training(kernel, task, train, test, at_places, self.caches)

@@ -1,10 +1,10 @@
 """Genuine scikit-learn estimators with the state of machines that dsel fitted.
 
-A certificate speaks of the very models that were counted, and another solver path
-moves labels at the usual tolerance, so refitting an SVC would give another model. The
-state of a fitted SVC is therefore filled in: a real `fit` on a few rows sets up
-everything that scikit-learn's version wants, then support vectors, coefficients and
-constants are replaced.
+A certificate speaks of the very models that were counted. Libsvm leaves rows out on a
+schedule of its own, which at the usual tolerance can move a label, so refitting an SVC
+might give another model. The state of a fitted SVC is therefore filled in: a real `fit`
+on a few rows sets up everything that scikit-learn's version wants, then support
+vectors, coefficients and constants are replaced.
 """
 
 from typing import Any, Final

@@ -31,8 +31,6 @@ class Task:
     """As of ``SVC``."""
     max_iter: int
     """As of ``SVC``."""
-    warm: bool
-    """Whether each C starts from the C before."""
     class_weight: Floats
     """Factor of C of each class of the training rows, ascending."""
 
@@ -53,13 +51,17 @@ class Fitted:
 
 @dataclass
 class _Sheet:
-    """What is gathered pair by pair, per class of the training set."""
+    """What is gathered pair by pair, per class of the training set.
+
+    `same` says for each C whether all machines so far equal those of the C before.
+    """
 
     coefs: list[Floats]
     offsets: Floats
     steps: Integers
     gaps: Floats
     wins: list[Integers]
+    same: NDArray[np.bool_]
 
 
 def fit_training(
@@ -121,6 +123,7 @@ def _solve_pairs(
         np.zeros((n_pairs, n_C), dtype=np.int64),
         np.zeros((n_pairs, n_C)),
         [np.zeros((n_C, len(mine)), dtype=np.int64) for mine in places],
+        np.arange(n_C) > 0,
     )
     for p, (i, j) in enumerate(combinations(range(n_present), 2)):
         pair = (places[i], places[j])
@@ -142,7 +145,6 @@ def _solve_in_gram(
     solution = solve_path(
         kernel.gram, members, y, weights[members],
         C_values=task.C_values, tol=task.tol, max_iter=task.max_iter,
-        warm=task.warm,
     )  # fmt: skip
     path: Path = solution.value
     return path
@@ -170,7 +172,6 @@ def _solve_by_rows(
     solution = solve_path_by_rows(
         caches[key], y, own,
         C_values=task.C_values, tol=task.tol, max_iter=task.max_iter,
-        warm=task.warm,
     )  # fmt: skip
     whole: Path = solution.value
     return Path(
@@ -188,6 +189,8 @@ def _enter(
     sheet.coefs[i][:, j - 1] = path.beta[:, :n_first].T
     sheet.coefs[j][:, i] = path.beta[:, n_first:].T
     sheet.offsets[p], sheet.steps[p], sheet.gaps[p] = path.offset, path.steps, path.gap
+    sheet.same[1:] &= (path.beta[1:] == path.beta[:-1]).all(axis=1)
+    sheet.same[1:] &= path.offset[1:] == path.offset[:-1]
     size = np.abs(path.beta).sum(axis=1) * largest + np.abs(path.offset) + 1.0
     doubt = MARGIN_UNIT * size[:, np.newaxis]
     sheet.wins[i] += path.margins[:, :n_first] > doubt
@@ -202,9 +205,7 @@ def _pack(
     sheet: _Sheet,
 ) -> Machines:
     """Keep support vectors only, and equal solutions once."""
-    changed = np.ones(len(task.C_values), dtype=np.bool_)
-    same_offsets = sheet.offsets[:, 1:] == sheet.offsets[:, :-1]
-    changed[1:] = ~((sheet.steps[:, 1:] == 0) & same_offsets).all(axis=0)
+    changed = ~sheet.same
     kept = [coefs.any(axis=(1, 2)) for coefs in sheet.coefs]
     models = np.flatnonzero(changed)
     coefs = [

@@ -3,6 +3,10 @@
 Written for the residual r = y - K beta, where beta_t = y_t alpha_t, so that kernel
 rows are used as they are. A row may rise while beta_t < upper_t and fall while
 beta_t > lower_t; the pair (i, j) moves by beta_i += s, beta_j -= s.
+
+The steps are those of libsvm to the last bit, for as long as libsvm leaves out no row:
+its ties (the last row of equals), its order of operations, no fused products. At a tol
+of 1e-3 a path that differs in one rounding ends at another model.
 """
 
 from collections.abc import Callable
@@ -16,7 +20,7 @@ from numba.extending import intrinsic
 WIDTH = 64
 EAGER = 1024  # rows up to which copying all kernel rows at once is cheaper
 TAU = 1e-12  # stands for a curvature that rounding made zero or negative
-SOLVED, STOPPED, ROW_MISSING = 0, 1, 2
+SOLVED, STOPPED, ROW_MISSING, CUT = 0, 1, 2, 3
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -49,8 +53,9 @@ def _maximum(typing_context: Any, a: Any, b: Any) -> Any:
 
 larger: Any = intrinsic(_maximum)
 
-# No NaN comes in, and infinities stay defined: masks are 0 and -inf.
-FAST = {"nnan", "nsz", "contract"}
+# No NaN comes in, and infinities stay defined: masks are 0 and -inf. Nothing here may
+# change a rounding.
+FAST = {"nnan", "nsz"}
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
@@ -113,15 +118,21 @@ def select_second(
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
 def subtract_rows(
-    residual: Any, step: Any, row_i: Any, row_j: Any, rise: Any, peaks: Any
+    residual: Any,
+    up: Any,
+    down: Any,
+    row_i: Any,
+    row_j: Any,
+    rise: Any,
+    peaks: Any,
 ) -> Any:
     """Update the residual; return its largest value over rows that may rise."""
     best = -np.inf
     for b in range(len(residual)):
         peak = -np.inf
         for u in range(WIDTH):
-            change = np.float64(row_i[b, u]) - np.float64(row_j[b, u])
-            value = residual[b, u] - step * change
+            change = np.float64(row_i[b, u]) * up + np.float64(row_j[b, u]) * down
+            value = residual[b, u] - change
             residual[b, u] = value
             peak = larger(peak, value + rise[b, u])
         peaks[b] = peak
@@ -130,36 +141,35 @@ def subtract_rows(
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
-def first_equal(values: Any, wanted: Any) -> Any:
-    """Return the first place with this value (the last one if there is none)."""
-    t = 0
-    while t < len(values) - 1 and values[t] != wanted:
-        t += 1
+def last_equal(values: Any, wanted: Any) -> Any:
+    """Return the last place with this value (the first one if there is none)."""
+    t = len(values) - 1
+    while t > 0 and values[t] != wanted:
+        t -= 1
     return t
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
-def first_sum(values: Any, masks: Any, wanted: Any) -> Any:
-    """Return the first place with this sum (the last one if there is none)."""
-    t = 0
-    while t < len(values) - 1 and values[t] + masks[t] != wanted:
-        t += 1
+def last_sum(values: Any, masks: Any, wanted: Any) -> Any:
+    """Return the last place with this sum (the first one if there is none)."""
+    t = len(values) - 1
+    while t > 0 and values[t] + masks[t] != wanted:
+        t -= 1
     return t
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
-def move_pair(
-    beta: Any, lower: Any, upper: Any, step: Any, b: Any, u: Any, c: Any, v: Any
-) -> Any:
-    """Move beta[b, u] up and beta[c, v] down, at most to a bound; return the step.
+def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
+    """Return where a step takes the two variables of a pair, at most to a bound.
 
     A variable that is stopped by its bound is set to it, not near it.
     """
-    room_up, room_down = upper[b, u] - beta[b, u], beta[c, v] - lower[c, v]
-    step = min(step, room_up, room_down)
-    beta[b, u] = upper[b, u] if step == room_up else beta[b, u] + step
-    beta[c, v] = lower[c, v] if step == room_down else beta[c, v] - step
-    return step
+    room_up, room_down = upper - rising, falling - lower
+    if step < room_up and step < room_down:
+        return rising + step, falling - step
+    if room_up <= room_down:
+        return upper, (rising + falling) - upper
+    return (rising + falling) - lower, lower
 
 
 @compiled(error_model="numpy")
@@ -196,13 +206,15 @@ def descend(  # noqa: PLR0913
     tol: Any,
     limit: Any,
     clock: Any,
+    uncut: Any,
 ) -> Any:
     """Take SMO steps until the gap is below `tol`, `limit` steps, or a row is missing.
 
     `rows[slots[t]]` is kernel row t, `slots[t]` is -1 where it is not there, and
     `used` tells when a slot was last read, counting from `clock`. A row that is not
     there is copied from the Gram matrix, unless that is empty. `residual` and `beta`
-    are updated.
+    are updated. With `uncut` it ends before the first step that C would stop: up to
+    there every larger C takes the same steps.
     Returns status, row that is missing, steps taken, gap.
     """
     rise, fall, gain = work[0], work[1], work[2]
@@ -210,8 +222,8 @@ def descend(  # noqa: PLR0913
     best = start_masks(residual, beta, lower, upper, rise, fall, peaks)
     steps = 0
     while True:
-        b = first_equal(peaks, best)
-        u = first_sum(residual[b], rise[b], best)
+        b = last_equal(peaks, best)
+        u = last_sum(residual[b], rise[b], best)
         i = b * WIDTH + u
         if slots[i] < 0 and not fetch_row(gram, members, i, rows, slots):
             return ROW_MISSING, i, steps, np.inf
@@ -223,8 +235,8 @@ def descend(  # noqa: PLR0913
         )
         if gap < tol or steps >= limit:
             return SOLVED if gap < tol else STOPPED, i, steps, gap
-        c = first_equal(peaks, most)
-        v = first_equal(gain[c], most)
+        c = last_equal(peaks, most)
+        v = last_equal(gain[c], most)
         j = c * WIDTH + v
         if slots[j] < 0 and not fetch_row(gram, members, j, rows, slots):
             return ROW_MISSING, j, steps, np.inf
@@ -232,10 +244,16 @@ def descend(  # noqa: PLR0913
         used[slots[j]] = clock + steps
         curvature = larger(own + diagonal[c, v] - 2.0 * row_i[c, v], TAU)
         step = (residual[b, u] - residual[c, v]) / curvature
-        step = move_pair(beta, lower, upper, step, b, u, c, v)
+        risen, fallen = moved_pair(
+            beta[b, u], beta[c, v], upper[b, u], lower[c, v], step
+        )
+        if uncut and (0.0 < upper[b, u] <= risen or 0.0 > lower[c, v] >= fallen):
+            return CUT, j, steps, gap
+        up, down = risen - beta[b, u], fallen - beta[c, v]
+        beta[b, u], beta[c, v] = risen, fallen
         set_masks(beta, lower, upper, rise, fall, b, u)
         set_masks(beta, lower, upper, rise, fall, c, v)
-        best = subtract_rows(residual, step, row_i, row_j, rise, peaks)
+        best = subtract_rows(residual, up, down, row_i, row_j, rise, peaks)
         steps += 1
 
 
@@ -290,12 +308,11 @@ def solve_path(  # noqa: PLR0913
     C_values: Any,
     tol: Any,
     limit: Any,
-    warm: Any,
     betas: Any,
     margins: Any,
     stats: Any,
 ) -> Any:
-    """Solve for ascending C, each from the solution before it; see `smo.solve_path`.
+    """Solve for ascending C from the steps that they share; see `smo.solve_path`.
 
     Kernel rows are copied from the Gram matrix once for all C.
     """
@@ -314,21 +331,28 @@ def solve_path(  # noqa: PLR0913
             copy_row(gram, members, t, rows[t].reshape(-1))
             slots[t] = t
     flat[1, :n] = y
+    shared, n_shared = np.stack((residual, beta)), 0
     for c in range(len(C_values)):
-        if not warm:
-            flat[1, :n] = y
-            beta[:] = 0.0
+        residual[:], beta[:] = shared[0], shared[1]
         for t in range(n):
             flat[3, t] = 0.0 if y[t] > 0 else -C_values[c] * weights[t]
             flat[4, t] = C_values[c] * weights[t] if y[t] > 0 else 0.0
-        _, _, steps, gap = descend(
+        status, _, steps, gap = descend(
             gram, members, rows, slots, used, diagonal, residual, beta, lower, upper,
-            work, tol, limit, 0,
+            work, tol, limit - n_shared, 0, True,
         )  # fmt: skip
+        n_shared += steps
+        shared[0], shared[1] = residual, beta
+        n_own = 0
+        if status == CUT:
+            _, _, n_own, gap = descend(
+                gram, members, rows, slots, used, diagonal, residual, beta, lower,
+                upper, work, tol, limit - n_shared, 0, False,
+            )  # fmt: skip
         constant = offset(flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n])
         betas[c] = flat[2, :n]
         margins[c] = y - flat[1, :n] + constant
-        stats[c, 0], stats[c, 1], stats[c, 2] = constant, steps, gap
+        stats[c, 0], stats[c, 1], stats[c, 2] = constant, n_shared + n_own, gap
 
 
 @compiled(error_model="numpy")
@@ -355,7 +379,7 @@ def solve_from(
                 flat[1, t] -= start[s] * gram[s, t]
     descend(
         gram, members, rows, slots, used, state[0], state[1], state[2], state[3],
-        state[4], work, tol, limit, 0,
+        state[4], work, tol, limit, 0, False,
     )  # fmt: skip
     for t in range(n):  # what rounding keeps off its bound is not free
         near = 1e-9 * (flat[4, t] - flat[3, t])

@@ -3,7 +3,9 @@ r"""Two-class support vector machines for ascending C, solved by SMO.
 Sequential minimal optimisation moves two dual variables at a time. The dual problem,
 with :math:`\beta_t = y_t \alpha_t`, is to maximise
 :math:`y^\top \beta - \beta^\top K \beta / 2` under :math:`\sum_t \beta_t = 0` and
-:math:`0 \le y_t \beta_t \le C w_t`. Each C starts from the solution of the C before.
+:math:`0 \le y_t \beta_t \le C w_t`. Every C starts from zero, as in libsvm. Until a
+variable meets its C the steps are those of every larger C too, so they are taken once:
+each C goes on from where the C before was first stopped by its bound.
 """
 
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ class Path:
     offset: NDArray[np.float64]
     """Constant of each decision, (n_C,)."""
     steps: NDArray[np.int64]
-    """Steps taken for each C, (n_C,)."""
+    """Steps from zero to each C's solution, (n_C,); C share the first of them."""
     gap: NDArray[np.float64]
     """Violation of the optimality conditions that was left, (n_C,)."""
 
@@ -55,7 +57,6 @@ def solve_path(
     C_values: NDArray[np.float64],
     tol: float,
     max_iter: int,
-    warm: bool = True,
 ) -> Solution:
     """Solve for ascending C on some rows of a Gram matrix that is there in full.
 
@@ -76,10 +77,6 @@ def solve_path(
         of one that may fall at which to stop; absolute.
     max_iter
         Steps for each C, or -1 for the limit of libsvm.
-    warm
-        Whether each C starts from the C before. Without, it starts from zero: a
-        kernel that is not positive semidefinite has several local solutions, and the
-        one that is found depends on the start.
 
     Returns
     -------
@@ -94,12 +91,12 @@ def solve_path(
     if len(members) >= SHRINK_FROM:
         diagonal = gram[members, members].astype(np.float64)
         source = GramRows(gram, members)
-        return _solve(source, diagonal, y, weights, C_values, tol, limit, warm)
+        return _solve(source, diagonal, y, weights, C_values, tol, limit)
     shape = (len(C_values), len(members))
     betas, margins = np.empty(shape), np.empty(shape)
     stats = np.empty((len(C_values), 3))
     compiled_smo.solve_path(
-        gram, members, y, weights, C_values, tol, limit, warm, betas, margins, stats
+        gram, members, y, weights, C_values, tol, limit, betas, margins, stats
     )
     return _solution(betas, margins, stats, tol)
 
@@ -124,7 +121,6 @@ def solve_path_by_rows(
     C_values: NDArray[np.float64],
     tol: float,
     max_iter: int,
-    warm: bool = True,
 ) -> Solution:
     """Solve for ascending C where the Gram matrix does not fit into memory.
 
@@ -132,7 +128,7 @@ def solve_path_by_rows(
     that a training set leaves out have weight 0 and keep a dual variable of 0.
     """
     limit = step_limit(max_iter, int(np.count_nonzero(weights)))
-    return _solve(cache, cache.diagonal, y, weights, C_values, tol, limit, warm)
+    return _solve(cache, cache.diagonal, y, weights, C_values, tol, limit)
 
 
 def _solve(
@@ -143,7 +139,6 @@ def _solve(
     C_values: NDArray[np.float64],
     tol: float,
     limit: int,
-    warm: bool,
 ) -> Solution:
     from dsel.solvers import compiled_smo
 
@@ -151,13 +146,17 @@ def _solve(
     margins, stats = np.empty_like(betas), np.empty((len(C_values), 3))
     state = State(len(y))
     state.diagonal[:], state.residual[:] = diagonal, y
+    shared, n_shared = (state.residual.copy(), state.beta.copy()), 0
     for c, C in enumerate(C_values):
-        if not warm:
-            state.residual[:], state.beta[:] = y, 0.0
+        state.residual[:], state.beta[:] = shared
         state.lower[:] = np.where(y > 0, 0.0, -C * weights)
         state.upper[:] = np.where(y > 0, C * weights, 0.0)
-        taken, gap = reach(source, state, tol, limit)
+        steps, gap = source.descend(state, tol, limit - n_shared, uncut=True)
+        n_shared, n_own = n_shared + steps, 0
+        shared = state.residual.copy(), state.beta.copy()
+        if gap >= tol and n_shared < limit:
+            n_own, gap = reach(source, state, tol, limit - n_shared)
         constant = compiled_smo.offset(*state.views[1:])
         betas[c], margins[c] = state.beta, y - state.residual + constant
-        stats[c] = constant, taken, gap
+        stats[c] = constant, n_shared + n_own, gap
     return _solution(betas, margins, stats, tol)

@@ -52,8 +52,13 @@ class State:
 class Source(Protocol):
     """Kernel rows, and descents on them."""
 
-    def descend(self, state: State, tol: float, limit: int) -> tuple[int, float]:
-        """Return the steps taken, `limit` at most, and the gap left."""
+    def descend(
+        self, state: State, tol: float, limit: int, *, uncut: bool = False
+    ) -> tuple[int, float]:
+        """Return the steps taken, `limit` at most, and the gap left.
+
+        With `uncut` it ends before the first step that C would stop.
+        """
 
     def descend_among(
         self, active: Integers, state: State, tol: float, limit: int
@@ -70,13 +75,15 @@ class GramRows:
         self.slots = np.full(len(members), -1)
         self.used = np.zeros(len(members), dtype=np.int64)
 
-    def descend(self, state: State, tol: float, limit: int) -> tuple[int, float]:
+    def descend(
+        self, state: State, tol: float, limit: int, *, uncut: bool = False
+    ) -> tuple[int, float]:
         """Return steps and gap; see `Source.descend`."""
         from dsel.solvers import compiled_smo
 
         _, _, steps, gap = compiled_smo.descend(
             self.gram, self.members, self.rows, self.slots, self.used, *state.blocks,
-            state.work, tol, limit, 0,
+            state.work, tol, limit, 0, uncut,
         )  # fmt: skip
         return steps, gap
 
@@ -120,7 +127,9 @@ class RowCache:
         self.clock = 0
         self.n_made = 0
 
-    def descend(self, state: State, tol: float, limit: int) -> tuple[int, float]:
+    def descend(
+        self, state: State, tol: float, limit: int, *, uncut: bool = False
+    ) -> tuple[int, float]:
         """Return steps and gap; see `Source.descend`."""
         from dsel.solvers import compiled_smo
 
@@ -129,7 +138,7 @@ class RowCache:
         while True:
             status, row, steps, gap = compiled_smo.descend(
                 no_gram, no_members, self.rows, self.slots, self.used, *state.blocks,
-                state.work, tol, limit - taken, self.clock,
+                state.work, tol, limit - taken, self.clock, uncut,
             )  # fmt: skip
             taken += steps
             self.clock += steps + 1

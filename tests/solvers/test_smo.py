@@ -1,5 +1,8 @@
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from dsel.solvers.base import SOLVED, STOPPED_EARLY
@@ -56,20 +59,41 @@ def test_solve_path__meets_the_optimality_conditions(problem):
         assert (y * beta <= C).all()
 
 
-def test_solve_path__a_fit_does_not_depend_on_a_larger_c(problem):
-    _, gram, y = problem
+@pytest.mark.parametrize("max_iter", [-1, 40])
+@pytest.mark.parametrize("power", [0.01, 1.0, 30.0])
+def test_solve_path__takes_the_steps_of_libsvm(large_problem, power, max_iter):
+    _, gram, y = large_problem
+    rows = np.arange(0, len(y), 3)
+    y, gram = y[rows], (gram[np.ix_(rows, rows)] ** np.float32(power)).round(3)
+    path = solve(gram, y, tol=1e-3, max_iter=max_iter).value
+    for C, beta, steps in zip(C_VALUES, path.beta, path.steps, strict=True):
+        svc = SVC(
+            C=C, kernel="precomputed", tol=1e-3, shrinking=False, max_iter=max_iter
+        )
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            svc.fit(gram, -y)
+        dual = np.zeros(len(y))
+        dual[svc.support_] = -svc.dual_coef_[0]
+        assert steps == svc.n_iter_[0]
+        np.testing.assert_array_equal(beta, dual)
+
+
+def test_solve_path__a_fit_does_not_depend_on_the_other_c(large_problem):
+    _, gram, y = large_problem
     whole = solve(gram, y, tol=1e-3).value
-    part = solve(gram, y, tol=1e-3, C=C_VALUES[:2]).value
-    np.testing.assert_array_equal(whole.beta[:2], part.beta)
+    for C, beta, steps in zip(C_VALUES, whole.beta, whole.steps, strict=True):
+        alone = solve(gram, y, tol=1e-3, C=np.array([C])).value
+        np.testing.assert_array_equal(beta, alone.beta[0])
+        assert steps == alone.steps[0]
 
 
-def test_solve_path__takes_no_step_once_no_variable_is_at_its_bound(problem):
+def test_solve_path__is_the_same_for_every_c_that_stops_nothing(problem):
     _, gram, y = problem
     C = np.array([1e6, 1e7])
     narrow = gram ** np.float32(200)
     path = solve(narrow, y, C=C).value
     assert (np.abs(path.beta[0]) < C[0]).all()
-    assert path.steps[1] == 0
+    assert path.steps[0] == path.steps[1]
     np.testing.assert_array_equal(path.beta[0], path.beta[1])
 
 
