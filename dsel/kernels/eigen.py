@@ -2,23 +2,25 @@
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.kernels.deflation import decompose_in_two_levels, smallest_eigenvalue
 from dsel.kernels.parts import squared_distances
 
 Floats = NDArray[np.float64]
+Floor = Callable[[float], float]
+"""What lam adds to the small eigenvalues of K: itself, or its root where M = K^2."""
 
 EPS = float(np.finfo(np.float64).eps)
-TOLERANCE = 1e-8
-"""Relative error that rounding of a decomposition may cause in 1 / (mu + lam)."""
-LARGEST_REFINED = 1024
-"""Rows up to which that is kept: half a second, and above three times as long."""
-SMALL = 1e-6
-"""Eigenvalues below this share of the largest one count as small."""
+LOOSE, STRICT, STRICT_FROM = 1e-8, 1e-10, 1e-3
+"""Relative error that rounding may cause in 1 / (mu + lam); strict from this lam on."""
+MARGIN = 64.0
+"""How often the error of a decomposition must fit into it: folds may amplify it."""
 NARROWEST = 1e-150
 """Below this width the square underflows; all rows that differ are apart already."""
 COPIES = 4
@@ -96,41 +98,38 @@ def decompose_gram(gram: Floats, *, penalty: str, least: float = math.inf) -> Sp
         decomposition: the eigenvalues of K^2 are squared, not computed, which keeps
         the small ones accurate.
     least
-        Smallest positive lam that will be added to M = K. A decomposition is off by
-        eps times the largest eigenvalue, which changes 1 / (mu + lam) by that over
-        lam, as rounding the entries of K does too. Where it is more than `TOLERANCE`
-        and there are no more than `LARGEST_REFINED` rows, the small eigenvalues are
-        computed again, free of the rounding of the large ones.
+        Smallest positive lam that will be added to M. Rounding may change
+        1 / (mu + lam) by 1e-8 of it, and by 1e-10 from lam = 1e-3 on. One
+        decomposition of K is off by eps times its largest eigenvalue; where that is
+        too much beside the smallest one and lam, K is decomposed in two levels.
     """
-    kappa, vectors = np.linalg.eigh(gram)
     if penalty == "coefficients":
+        kappa, vectors = _decompose(gram, least, math.sqrt)
         return Spectrum(vectors, kappa**2)
-    if EPS * kappa[-1] > TOLERANCE * least and len(gram) <= LARGEST_REFINED:
-        _refine_small(gram, kappa, vectors)
+    kappa, vectors = _decompose(gram, least, float)
     return Spectrum(vectors, kappa)
 
 
-def _refine_small(gram: Floats, kappa: Floats, vectors: Floats) -> None:
-    """Decompose K again within the span of the small eigenvalues' vectors, in place."""
-    small = slice(np.searchsorted(kappa, SMALL * kappa[-1]))
-    span = vectors[:, small]
-    inner = span.T @ precise_product(gram, span)
-    kappa[small], turn = np.linalg.eigh((inner + inner.T) / 2.0)
-    vectors[:, small] = span @ turn
+def _decompose(gram: Floats, least: float, to_floor: Floor) -> tuple[Floats, Floats]:
+    """Return eigenvalues and vectors of K as exactly as `least` asks for."""
+    largest = float(gram.sum(axis=0).max())  # at least the largest eigenvalue
+    strict = STRICT * to_floor(STRICT_FROM)
+    floor = to_floor(least)
+    if MARGIN * EPS * largest > _allowed(floor, strict):
+        floor += smallest_eigenvalue(gram)
+    allowed = _allowed(floor, strict)
+    if MARGIN * EPS * largest <= allowed:
+        values, vectors = np.linalg.eigh(gram)
+        return values, vectors
+    # Where nothing keeps to that, the errors of both levels, eps cut / floor and
+    # eps largest / cut, are made equal.
+    cut = max(allowed / (MARGIN * EPS), math.sqrt(largest * floor))
+    return decompose_in_two_levels(gram, cut)
 
 
-def precise_product(left: Floats, right: Floats) -> Floats:
-    """Return the product of matrices of entries in [-1, 1], nearly without rounding.
-
-    The leading bits of both are so few that the sum of their products is exact; what
-    is left is smaller by as many bits, and so is its rounding.
-    """
-    bits = (np.finfo(np.float64).nmant - math.ceil(math.log2(len(right)))) // 2
-    leading_left, leading_right = (
-        np.rint(part * 2.0**bits) / 2.0**bits for part in (left, right)
-    )
-    rest = leading_left @ (right - leading_right) + (left - leading_left) @ right
-    return np.asarray(leading_left @ leading_right + rest)
+def _allowed(floor: float, strict: float) -> float:
+    """Return by how much eigenvalues of K may be off where `floor` is added to them."""
+    return max(min(LOOSE * floor, strict), STRICT * floor)
 
 
 def decompose_design(design: Floats) -> Spectrum:

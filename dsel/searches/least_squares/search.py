@@ -63,10 +63,7 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
     Ties go to the larger regularization, then to the larger width.
 
     The closed forms equal refits in exact arithmetic with the same kernel matrix, to
-    1e-8 of each sum of squares for lambda >= 1e-8 and to 1e-10 for lambda >= 1e-3. For
-    ``"rkhs"`` and more than 1024 rows they are off by up to eps m / lambda, m the
-    largest eigenvalue of the kernel matrix (at most n), where that is more; rounding
-    the entries of the kernel matrix alone changes them as much.
+    1e-8 of each sum of squares for lambda >= 1e-8 and to 1e-10 for lambda >= 1e-3.
 
     Examples
     --------
