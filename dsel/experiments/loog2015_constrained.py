@@ -12,9 +12,6 @@ which the text does not define further. Three readings, each with its errors:
   labeled covariance is singular and the error is that of guessing, 0.9, as printed
   (the paper calls the reason unclear). On spambase nearly half of them are: 0.22
   here, 0.31 printed, set by rounding.
-
-climate stays unexplained: there the supervised errors differ as well (0.142 +- 0.001
-here, 0.150 printed), so the draws must have been others.
 """
 
 import warnings

@@ -178,9 +178,11 @@ def draw_rows(
     rng = np.random.default_rng(hashed_seed(seed, "loog2015", table.name, repeat))
     wanted = table.n_labeled if n_labeled is None else n_labeled
     order = rng.permutation(len(table.y))
-    # In a random order the first row of each class is a random row of the class.
+    # In a random order the first row of each class is a random row of the class. But
+    # the order of the others is not random any more: no row of a class comes before
+    # its first one, so that the first of them would lack the rare classes.
     first = np.unique(table.y[order], return_index=True)[1]
-    rest = np.delete(order, first)
+    rest = rng.permutation(np.delete(order, first))
     n_more = wanted - len(first)
     middle = n_more + (len(rest) - n_more + 1) // 2
     labeled = np.concatenate([order[first], rest[:n_more]])

@@ -15,6 +15,7 @@ from dsel.experiments.loog2015_numbers import (
 from dsel.experiments.loog2015_protocol import (
     METHODS,
     PARTS,
+    Table,
     draw_rows,
     fit_projection,
     heuristic_passes,
@@ -83,6 +84,14 @@ def test_draw_rows__holds_every_class_and_every_row_once(data_dir):
         rows = np.concatenate([draw.labeled, draw.unlabeled, draw.test])
         assert np.array_equal(np.sort(rows), np.arange(len(table.y)))
         assert len(np.unique(table.y[draw.labeled])) == table.n_classes
+
+
+def test_draw_rows__draws_the_others_as_often_as_they_are_there():
+    y = (np.arange(540) < 46).astype(np.int64)  # the classes of climate
+    table = Table("made up", np.zeros((540, 1)), y, n_features=18)
+    rare = [y[draw_rows(table, r, seed=0).labeled].sum() for r in range(2000)]
+    error = np.std(rare) / np.sqrt(2000)
+    assert np.mean(rare) == pytest.approx(1 + 36 * 45 / 538, abs=4 * error)
 
 
 def test_fit_projection__components_are_uncorrelated_and_nearly_all(rng):
