@@ -65,12 +65,14 @@ class ExactRefits:
 
     def _product(self, vector):
         """Return K times a vector, both and the product integers over 2**160."""
-        total, digits = 0, digits_of(vector)
-        for place, part in enumerate(self.slices):
-            shift = SLICE * (N_SLICES - 1 - place)
-            for digit in (part @ digits).T[::-1]:
-                total = total + (whole(digit) << shift)
-                shift += SLICE
+        digits = digits_of(vector)[:, ::-1]
+        sums = np.zeros((N_DIGITS + N_SLICES - 1, len(vector)), np.int64)
+        for place, part in enumerate(self.slices[::-1]):
+            sums[place : place + N_DIGITS] += (part @ digits).T.astype(np.int64)
+        shifts = range(0, SLICE * len(sums), SLICE)
+        total = sum(
+            part.astype(object) << k for part, k in zip(sums, shifts, strict=True)
+        )
         return total >> (SLICE * N_SLICES)
 
 
@@ -88,10 +90,6 @@ def digits_of(vector):
 def integers(vector):
     """Return floats as integers over 2**160."""
     return np.array([int(np.ldexp(value, POINT)) for value in vector], dtype=object)
-
-
-def whole(vector):
-    return np.array([int(value) for value in vector], dtype=object)
 
 
 def floats(vector):
