@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
-from dsel.checks import check_choice, check_positive
+from dsel.checks import check_choice, check_integer, check_positive
 from dsel.data.canonical import canonical_text
 from dsel.kernels.base import Kernel
 from dsel.kernels.linear import Linear
@@ -113,6 +113,8 @@ def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
     for candidate in candidates:
         svc = last_step(candidate.estimator)
         check_positive(svc.C, "C")
+        check_positive(svc.tol, "tol")
+        check_integer(svc.max_iter, "max_iter", at_least=-1)
         if isinstance(svc.gamma, str):
             check_choice(svc.gamma, "gamma", ("auto", "scale"))
         else:

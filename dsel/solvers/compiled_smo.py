@@ -233,7 +233,9 @@ def descend(  # noqa: PLR0913
         most, gap = select_second(
             best, row_i, diagonal, own, residual, fall, gain, peaks
         )
-        if gap < tol or steps >= limit:
+        if most <= 0.0:
+            gap = 0.0  # no pair gains anything: what is left is rounding
+        if gap < tol or most <= 0.0 or steps >= limit:
             return SOLVED if gap < tol else STOPPED, i, steps, gap
         c = last_equal(peaks, most)
         v = last_equal(gain[c], most)

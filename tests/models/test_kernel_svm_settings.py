@@ -68,6 +68,8 @@ def test_assign_families__splits_a_mixed_list():
     [
         (SVC(C=0.0), "`C` must be positive"),
         (SVC(C=-1.0), "`C` must be positive"),
+        (SVC(tol=0.0), "`tol` must be positive"),
+        (SVC(max_iter=-2), "`max_iter` must be >= -1"),
         (SVC(gamma=0.0), "`gamma` must be positive"),
         (SVC(gamma="large"), "`gamma` must be one of 'auto', 'scale'"),
         (SVC(kernel="poly", degree=-1), "`degree` must be positive"),

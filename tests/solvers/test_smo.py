@@ -123,6 +123,13 @@ def test_solve_path__stopping_early_is_a_status(problem):
     assert solve(gram, y).status == SOLVED
 
 
+def test_solve_path__ends_where_no_pair_gains_anything():
+    gram, y = np.eye(2, dtype=np.float32), np.array([1.0, -1.0])
+    path = solve(gram, y, tol=0.0, C=np.array([5.0])).value
+    np.testing.assert_array_equal(path.beta, [[1.0, -1.0]])
+    assert path.gap == 0.0
+
+
 def test_solve_path__margins_are_decisions_on_the_rows(problem):
     _, gram, y = problem
     path = solve(gram, y).value
