@@ -24,6 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsel import bounds as bounds
+    from dsel import cluster as cluster
+    from dsel import data as data
+    from dsel import datasets as datasets
+    from dsel import models as models
+    from dsel import plots as plots
+    from dsel import searches as searches
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
@@ -46,7 +52,7 @@ _HOMES = {
     "select": "dsel.searches.select",
     "write_pool": "dsel.data.write",
 }
-_ROOMS = ("bounds",)
+_ROOMS = ("bounds", "cluster", "data", "datasets", "models", "plots", "searches")
 
 __all__ = [
     "SemiSupervisedSearchCV",
@@ -76,7 +82,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})
 
 
 if "xarray" in sys.modules:

@@ -34,6 +34,15 @@ class ResultsAccessor:
     def __init__(self, results: xr.Dataset) -> None:
         self._results = results
 
+    def __repr__(self) -> str:
+        """Say what was chosen, and which verbs read the cube."""
+        verbs = "select, bound, read, compare, pairs, plot"
+        try:
+            choice = str(self.select())
+        except (ValueError, KeyError) as error:
+            choice = f"no choice: {error}"
+        return f"{choice}\n<verbs of results.dsel: {verbs}>"
+
     def select(self, criterion: str | None = None, **settings: Any) -> "Choice":
         """Choose a candidate; see `dsel.select` for the settings."""
         from dsel.searches.select import select

@@ -32,6 +32,12 @@ def pruned():
     return run()
 
 
+def test_repr__says_what_was_chosen_and_the_verbs(results):
+    shown = repr(results.dsel)
+    assert str(dsel.select(results)) in shown
+    assert "compare" in shown
+
+
 def test_select__is_the_verb(results):
     asked = repr(results.dsel.select("cv_error"))
     assert asked == repr(dsel.select(results, "cv_error"))

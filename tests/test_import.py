@@ -76,3 +76,10 @@ def test_help__of_the_command_line_loads_no_dependency():
         "import json, sys, dsel.cli; print(json.dumps({'loaded': sorted(sys.modules)}))"
     )
     assert not set(_run(script)["loaded"]) & {"scipy", "sklearn", "xarray", "zarr"}
+
+
+@pytest.mark.parametrize("room", ["bounds", "cluster", "data", "models", "searches"])
+def test_rooms__are_there_without_an_import_of_their_own(room):
+    script = f"import json, dsel; print(json.dumps(dsel.{room}.__name__))"
+    assert _run(script) == f"dsel.{room}"
+    assert room in dir(dsel)

@@ -135,7 +135,13 @@ def check_labels(y: Any) -> NDArray[Any]:
             f"`y` must hold finite labels, but row {row} is {labels[row]} (NaN or "
             "infinite); rows without a label belong into the pool."
         )
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise ValueError(
+            f"`y` must hold classes, not measurements such as {labels[0]!r}; cut them "
+            f"into classes, or use `LeastSquaresSearch` for regression. {error}"
+        ) from error
     return labels
 
 

@@ -87,7 +87,7 @@ def _drawn(
         return random_halves(n_rows, repeats, seed=seed, with_pool=with_pool)
     plain = not hasattr(cv, "split")
     if plain:
-        n_folds = check_integer(cv, "cv", at_least=2, at_most=n_rows)
+        n_folds = _check_folds(cv, n_rows)
         trainings = fold_trainings(random_folds(n_rows, n_folds, seed=seed))
     else:
         trainings = splitter_trainings(cv, labeled.X, labeled.classes[labeled.y])
@@ -123,3 +123,13 @@ def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> S
     full = full_training(n_rows, number=len(trainings))
     compared: tuple[Comparison, ...] = (halves(repeats),) if with_pool else ()
     return Scheme((*trainings, full), len(trainings), compared, is_plain_random=True)
+
+
+def _check_folds(cv: Any, n_rows: int) -> int:
+    n_folds = check_integer(cv, "cv", at_least=2)
+    if n_folds > n_rows:
+        raise ValueError(
+            f"`cv` must leave a labeled row to every fold, got cv={n_folds} for "
+            f"{n_rows} labeled rows; use fewer folds, or label more rows."
+        )
+    return n_folds

@@ -1,6 +1,8 @@
-"""The narrated scripts about nonconformity and co-validation run as they stand."""
+"""The narrated scripts run as they stand."""
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,16 @@ def test_nonconformity__runs(capsys):
     runpy.run_path(str(EXAMPLES / "nonconformity.py"), run_name="__main__")
 
     assert "all kept" in capsys.readouterr().out
+
+
+@pytest.mark.cluster
+def test_main_job__runs():
+    script = EXAMPLES / "main_job.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True
+    )
+
+    assert "With probability at least 95%" in done.stdout
 
 
 @pytest.mark.slow
