@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
 CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET: Final = (".parquet",)
@@ -212,10 +211,7 @@ def _svmlight_stream(path: str) -> RowStream:
 
     def blocks() -> Iterator[Any]:
         for lines in _line_blocks(path):
-            X, _ = load_svmlight_file(
-                lines, n_features=n_columns, zero_based=zero_based
-            )
-            yield sparse.csr_matrix(X)
+            yield _svmlight_rows(lines, n_features=n_columns, zero_based=zero_based)
 
     return RowStream(n_columns, np.dtype(np.float64), None, True, blocks)
 
@@ -224,7 +220,7 @@ def _svmlight_range(path: str) -> tuple[int, int]:
     """Return the smallest and largest column number as written: one pass."""
     first, last = 1, 0
     for lines in _line_blocks(path):
-        X, _ = load_svmlight_file(lines, zero_based=True)
+        X = _svmlight_rows(lines, zero_based=True)
         if X.nnz:
             first = min(first, int(X.indices.min()))
             last = max(last, int(X.indices.max()))
@@ -236,3 +232,10 @@ def _line_blocks(path: str) -> Iterator[BinaryIO]:
     with opener(path, "rb") as file:
         while lines := list(islice(file, _READ_ROWS)):
             yield BytesIO(b"".join(lines))
+
+
+def _svmlight_rows(lines: BinaryIO, **options: Any) -> Any:
+    from sklearn.datasets import load_svmlight_file  # takes a while to import
+
+    X, _ = load_svmlight_file(lines, **options)
+    return sparse.csr_matrix(X)

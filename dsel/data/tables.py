@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import zarr
 from numpy.typing import NDArray
-from sklearn.datasets import load_svmlight_file
 
 from dsel.data.open import stored_columns
 from dsel.data.streams import (
@@ -79,6 +78,8 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         with np.load(location, allow_pickle=False) as arrays:
             return _from_arrays(arrays, target, location)
     if lower.endswith(SVMLIGHT):
+        from sklearn.datasets import load_svmlight_file  # takes a while to import
+
         X, y = load_svmlight_file(location)
         return Table(X, _as_integers(y), None)
     return _from_zarr(location, target)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from dsel.checks import check_integer
@@ -75,5 +74,7 @@ def kmeans_centers(
     [0.1, 5.1]
     """
     n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
+    from sklearn.cluster import KMeans  # takes a while to import
+
     clustering = KMeans(n_centers, n_init=1, random_state=random_state).fit(X)
     return np.asarray(clustering.cluster_centers_, np.float64)
