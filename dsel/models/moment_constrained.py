@@ -21,9 +21,9 @@ class MomentConstrainedLDA(DiscriminantClassifier):
 
     With mean and covariance :math:`(m_l, T_l)` of the labeled rows and
     :math:`(m, T)` of labeled rows and pool together, each labeled row becomes
-    :math:`T^{1/2} T_l^{-1/2} (x - m_l) + m`, and LDA is fitted to these. The priors
-    stay. It carries no guarantee: the likelihood on all rows may be below the
-    supervised one.
+    :math:`(T T_l^{-1})^{1/2} (x - m_l) + m`, and LDA is fitted to these. The priors
+    stay. As LDA itself it does not depend on the coordinates of the rows. It carries
+    no guarantee: the likelihood on all rows may be below the supervised one.
 
     Parameters
     ----------
@@ -110,8 +110,7 @@ def moved_classes(
     """
     here = labeled.total
     everywhere = here.merged(pool)
-    root = _symmetric_power(_covariance(everywhere, ridge), 0.5)
-    mapping = root @ _symmetric_power(_covariance(here, ridge), -0.5)
+    mapping = root_of_ratio(_covariance(everywhere, ridge), _covariance(here, ridge))
     return GaussianClasses(
         classes.priors,
         (classes.means - here.mean) @ mapping.T + everywhere.mean,
@@ -119,11 +118,21 @@ def moved_classes(
     )
 
 
+def root_of_ratio(
+    above: NDArray[np.float64], below: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the root A of ``above below^-1`` with positive eigenvalues.
+
+    ``A below A'`` is `above`. Both are symmetric, (d, d), and `below` is regular: in
+    coordinates in which `below` is the identity, A is the symmetric root of `above`.
+    """
+    lower = np.linalg.cholesky(below)
+    half = np.linalg.solve(lower, above)
+    values, vectors = np.linalg.eigh(np.linalg.solve(lower, half.T))
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return np.asarray(np.linalg.solve(lower.T, (lower @ root).T).T)
+
+
 def _covariance(moments: Moments, ridge: float) -> NDArray[np.float64]:
     scatter = moments.scatter + ridge * np.eye(len(moments.mean))
     return np.asarray(scatter / moments.count)
-
-
-def _symmetric_power(matrix: NDArray[np.float64], power: float) -> NDArray[np.float64]:
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * values**power) @ vectors.T)

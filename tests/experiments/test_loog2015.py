@@ -200,12 +200,12 @@ def test_compare_roots__careless_roots_of_singular_draws_are_guesses(data_dir):
     found = compare_roots("optical", n_repeats=3, folder=data_dir).sel(part="test")
     assert int(found.n_singular) == 3
     assert float(found.error.sel(reading="careless")) > 0.85
-    assert float(found.error.sel(reading="symmetric")) < 0.2
+    assert float(found.error.sel(reading="invariant")) < 0.2
 
 
-def test_compare_roots__symmetric_is_the_estimator_of_the_tables(data_dir):
+def test_compare_roots__invariant_is_the_estimator_of_the_tables(data_dir):
     found = compare_roots("spectf", n_repeats=2, folder=data_dir)
     scale = loog2015.Scale(sets=("spectf",), n_repeats=2)
     results = loog2015.run(scale, folder=data_dir)
     expected = results.error.sel(classifier="constrained").mean("repeat")[0]
-    np.testing.assert_allclose(found.error.sel(reading="symmetric"), expected)
+    np.testing.assert_allclose(found.error.sel(reading="invariant"), expected)

@@ -119,14 +119,24 @@ def test_likelihoods__are_ordered_as_the_lemma_says(rows):
 def test_moment_constrained_lda__is_lda_on_moved_rows(rows):
     X, y, pool, _ = rows
     everything = np.vstack([X, pool])
-    mapping = sqrtm(np.cov(everything.T, bias=True)) @ np.linalg.inv(
-        sqrtm(np.cov(X.T, bias=True))
-    )
+    here = np.cov(X.T, bias=True)
+    mapping = sqrtm(np.cov(everything.T, bias=True) @ np.linalg.inv(here)).real
     moved = (X - X.mean(axis=0)) @ mapping.T + everything.mean(axis=0)
     expected = MaximumLikelihoodLDA().fit(moved, y)
     model = MomentConstrainedLDA().fit(X, y, pool=pool)
     np.testing.assert_allclose(model.means_, expected.means_)
     np.testing.assert_allclose(model.covariance_, expected.covariance_)
+
+
+def test_moment_constrained_lda__does_not_depend_on_coordinates(rows, rng):
+    X, y, pool, _ = rows
+    turn = rng.normal(size=(X.shape[1], X.shape[1]))
+    model = MomentConstrainedLDA().fit(X, y, pool=pool)
+    turned = MomentConstrainedLDA().fit(X @ turn, y, pool=pool @ turn)
+    np.testing.assert_allclose(turned.means_, model.means_ @ turn, rtol=1e-8)
+    np.testing.assert_allclose(
+        turned.covariance_, turn.T @ model.covariance_ @ turn, rtol=1e-7, atol=1e-9
+    )
 
 
 def test_moment_constrained_nearest_mean__means_average_to_the_total_mean(rows):
