@@ -131,7 +131,7 @@ class PoolRows:
         write = partial(write_range, Target(target.node, size), self.heading.dtype)
         for number, entries in enumerate(values_in_order(write, jobs, client)):
             done = min((first + number + 1) * per_task, -(-n_rows // size))
-            target.mark(done, entries, n_rows)
+            target.mark(done, entries, min(done * size, n_rows), n_rows)
         target.finish(n_rows)
 
     def _arguments(self, start: int, stop: int, client: Any) -> tuple[Any, ...]:
@@ -198,7 +198,7 @@ class StreamRows:
             if not self.heading.is_sparse:
                 target.node.resize((n_rows, self.heading.n_columns))
             target.write_chunk(number, rows.astype(self.heading.dtype, copy=False))
-            target.mark(number + 1, count_entries(rows), None)
+            target.mark(number + 1, count_entries(rows), n_rows, None)
         target.finish(n_rows)
 
     def _check(self, rows: Any, start: int) -> None:

@@ -60,13 +60,12 @@ class Target:
             start = number * self.chunk_rows
             self.node[start : start + rows.shape[0]] = rows
 
-    def mark(self, written: int, entries: int, n_rows: int | None) -> None:
-        """Note that the first `written` chunks are there."""
+    def mark(self, written: int, entries: int, done: int, n_rows: int | None) -> None:
+        """Note that the first `written` chunks are there: `done` rows of `n_rows`."""
         total = int(self.node.attrs[ENTRIES]) + entries
         self.node.attrs.update({WRITTEN: written, ENTRIES: total})
         if self.on_progress is not None:
-            done = written * self.chunk_rows
-            self.on_progress(done if n_rows is None else min(done, n_rows), n_rows)
+            self.on_progress(done, n_rows)
 
     def finish(self, n_rows: int) -> None:
         """Note that every row is there."""
