@@ -30,7 +30,10 @@ KEEPS_MEMORY: Final = {
 goes to pages that the system has to clear first: reading takes twice as long."""
 
 WORKER_ENVIRONMENT: Final = ONE_THREAD | {
-    "DASK_DISTRIBUTED__NANNY__PRE_SPAWN_ENVIRON": repr(KEEPS_MEMORY)
+    "DASK_DISTRIBUTED__NANNY__PRE_SPAWN_ENVIRON": repr(KEEPS_MEMORY),
+    # Dask pauses a worker that holds 80 % of its limit. Small ones hold that for their
+    # imports, and would never run a task; ours take what there is left.
+    "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False",
 }
 """The same for ``dask worker``, which puts its own settings over those of glibc."""
 

@@ -43,8 +43,13 @@ class Local:
         from dask import config
         from distributed import Client, LocalCluster
 
-        environment = {"distributed.nanny.pre-spawn-environ": ONE_THREAD | KEEPS_MEMORY}
-        stack.enter_context(config.set(environment))
+        settings = {
+            "distributed.nanny.pre-spawn-environ": ONE_THREAD | KEEPS_MEMORY,
+            "distributed.worker.memory.pause": False,  # see `WORKER_ENVIRONMENT`
+            # Workers of this machine fall asleep with it; one that dies hangs up.
+            "distributed.scheduler.worker-ttl": None,
+        }
+        stack.enter_context(config.set(settings))
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=self.workers or len(os.sched_getaffinity(0)),

@@ -131,11 +131,13 @@ def process_cache() -> ByteCache:
 
     Its limit is half of what the process may use, less what it holds when the cache
     is made, divided by its task threads. Where little is left of that half, it is half
-    of what is left until Dask would write results to disk.
+    of what is left until Dask would write results to disk, or an eighth of all that is
+    left: the rest is for code that is still to be loaded, models and blocks.
     """
     limit, n_threads = _worker_limits() or _machine_limits()
     held = int(psutil.Process().memory_info().rss)
-    share = max(limit // 2 - held, (int(SPILL_SHARE * limit) - held) // 2, 0)
+    left = limit - held
+    share = max(left - limit // 2, (int(SPILL_SHARE * limit) - held) // 2, left // 8, 0)
     return ByteCache(share // n_threads)
 
 

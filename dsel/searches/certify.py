@@ -66,9 +66,9 @@ def certify(
     client
         A `distributed.Client`; None means the current one, else local threads.
     **options
-        ``delta``, ``label_share``, ``shared_rows``, ``fit_params`` as `plan_search`
-        takes them; ``out``, ``storage_options``, ``on_progress``, ``n_jobs`` as
-        `execute` does.
+        ``delta``, ``label_share``, ``shared_rows``, ``fit_params``, ``fit_timeout`` as
+        `plan_search` takes them; ``out``, ``storage_options``, ``on_progress``,
+        ``n_jobs`` as `execute` does.
 
     Returns
     -------
@@ -79,6 +79,8 @@ def certify(
     ------
     ValueError
         Where a part would be empty.
+    AllFitsFailedError
+        Where a fit of the chosen classifier fails, or takes too long.
 
     Examples
     --------

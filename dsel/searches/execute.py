@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -34,8 +34,6 @@ from dsel.searches.trimming import final_evidence
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan
-
-MODEL_BYTES: Final = 2**30  # of models in one round at most, on every worker
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,6 @@ def _driver(
         executor,
         journaling,
         run_id,
-        budget=min(MODEL_BYTES, executor.slot_memory // 4),
         fit_timeout=plan.fit_timeout,
         sample=pool_sample(plan),
     )

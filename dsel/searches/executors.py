@@ -7,7 +7,6 @@ payload (fitted models) where it was made, under the task's key.
 
 import os
 import queue
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,11 +18,7 @@ import psutil
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.threads import single_threaded
 from dsel.searches.versions import check_here, check_versions
-
-NO_WORKERS_SECONDS = 600.0  # new pods may have an image to fetch first
-GO_ON = "run the same command again with the same `out=` to go on from what is stored."
-COUNT_SECONDS = 2.0  # between two looks at how many workers there are
-LONGEST_LOOK_SECONDS = 10.0  # what a look counts for at most, however late it comes
+from dsel.searches.workers import GO_ON, Workers
 
 Task = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
@@ -60,7 +55,7 @@ class Executor(Protocol):
 
     @property
     def slot_memory(self) -> int:
-        """Bytes that each of them may use, where there is least."""
+        """Bytes that each of them may use now, where there is least."""
 
     def submit(
         self,
@@ -166,8 +161,7 @@ class ClusterExecutor:
         self._run_id = run_id
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._n_slots, self._counted = 1, time.monotonic() - COUNT_SECONDS
-        self._without_workers = 0.0
+        self._workers = Workers(client)
         # One named task holds the labeled rows: a worker that loses them asks again.
         # They are meant to be part of the graph, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
@@ -183,44 +177,12 @@ class ClusterExecutor:
     @property
     def n_slots(self) -> int:
         """Threads of all workers; workers come and go, so it is asked now and then."""
-        passed = time.monotonic() - self._counted
-        if passed >= COUNT_SECONDS:
-            self._n_slots = max(1, self._count_threads(passed))
-            self._counted = time.monotonic()
-        return self._n_slots
+        return self._workers.n_threads
 
     @property
     def slot_memory(self) -> int:
-        """Least memory limit of a worker, divided by its threads."""
-        machine = int(psutil.virtual_memory().total)
-        limits = [
-            int(worker["memory_limit"] or machine) // int(worker["nthreads"])
-            for worker in self._workers()
-        ]
-        return min(limits, default=machine)
-
-    def _count_threads(self, passed: float) -> int:
-        """Ask the scheduler; no workers for too long is the end of the run."""
-        workers = self._workers()
-        running = [each for each in workers if each["status"] == "running"]
-        # A machine that slept since the last look gives its workers time to come back.
-        self._without_workers += min(passed, LONGEST_LOOK_SECONDS)
-        if running:
-            self._without_workers = 0.0
-        elif self._without_workers > NO_WORKERS_SECONDS:
-            paused = f"; {len(workers)} are short of memory" if workers else ""
-            raise ClusterLostError(
-                f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s{paused}; "
-                f"{GO_ON}"
-            )
-        return sum(int(worker["nthreads"]) for worker in running)
-
-    def _workers(self) -> list[dict[str, Any]]:
-        try:
-            found = self._client.scheduler_info(n_workers=-1)["workers"]
-        except OSError as error:  # what distributed raises when a comm is closed
-            raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
-        return list(found.values())
+        """What a task may use now on the worker that has least."""
+        return self._workers.task_memory
 
     def submit(
         self,

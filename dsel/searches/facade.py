@@ -291,6 +291,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 "shared_rows": self.shared_rows,
                 "fit_params": params,
                 "precision": self.precision,
+                "fit_timeout": self.fit_timeout,
                 **self._pool_options(),
             },
             running=running,

@@ -83,7 +83,7 @@ class Driver:
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     budget: int = 2**30
-    """Bytes of models that every worker can hold."""
+    """Bytes of models in one round at most, on every worker."""
     fit_timeout: float | None = None
     """Seconds that one fit may take; None for as long as it takes."""
     sample: PoolSample | None = None
@@ -167,7 +167,8 @@ class Driver:
             leaders_first=self.queue.best_first and not self.board.complete.any(),
             fits_are_over=not (self.queue.open_fits().any() or self.fits),
             nbytes=self.nbytes,
-            budget=self.budget,
+            # As many bytes again when they are joined, and what a block takes.
+            budget=min(self.budget, self.executor.slot_memory // 4),
         )
         lost = self._lost_models(members)
         for job in lost:

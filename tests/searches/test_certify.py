@@ -5,7 +5,9 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.bounds import select_then_certify
+from dsel.errors import AllFitsFailedError
 from dsel.searches.certify import certify, certifying_split
+from tests.estimators import Sleeper
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +71,17 @@ def test_select__refuses_to_certify_with_rows_of_the_selection(digits):
     )
     with pytest.raises(ValueError, match="5 folds that all did"):
         dsel.select(plan.run(), "select_then_certify")
+
+
+def test_certify__gives_the_fits_no_more_than_their_time(rng):
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.raises(AllFitsFailedError, match=r"the fit took more than 0\.5 s"):
+        certify(
+            lambda X, y: Sleeper(seconds=1000.0),
+            X[:60],
+            y[:60],
+            X[60:],
+            fit_timeout=0.5,
+            random_state=0,
+        )

@@ -1,0 +1,130 @@
+"""What the scheduler says of its workers, asked for now and then.
+
+Dask pauses a worker whose process holds too much, and hopes that it will hold less.
+Where that is what its imports take, it never will: tasks that were given to it wait for
+ever, beside workers that have nothing to do. Such a worker is sent away.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import psutil
+
+from dsel.errors import ClusterLostError
+
+logger = logging.getLogger(__name__)
+
+NO_WORKERS_SECONDS: Final = 600.0  # new pods may have an image to fetch first
+PAUSED_SECONDS: Final = 20.0  # without a running task: more than spilling takes
+COUNT_SECONDS: Final = 2.0  # between two looks at how many workers there are
+LONGEST_LOOK_SECONDS: Final = 10.0  # what a look counts for at most, however late
+GO_ON: Final = (
+    "run the same command again with the same `out=` to go on from what is stored."
+)
+
+Worker = Mapping[str, Any]
+"""What `distributed.Client.scheduler_info` says of one."""
+
+
+class Workers:
+    """The workers of a cluster, as far as a run wants to know.
+
+    Parameters
+    ----------
+    client
+        A `distributed.Client`.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._n_threads = 1
+        self._looked = time.monotonic() - COUNT_SECONDS
+        self._without = 0.0
+        self._paused: dict[str, float] = {}
+
+    @property
+    def n_threads(self) -> int:
+        """Threads of the workers that take tasks, at least one.
+
+        Raises
+        ------
+        ClusterLostError
+            Where there have been none for too long, or none but paused ones.
+        """
+        passed = time.monotonic() - self._looked
+        if passed >= COUNT_SECONDS:
+            # A machine that slept since gives its workers time to come back.
+            self._look(min(passed, LONGEST_LOOK_SECONDS))
+            self._looked = time.monotonic()
+        return self._n_threads
+
+    @property
+    def task_memory(self) -> int:
+        """Bytes that each task may use now, where there is least.
+
+        That is what a worker's process may hold, less what it holds beside results,
+        divided by its threads.
+        """
+        machine = int(psutil.virtual_memory().total)
+        free = [_free(each, machine) for each in self.now().values()]
+        return min(free, default=machine)
+
+    def now(self) -> dict[str, Worker]:
+        """Return all workers by address."""
+        try:
+            return dict(self._client.scheduler_info(n_workers=-1)["workers"])
+        except OSError as error:  # what distributed raises when a comm is closed
+            raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
+
+    def _look(self, seconds: float) -> None:
+        workers = self.now()
+        running = [each for each in workers.values() if each["status"] == "running"]
+        self._n_threads = max(1, sum(int(each["nthreads"]) for each in running))
+        self._without = 0.0 if running else self._without + seconds
+        self._paused = {
+            address: self._paused.get(address, 0.0) + seconds
+            for address, each in workers.items()
+            if _is_stuck(each)
+        }
+        stuck = [each for each, s in self._paused.items() if s > PAUSED_SECONDS]
+        if running and stuck:
+            self._send_away(stuck)
+        elif stuck and len(stuck) == len(workers):
+            raise ClusterLostError(f"{_short_of_memory(workers)}; {GO_ON}")
+        elif self._without > NO_WORKERS_SECONDS:
+            raise ClusterLostError(
+                f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
+            )
+
+    def _send_away(self, addresses: list[str]) -> None:
+        """Let others have the tasks and results of workers, and close these."""
+        logger.warning(
+            "sent away, for want of memory even without a task: %s",
+            ", ".join(addresses),
+        )
+        self._client.retire_workers(addresses, close_workers=True)
+
+
+def _is_stuck(worker: Worker) -> bool:
+    counts = worker["metrics"].get("task_counts", {})
+    return worker["status"] == "paused" and not counts.get("executing")
+
+
+def _free(worker: Worker, machine: int) -> int:
+    metrics = worker["metrics"]
+    held = int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0))
+    limit = int(worker["memory_limit"] or machine)
+    return max(0, limit - max(0, held)) // int(worker["nthreads"])
+
+
+def _short_of_memory(workers: Mapping[str, Worker]) -> str:
+    most = max(workers.values(), key=lambda each: int(each["memory_limit"] or 0))
+    held = int(most["metrics"].get("memory", 0)) / 2**20
+    limit = int(most["memory_limit"] or 0) / 2**20
+    return (
+        f"all {len(workers)} workers are paused by Dask for want of memory, and none "
+        f"has run a task for {PAUSED_SECONDS:g} s; of {limit:.0f} MiB that one may use "
+        f"it holds {held:.0f}. Give workers more memory"
+    )
