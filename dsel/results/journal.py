@@ -166,7 +166,7 @@ class Journal:
         with naming_place(self._root.store):
             _sweep(self._root.store)
             group = self._root.require_group(GROUP)
-            if FINGERPRINT not in group.attrs:
+            if not group.attrs.get(FINGERPRINT):
                 group.attrs[FINGERPRINT] = plain(self._fingerprint)
             log = _find_log(self._root)
             if log is None:

@@ -1,6 +1,6 @@
 """Kill workers, clients and schedulers under the digits job, and count what survives.
 
-    python -m tests.chaos --workers 20 --clients 5 --schedulers 5 --sleeps 3
+    python -m tests.chaos --workers 20 --clients 5 --schedulers 5 --sleeps 3 --stalls 3
 
 Every run must end with the undisturbed run's cube, bit for bit, nothing that was
 written lost or counted again. Prints a line for each run and exits 1 if one is bad.
@@ -26,7 +26,7 @@ ATTEMPTS = 5  # at a run whose job was over before its moment came
 
 def main():
     parser = argparse.ArgumentParser(description="Kill parts of a running search.")
-    for kind, default in zip(KILLS, (20, 5, 5, 0), strict=True):
+    for kind, default in zip(KILLS, (20, 5, 5, 0, 0), strict=True):
         parser.add_argument(f"--{kind}s", type=int, default=default)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prune", action="store_true")

@@ -20,6 +20,7 @@ from tests.job import make_plan
 
 WORKERS = 2
 SLEEP_SECONDS = 30.0  # longer than the patience of any writer or comm
+STALL_SECONDS = 10.0  # a run is over in less
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Outcome:
     """What one disturbed run came to."""
 
     kind: str
-    """What was killed: worker, client or scheduler; or sleep, of all of them."""
+    """What was killed: worker, client or scheduler; sleep of all of them, or a stall."""
     moment: float
     """Seconds after the job had connected."""
     running: str
@@ -109,7 +110,7 @@ class Job:
         return {
             (_place(record), numbers[path])
             for record in records
-            for path in record["paths"]
+            for path in record.get("paths", ())  # a note on the pool has none
         }
 
     def counted(self):
@@ -240,6 +241,16 @@ def _sleep(client, cluster, job, running):
     return _listed(running)
 
 
+def _stall(client, cluster, job, running):
+    """Stop one worker for a while: slow, but not dead."""
+    pids = client.run(os.getpid)
+    address = next((a for a in running if running[a] and a in pids), next(iter(pids)))
+    os.kill(pids[address], signal.SIGSTOP)
+    time.sleep(STALL_SECONDS)
+    os.kill(pids[address], signal.SIGCONT)
+    return ",".join(map(str, running.get(address, ()))) or "nothing"
+
+
 def _listed(running):
     return ",".join(str(key) for keys in running.values() for key in keys) or "nothing"
 
@@ -249,6 +260,7 @@ KILLS = {
     "client": _kill_client,
     "scheduler": _kill_scheduler,
     "sleep": _sleep,
+    "stall": _stall,
 }
 
 
