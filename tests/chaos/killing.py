@@ -28,7 +28,7 @@ class Outcome:
     """What one disturbed run came to."""
 
     kind: str
-    """What was killed: worker, client or scheduler; sleep of all of them, or a stall."""
+    """What was killed: worker, client or scheduler; or a sleep of all, or a stall."""
     moment: float
     """Seconds after the job had connected."""
     running: str
