@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +34,33 @@ class Claims(NamedTuple):
         return np.asarray(wrong.any(axis=1))
 
 
-def _cv_bound(counts: AuditCounts, delta: float, gamma: float) -> Claims:
-    terms = bounds.semi_supervised_cv_bound(
+def _of_folds(
+    bound: Callable[..., Any],
+    counts: AuditCounts,
+    differing: NDArray[np.int64],
+    delta: float,
+    gamma: float,
+) -> Any:
+    """Return what a bound of fold errors and disagreements claims of each candidate."""
+    return bound(
         counts.fold_errors,
         counts.fold_rows,
-        counts.disagreements,
+        differing,
         counts.n_unlabeled,
         delta=delta / counts.n_candidates,
         label_share=gamma,
     )
+
+
+def _cv_bound(counts: AuditCounts, delta: float, gamma: float) -> Claims:
+    differing = counts.disagreements
+    terms = _of_folds(bounds.semi_supervised_cv_bound, counts, differing, delta, gamma)
     return Claims(terms.bound, counts.true_error)
 
 
 def _merged_folds(counts: AuditCounts, delta: float, gamma: float) -> Claims:
-    terms = bounds.merged_folds(
-        counts.fold_errors,
-        counts.fold_rows,
-        counts.disagreements,
-        counts.n_unlabeled,
-        delta=delta / counts.n_candidates,
-        label_share=gamma,
-    )
+    differing = counts.disagreements
+    terms = _of_folds(bounds.merged_folds, counts, differing, delta, gamma)
     return Claims(terms.bound, counts.true_error)
 
 
@@ -63,14 +69,7 @@ def _best_fold(counts: AuditCounts, delta: float, gamma: float) -> Claims:
     differing = np.take_along_axis(
         counts.fold_disagreements, number[..., np.newaxis], -1
     )[..., 0]
-    terms = bounds.best_fold(
-        counts.fold_errors,
-        counts.fold_rows,
-        differing,
-        counts.n_unlabeled,
-        delta=delta / counts.n_candidates,
-        label_share=gamma,
-    )
+    terms = _of_folds(bounds.best_fold, counts, differing, delta, gamma)
     return Claims(terms.bound, counts.true_error)
 
 
@@ -93,26 +92,14 @@ def _best_fold_of_leader(counts: AuditCounts, delta: float, gamma: float) -> Cla
 
 
 def _cv_interval(counts: AuditCounts, delta: float, gamma: float) -> Claims:
-    interval = bounds.cv_interval(
-        counts.fold_errors,
-        counts.fold_rows,
-        counts.disagreements,
-        counts.n_unlabeled,
-        delta=delta / counts.n_candidates,
-        label_share=gamma,
-    )
+    differing = counts.disagreements
+    interval = _of_folds(bounds.cv_interval, counts, differing, delta, gamma)
     return Claims(interval.upper, counts.true_error, interval.lower)
 
 
 def _best_fold_interval(counts: AuditCounts, delta: float, gamma: float) -> Claims:
-    interval = bounds.best_fold_interval(
-        counts.fold_errors,
-        counts.fold_rows,
-        counts.fold_disagreements,
-        counts.n_unlabeled,
-        delta=delta / counts.n_candidates,
-        label_share=gamma,
-    )
+    differing = counts.fold_disagreements
+    interval = _of_folds(bounds.best_fold_interval, counts, differing, delta, gamma)
     return Claims(interval.upper, counts.true_error, interval.lower)
 
 
