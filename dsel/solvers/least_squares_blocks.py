@@ -4,6 +4,7 @@ The letters, formulas (*) and (**) and their proofs stand in
 `dsel.solvers.least_squares`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from dsel.solvers.least_squares import UNDEFINED, DualSolution, apply_inverse
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+
+NEGLIGIBLE = 1e-12
+"""Share of lam below which an eigenvalue changes nothing that is promised."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,37 @@ def block_residuals(solution: DualSolution, rows: Rows) -> Floats:
     ndarray
         Shape (len(rows), n_outputs, n_lam); inf where the model is not defined.
     """
-    block = np.ascontiguousarray(solution.spectrum.vectors[rows])
     is_limit = solution.is_limit
     residuals = np.empty_like(solution.values[rows])
-    for column, inverse in enumerate(solution.inverse.T):
-        scaled = block * np.sqrt(inverse)
-        inner = scaled @ scaled.T
+    for column, inner in _blocks(solution, rows):
         if solution.ones is not None:
             ones = solution.ones[:, column]
             inner -= np.outer(ones[rows], ones[rows] / ones.sum())
         values = solution.values[rows, :, column]
         residuals[:, :, column] = _solve(inner, values, is_limit=is_limit[column])
     return residuals
+
+
+def _blocks(solution: DualSolution, rows: Rows) -> Iterator[tuple[int, Floats]]:
+    """Yield G_TT = Q_T diag(r) Q_T' for every lam, the smallest first, and its place.
+
+    Where mu is nothing beside lam, r = 1 / lam: these columns of Q_T are multiplied
+    once for all larger lam, which for wide kernels is most of the work.
+    """
+    sizes = abs(solution.spectrum.values)
+    order = np.argsort(sizes)
+    sizes, block = sizes[order], solution.spectrum.vectors[np.ix_(rows, order)]
+    null, n_null = np.zeros((len(rows), len(rows))), 0
+    for column in np.argsort(solution.regularizations):
+        lam = solution.regularizations[column]
+        start, n_null = n_null, int(np.searchsorted(sizes, NEGLIGIBLE * lam))
+        null += block[:, start:n_null] @ block[:, start:n_null].T
+        roots = np.sqrt(solution.inverse[order[n_null:], column])
+        scaled = block[:, n_null:] * roots
+        inner = scaled @ scaled.T
+        if n_null:
+            inner += null / lam
+        yield int(column), inner
 
 
 def dual_models(

@@ -47,11 +47,12 @@ def test_closed_forms__equal_refits_of_hundreds_of_rows(width, penalty):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @both_penalties
-@pytest.mark.parametrize("width", [0.5, 0.8, 1.4, 3.7, 10.0])
+@pytest.mark.parametrize("width", [0.5, 1.4, 10.0])
 def test_closed_forms__equal_refits_of_thousands_of_rows(width, penalty):
     X, y, folds = table(2000, 5)
-    rows = np.array([0, 700, 1400])
+    rows = np.array([0, 1400])
     assert_promise_holds(X, y, folds[:1], rows, width=width, penalty=penalty)
 
 

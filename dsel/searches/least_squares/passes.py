@@ -161,7 +161,12 @@ def losses_of_span(
 
 
 def _blocks(work: StreamedWork, sources: list[Any]) -> Iterator[tuple[Floats, Floats]]:
+    """Yield rows and targets as copies: what came over a network may lie anywhere.
+
+    Sums over numbers that do not lie at multiples of 8 bytes are grouped otherwise.
+    """
     block_rows = max(1, BLOCK_NBYTES // (8 * len(work.centers)))
     for block in read_blocks(sources, block_rows):
-        values = np.asarray(block.X, np.float64)
-        yield values[:, : -work.n_targets], values[:, -work.n_targets :]
+        parts = np.split(block.X, [-work.n_targets], axis=1)
+        rows, targets = (np.array(part, np.float64, order="C") for part in parts)
+        yield rows, targets

@@ -30,6 +30,7 @@ from dsel.searches.least_squares.cube import (
 from dsel.searches.least_squares.passes import Basis, Passes, StreamedWork
 from dsel.searches.least_squares.plan import check_values
 from dsel.searches.least_squares.tasks import WidthRecord
+from dsel.searches.threads import single_threaded
 from dsel.solvers.least_squares_streamed import (
     ThinSolution,
     gcv_losses,
@@ -238,11 +239,12 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
     ) -> tuple[WidthRecord, Basis, ThinSolution]:
         root = None
         if self.penalty == "rkhs":
-            root = whitening(gaussian_gram(self.centers_, width=width))
+            with single_threaded():
+                root = whitening(gaussian_gram(self.centers_, width=width))
         basis = Basis(width, root)
-        solution = solve_moments(
-            passes.moments(basis), lams, fit_intercept=self.fit_intercept
-        )
+        moments = passes.moments(basis)
+        with single_threaded():  # else the last digits depend on the machine's cores
+            solution = solve_moments(moments, lams, fit_intercept=self.fit_intercept)
         losses = passes.losses(basis, solution)
         record = WidthRecord(
             width,

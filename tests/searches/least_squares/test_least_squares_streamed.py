@@ -4,6 +4,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from dsel.kernels.eigen import decompose_design, gaussian_kernel
 from dsel.models.kernel_centers import kmeans_centers
@@ -190,3 +191,13 @@ def test_fit__a_cluster_gives_the_same_digits(table):
     with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=2):
         remote = searched(lazy, y, X[:10]).results_["loo_losses"]
     np.testing.assert_array_equal(local, remote)
+
+
+def test_fit__numbers_of_cores_give_the_same_digits(rng):
+    X, y = rng.uniform(-2, 2, (301, 24)), rng.standard_normal(301)
+    found = []
+    for n_cores in (1, 2):
+        with threadpool_limits(n_cores):
+            search = searched(X, y, X[:150], penalty="rkhs")
+        found.append(search.results_["loo_losses"])
+    np.testing.assert_array_equal(*found)
