@@ -4,6 +4,13 @@
 picked by uncertainty sampling, 20 % of the rest for testing, disagreement on the other
 80 %. `run_selection` follows Figure 3: twenty polynomial degrees, labeled rows of one
 active run, errors and disagreement on all other rows.
+
+At the paper's size, all eight problems: with random rows maxDtE stays below the error
+of half the rows in 32 of 32 cells. With picked rows disE is nearer to the true error
+than 2cvE in 28 of 32 cells, and on every problem when its four sizes are averaged; not
+with 25 rows of baseball and acq, nor with 50 of baseball and atheism. Of 32 choices of
+a degree maxDtE wins 17, loses 10 and ties 5 against 2cvE, by the smallest difference of
+mean errors. `tests/reference/madani2004.json` has every number.
 """
 
 from collections.abc import Mapping
