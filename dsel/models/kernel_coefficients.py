@@ -1,6 +1,8 @@
 """Fit and evaluate one kernel least-squares model: what the estimators share."""
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -84,9 +86,25 @@ def fit_coefficients(estimator: Any, X: Any, y: Floats) -> KernelCoefficients:
     return KernelCoefficients(centers, dual, intercept, width)
 
 
-def check_regularization(value: Any) -> float:
-    """Return lam as a finite float >= 0, or raise."""
-    return 0.0 if value == 0 else check_positive(value, "regularization")
+def check_regularization(value: Any, name: str = "regularization") -> float:
+    """Return lam as a finite float >= 0, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the value is no real number.
+    ValueError
+        Where it is negative or not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a number from 0 on, got {value!r}.")
+    number = float(value)
+    if not (number >= 0.0 and math.isfinite(number)):
+        raise ValueError(
+            f"`{name}` must be finite and not negative, got {value!r}; 0 needs a "
+            f"kernel matrix that is not singular, a small positive number does not."
+        )
+    return number
 
 
 def _fixed_centers(estimator: Any, X: Any) -> Any:

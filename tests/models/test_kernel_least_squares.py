@@ -127,7 +127,7 @@ def test_fit__takes_sparse_rows(table):
     [
         ({"width": 0.0}, "`width` must be positive and finite, got 0.0"),
         ({"width": -1}, "`width` must be positive"),
-        ({"regularization": -0.5}, "`regularization` must be positive and finite"),
+        ({"regularization": -0.5}, "`regularization` must be finite and not negative"),
         ({"penalty": "l1"}, "`penalty` must be one of 'coefficients', 'rkhs'"),
         ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
         ({"centers": np.zeros((4, 3))}, "`centers` must have the 2 columns of `X`"),

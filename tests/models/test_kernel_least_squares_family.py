@@ -210,7 +210,10 @@ def test_fit__records_regularizations_that_cannot_be_used(table):
     assert counts.status[:, 0].tolist() == [FIT_FAILED] * 3 + [FIT_DONE]
     assert counts.test_errors[:3].tolist() == [[-1]] * 3
     assert "singular" in counts.messages[0, 0]
-    assert "ValueError: `regularization` must be positive" in counts.messages[1, 0]
+    assert (
+        "ValueError: `regularization` must be finite and not negative"
+        in counts.messages[1, 0]
+    )
     assert "below the kernel's rounding" in counts.messages[2, 0]
     codes = fitted[0].predict(X, [np.array(0)])
     assert (codes[0, :3] == -1).all()

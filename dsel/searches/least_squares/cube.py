@@ -191,7 +191,9 @@ def _status(
     for place, record in records.items():
         zero = regularizations == 0
         if record.is_singular:
-            text[place][zero] = "lambda is 0 and the kernel matrix is singular"
+            text[place][zero] = (
+                "lambda is 0 and the kernel matrix is singular: search above 0"
+            )
         too_small = ~zero & (regularizations <= record.smallest)
         text[place][too_small] = (
             f"lambda is below the rounding of the kernel matrix, {record.smallest:.1e}"

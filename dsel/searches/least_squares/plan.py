@@ -188,9 +188,7 @@ def plan_least_squares(
     """
     check_choice(penalty, "penalty", PENALTIES)
     check_choice(criterion, "criterion", [*LOSS_CRITERIA, REFITS])
-    checked = tuple(check_positive(c, "widths") for c in check_values(widths, "widths"))
-    given = check_values(regularizations, "regularizations")
-    lams = np.array([check_regularization(value) for value in given])
+    checked, lams = check_grid(widths, regularizations)
     check_memory(X.shape[0])
     targets = _columns(y)
     if extra is None and criterion == EXTRA_SAMPLE.name:
@@ -215,10 +213,29 @@ def plan_least_squares(
     return LeastSquaresPlan(checked, work, criterion, seed)
 
 
-def check_values(values: ArrayLike, name: str) -> list[Any]:
-    """Return the values of one axis of the grid, at least one, or raise ValueError."""
-    array = np.atleast_1d(np.asarray(values))
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
+def check_grid(
+    widths: ArrayLike, regularizations: ArrayLike
+) -> tuple[tuple[float, ...], Floats]:
+    """Return the values of both axes of the grid, at least one of each.
+
+    Raises
+    ------
+    TypeError
+        Where a value is no number.
+    ValueError
+        Where a value is out of range, or there is none.
+    """
+    lams = [
+        check_regularization(value, "regularizations")
+        for value in _values(regularizations, "regularizations")
+    ]
+    checked = (check_positive(c, "widths") for c in _values(widths, "widths"))
+    return tuple(checked), np.array(lams)
+
+
+def _values(values: ArrayLike, name: str) -> list[Any]:
+    array = np.atleast_1d(np.asarray(values, dtype=object))
+    if array.ndim != 1 or not array.size:
         raise ValueError(
             f"`{name}` must be a list of at least one number, got {values!r}."
         )

@@ -1,5 +1,6 @@
 """Model selection for kernel least squares on more rows than memory holds."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, Self
 
@@ -9,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dsel.checks import check_choice, check_integer, check_positive
+from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
 from dsel.data.clients import resolve_client
 from dsel.data.pool import Pool
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
-from dsel.models.kernel_coefficients import PENALTIES, check_regularization
+from dsel.models.kernel_coefficients import PENALTIES
 from dsel.models.kernel_least_squares import KernelLeastSquares
 from dsel.models.kernel_least_squares_basis import rows_token
 from dsel.results import save_results
@@ -28,7 +29,7 @@ from dsel.searches.least_squares.cube import (
     select_least_squares,
 )
 from dsel.searches.least_squares.passes import Basis, Passes, StreamedWork
-from dsel.searches.least_squares.plan import check_values
+from dsel.searches.least_squares.plan import check_grid
 from dsel.searches.least_squares.tasks import WidthRecord
 from dsel.searches.threads import single_threaded
 from dsel.solvers.least_squares_streamed import (
@@ -148,11 +149,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         """
         check_choice(self.penalty, "penalty", PENALTIES)
         check_choice(self.criterion, "criterion", ("loo", "gcv"))
-        widths = [
-            check_positive(c, "widths") for c in check_values(self.widths, "widths")
-        ]
-        given = check_values(self.regularizations, "regularizations")
-        lams = np.array([check_regularization(value) for value in given])
+        widths, lams = check_grid(self.widths, self.regularizations)
         if not hasattr(X, "dask"):
             X, y = validate_data(
                 self, X, y, dtype=np.float64, multi_output=True, y_numeric=True,
@@ -259,7 +256,11 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         return record, basis, solution
 
     def _cube(
-        self, widths: list[float], lams: Floats, records: list[WidthRecord], n_rows: int
+        self,
+        widths: Sequence[float],
+        lams: Floats,
+        records: list[WidthRecord],
+        n_rows: int,
     ) -> xr.Dataset:
         return make_loss_cube(
             widths,

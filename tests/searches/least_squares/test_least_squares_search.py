@@ -232,8 +232,11 @@ def test_fit__takes_sparse_rows(table):
     [
         ({"widths": [1.0, 0.0]}, "`widths` must be positive and finite, got 0.0"),
         ({"widths": []}, "`widths` must be a list of at least one number"),
-        ({"regularizations": [-1.0]}, "`regularization` must be positive"),
-        ({"regularizations": ["a"]}, "`regularizations` must be a list"),
+        (
+            {"regularizations": [-1.0]},
+            "`regularizations` must be finite and not negative",
+        ),
+        ({"regularizations": [[1.0, 2.0]]}, "`regularizations` must be a list"),
         ({"penalty": "l1"}, "`penalty` must be one of"),
         ({"criterion": "cv_bound"}, "`criterion` must be one of 'loo', 'gcv'"),
         ({"criterion": "extra_sample"}, "pass them to `fit` as `X_extra`"),
@@ -247,6 +250,14 @@ def test_fit__refuses_what_cannot_be_searched(table, options, message):
     )
     with pytest.raises(ValueError, match=message):
         search.fit(*table)
+
+
+@pytest.mark.parametrize("value", ["a", None, True])
+def test_fit__refuses_grids_of_other_things_than_numbers(table, value):
+    with pytest.raises(TypeError, match="`regularizations` must be a number from 0"):
+        LeastSquaresSearch(WIDTHS, [1.0, value]).fit(*table)
+    with pytest.raises(TypeError, match="`widths` must be a positive number"):
+        LeastSquaresSearch([value], LAMS).fit(*table)
 
 
 def test_fit__refuses_extra_targets_of_another_shape(table):
