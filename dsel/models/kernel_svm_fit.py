@@ -143,7 +143,7 @@ def _solve_in_gram(
     y = np.repeat([1.0, -1.0], [len(pair[0]), len(pair[1])])
     assert kernel.gram is not None
     solution = solve_path(
-        kernel.gram, members, y, weights[members],
+        kernel.gram, members, y, weights[members], diagonal=kernel.diagonal,
         C_values=task.C_values, tol=task.tol, max_iter=task.max_iter,
     )  # fmt: skip
     path: Path = solution.value

@@ -31,6 +31,8 @@ class LabeledKernel:
     """The part of all rows with all rows, where it fits."""
     gram: NDArray[np.float32] | None
     """Kernel values of all rows with all rows, where they fit; as libsvm keeps them."""
+    diagonal: NDArray[np.float64]
+    """Kernel of all rows with themselves, which libsvm keeps without rounding."""
     largest: float
     """Bound of the absolute kernel values."""
     limit: int
@@ -57,12 +59,9 @@ class LabeledKernel:
         """Return a cache of kernel rows at the columns of these rows."""
         rows = self.frame.rows[members]
         if self.frame.by_column:
-            values = rows[:, members]
-            diagonal = self.kernel.diagonal(np.diagonal(values).copy())
-            make_row: Callable[[int], Any] = values.__getitem__
+            make_row: Callable[[int], Any] = rows[:, members].__getitem__
         else:
             anchors = anchor(rows, self.kernel.part)
-            diagonal = self.kernel.diagonal(anchors.lengths)
 
             def make_row(row: int) -> Any:
                 part = anchors.part_of(anchors.rows[row : row + 1])[0]
@@ -70,7 +69,7 @@ class LabeledKernel:
                     part[row] = 0.0
                 return self.kernel.values(part)
 
-        return RowCache(make_row, diagonal, nbytes=self.limit)
+        return RowCache(make_row, self.diagonal[members], nbytes=self.limit)
 
     @property
     def block_rows(self) -> int:
@@ -114,9 +113,9 @@ def labeled_kernel(
             f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
             f"scale the features."
         )
-    return LabeledKernel(
-        frame, kernel, anchors, part, gram, largest, int(0.6 * budget.limit)
-    )
+    own = np.diagonal(frame.rows).copy() if frame.by_column else anchors.lengths
+    diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
+    return LabeledKernel(frame, kernel, anchors, part, gram, diagonal, largest, limit)
 
 
 def _gram(

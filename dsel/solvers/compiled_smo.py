@@ -305,6 +305,7 @@ def offset(residual: Any, beta: Any, lower: Any, upper: Any) -> Any:
 def solve_path(  # noqa: PLR0913
     gram: Any,
     members: Any,
+    own: Any,
     y: Any,
     weights: Any,
     C_values: Any,
@@ -328,7 +329,7 @@ def solve_path(  # noqa: PLR0913
     flat = state.reshape((5, -1))
     work = np.empty((3, *shape))
     for t in range(n):
-        flat[0, t] = gram[members[t], members[t]]
+        flat[0, t] = own[t]
         if n <= EAGER:
             copy_row(gram, members, t, rows[t].reshape(-1))
             slots[t] = t

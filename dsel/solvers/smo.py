@@ -57,6 +57,7 @@ def solve_path(
     C_values: NDArray[np.float64],
     tol: float,
     max_iter: int,
+    diagonal: NDArray[np.float64] | None = None,
 ) -> Solution:
     """Solve for ascending C on some rows of a Gram matrix that is there in full.
 
@@ -77,6 +78,9 @@ def solve_path(
         of one that may fall at which to stop; absolute.
     max_iter
         Steps for each C, or -1 for the limit of libsvm.
+    diagonal
+        Kernel of all rows with themselves, (n_all,), without rounding as libsvm keeps
+        it; None for that of the Gram matrix.
 
     Returns
     -------
@@ -88,15 +92,16 @@ def solve_path(
     from dsel.solvers import compiled_smo
 
     limit = step_limit(max_iter, len(members))
+    whole = np.diagonal(gram) if diagonal is None else diagonal
+    own = whole[members].astype(np.float64)
     if len(members) >= SHRINK_FROM:
-        diagonal = gram[members, members].astype(np.float64)
         source = GramRows(gram, members)
-        return _solve(source, diagonal, y, weights, C_values, tol, limit)
+        return _solve(source, own, y, weights, C_values, tol, limit)
     shape = (len(C_values), len(members))
     betas, margins = np.empty(shape), np.empty(shape)
     stats = np.empty((len(C_values), 3))
     compiled_smo.solve_path(
-        gram, members, y, weights, C_values, tol, limit, betas, margins, stats
+        gram, members, own, y, weights, C_values, tol, limit, betas, margins, stats
     )
     return _solution(betas, margins, stats, tol)
 

@@ -59,3 +59,24 @@ def test_best_estimator__gives_probabilities_where_asked_to(digits):
     np.testing.assert_allclose(
         search.predict_proba(rows), svc.predict_proba(rows), atol=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"kernel": "linear"},
+        {"kernel": "poly", "gamma": 0.1, "coef0": 1.0},
+        {"kernel": "sigmoid", "gamma": 0.02},
+        {"kernel": "rbf", "gamma": "scale", "class_weight": "balanced"},
+    ],
+)
+def test_model__took_as_many_steps_as_libsvm(digits, kernel):
+    X, y = digits
+    svc = SVC(shrinking=False, **kernel)
+    plan = dsel.plan_search(svc, {"C": [0.01, 1.0, 100.0]}, X[:400], y[:400], cv=2)
+    rows = plan.work.trainings[1].train_rows
+    for candidate, C in enumerate([0.01, 1.0, 100.0]):
+        expected = clone(svc).set_params(C=C).fit(X[rows], y[rows])
+        model = plan.model(candidate, fold=1)
+        np.testing.assert_array_equal(model.n_iter_, expected.n_iter_)
+        np.testing.assert_allclose(model.dual_coef_, expected.dual_coef_, rtol=1e-9)
