@@ -24,6 +24,6 @@ def encode_labels(
     if len(estimator.classes_) < 2:
         raise ValueError(
             f"`y` must hold at least two classes, got one class: "
-            f"{estimator.classes_[0]!r}."
+            f"{estimator.classes_.tolist()[0]!r}."
         )
     return X, codes.astype(np.int64, copy=False)

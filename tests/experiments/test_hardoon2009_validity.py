@@ -7,6 +7,7 @@ from dsel.experiments.hardoon2009_validity import miss_rates, threshold_failures
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_miss_rates__of_a_fixed_model_are_at_most_epsilon():
     found = miss_rates(100)
     fixed = found.sel(model="fixed", region="smoothed")

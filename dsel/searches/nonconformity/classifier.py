@@ -1,13 +1,13 @@
 """Keep all models of a grid and choose one for each test row by nonconformity."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, get_tags
 
-from dsel.checks import check_choice, check_integer, check_probability
+from dsel.checks import check_choice, check_integer
 from dsel.data.folds import holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
@@ -211,6 +211,8 @@ def _validation_rows(size: Any, n_rows: int) -> int:
 
     Raises
     ------
+    TypeError
+        Where it is no number.
     ValueError
         Where no row would be left on one side.
     """
@@ -221,9 +223,14 @@ def _validation_rows(size: Any, n_rows: int) -> int:
         )
     if size is None:
         return max(1, min(n_rows // 5, LARGEST_VALIDATION))
+    rule = "`validation_size` must be a number of rows, or a share of them in (0, 1)"
+    if isinstance(size, bool) or not isinstance(size, Real):
+        raise TypeError(f"{rule}, got {size!r}.")
     if isinstance(size, Integral):
         return check_integer(size, "validation_size", at_least=1, at_most=n_rows - 1)
-    share = check_probability(size, "validation_size")
+    share = float(size)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"{rule}, got {size!r}.")
     return min(max(1, round(share * n_rows)), n_rows - 1)
 
 

@@ -260,6 +260,16 @@ def test_fit__candidates_that_score_nan_take_no_part():
             "`validation_size` must be",
         ),
         (
+            NonconformityClassifier(SVC(), GRID, validation_size=1.0),
+            ValueError,
+            "number of rows, or a share of them",
+        ),
+        (
+            NonconformityClassifier(SVC(), GRID, validation_size="a"),
+            TypeError,
+            "number of rows, or a share of them",
+        ),
+        (
             NonconformityClassifier(
                 GaussianNB(), {"var_smoothing": [1.0]}, measure=lambda m, X: X
             ),
