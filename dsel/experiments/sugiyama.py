@@ -257,15 +257,18 @@ def _draw_curves(shown: xr.Dataset, axes: Any, noise: float) -> None:
     best = truth.min(names.REGULARIZATION).argmin(names.WIDTH)
     lams = surface[names.REGULARIZATION].values
     for name, color in zip(("loo", "gcv", "kfold"), (ACCENT, BLUE, PALE), strict=True):
-        values = surface.sel(criterion=name).isel({names.WIDTH: best}) - noise**2
-        axes.plot(lams, values, color=color, label=f"{name} - sigma^2")
-    axes.plot(lams, truth.isel({names.WIDTH: best}), color=INK, ls="--", label="true G")
+        values = surface.sel(criterion=name).isel({names.WIDTH: best})
+        axes.plot(lams, values, color=color, label=name)
+    # Estimates less the variance may be negative, which no logarithm shows.
+    expected = truth.isel({names.WIDTH: best}) + noise**2
+    axes.plot(lams, expected, color=INK, ls="--", label="true G + noise variance")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("regularization", color=INK)
+    axes.set_ylabel("squared error, mean of repeats", color=INK)
     axes.legend(frameon=False, fontsize=8)
     width = float(surface[names.WIDTH][best])
-    tidy(axes, title=f"{shown['target'].item()}, n={size}, width {width:.2g}: means")
+    tidy(axes, title=f"{shown['target'].item()}, n={size}, width {width:.2g}")
 
 
 def _draw_choices(shown: xr.Dataset, axes: Any, noise: float) -> None:
@@ -285,5 +288,6 @@ def _draw_choices(shown: xr.Dataset, axes: Any, noise: float) -> None:
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     axes.set_xlabel("samples", color=INK)
+    axes.set_ylabel("true G, mean of repeats", color=INK)
     axes.legend(frameon=False, fontsize=8)
     tidy(axes, title=f"{shown['target'].item()}, noise {noise:g}: true G of the choice")

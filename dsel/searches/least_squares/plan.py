@@ -21,6 +21,7 @@ from dsel.kernels.eigen import check_memory
 from dsel.models.kernel_coefficients import PENALTIES, check_regularization
 from dsel.models.kernel_least_squares_basis import rows_token
 from dsel.results import save_results
+from dsel.searches.describe import format_bytes
 from dsel.searches.executors import Executor, make_executor
 from dsel.searches.jobs import Job, Notebook, completed
 from dsel.searches.keeping import run_journal
@@ -127,7 +128,7 @@ class LeastSquaresPlan:
     def __repr__(self) -> str:
         n, n_lam = len(self.work.y), len(self.work.regularizations)
         n_folds = len(self.work.folds)
-        size = 8 * n**2 / 2**20
+        size = format_bytes(8 * n**2)
         how = "trained again" if self.work.by_refits else "in closed form"
         lines = [
             f"LeastSquaresPlan: {len(self.widths)} widths x {n_lam} regularizations "
@@ -135,7 +136,7 @@ class LeastSquaresPlan:
             f"  {n} rows, {self.work.X.shape[1]} columns, "
             f"{self.work.y.shape[1]} outputs",
             f"  {len(self.widths)} tasks: one decomposition of {n} x {n} each "
-            f"({size:.1f} MiB, about 4 of them in memory at once for each task)",
+            f"({size}, about 4 of them in memory at once for each task)",
             f"  leave-one-out and GCV in closed form; {n_folds} folds {how}",
             f"  chooses by {self.criterion!r}, an estimate; seed {self.seed}",
         ]
