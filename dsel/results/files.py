@@ -14,7 +14,13 @@ from zarr.storage import LocalStore
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
-from dsel.results.store import make_root, naming_place, open_store, read_root
+from dsel.results.store import (
+    make_root,
+    naming_damage,
+    naming_place,
+    open_store,
+    read_root,
+)
 from dsel.results.zarr_group import group_files
 
 POINTER = "dsel_cube"
@@ -98,7 +104,7 @@ def open_results(
     FileNotFoundError
         Where there are no results, or a run that has not ended.
     ValueError
-        Where something else is there, or a newer dsel wrote it.
+        Where something else is there, a newer dsel wrote it, or it is damaged.
     """
     store = open_store(place, storage_options=storage_options, read_only=True)
     group = read_root(store).get(POINTER)
@@ -108,9 +114,14 @@ def open_results(
             f"go on with it."
         )
     # Format 2 knows a codec that unpickles; a store from elsewhere may hold anything.
-    results: xr.Dataset = xr.open_zarr(
-        store, group=str(group), consolidated=False, chunks=None, zarr_format=3
-    )
+    with naming_damage(
+        store,
+        way_out=f"delete {group} in it and run the same command again, which makes it "
+        f"anew of the counts, but no longer knows which certificates were read before",
+    ):
+        results: xr.Dataset = xr.open_zarr(
+            store, group=str(group), consolidated=False, chunks=None, zarr_format=3
+        )
     return results
 
 

@@ -72,8 +72,19 @@ def make_root(store: Store) -> zarr.Group:
 
 
 @contextmanager
-def naming_damage(store: Store) -> Iterator[None]:
+def naming_damage(
+    store: Store,
+    *,
+    way_out: str = "bring it back from a copy, or choose another `out`",
+) -> Iterator[None]:
     """Say where it was that a group's description could not be read.
+
+    Parameters
+    ----------
+    store
+        Where it is.
+    way_out
+        What can be done about it.
 
     Raises
     ------
@@ -82,10 +93,12 @@ def naming_damage(store: Store) -> Iterator[None]:
     """
     try:
         yield
+    except FileNotFoundError:  # zarr's own is a ValueError too
+        raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{store} is damaged, a zarr.json in it cannot be read ({error}); bring it "
-            f"back from a copy, or choose another `out`."
+            f"{store} is damaged, a zarr.json in it cannot be read ({error}); "
+            f"{way_out}."
         ) from error
 
 

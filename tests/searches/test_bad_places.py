@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from contextlib import suppress
 
@@ -100,6 +101,18 @@ def test_run__of_a_store_without_its_head_says_where_it_is(
     (place / header).write_text(damage)
     with pytest.raises(ValueError, match=r"run.*is damaged.*another `out`"):
         plan.run(out=place)
+
+
+def test_run__of_a_damaged_cube_says_how_to_make_it_anew(plan, tmp_path, counted):
+    expected = counts(plan.run(out=tmp_path))
+    [cube] = tmp_path.glob("cube-*")
+    (cube / "status" / "zarr.json").write_text('{"shape"')
+    n_counted = len(counted)
+    with pytest.raises(ValueError, match=rf"is damaged.*delete {cube.name} in it"):
+        plan.run(out=tmp_path)
+    shutil.rmtree(cube)
+    xr.testing.assert_equal(counts(plan.run(out=tmp_path)), expected)
+    assert len(counted) == n_counted
 
 
 def test_run__counts_again_what_was_half_written(plan, tmp_path):
