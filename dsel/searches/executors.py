@@ -230,7 +230,7 @@ class ClusterExecutor:
             check_versions(self._client)  # a worker without dsel may have joined
             return Finished(key, None, error)
         except Exception as error:
-            return Finished(key, None, error)
+            return Finished(key, None, _explained(error))
 
     def fetch(self, key: str) -> Any:
         """Bring the payload kept under `key` to this process."""
@@ -297,6 +297,19 @@ def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:
     while not ended.empty():
         keys.append(ended.get())
     return keys
+
+
+def _explained(error: Exception) -> Exception:
+    """Return what Dask says of a task whose workers die in words of its user."""
+    if type(error).__name__ != "KilledWorker":
+        return error
+    n_deaths = getattr(error, "allowed_failures", 0) + 1
+    explained = MemoryError(
+        f"a task was given up after {n_deaths} workers had died under it, as they do "
+        f"where memory is short; give workers more, then {GO_ON}"
+    )
+    explained.__cause__ = error
+    return explained
 
 
 def _finished(key: str, future: "Future[tuple[Any, Any]]") -> Finished:

@@ -4,6 +4,7 @@ import numpy as np
 import psutil
 import pytest
 import xarray as xr
+from dask import config
 from distributed import Client
 
 from dsel.cluster import Address, Local, connect
@@ -105,7 +106,7 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
 def test_run__workers_short_of_memory_read_smaller_blocks_and_live():
     plan = make_plan(prune=False)
     expected = counts_of(plan.run())
-    with connect(Local(workers=2, memory="600 MiB")) as client:
+    with connect(Local(workers=2, memory="520 MiB")) as client:
         before = client.run(os.getpid)
         found = counts_of(plan.run(client))
         assert client.run(os.getpid) == before
@@ -120,3 +121,22 @@ def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
     whole = plan.run().drop_vars(TIMES)
     monkeypatch.setattr(tasks, "spare_memory", lambda: 0)
     xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)
+
+
+def die(work, payloads):
+    """Do what the system does to a process that asks for too much."""
+    os._exit(1)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
+    with (
+        config.set({"distributed.scheduler.allowed-failures": 0}),
+        connect(Local(workers=1)) as client,
+    ):
+        executor = ClusterExecutor(None, client, "test")
+        executor.submit("task", die)
+        [finished] = executor.wait(120.0)
+        with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):
+            finished.result()
