@@ -26,7 +26,11 @@ from dsel.searches.certify import certifying_split, search_and_certify
 
 @click.command
 @click.argument("labeled", type=click.Path(exists=True))
-@click.option("--pool", help="Unlabeled rows: a zarr pool, a table, or a URL.")
+@click.option(
+    "--pool",
+    help="Unlabeled rows: a zarr pool, an .npy file, or a URL. `dsel pool build` makes "
+    "a pool of a table.",
+)
 @click.option("--target", help="Column of the labels.")
 @click.option(
     "--split",
