@@ -116,7 +116,7 @@ def _count(
     C: float,
 ) -> dict[str, NDArray[np.int64]]:
     gram = kernel.values(inner.rows)
-    coefs, offsets = _fit(gram.astype(np.float32), y, halves.train, C)
+    coefs, offsets = _fit(gram, y, halves.train, C)
     wrong = ((gram @ coefs + offsets) > 0) != (y == 1)[:, np.newaxis]
     half = halves.train[:, :-1]
     disagreements = np.zeros(half.shape[1] // 2, dtype=np.int64)
@@ -140,15 +140,17 @@ def _count(
 
 
 def _fit(
-    gram: NDArray[np.float32],
+    gram: Floats,
     y: NDArray[np.int64],
     train: NDArray[np.bool_],
     C: float,
 ) -> tuple[Floats, Floats]:
     """Return dual coefficients (n_labeled, n_trainings), and constants.
 
-    As libsvm has it the smaller code is its first class; here decisions above 0 say 1.
+    As libsvm has it the smaller code is its first class, and only the diagonal stays
+    unrounded; here decisions above 0 say 1.
     """
+    rounded, diagonal = gram.astype(np.float32), np.diagonal(gram)
     coefs, offsets = np.zeros(train.shape), np.zeros(train.shape[1])
     signs = np.where(y == 0, 1.0, -1.0)
     for column, mask in enumerate(train.T):
@@ -157,8 +159,8 @@ def _fit(
             offsets[column] = np.inf if y[members[0]] == 1 else -np.inf
             continue
         solution = solve_path(
-            gram, members, signs[members], np.ones(len(members)),
-            C_values=np.array([C]), tol=TOL, max_iter=-1,
+            rounded, members, signs[members], np.ones(len(members)),
+            diagonal=diagonal, C_values=np.array([C]), tol=TOL, max_iter=-1,
         )  # fmt: skip
         path: Path = solution.value
         coefs[members, column], offsets[column] = -path.beta[0], -path.offset[0]
