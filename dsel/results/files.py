@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import xarray as xr
+from xarray.conventions import encode_dataset_coordinates
 from zarr.abc.store import Store
-from zarr.core.buffer import default_buffer_prototype
+from zarr.api.asynchronous import create_array, create_group
+from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.storage import LocalStore, MemoryStore
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
@@ -21,15 +23,11 @@ from dsel.results.store import (
     open_store,
     read_root,
 )
-from dsel.results.zarr_group import group_files
 
 POINTER = "dsel_cube"
 PREFIX = "cube-"
-FILL_VALUES: Final = {
-    each.name: schema.EMPTY[each.kind]
-    for each in schema.VARIABLES
-    if each.kind in (schema.COUNT, schema.FLAG)
-}
+SMALL_NBYTES: Final = 2**14
+"""Arrays of at most that many bytes are not worth the time to compress them."""
 
 
 def save_results(
@@ -143,25 +141,51 @@ def _generation(group: Any) -> int:
 
 
 def _write(results: xr.Dataset, store: Store, group: str) -> None:
-    files = {
-        f"{group}/{name}": content
-        for name, content in group_files(results.compute(), FILL_VALUES).items()
-    }
+    """Write in memory first: a place takes a hundred small files best all at once."""
+    memory: dict[str, Buffer] = {}
+    sync(_write_arrays(results.compute(), MemoryStore(memory)))
+    files = {f"{group}/{key}": content for key, content in memory.items()}
     if isinstance(store, LocalStore):
         _write_files(files, Path(store.root))
     else:
         sync(_put(files, store))
 
 
-def _write_files(files: Mapping[str, bytes], root: Path) -> None:
+async def _write_arrays(results: xr.Dataset, store: Store) -> None:
+    """Do what `Dataset.to_zarr` does, which waits for each array three times."""
+    variables, attributes = encode_dataset_coordinates(results)
+    await create_group(store=store, attributes=attributes, zarr_format=3)
+    for name, variable in variables.items():
+        await create_array(
+            store,
+            name=str(name),
+            data=variable.values,
+            dimension_names=[str(dim) for dim in variable.dims],
+            attributes=dict(variable.attrs),
+            zarr_format=3,
+            chunk_key_encoding={"name": "default", "separator": "."},
+            **_encoding(str(name), variable),
+        )
+
+
+def _write_files(files: Mapping[str, Buffer], root: Path) -> None:
     """Do what a LocalStore does, which changes threads for every file."""
     for folder in {(root / name).parent for name in files}:
         folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (root / name).write_bytes(content)
+        (root / name).write_bytes(content.as_buffer_like())
 
 
-async def _put(files: Mapping[str, bytes], store: Store) -> None:
+async def _put(files: Mapping[str, Buffer], store: Store) -> None:
     """Send everything at once: another machine takes its time over each."""
-    make = default_buffer_prototype().buffer.from_bytes
-    await asyncio.gather(*[store.set(name, make(each)) for name, each in files.items()])
+    await asyncio.gather(*[store.set(name, each) for name, each in files.items()])
+
+
+def _encoding(name: str, variable: xr.Variable) -> dict[str, Any]:
+    spec = schema.BY_NAME.get(name)
+    encoding: dict[str, Any] = {"chunks": variable.shape} if variable.size else {}
+    if variable.nbytes <= SMALL_NBYTES:
+        encoding["compressors"] = None
+    if spec is not None and spec.kind in (schema.COUNT, schema.FLAG):
+        encoding["fill_value"] = schema.EMPTY[spec.kind]
+    return encoding
