@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.words import PART_STREAM, words, words_at
+from dsel.data.words import PART_STREAM, words
 
 
 class RowFilter(Protocol):
@@ -70,18 +70,16 @@ class Part:
 
     def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Tell which rows' words lie between the limits."""
-        return self._holds(words(self.seed, self.stream, start, stop))
+        row_words = words(self.seed, self.stream, start, stop)
+        return _below(row_words, self.upper) & ~_below(row_words, self.lower)
 
-    def mask_at(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which of these ascending row numbers have words between the limits."""
-        return self._holds(words_at(self.seed, self.stream, rows))
+    def rows(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the numbers of the rows whose words lie between the limits."""
+        return start + np.flatnonzero(self.mask(start, stop))
 
     def within(self, start: int, stop: int) -> "Part":
         """Return the filter itself: it is small for any range."""
         return self
-
-    def _holds(self, row_words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        return _below(row_words, self.upper) & ~_below(row_words, self.lower)
 
 
 @dataclass(frozen=True)

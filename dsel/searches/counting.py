@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from dsel.data.base import Block
 from dsel.data.chunking import stacked
-from dsel.data.filters import Part
 from dsel.models.base import FittedGroup
 from dsel.searches.scheme import Comparison
 
@@ -25,14 +24,14 @@ class SpanTally:
     candidates
         Candidate numbers.
     drawn
-        Which rows are brought along; None for none.
+        Ascending numbers of the rows that are brought along; None for none.
     """
 
     def __init__(
         self,
         comparisons: Sequence[Comparison],
         candidates: Sequence[int],
-        drawn: Part | None = None,
+        drawn: NDArray[np.int64] | None = None,
     ) -> None:
         self._comparisons, self._drawn = comparisons, drawn
         self._place = {number: i for i, number in enumerate(candidates)}
@@ -66,7 +65,15 @@ class SpanTally:
         for comparison, rows in zip(self._comparisons, self._rows, strict=True):
             rows += _rows_by_bin(comparison, block.rows)
         if self._drawn is not None:
-            self._brought.append(block.X[self._drawn.mask_at(block.rows)])
+            self._brought.append(block.X[_places(self._drawn, block.rows)])
+
+
+def _places(wanted: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where wanted numbers stand among others; both ascend."""
+    first, last = np.searchsorted(wanted, [rows[0], rows[-1] + 1])
+    near = wanted[first:last]
+    places = np.searchsorted(rows, near)
+    return np.asarray(places[rows[places] == near])
 
 
 def _rows_by_bin(comparison: Comparison, rows: NDArray[np.int64]) -> Any:

@@ -49,7 +49,8 @@ class PoolSample:
         return stacked(self.pool.reduce(self._draw, _joined, **ways))
 
     def _draw(self, X: Any, rows: NDArray[np.int64]) -> list[Any]:
-        return [X[self.drawn.mask_at(rows)]]
+        drawn = self.drawn.rows(int(rows[0]), int(rows[-1]) + 1)
+        return [X[np.isin(rows, drawn)]]
 
 
 def sample_of_look(look: Look, *, seed: int) -> PoolSample:

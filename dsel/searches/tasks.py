@@ -232,7 +232,8 @@ def count_span(
     parts = process_cache().get(
         f"joined-{round_key}", lambda: _join(work, payloads, job.candidates)
     )
-    tally = SpanTally(comparisons, job.candidates, drawn)
+    brought = None if drawn is None else drawn.rows(job.start, job.stop)
+    tally = SpanTally(comparisons, job.candidates, brought)
     row_nbytes = max(part.row_nbytes for part in parts) + tally.row_nbytes
     block_rows = _block_rows(row_nbytes, spare_memory())
     for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):

@@ -29,7 +29,7 @@ def brought_along(sample, look):
     """Read a look span by span, as a search does."""
     for span in look.spans:
         job = SpanJob(span.start, span.stop, ())
-        tally = SpanTally((), (), sample.wanted_of(job))
+        tally = SpanTally((), (), sample.wanted_of(job).rows(job.start, job.stop))
         for block in read_blocks(look.pool.sources(span), 64):
             tally.add(block, ())
         sample.add(SpanRecord(job, (), (), 0.0, tally.sample))
