@@ -5,6 +5,27 @@ import time
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
+from dsel.models.semi_supervised_lda import SemiSupervisedLDA
+
+FAMILIES = {
+    "kernel svm": (SVC(), {"C": [0.5, 4.0, 64.0], "gamma": [0.02, 0.5]}),
+    "pipeline": (make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1.0]}),
+    "least squares": (
+        KernelLeastSquaresClassifier(width=2.0),
+        {"regularization": [1e-3, 1.0]},
+    ),
+    "linear": (LogisticRegression(max_iter=500), {"C": [0.1, 1.0]}),
+    "several": (None, [KNeighborsClassifier(), SVC(), SVC(C=8.0)]),
+    "takes a pool": (SemiSupervisedLDA(ridge=1.0), {"ridge": [0.1, 1.0]}),
+}
+"""An estimator of each family with its grid."""
 
 
 class Sleeper(ClassifierMixin, BaseEstimator):

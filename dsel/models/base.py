@@ -61,7 +61,10 @@ class FittedGroup(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """What moving the models costs."""
+        """What moving the models costs.
+
+        The members' `__sizeof__` says the same: Dask goes by it in moving and spilling.
+        """
 
     @property
     def row_nbytes(self) -> int:
@@ -180,5 +183,6 @@ class Family(Protocol):
         """Pack groups of this family so that they predict in as few products as can be.
 
         Pieces may differ in candidates and in trainings. With `candidates` only these
-        are packed, in the order given; the others are left out.
+        are packed, in the order given; the others are left out. What it returns is a
+        piece as well.
         """

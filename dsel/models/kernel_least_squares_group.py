@@ -135,6 +135,10 @@ class FittedLeastSquares:
         """What moving the models costs."""
         return sum(slab.nbytes for slab in self.slabs)
 
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
+
     @property
     def row_nbytes(self) -> int:
         """Distances, kernels, and the scores of a few readings."""

@@ -24,7 +24,7 @@ from dsel.models.kernel_svm_frames import (
     places_of,
 )
 from dsel.models.kernel_svm_gram import LabeledKernel, labeled_kernel
-from dsel.models.kernel_svm_packed import PackedSVMs
+from dsel.models.kernel_svm_packed import PackedSVMs, needed_rows
 from dsel.models.kernel_svm_settings import (
     check_limit,
     class_weights,
@@ -140,7 +140,10 @@ class KernelSVMFamily:
         trainings = tuple(sorted({t for piece in pieces for t in piece.trainings}))
         wanted = set(numbers)
         machines = tuple(
-            m for piece in pieces for m in piece.machines if wanted & set(m.candidates)
+            each.of(wanted)
+            for piece in pieces
+            for each in piece.machines
+            if wanted & set(each.candidates)
         )
         shape = (len(numbers), len(trainings))
         none = np.full(shape, -1, dtype=np.int64)
@@ -149,7 +152,7 @@ class KernelSVMFamily:
             numbers,
             trainings,
             FitCounts(none, none, done, np.full(shape, np.nan), {}),
-            join_frames([piece.frames for piece in pieces]),
+            needed_rows(join_frames([piece.frames for piece in pieces]), machines),
             machines,
             {
                 c: e
@@ -280,21 +283,13 @@ def _pack(
     done: Sequence[tuple[Frame, Fitted]],
 ) -> PackedSVMs:
     """Keep the support vectors of each frame and leave the other rows behind."""
-    needed: dict[int, list[NDArray[np.int64]]] = {}
-    frames: dict[int, Frame] = {}
-    for frame, fitted in done:
-        frames[frame.training] = frame
-        needed.setdefault(frame.training, []).append(fitted.machines.numbers)
-    cut = {}
-    for key, frame in frames.items():
-        numbers = np.unique(np.concatenate(needed[key]))
-        cut[key] = frame.cut(places_of(frame.numbers, numbers))
+    machines = tuple(fitted.machines for _, fitted in done)
     return PackedSVMs(
         tuple(candidate.number for candidate in group),
         tuple(training.number for training in trainings),
         counts,
-        cut,
-        tuple(fitted.machines for _, fitted in done),
+        needed_rows({frame.training: frame for frame, _ in done}, machines),
+        machines,
         {candidate.number: candidate.estimator for candidate in group},
         {training.number: training.train_rows for training in trainings},
         family.classes,

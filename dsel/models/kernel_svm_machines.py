@@ -1,6 +1,7 @@
 """Fitted two-class machines of one training set and one kernel."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -58,3 +59,23 @@ class Machines:
         """Size of the arrays."""
         arrays = (self.model_of, self.numbers, self.coefs, self.offsets, self.steps)
         return sum(array.nbytes for array in arrays)
+
+    def of(self, candidates: Collection[int]) -> "Machines":
+        """Return those of some candidates, with the support vectors that these have."""
+        places = [i for i, n in enumerate(self.candidates) if n in candidates]
+        if len(places) == len(self.candidates):
+            return self
+        models, model_of = np.unique(self.model_of[places], return_inverse=True)
+        coefs = self.coefs[:, :, models]
+        used = coefs.any(axis=(1, 2))
+        return replace(
+            self,
+            candidates=tuple(self.candidates[place] for place in places),
+            model_of=model_of,
+            numbers=self.numbers[used],
+            starts=np.concatenate(([0], np.cumsum(used)))[self.starts],
+            coefs=coefs[used],
+            offsets=self.offsets[:, models],
+            steps=self.steps[:, places],
+            stopped=self.stopped[places],
+        )

@@ -73,6 +73,10 @@ class PackedSVMs:
             for key, frame in self.frames.items()
         )
 
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is laid out anew."""
         return {k: v for k, v in self.__dict__.items() if k != "benches"}
@@ -185,3 +189,18 @@ class PackedSVMs:
                     return dummy_of(machines, frame, self.classes)
                 return svc_of(machines, frame, rows, estimator, candidate, self.classes)
         raise KeyError(f"candidate {candidate} has no model of training {training}")
+
+
+def needed_rows(
+    frames: Mapping[int, Frame], machines: Sequence[Machines]
+) -> dict[int, Frame]:
+    """Return the frames of the machines with no rows but their support vectors."""
+    needed: dict[int, list[Integers]] = {}
+    for each in machines:
+        needed.setdefault(each.framed_by, []).append(each.numbers)
+    cut = {}
+    for key, numbers in needed.items():
+        frame = frames[key]
+        is_needed = np.isin(frame.numbers, np.concatenate(numbers))
+        cut[key] = frame.cut(np.flatnonzero(is_needed))
+    return cut

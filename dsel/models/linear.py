@@ -110,6 +110,10 @@ class LinearStack:
         """What moving the models costs."""
         return int(self.weights.nbytes + self.offsets.nbytes)
 
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
+
     @property
     def row_nbytes(self) -> int:
         """Working memory of `predict` for one row: itself in float64, its scores."""

@@ -25,7 +25,7 @@ from dsel.models.base import (
     FitCounts,
     FittedGroup,
 )
-from dsel.models.linear import stack_linear
+from dsel.models.linear import LinearStack, stack_linear
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 _LIBSVM_DRAWS = threading.Lock()
@@ -105,7 +105,11 @@ class ScikitLearnFamily:
         self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups into one that predicts together; see `Family.join`."""
-        pieces = [piece for piece in fitted if isinstance(piece, FittedClassifiers)]
+        pieces = [
+            piece
+            for piece in fitted
+            if isinstance(piece, FittedClassifiers | LinearStack)
+        ]
         models = {key: model for piece in pieces for key, model in piece.models.items()}
         numbers = candidates or sorted(
             {c for piece in pieces for c in piece.candidates}
@@ -179,6 +183,10 @@ class FittedClassifiers:
     def nbytes(self) -> int:
         """What moving the models costs: the arrays that they hold."""
         return sum(model_nbytes(model) for model in self.models.values())
+
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
 
     @property
     def row_nbytes(self) -> int:

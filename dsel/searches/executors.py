@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import psutil
 
@@ -19,6 +19,9 @@ from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.threads import single_threaded
 from dsel.searches.versions import check_here, check_versions
 from dsel.searches.workers import GO_ON, Workers
+
+DERIVED_PRIORITY: Final = 100
+"""More than that of any task which waits for what is derived."""
 
 Task = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
@@ -69,6 +72,12 @@ class Executor(Protocol):
         """Start a task; `inputs` are keys of finished tasks whose payloads it gets.
 
         Only the payload of a task that keeps it can be an input, or be fetched.
+        """
+
+    def derive(self, key: str, task: Task, *arguments: Any, source: str) -> None:
+        """Make a smaller input of the payload kept under `source`, where that is.
+
+        It is not waited for. Where inputs are not moved it is that payload itself.
         """
 
     def wait(self, timeout: float) -> list[Finished]:
@@ -125,6 +134,10 @@ class LocalExecutor:
         future = self._pool.submit(_run, task, self._work, payloads, *arguments)
         self._futures[key] = future
         future.add_done_callback(lambda _: self._ended.put(key))
+
+    def derive(self, key: str, task: Task, *arguments: Any, source: str) -> None:
+        """Take the payload as it is: threads share it."""
+        self._futures[key] = self._futures[source]
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended."""
@@ -216,6 +229,20 @@ class ClusterExecutor:
             )
         self._futures[key] = (whole, record)
         record.add_done_callback(lambda _: self._ended.put(key))
+
+    def derive(self, key: str, task: Task, *arguments: Any, source: str) -> None:
+        """Submit the task ahead of those that are there: others wait for it."""
+        whole = self._client.submit(
+            _run_on_worker,
+            task,
+            self._work,
+            [self._futures[source][0]],
+            *arguments,
+            key=f"{key}-{self._run_id}",
+            priority=DERIVED_PRIORITY,
+            pure=False,
+        )
+        self._futures[key] = (whole, whole)
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended; a cancelled one has an error of its own."""

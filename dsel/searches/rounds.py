@@ -1,7 +1,7 @@
 """Rounds of scoring: which candidates are compared on the pool in one reading of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ class Round:
     """Spans that are still to be submitted."""
     in_flight: int = 0
     """Spans that are running."""
+    derived: dict[str, str] = field(default_factory=dict)
+    """Task that holds members' models to one that holds little else."""
 
     @property
     def is_over(self) -> bool:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dsel.models.base import FIT_DONE
 from dsel.searches.board import Board
 from dsel.searches.executors import Executor, Finished, check_alive
+from dsel.searches.held import HeldModels
 from dsel.searches.journaling import Journaling
 from dsel.searches.logs import log_fit, log_retry, log_span
 from dsel.searches.queue import FitQueue
@@ -30,6 +31,7 @@ from dsel.searches.tasks import (
     SpanRecord,
     count_span,
     fit_jobs,
+    models_of,
 )
 from dsel.searches.time_limits import fit_jobs_in_time
 
@@ -37,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 AHEAD = 2  # tasks submitted for each slot: one runs, one is there when it ends
 ATTEMPTS = 3  # of one task, before its worker's death is laid at its own door
+WORTH_A_TASK = 2**17  # bytes not moved: some milliseconds on a slow network
 BEAT_SECONDS = 0.5  # longest wait before journal and progress are looked after
 
 
@@ -91,8 +94,7 @@ class Driver:
     queue: FitQueue = field(init=False)
     fits: dict[str, list[FitJob]] = field(default_factory=dict)
     spans: dict[str, SpanJob] = field(default_factory=dict)
-    models: dict[tuple[int, int], str] = field(default_factory=dict)
-    nbytes: dict[int, int] = field(default_factory=dict)
+    models: HeldModels = field(default_factory=HeldModels)
     attempts: dict[Any, int] = field(default_factory=dict)
     current: Round | None = None
     n_rounds: int = 0
@@ -118,15 +120,14 @@ class Driver:
 
     def model(self, candidate: int, training: int) -> Any:
         """Return one fitted model, fitted again if it is no longer there."""
-        key = self.models.get((candidate, training))
-        if key is None:
+        if not self.models.has(candidate, training):
             wanted = np.arange(self.board.n_candidates) == candidate
             group = int(self.queue.group_of[candidate])
             self._submit_fits([self.queue.job(group, training, wanted)])
             while self.fits:
                 for finished in self.executor.wait(BEAT_SECONDS):
                     self._take(finished)
-            key = self.models[candidate, training]
+        key = self.models.keys[candidate, training]
         for models in self.executor.fetch(key).values():
             if training in models.trainings and candidate in models.candidates:
                 return models.model(candidate, training)
@@ -166,7 +167,7 @@ class Driver:
             lower,
             leaders_first=self.queue.best_first and not self.board.complete.any(),
             fits_are_over=not (self.queue.open_fits().any() or self.fits),
-            nbytes=self.nbytes,
+            nbytes=self.models.nbytes,
             # As many bytes again when they are joined, and what a block takes.
             budget=min(self.budget, self.executor.slot_memory // 4),
         )
@@ -186,7 +187,7 @@ class Driver:
         for training in self.board.scheme.with_models:
             lacking = np.zeros(self.board.n_candidates, bool)
             for number in members:
-                lacking[number] = (number, training.number) not in self.models
+                lacking[number] = not self.models.has(number, training.number)
             for group in np.unique(self.queue.group_of[lacking]):
                 mine = lacking & (self.queue.group_of == group)
                 key = (int(group), training.number)
@@ -202,11 +203,6 @@ class Driver:
         self.spans[key] = job
         look = self.board.looks.parts[job.look]
         span = self.board.span_of(job)
-        inputs = {
-            self.models[number, training.number]
-            for number in job.candidates
-            for training in self.board.scheme.with_models
-        }
         self.executor.submit(
             key,
             count_span,
@@ -215,10 +211,23 @@ class Driver:
             self.board.comparisons(),
             f"{self.run_id}-{self.current.key}-{hash(job.candidates)}",
             None if self.sample is None else self.sample.wanted_of(job),
-            inputs=sorted(inputs),
+            inputs=self._inputs(job),
             priority=10,
         )
         return True
+
+    def _inputs(self, job: SpanJob) -> list[str]:
+        """Return the keys of the models that a span counts, and of few others."""
+        assert self.current is not None
+        derived, members = self.current.derived, self.current.members
+        trainings = (training.number for training in self.board.scheme.with_models)
+        whole = self.models.keys_of(job.candidates, trainings)
+        for key in whole - set(derived):
+            derived[key] = key
+            if self.models.unwanted_nbytes(key, members) > WORTH_A_TASK:
+                derived[key] = self._next_key("models")
+                self.executor.derive(derived[key], models_of, members, source=key)
+        return sorted(derived[key] for key in whole)
 
     def _take(self, finished: Finished) -> None:
         if finished.key in self.fits:
@@ -243,11 +252,7 @@ class Driver:
             self.board.add_fit(record)
             log_fit(group, self.board.scheme, record)
             self.journal.fit(record)
-            share = record.nbytes // max(1, record.job.n_candidates)
-            for candidate in group.candidates[: record.job.n_candidates]:
-                self.models[candidate.number, record.job.training] = key
-                held = self.nbytes.get(candidate.number, 0)
-                self.nbytes[candidate.number] = held + share
+            self.models.add(key, group, record)
 
     def _take_span(self, key: str, record: SpanRecord) -> None:
         self.executor.forget(key)
@@ -259,24 +264,20 @@ class Driver:
         if self.current is not None:
             self.current.in_flight -= 1
             if self.current.is_over:
+                self._release(self.current)
                 self.current = None
-                self._release()
 
-    def _release(self) -> None:
+    def _release(self, ended: Round) -> None:
         """Drop models that no candidate in the race needs, and keep the winner's."""
-        racing = self.board.racing
+        for key in set(ended.derived.values()) - set(ended.derived):
+            self.executor.forget(key)
         estimate = self.referee.criterion.evaluate(
             self.board.evidence(), self.referee.settings
         ).estimate
         best = int(np.nanargmin(np.where(np.isnan(estimate), np.inf, estimate)))
-        needed = {
-            key
-            for (number, _), key in self.models.items()
-            if racing[number] or number == best
-        }
-        for key in set(self.models.values()) - needed:
+        needed = {best, *map(int, np.flatnonzero(self.board.racing))}
+        for key in self.models.release(needed):
             self.executor.forget(key)
-        self.models = {at: key for at, key in self.models.items() if key in needed}
 
     def _retry_fits(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again one by one; a job that keeps failing alone is recorded."""

@@ -215,6 +215,18 @@ def _leave_one_out(work: Work, job: FitJob) -> FitCounts:
     )
 
 
+def models_of(
+    work: Work, payloads: Sequence[Payload], candidates: tuple[int, ...]
+) -> tuple[None, Payload]:
+    """Return what fit tasks hold of some candidates: less to move than all of it."""
+    held: Payload = {}
+    for job, models in (item for payload in payloads for item in payload.items()):
+        mine = [number for number in models.candidates if number in candidates]
+        if mine:
+            held[job] = work.groups[job.group].family.join([models], mine)
+    return None, held
+
+
 def count_span(
     work: Work,
     payloads: Sequence[Payload],

@@ -1,4 +1,5 @@
 import pickle
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -418,6 +419,28 @@ def test_join__keeps_chosen_candidates_in_the_order_given(table):
     some = family.join(pieces, [5, 0, 7])
     assert some.candidates == (5, 0, 7)
     np.testing.assert_array_equal(some.predict(pool, which), whole[:, [5, 0, 7]])
+
+
+def test_join__of_some_is_a_piece_with_their_support_vectors_alone(table):
+    X, y, pool = table
+    family, pieces = fit(svcs(tol=1e-3), X, y)
+    which = [np.array(FULL), np.arange(len(pool)) % N_FOLDS]
+    whole = family.join(pieces)
+    some = [family.join([piece], piece.candidates[-1:]) for piece in pieces]
+    for small, piece in zip(some, pieces, strict=True):
+        assert sys.getsizeof(small) < sys.getsizeof(piece)
+        for machines in small.machines:
+            assert machines.coefs.any(axis=(1, 2)).all()
+    numbers = [piece.candidates[-1] for piece in pieces]
+    again = family.join(some, numbers)
+    np.testing.assert_array_equal(
+        again.predict(pool, which), whole.predict(pool, which)[:, numbers]
+    )
+    for number in numbers:
+        found, expected = (m.model(number, 1) for m in (again, whole))
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        np.testing.assert_array_equal(found.dual_coef_, expected.dual_coef_)
+        np.testing.assert_array_equal(found.n_iter_, expected.n_iter_)
 
 
 def test_join__takes_pieces_of_different_trainings(table):

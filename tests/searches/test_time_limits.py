@@ -98,7 +98,7 @@ def test_driver__fits_a_lost_model_again_without_a_limit(make_plan, monkeypatch)
 
     def forgetful(self, lower):
         if not self.fits and not self.queue.open_fits().any() and not losses:
-            losses.append(self.models.clear())
+            losses.append(self.models.keys.clear())
         begin(self, lower)
 
     losses = []
