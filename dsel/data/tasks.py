@@ -10,6 +10,7 @@ from typing import Any, Final
 from threadpoolctl import threadpool_limits
 
 from dsel.data.clients import current_worker, local_threads
+from dsel.data.freed_memory import freed_memory_kept
 
 AHEAD: Final = 4
 """Tasks submitted per worker thread: enough to keep it busy, few enough that rows sent
@@ -108,5 +109,5 @@ class Submitter:
 
 
 def _limited(function: Callable[..., Any], *arguments: Any) -> Any:
-    with threadpool_limits(1):
+    with threadpool_limits(1), freed_memory_kept():
         return function(*arguments)

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import psutil
 
+from dsel.data.freed_memory import freed_memory_kept
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.threads import single_threaded
 from dsel.searches.versions import check_here, check_versions
@@ -345,7 +346,7 @@ def _finished(key: str, future: "Future[tuple[Any, Any]]") -> Finished:
 
 
 def _run(task: Task, work: Any, payloads: list[Any], *arguments: Any) -> Any:
-    with single_threaded():
+    with single_threaded(), freed_memory_kept():
         return task(work, payloads, *arguments)
 
 
