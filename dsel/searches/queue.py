@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.searches.board import UNKNOWN, Board
+from dsel.searches.pace import Pace
 from dsel.searches.tasks import FitJob
-
-TASK_SECONDS = 0.25  # work of one task: a hundred times what Dask adds to it
 
 
 @dataclass
@@ -22,7 +21,7 @@ class FitQueue:
     """Whether candidates may be pruned, so that the order matters."""
     asked: NDArray[np.bool_] = field(init=False)
     group_of: NDArray[np.int64] = field(init=False)
-    seconds: list[float] = field(default_factory=list)
+    pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
         shape = (len(self.board.groups), len(self.board.scheme.trainings))
@@ -73,18 +72,10 @@ class FitQueue:
         """Put a job back whose task did not end well."""
         self.asked[job.group, job.training] = False
 
-    def learn(self, seconds: float) -> None:
-        """Take the time of a finished job, for the size of the next tasks."""
-        self.seconds.append(seconds)
-        del self.seconds[:-64]
-
     def _task_size(self, open_fits: NDArray[np.bool_], n_slots: int) -> int:
-        if not self.seconds:
-            return 1
-        per_job = max(1e-5, float(np.mean(self.seconds)))
         n_groups = max(1, len(np.unique(self.group_of[open_fits.any(axis=1)])))
         left = n_groups * max(1, int(open_fits.sum(axis=1).max(initial=0)))
-        return max(1, min(int(TASK_SECONDS / per_job), left // (2 * n_slots)))
+        return self.pace.jobs_of_a_task(left, n_slots)
 
     def _in_order(
         self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.searches.board import Board
+from dsel.searches.pace import Pace
 from dsel.searches.tasks import SpanJob
 
 LEADERS = 4  # candidates of the first round, whose numbers then prune the others
@@ -26,11 +27,34 @@ class Round:
     """Spans that are running."""
     derived: dict[str, str] = field(default_factory=dict)
     """Task that holds members' models to one that holds little else."""
+    pace: Pace = field(default_factory=Pace)
+    """How long its spans take."""
 
     @property
     def is_over(self) -> bool:
         """Whether every span was counted."""
         return not self.waiting and not self.in_flight
+
+    def take(self, n_slots: int, n_rows: int) -> list[SpanJob]:
+        """Return the spans of the next task, for the same candidates; maybe none.
+
+        Parameters
+        ----------
+        n_slots
+            Tasks that run at the same time.
+        n_rows
+            Stored rows that a task may read; a longer span is a task of its own.
+        """
+        most = self.pace.jobs_of_a_task(len(self.waiting), n_slots)
+        taken: list[SpanJob] = []
+        for job in self.waiting[:most]:
+            n_rows -= job.stop - job.start
+            if taken and (n_rows < 0 or not job.goes_with(taken[0])):
+                break
+            taken.append(job)
+        del self.waiting[: len(taken)]
+        self.in_flight += len(taken)
+        return taken
 
 
 def next_members(

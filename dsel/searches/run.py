@@ -8,12 +8,13 @@ losers are pruned depends on timing, the winner and its counts do not.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.passes import SPAN_NBYTES
 from dsel.models.base import FIT_DONE
 from dsel.searches.board import Board
 from dsel.searches.executors import Executor, Finished, check_alive
@@ -29,7 +30,7 @@ from dsel.searches.tasks import (
     FitRecord,
     SpanJob,
     SpanRecord,
-    count_span,
+    count_spans,
     fit_jobs,
     models_of,
 )
@@ -93,7 +94,7 @@ class Driver:
     """Pool rows that spans bring along; None for none."""
     queue: FitQueue = field(init=False)
     fits: dict[str, list[FitJob]] = field(default_factory=dict)
-    spans: dict[str, SpanJob] = field(default_factory=dict)
+    spans: dict[str, list[SpanJob]] = field(default_factory=dict)
     models: HeldModels = field(default_factory=HeldModels)
     attempts: dict[Any, int] = field(default_factory=dict)
     current: Round | None = None
@@ -138,7 +139,9 @@ class Driver:
         if self.current is None and self.board.spans:
             self._begin_round(lower)
         while len(self.fits) + len(self.spans) < AHEAD * slots:
-            if self._submit_span():
+            spans = self._next_spans(slots)
+            if spans:
+                self._submit_spans(spans)
                 continue
             jobs = self.queue.take(slots, lower)
             if not jobs:
@@ -194,27 +197,30 @@ class Driver:
                 jobs[key] = self.queue.job(*key, mine)
         return list(jobs.values())
 
-    def _submit_span(self) -> bool:
+    def _next_spans(self, slots: int) -> list[SpanJob]:
         if self.current is None or not self.current.waiting:
-            return False
-        job = self.current.waiting.pop(0)
-        self.current.in_flight += 1
+            return []
+        look = self.board.looks.parts[self.current.waiting[0].look]
+        n_rows = SPAN_NBYTES // look.pool.row_nbytes
+        return self.current.take(slots, n_rows)
+
+    def _submit_spans(self, jobs: list[SpanJob]) -> None:
+        assert self.current is not None
         key = self._next_key("span")
-        self.spans[key] = job
-        look = self.board.looks.parts[job.look]
-        span = self.board.span_of(job)
+        self.spans[key] = jobs
+        first, sample, client = jobs[0], self.sample, self.executor.client
+        pool = self.board.looks.parts[first.look].pool
         self.executor.submit(
             key,
-            count_span,
-            job,
-            look.pool.sources(span, self.executor.client),
+            count_spans,
+            jobs,
+            [pool.sources(self.board.span_of(job), client) for job in jobs],
             self.board.comparisons(),
-            f"{self.run_id}-{self.current.key}-{hash(job.candidates)}",
-            None if self.sample is None else self.sample.wanted_of(job),
-            inputs=self._inputs(job),
+            f"{self.run_id}-{self.current.key}-{hash(first.candidates)}",
+            [None if sample is None else sample.wanted_of(job) for job in jobs],
+            inputs=self._inputs(first),
             priority=10,
         )
-        return True
 
     def _inputs(self, job: SpanJob) -> list[str]:
         """Return the keys of the models that a span counts, and of few others."""
@@ -237,16 +243,17 @@ class Driver:
             else:
                 self._take_fits(finished.key, finished.record)
         elif finished.key in self.spans:
-            span = self.spans.pop(finished.key)
+            spans = self.spans.pop(finished.key)
+            self.executor.forget(finished.key)
             if finished.error is not None:
-                self._retry_span(span, finished.error)
+                self._retry_spans(spans, finished.error)
             else:
-                self._take_span(finished.key, finished.record)
+                self._take_spans(finished.record)
 
     def _take_fits(self, key: str, records: list[FitRecord]) -> None:
         for record in records:
             group = self.board.groups[record.job.group]
-            self.queue.learn(float(np.nansum(record.counts.seconds)))
+            self.queue.pace.learn(float(np.nansum(record.counts.seconds)))
             if self.raise_failures and record.counts.messages:
                 raise RuntimeError(next(iter(record.counts.messages.values())))
             self.board.add_fit(record)
@@ -254,18 +261,19 @@ class Driver:
             self.journal.fit(record)
             self.models.add(key, group, record)
 
-    def _take_span(self, key: str, record: SpanRecord) -> None:
-        self.executor.forget(key)
-        self.board.add_span(record)
-        log_span(record)
-        self.journal.span(record)
-        if self.sample is not None:
-            self.sample.add(record)
-        if self.current is not None:
-            self.current.in_flight -= 1
-            if self.current.is_over:
-                self._release(self.current)
-                self.current = None
+    def _take_spans(self, records: list[SpanRecord]) -> None:
+        for record in records:
+            self.board.add_span(record)
+            log_span(record)
+            self.journal.span(record)
+            if self.sample is not None:
+                self.sample.add(record)
+            if self.current is not None:
+                self.current.pace.learn(record.seconds)
+                self.current.in_flight -= 1
+        if self.current is not None and self.current.is_over:
+            self._release(self.current)
+            self.current = None
 
     def _release(self, ended: Round) -> None:
         """Drop models that no candidate in the race needs, and keep the winner's."""
@@ -299,15 +307,16 @@ class Driver:
         for candidate in self.board.groups[job.group].candidates[: job.n_candidates]:
             self.board.fail(candidate.number, job.training, message)
 
-    def _retry_span(self, job: SpanJob, error: BaseException) -> None:
+    def _retry_spans(self, jobs: list[SpanJob], error: BaseException) -> None:
+        """Count spans again one by one; a span that keeps failing ends the run."""
         check_alive(error)
-        tries = self.attempts[job] = self.attempts.get(job, 0) + 1
-        if isinstance(error, ValueError | TypeError | KeyError) or tries >= ATTEMPTS:
-            raise error
-        log_retry(f"span-{job.start}-{job.stop}", error)
-        assert self.current is not None
-        self.current.waiting.append(replace(job))
-        self.current.in_flight -= 1
+        is_final = isinstance(error, ValueError | TypeError | KeyError)
+        for job in jobs:
+            tries = self.attempts[job] = self.attempts.get(job, 0) + 1
+            if is_final or tries >= ATTEMPTS:
+                raise error
+            log_retry(f"span-{job.start}-{job.stop}", error)
+            self._submit_spans([job])
 
     def _next_key(self, kind: str) -> str:
         self.serial += 1
@@ -317,7 +326,7 @@ class Driver:
         if self.on_progress is None:
             return
         board = self.board
-        done = self.n_spans - len(self.spans)
+        done = self.n_spans - sum(map(len, self.spans.values()))
         done -= len(self.current.waiting) if self.current is not None else 0
         self.on_progress(
             Progress(

@@ -107,6 +107,10 @@ class SpanJob:
     look: int = 0
     """Look at which these rows are read."""
 
+    def goes_with(self, other: "SpanJob") -> bool:
+        """Whether both can be jobs of one task: the same models, the same look."""
+        return (self.candidates, self.look) == (other.candidates, other.look)
+
 
 @dataclass(frozen=True)
 class SpanRecord:
@@ -227,23 +231,39 @@ def models_of(
     return None, held
 
 
-def count_span(
+def count_spans(
     work: Work,
     payloads: Sequence[Payload],
+    jobs: Sequence[SpanJob],
+    sources: Sequence[list[Any]],
+    comparisons: Sequence[Comparison],
+    round_key: str,
+    drawn: Sequence[Part | None],
+) -> tuple[list[SpanRecord], None]:
+    """Count over spans of the pool where the compared models differ.
+
+    All jobs name the same candidates. Of each span, the rows that its `drawn` picks
+    are brought along.
+    """
+    parts = process_cache().get(
+        f"joined-{round_key}", lambda: _join(work, payloads, jobs[0].candidates)
+    )
+    records = [
+        _count_span(work, parts, job, rows, comparisons, picked)
+        for job, rows, picked in zip(jobs, sources, drawn, strict=True)
+    ]
+    return records, None
+
+
+def _count_span(
+    work: Work,
+    parts: Sequence[FittedGroup],
     job: SpanJob,
     sources: list[Any],
     comparisons: Sequence[Comparison],
-    round_key: str,
-    drawn: Part | None = None,
-) -> tuple[SpanRecord, None]:
-    """Count over one span of the pool where the compared models differ.
-
-    Rows that `drawn` picks are brought along.
-    """
+    drawn: Part | None,
+) -> SpanRecord:
     started = time.perf_counter()
-    parts = process_cache().get(
-        f"joined-{round_key}", lambda: _join(work, payloads, job.candidates)
-    )
     brought = None if drawn is None else drawn.rows(job.start, job.stop)
     tally = SpanTally(comparisons, job.candidates, brought)
     row_nbytes = max(part.row_nbytes for part in parts) + tally.row_nbytes
@@ -251,7 +271,7 @@ def count_span(
     for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):
         tally.add(block, parts)
     seconds = time.perf_counter() - started
-    return SpanRecord(job, *tally.counts, seconds, tally.sample), None
+    return SpanRecord(job, *tally.counts, seconds, tally.sample)
 
 
 def _join(

@@ -24,7 +24,7 @@ from dsel.cluster import Local, connect
 from dsel.cluster.base import KEEPS_MEMORY
 from dsel.searches import execute
 from dsel.searches.scheme import BestFold
-from dsel.searches.tasks import FitJob, SpanJob, count_span, fit_jobs
+from dsel.searches.tasks import FitJob, SpanJob, count_spans, fit_jobs
 from dsel.searches.threads import single_threaded
 
 
@@ -82,13 +82,14 @@ def bare_process(kind, part, n_parts, pipe):
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]
         do = {
             "fits": lambda job: fit_jobs(work, (), [job]),
-            "pool": lambda job: count_span(
+            "pool": lambda job: count_spans(
                 work,
                 [payload],
-                job,
-                look.pool.sources(spans[job.start, job.stop], None),
+                [job],
+                [look.pool.sources(spans[job.start, job.stop], None)],
                 comparisons,
                 "bench",
+                [None],
             ),
         }[kind]
         do(jobs[0])
