@@ -22,20 +22,12 @@ ONE_THREAD: Final = {
 }
 """Environment of a worker: Dask runs one task per process, and each task one thread."""
 
-KEEPS_MEMORY: Final = {
-    "MALLOC_TRIM_THRESHOLD_": str(2**25),
-    "MALLOC_MMAP_THRESHOLD_": str(2**25),
-}
-"""For glibc. Dask's workers give freed memory back at once, so every chunk of a pool
-goes to pages that the system has to clear first: reading takes twice as long."""
-
 WORKER_ENVIRONMENT: Final = ONE_THREAD | {
-    "DASK_DISTRIBUTED__NANNY__PRE_SPAWN_ENVIRON": repr(KEEPS_MEMORY),
     # Dask pauses a worker that holds 80 % of its limit. Small ones hold that for their
     # imports, and would never run a task; ours take what there is left.
     "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False",
 }
-"""The same for ``dask worker``, which puts its own settings over those of glibc."""
+"""The same for ``dask worker``."""
 
 
 class ClusterConfig(Protocol):

@@ -4,13 +4,15 @@ import logging
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dsel import checks
-from dsel.cluster.base import KEEPS_MEMORY, LOOPBACK_HTTP, ONE_THREAD, check_memory
+from dsel.cluster.base import LOOPBACK_HTTP, ONE_THREAD, check_memory
 
 if TYPE_CHECKING:
     from distributed import Client
+
+SPAWN_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Local:
         from distributed import Client, LocalCluster
 
         settings = {
-            "distributed.nanny.pre-spawn-environ": ONE_THREAD | KEEPS_MEMORY,
+            **{f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in ONE_THREAD.items()},
             "distributed.worker.memory.pause": False,  # see `WORKER_ENVIRONMENT`
             # Workers of this machine fall asleep with it; one that dies hangs up.
             "distributed.scheduler.worker-ttl": None,

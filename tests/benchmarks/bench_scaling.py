@@ -9,7 +9,6 @@ round, and the ratio of the two factors (at least 0.9 wanted).
 
 import argparse
 import multiprocessing
-import os
 import statistics
 import tempfile
 import time
@@ -21,7 +20,6 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
-from dsel.cluster.base import KEEPS_MEMORY
 from dsel.searches import execute
 from dsel.searches.scheme import BestFold
 from dsel.searches.tasks import FitJob, SpanJob, count_spans, fit_jobs
@@ -162,10 +160,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=sorted(PLANS))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--plain-memory", action="store_true")
     given = parser.parse_args()
-    if not given.plain_memory:
-        os.environ.update(KEEPS_MEMORY)
     PLANS[given.kind]()  # the pool is written before others look for it
     make = {"bare": partial(Bare, given.kind), "dsel": partial(Cluster, given.kind)}
     sides = {(name, n): make[name](n) for n in (1, 2) for name in make}
