@@ -16,6 +16,7 @@ from zarr.storage import LocalStore, MemoryStore
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
+from dsel.results.reading import naming_variables
 from dsel.results.store import (
     make_root,
     naming_damage,
@@ -102,7 +103,8 @@ def open_results(
     FileNotFoundError
         Where there are no results, or a run that has not ended.
     ValueError
-        Where something else is there, a newer dsel wrote it, or it is damaged.
+        Where something else is there, a newer dsel wrote it, or it is damaged: in a
+        variable that shows when its values are read.
     """
     store = open_store(place, storage_options=storage_options, read_only=True)
     group = read_root(store).get(POINTER)
@@ -120,7 +122,7 @@ def open_results(
         results: xr.Dataset = xr.open_zarr(
             store, group=str(group), consolidated=False, chunks=None, zarr_format=3
         )
-    return results
+    return naming_variables(results, str(store), str(group))
 
 
 def find_results(

@@ -18,30 +18,26 @@ import zarr
 from zarr.abc.store import Store
 from zarr.storage import LocalStore
 
-from dsel.errors import DselWarning, warn
+from dsel.errors import StoreBusyError
 from dsel.results.fingerprint import check_fingerprint, plain
 from dsel.results.lock import BEAT_SECONDS, PATIENCE_SECONDS, WriterLock
 from dsel.results.log import (
-    NOTHING,
     ROOM,
     Log,
-    LogContent,
     create_log,
-    read_log,
     write_payload,
 )
-from dsel.results.records import Record, decode, encode, storable
-from dsel.results.store import (
-    make_root,
-    naming_damage,
-    naming_place,
-    open_store,
-    read_root,
+from dsel.results.records import Record, encode, storable
+from dsel.results.store import make_root, naming_damage, naming_place, open_store
+from dsel.results.stored_journal import (
+    FINGERPRINT,
+    GROUP,
+    POINTER,
+    find_log,
+    fingerprint_in,
+    read_records,
 )
 
-GROUP: Final = "journal"
-POINTER: Final = "log"
-FINGERPRINT: Final = "fingerprint"
 WRITE_SECONDS: Final = 0.5
 """How often the thread looks for records to write."""
 COMPACT_CHUNKS: Final = 16
@@ -55,7 +51,7 @@ class Journal:
         self, root: zarr.Group, lock: WriterLock, fingerprint: Mapping[str, Any]
     ) -> None:
         self._root, self._lock, self._fingerprint = root, lock, fingerprint
-        self._records, content = _read_records(_find_log(root))
+        self._records, content = read_records(find_log(root))
         self._next, self._n_bytes = content.n_chunks, content.n_bytes
         self._log: Log | None = None  # until it is ours to write to
         self._buffer: list[tuple[str, Record]] = []
@@ -103,6 +99,17 @@ class Journal:
                 self._buffer.append((key, copy))
         self._raise_failure()
 
+    def check(self) -> None:
+        """Raise where the heartbeat has seen that the lock is no longer ours.
+
+        Raises
+        ------
+        StoreBusyError
+            Where another process took the store over, or the lock was removed.
+        """
+        if isinstance(self._failure, StoreBusyError):
+            raise self._failure
+
     def flush(self) -> None:
         """Write what was appended; return when it is there.
 
@@ -114,6 +121,7 @@ class Journal:
             Where another process took the store over.
         """
         self._failure = None
+        self._lock.check()
         self._write()
 
     def close(self) -> None:
@@ -168,7 +176,7 @@ class Journal:
             group = self._root.require_group(GROUP)
             if not group.attrs.get(FINGERPRINT):
                 group.attrs[FINGERPRINT] = plain(self._fingerprint)
-            log = _find_log(self._root)
+            log = find_log(self._root)
             if log is None:
                 return _make_log(group)
             before, _ = _neighbours(log.basename)
@@ -198,6 +206,7 @@ class Journal:
             raise failure
 
     def _compact(self) -> None:
+        self._lock.check()
         group = self._root.require_group(GROUP)
         name = str(group.attrs[POINTER])
         _, fresh = _neighbours(name)
@@ -256,7 +265,7 @@ def open_journal(
         lock.acquire()
     try:
         with naming_damage(store):
-            stored = _fingerprint_in(root)
+            stored = fingerprint_in(root)
         if stored:
             check_fingerprint(stored, fingerprint, place=str(store))
         with naming_damage(store):
@@ -265,31 +274,6 @@ def open_journal(
         with suppress(OSError):
             lock.release()
         raise
-
-
-def read_fingerprint(
-    place: str | os.PathLike[str] | Store,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return the fingerprint of the run at a place; empty where none was begun."""
-    store = open_store(place, storage_options=storage_options, read_only=True)
-    read_root(store)
-    return _fingerprint_in(zarr.open_group(store, mode="r", zarr_format=3))
-
-
-def _fingerprint_in(root: zarr.Group) -> dict[str, Any]:
-    stored = root[GROUP].attrs.get(FINGERPRINT) if GROUP in root else None
-    return dict(stored) if isinstance(stored, Mapping) else {}
-
-
-def _find_log(root: zarr.Group) -> "Log | None":
-    name = root[GROUP].attrs.get(POINTER) if GROUP in root else None
-    if name is None:
-        return None
-    found = root[f"{GROUP}/{name}"]
-    assert isinstance(found, zarr.Array)
-    return found
 
 
 def _make_log(group: zarr.Group) -> Log:
@@ -301,23 +285,6 @@ def _make_log(group: zarr.Group) -> Log:
 def _neighbours(name: str) -> tuple[str, str]:
     number = int(name.removeprefix("log-"))
     return f"log-{number - 1}", f"log-{number + 1}"
-
-
-def _read_records(log: "Log | None") -> tuple[dict[str, Record], LogContent]:
-    if log is None:
-        return {}, NOTHING
-    content = read_log(log)
-    if content.n_damaged:
-        warn(
-            f"{content.n_damaged} of {content.n_chunks} parts of the journal at "
-            f"{log.store} are incomplete; what they held is counted again.",
-            DselWarning,
-        )
-    records: dict[str, Record] = {}
-    for payload in content.payloads:
-        for key, record in decode(payload):
-            records.setdefault(key, record)
-    return records, content
 
 
 def _sweep(store: Store) -> None:

@@ -60,7 +60,15 @@ class WriterLock:
         time.sleep(max(0.0, self.settles_at - time.monotonic()))
         holder = self._read()
         if holder.get("token") != self.token:
-            raise StoreBusyError(_busy(self.root, holder))
+            raise StoreBusyError(_busy(self.root, holder) if holder else self._lost)
+
+    @property
+    def _lost(self) -> str:
+        return (
+            f"the lock of {self.root.store} was removed while this run had it, so it "
+            f"writes no more there; see that no other run does, then run the same "
+            f"command again to go on with what is stored."
+        )
 
     def beat(self) -> None:
         """Show that the holder is alive."""
@@ -142,8 +150,7 @@ def is_alive(pid: Any, since: Any) -> bool:
 
 
 def _busy(root: zarr.Group, holder: dict[str, Any]) -> str:
-    who = f"process {holder.get('pid')} on {holder.get('host')}" if holder else "nobody"
     return (
-        f"{root.store} is being written by {who}; wait until it has ended, or choose "
-        f"another `out`."
+        f"{root.store} is being written by process {holder.get('pid')} on "
+        f"{holder.get('host')}; wait until it has ended, or choose another `out`."
     )

@@ -14,16 +14,16 @@ from dsel import names
 from dsel.checks import check_choice
 from dsel.data.clients import resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.results import Choice, save_results
+from dsel.results import Choice
 from dsel.results.files import find_results
-from dsel.results.journal import Journal
 from dsel.results.store import open_store
+from dsel.results.stored_journal import StoredJournal
 from dsel.searches.board import Board
 from dsel.searches.cube import make_results
 from dsel.searches.executors import Executor, make_executor
 from dsel.searches.jobs import Notebook
 from dsel.searches.journaling import Journaling, paths_of
-from dsel.searches.keeping import kept_model, run_journal
+from dsel.searches.keeping import Notes, keep_results, kept_model, run_journal
 from dsel.searches.ledger import carry_over
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.referee import Referee
@@ -105,6 +105,8 @@ def execute(
         with clock.phase("resume"):
             journal = stack.enter_context(run_journal(place, plan.fingerprint))
             driver = _driver(plan, executor, journal, run_id)
+            if isinstance(journal, StoredJournal) and not driver.is_over:
+                journal.refuse()
         driver.on_progress = on_progress
         driver.raise_failures = on_failure == "raise"
         with clock.phase("search"):
@@ -117,7 +119,7 @@ def execute(
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:
-            save_results(results, place)
+            keep_results(results, place, journal)
         model = _model(plan, driver, choice.candidate, place) if with_model else None
     return Outcome(results, choice, model)
 
@@ -130,7 +132,7 @@ def _check_memory(plan: "Plan", executor: Executor) -> None:
 
 
 def _driver(
-    plan: "Plan", executor: Executor, journal: Journal | None, run_id: str
+    plan: "Plan", executor: Executor, journal: Notes | None, run_id: str
 ) -> Driver:
     """Return the driver of a plan; it knows what the journal holds."""
     board = _empty_board(plan)

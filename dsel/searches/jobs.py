@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from dsel.results.journal import Journal
+from dsel.results.stored_journal import StoredJournal
 from dsel.searches.executors import Executor, Finished, Task, check_alive
+from dsel.searches.keeping import Notes
 
 AHEAD: Final = 2
 """Tasks submitted for each slot: one runs, one is there when it ends."""
@@ -72,13 +73,23 @@ def completed(
 class Notebook:
     """What jobs have found, by key; in a journal it outlives the run."""
 
-    journal: Journal | None
+    journal: Notes | None
     """Where notes are kept; None keeps nothing."""
 
     def find(self, key: str, kind: type[Note]) -> Note | None:
-        """Return what was noted under a key as a dataclass, or None."""
+        """Return what was noted under a key as a dataclass, or None.
+
+        Raises
+        ------
+        OSError
+            Where it is not there, and what is found instead could not be noted.
+        """
         record = None if self.journal is None else self.journal.read().get(key)
-        return None if record is None else kind(**_scalars(record))
+        if record is not None:
+            return kind(**_scalars(record))
+        if isinstance(self.journal, StoredJournal):
+            self.journal.refuse()
+        return None
 
     def note(self, key: str, found: Any) -> None:
         """Keep a dataclass of numbers and arrays under a key."""

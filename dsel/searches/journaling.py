@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dsel.models.base import FIT_FAILED
-from dsel.results.journal import Journal
 from dsel.searches.board import Board
+from dsel.searches.keeping import Notes
 from dsel.searches.scheme import Scheme
 from dsel.searches.tasks import FitRecord, Group, SpanJob, SpanRecord
 
@@ -26,7 +26,7 @@ LIMIT = "limit"
 class Journaling:
     """Writes what tasks counted, and reads it back into a board."""
 
-    journal: Journal | None
+    journal: Notes | None
     """Where to; None keeps nothing."""
     groups: tuple[Group, ...]
     """Groups of the plan."""
@@ -103,6 +103,11 @@ class Journaling:
                 self._replay_fit(board, record, numbers)
             elif key.startswith(SPAN):
                 self._replay_span(board, record, numbers)
+
+    def check(self) -> None:
+        """Raise where another run has taken the store over."""
+        if self.journal is not None:
+            self.journal.check()
 
     def flush(self) -> None:
         """Write what is not written yet."""

@@ -115,9 +115,16 @@ class Driver:
                     return self.board
                 for finished in self.executor.wait(BEAT_SECONDS):
                     self._take(finished)
+                self.journal.check()
                 self._report()
         finally:
             self.journal.flush()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to count."""
+        self.referee.prune(self.board)
+        return not self.board.racing.any()
 
     def model(self, candidate: int, training: int) -> Any:
         """Return one fitted model, fitted again if it is no longer there."""

@@ -10,9 +10,10 @@ import zarr
 
 from dsel.errors import DselWarning, StoreBusyError, StoreMismatchError
 from dsel.results import open_results, save_results
-from dsel.results.journal import Journal, open_journal, read_fingerprint
+from dsel.results.journal import Journal, open_journal
 from dsel.results.lock import WriterLock, machine
 from dsel.results.log import CHUNK, create_log, read_log, write_payload
+from dsel.results.stored_journal import read_fingerprint
 
 FINGERPRINT = {"data": "3f9a", "seed": 7, "versions": {"numpy": "2.1"}}
 

@@ -4,17 +4,27 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from contextlib import suppress
 
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from sklearn.naive_bayes import GaussianNB
 
 import dsel
-from dsel.errors import DselWarning, FitFailedWarning, StoreMismatchError
+from dsel.errors import (
+    DselWarning,
+    FitFailedWarning,
+    StoreBusyError,
+    StoreMismatchError,
+)
+from dsel.searches import execute
+from dsel.searches.executors import LocalExecutor
 from dsel.searches.run import Driver
 
+GRID = np.geomspace(1e-9, 1.0, 5)
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 
 
@@ -29,9 +39,9 @@ def plan(table):
     return make_plan(table, table[0][100:])
 
 
-def make_plan(table, pool, model=None):
+def make_plan(table, pool, model=None, grid=GRID):
     X, y = table
-    grid = {"var_smoothing": np.geomspace(1e-9, 1.0, 5)}
+    grid = {"var_smoothing": grid}
     settings = {"cv": 3, "random_state": 0, "prune": False}
     return dsel.plan_search(
         model or GaussianNB(), grid, X[:100], y[:100], pool, **settings
@@ -115,6 +125,57 @@ def test_run__of_a_damaged_cube_says_how_to_make_it_anew(plan, tmp_path, counted
     assert len(counted) == n_counted
 
 
+@pytest.mark.parametrize("name", ["fold_errors", "spent_delta"])
+def test_run__of_a_cube_with_a_short_chunk_makes_it_anew(plan, tmp_path, counted, name):
+    expected = counts(plan.run(out=tmp_path))
+    [chunk] = (tmp_path / "cube-1" / name).glob("c*")
+    chunk.write_bytes(chunk.read_bytes()[:-5])
+    damaged = rf"is damaged: `{name}` in cube-1 cannot be read.*same command"
+    with pytest.raises(ValueError, match=damaged):
+        dsel.open_results(tmp_path).load()
+    n_counted = len(counted)
+    if name == "spent_delta":  # of which the run reads how much is left
+        with pytest.raises(ValueError, match=damaged + r".*delete cube-1 first"):
+            plan.run(out=tmp_path)
+        shutil.rmtree(tmp_path / "cube-1")
+    xr.testing.assert_equal(counts(plan.run(out=tmp_path)), expected)
+    xr.testing.assert_equal(counts(dsel.open_results(tmp_path).load()), expected)
+    assert len(counted) == n_counted
+
+
+class Slow(GaussianNB):
+    """Fits for a long time."""
+
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(20.0)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("how", ["removed", "taken"])
+def test_run__that_loses_its_store_ends_before_its_tasks_do(
+    table, tmp_path, monkeypatch, how
+):
+    monkeypatch.setattr("dsel.results.journal.BEAT_SECONDS", 0.0)
+    plan = make_plan(table, table[0][100:], Slow())
+
+    def lose(progress):
+        if how == "removed":
+            shutil.rmtree(tmp_path / "lock", ignore_errors=True)
+        else:
+            lock = zarr.open_group(tmp_path, mode="a")["lock"]
+            lock.attrs.update({"token": "other", "pid": 1})
+
+    monkeypatch.setattr(LocalExecutor, "close", lambda self: None)  # do not wait
+    began = time.monotonic()
+    said = {
+        "removed": r"lock of .* was removed .* same command again",
+        "taken": "being written by process 1 on",
+    }
+    with pytest.raises(StoreBusyError, match=said[how]):
+        plan.run(out=tmp_path, on_progress=lose)
+    assert time.monotonic() - began < 10.0
+
+
 def test_run__counts_again_what_was_half_written(plan, tmp_path):
     place = tmp_path / "run"
     whole = plan.run(out=place)
@@ -146,16 +207,36 @@ def test_run__on_a_full_disk_ends_and_goes_on_when_there_is_room(
     assert not counted
 
 
-def test_run__in_a_read_only_place_says_so_at_once(plan, small_disk, counted):
+def test_run__in_a_read_only_place_says_so_at_once(table, plan, small_disk, counted):
     place, mount = small_disk
     plan.run(out=place / "run")
     counted.clear()
+    larger = make_plan(table, table[0][100:], grid=np.geomspace(1e-9, 10.0, 6))
     mount("remount,ro,size=1m")
-    for where in ("run", "new"):
+    for what, where in ((plan, "new"), (larger, "run")):
         with pytest.raises(OSError, match=r"Read-only.*choose another `out`"):
-            plan.run(out=place / where)
+            what.run(out=place / where)
+    assert not counted
+    mount("remount,rw,size=1m")
+
+
+def test_run__that_has_ended_is_opened_in_a_read_only_place(plan, small_disk, counted):
+    place, mount = small_disk
+    first = plan.run(out=place / "run")
+    model = execute(plan, out=place / "run", with_model=True).model
+    counted.clear()
+    mount("remount,ro,size=1m")
+    xr.testing.assert_equal(plan.run(out=place / "run"), first)
+    again = execute(plan, out=place / "run", with_model=True).model
+    np.testing.assert_array_equal(again.theta_, model.theta_)
     assert not counted
     assert dsel.open_results(place / "run").n_labeled == 100
+    [cube] = (place / "run").glob("cube-2")
+    mount("remount,rw,size=1m")
+    shutil.rmtree(cube)
+    mount("remount,ro,size=1m")
+    with pytest.raises(OSError, match=r"Read-only.*choose another `out`"):
+        plan.run(out=place / "run")
     mount("remount,rw,size=1m")
 
 

@@ -20,11 +20,10 @@ from dsel.data.words import seed_from
 from dsel.kernels.eigen import check_memory
 from dsel.models.kernel_coefficients import PENALTIES, check_regularization
 from dsel.models.kernel_least_squares_basis import rows_token
-from dsel.results import save_results
 from dsel.searches.describe import format_bytes
 from dsel.searches.executors import Executor, make_executor
 from dsel.searches.jobs import Job, Notebook, completed
-from dsel.searches.keeping import run_journal
+from dsel.searches.keeping import keep_results, run_journal
 from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
 from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,
@@ -80,7 +79,7 @@ class LeastSquaresPlan:
             records, messages = self._judge(executor, Notebook(journal))
             cube = self._cube(records, messages)
             if out is not None:
-                save_results(cube, out)
+                keep_results(cube, out, journal)
         return cube
 
     def _judge(

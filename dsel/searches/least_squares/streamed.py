@@ -19,10 +19,9 @@ from dsel.kernels.eigen import gaussian_gram, whitening
 from dsel.models.kernel_coefficients import PENALTIES
 from dsel.models.kernel_least_squares import KernelLeastSquares
 from dsel.models.kernel_least_squares_basis import rows_token
-from dsel.results import save_results
 from dsel.searches.executors import make_executor
 from dsel.searches.jobs import Notebook
-from dsel.searches.keeping import run_journal
+from dsel.searches.keeping import keep_results, run_journal
 from dsel.searches.least_squares.cube import (
     FoldRows,
     make_loss_cube,
@@ -171,7 +170,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
             records = [record for record, *_ in fits]
             self.results_ = self._cube(widths, lams, records, rows.n_rows)
             if out is not None:
-                save_results(self.results_, out)
+                keep_results(self.results_, out, journal)
         self.choice_ = select_least_squares(self.results_)
         self.best_params_ = dict(self.choice_.params)
         place, column = divmod(self.choice_.candidate, len(lams))
