@@ -25,7 +25,7 @@ def check_probability(value: Any, name: str) -> float:
     if not 0.0 < number < 1.0:
         raise ValueError(
             f"`{name}` must be strictly between 0 and 1, got {value!r}; "
-            f"for a 5 % chance of failure write 0.05."
+            "5 % is written 0.05."
         )
     return number
 
@@ -100,6 +100,34 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     return str(value)
 
 
+def check_url(url: str, name: str) -> None:
+    """Raise unless fsspec knows the URL's protocol and has what it takes.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where a package is missing.
+    ValueError
+        Where there is no such protocol.
+    """
+    from fsspec import get_filesystem_class  # not needed where nothing is at a URL
+
+    protocols = url.split("://")[0].split("::")  # chains such as simplecache::s3://
+    try:
+        for protocol in protocols:
+            get_filesystem_class(protocol)
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"`{name}` {url!r} needs a package that is not installed ({error}); for "
+            "object stores pip install 'dsel[cloud]'."
+        ) from error
+    except ValueError as error:
+        raise ValueError(
+            f"`{name}` must be a path or a URL such as s3://..., got {url!r}, whose "
+            f"protocol {protocol!r} is not known."
+        ) from error
+
+
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return an array of floats strictly between 0 and 1, or raise.
 
@@ -118,8 +146,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if outside.any():
         raise ValueError(
             f"`{name}` must be strictly between 0 and 1, got "
-            f"{float(numbers[outside].flat[0])!r}; for a 5 % chance of failure "
-            f"write 0.05."
+            f"{float(numbers[outside].flat[0])!r}; 5 % is written 0.05."
         )
     return numbers
 

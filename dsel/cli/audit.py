@@ -9,7 +9,7 @@ import xarray as xr
 from dsel import names
 from dsel.cli.models import ESTIMATORS, SCALERS, build
 from dsel.cli.options import cluster_options, connected
-from dsel.data.tables import read_table
+from dsel.cli.tables import labeled_table
 from dsel.searches.auditing.audit import audit
 
 
@@ -38,11 +38,7 @@ def command(labeled: str, **options: Any) -> None:
 
     LABELED is a CSV, Parquet, npz, svmlight or zarr table; its rows are the population.
     """
-    table = read_table(labeled, target=options["target"])
-    if table.y is None:
-        raise click.UsageError(
-            "LABELED holds no labels; name their column by --target."
-        )
+    table = labeled_table(labeled, options["target"])
     estimator, grid = build(options["model"], options["scale"], options["grid"])
     with connected(options) as client:
         report = audit(

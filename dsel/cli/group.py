@@ -19,7 +19,14 @@ COMMANDS: Final = {
 """Commands and their one-line help; each has a module of its own name."""
 
 
-FORESEEN: Final = (ValueError, TypeError, OSError, RuntimeError, MemoryError)
+FORESEEN: Final = (
+    ImportError,  # an extra that is not installed
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 INTERRUPTED: Final = (
     "Interrupted. With --out all that was finished is kept: run the same command again "
     "to go on."

@@ -1,6 +1,7 @@
 """Estimators by name, and grids written on the command line."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import click
@@ -35,17 +36,32 @@ GRIDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The grid of each estimator where none is given."""
 
+MOST_VALUES: Final = 10_000
+"""How many values of one parameter a range may stand for."""
+
 
 def build(name: str, scale: str | None, grid: Sequence[str]) -> tuple[Any, Any]:
     """Return the estimator and the grid that a command line names."""
     estimator = ESTIMATORS[name]()
-    values = dict(parse_values(text) for text in (grid or GRIDS[name]))
+    values = _once(parse_values(text) for text in (grid or GRIDS[name]))
     if scale is None:
         return estimator, values
     pipeline = Pipeline([("scale", SCALERS[scale]()), ("model", estimator)])
     return pipeline, {
         key if "__" in key else f"model__{key}": value for key, value in values.items()
     }
+
+
+def _once(pairs: Iterable[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
+    """Return a dict of pairs, refusing a name that comes twice."""
+    values: dict[str, list[Any]] = {}
+    for name, listed in pairs:
+        if name in values:
+            raise click.BadParameter(
+                f"--grid names {name!r} twice; write {name}=A,B with all its values."
+            )
+        values[name] = listed
+    return values
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
@@ -71,12 +87,26 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
         return name, [_value(word) for word in listed.split(",")]
     stop, colon, factor = rest.partition(":")
     ends = _value(start), _value(stop), _value(factor) if colon else 2.0
-    if not all(isinstance(end, int | float) for end in ends) or ends[2] <= 1:
+    if not all(isinstance(end, int | float) for end in ends):
         raise click.BadParameter(f"{text!r} is not NAME=START..STOP:FACTOR")
-    values = [float(ends[0])]
-    while values[-1] * ends[2] <= ends[1] * (1 + 1e-9):
-        values.append(values[-1] * ends[2])
-    return name, values
+    return name, _powers(text, *map(float, ends))
+
+
+def _powers(text: str, start: float, stop: float, factor: float) -> list[float]:
+    """Return start, start * factor, ... up to stop."""
+    if not (0.0 < start <= stop < math.inf and factor > 1.0):
+        raise click.BadParameter(
+            f"{text!r} must have 0 < START <= STOP and FACTOR > 1, as in 2^-2..2^12:4"
+        )
+    if math.log(stop / start) / math.log(factor) >= MOST_VALUES:
+        raise click.BadParameter(
+            f"{text!r} stands for more than {MOST_VALUES:,} values; take a larger "
+            f"FACTOR than {factor:g}"
+        )
+    values = [start]
+    while values[-1] * factor <= stop * (1 + 1e-9):
+        values.append(values[-1] * factor)
+    return values
 
 
 def _value(word: str) -> Any:

@@ -23,7 +23,11 @@ def cluster_options(command: Command) -> Command:
         click.option("--tls-key", help="Private key of this client, a PEM file."),
         click.option("--tls-cert", help="Certificate of this client, a PEM file."),
         click.option("--tls-ca", help="Certificate authority, a PEM file."),
-        click.option("--cluster", help="YAML file that describes a cluster."),
+        click.option(
+            "--cluster",
+            type=click.Path(exists=True, dir_okay=False),
+            help="YAML file that describes a cluster.",
+        ),
         click.option("--workers", type=int, help="Local worker processes to start."),
         click.option(
             "--scheduler",

@@ -18,8 +18,9 @@ from dsel.cli.options import (
 )
 from dsel.cli.progress import shown
 from dsel.cli.show import show
+from dsel.cli.tables import labeled_table
 from dsel.data.open import open_pool
-from dsel.data.tables import Table, read_table
+from dsel.data.tables import Table
 from dsel.searches import Plan, execute, plan_search
 from dsel.searches.certify import certifying_split, search_and_certify
 
@@ -31,7 +32,10 @@ from dsel.searches.certify import certifying_split, search_and_certify
     help="Unlabeled rows: a zarr pool, an .npy file, or a URL. `dsel pool build` makes "
     "a pool of a table.",
 )
-@click.option("--target", help="Column of the labels.")
+@click.option(
+    "--target",
+    help="Column of the labels, such as label; npz and zarr have theirs in y.",
+)
 @click.option(
     "--split",
     is_flag=True,
@@ -105,7 +109,7 @@ def command(labeled: str, **options: Any) -> None:
 
     LABELED is a CSV, Parquet, npz, svmlight or zarr table.
     """
-    table = read_table(labeled, target=options["target"])
+    table = labeled_table(labeled, options["target"])
     X, y, pool, hidden = _divide(table, options)
     make_plan = _planner(options, pool)
     if options["dry_run"]:
@@ -178,20 +182,33 @@ def _shared(options: dict[str, Any]) -> dict[str, Any]:
 
 def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
     """Return labeled rows, their labels, the pool, and what is hidden in it."""
-    if table.y is None:
-        raise click.UsageError(
-            "LABELED holds no labels; name their column by --target."
-        )
+    assert table.y is not None, "labeled_table refuses others"
     if not options["split"]:
         return _framed(table, table.X), table.y, _pool(options), None
     if options["pool"] or table.split is None:
         raise click.UsageError(
             "--split needs a file with an array `split`, and no --pool beside it."
         )
-    first, others = table.split == 0, np.flatnonzero(table.split != 0)
+    first, others = _parts(table.split, table.X.shape[0])
     rows = table.X[others]
-    X = _framed(table, table.X[np.flatnonzero(first)])
+    X = _framed(table, table.X[first])
     return X, table.y[first], _framed(table, rows), (rows, table.y[others])
+
+
+def _parts(split: Any, n_rows: int) -> tuple[Any, Any]:
+    """Return the rows with split 0, and all others."""
+    if split.shape != (n_rows,):
+        raise click.UsageError(
+            f"--split needs an array `split` of one number for each of the {n_rows} "
+            f"rows, found shape {split.shape}."
+        )
+    parts = np.flatnonzero(split == 0), np.flatnonzero(split != 0)
+    if not all(map(len, parts)):
+        raise click.UsageError(
+            "--split needs rows with split 0, which are labeled, and others, which are "
+            f"the pool; found {len(parts[0])} and {len(parts[1])}."
+        )
+    return parts
 
 
 def _pool(options: dict[str, Any]) -> Any:

@@ -76,13 +76,15 @@ LOSS_CRITERIA: Final[dict[str, LossCriterion]] = {
 """Estimates of a squared error by name; none is a bound."""
 
 
-def get_criterion(name: str) -> Criterion:
+def get_criterion(name: str, argument: str = "criterion") -> Criterion:
     """Return the criterion of that name.
 
     Parameters
     ----------
     name
         One of `CRITERIA`.
+    argument
+        What messages call it.
 
     Raises
     ------
@@ -91,11 +93,11 @@ def get_criterion(name: str) -> Criterion:
     """
     if name in LOSS_CRITERIA:
         raise ValueError(
-            f"`criterion` {name!r} estimates the squared error of least squares; "
+            f"`{argument}` {name!r} estimates the squared error of least squares; "
             f"search with `LeastSquaresSearch` and choose with `select_least_squares`, "
-            f"or use criterion='cv_error' for classifiers."
+            f"or use {argument}='cv_error' for classifiers."
         )
-    return CRITERIA[check_choice(name, "criterion", sorted(CRITERIA))]
+    return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from numbers import Integral
 from typing import Any
 
 
@@ -10,10 +11,17 @@ def resolve_client(client: Any = None) -> Any:
 
     Inside a task there is no client: a pass started there runs in that task, since
     a worker that waited for its own tasks could wait for ever.
+
+    Raises
+    ------
+    TypeError
+        Where `client` is none.
     """
     # Whoever has not imported distributed has no client: `import dsel` stays light.
-    if client is not None or "distributed" not in sys.modules:
-        return client
+    if client is None and "distributed" not in sys.modules:
+        return None
+    if client is not None:
+        return _checked(client)
     if current_worker() is not None:
         return None
     from distributed import get_client
@@ -38,4 +46,44 @@ def current_worker() -> Any:
 
 def local_threads() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return the threads that `n_jobs` asks for, read as scikit-learn reads it.
+
+    Parameters
+    ----------
+    n_jobs
+        Their number; None and -1 mean one for each processor, -2 one fewer, and so on.
+
+    Raises
+    ------
+    TypeError
+        Where it is neither None nor an integer.
+    ValueError
+        Where it is 0.
+    """
+    if n_jobs is None:
+        return local_threads()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(f"`n_jobs` must be an integer or None, got {n_jobs!r}.")
+    if n_jobs == 0:
+        raise ValueError(
+            "`n_jobs` must not be 0; None or -1 is one thread for each processor."
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, local_threads() + 1 + int(n_jobs))
+
+
+def _checked(client: Any) -> Any:
+    """Return a client, or raise TypeError: an address is no client yet."""
+    from distributed import Client
+
+    if isinstance(client, Client):
+        return client
+    raise TypeError(
+        f"`client` must be a distributed.Client, got {client!r}; open one with "
+        "distributed.Client(address) or dsel.cluster.connect."
+    )

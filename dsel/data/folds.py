@@ -90,8 +90,16 @@ def splitter_trainings(
     Raises
     ------
     ValueError
-        Where the splitter gives no split.
+        Where the splitter gives no split, or cannot split these rows.
     """
+    try:
+        splits = list(cv.split(X, y, groups))
+    except ValueError as error:
+        raise ValueError(
+            f"`cv` {cv!r} does not split these rows: {error} Give other folds, or "
+            "your own by `sklearn.model_selection.PredefinedSplit`, which needs no "
+            "groups."
+        ) from error
     trainings = [
         Training(
             number=number,
@@ -99,7 +107,7 @@ def splitter_trainings(
             train_rows=np.sort(np.asarray(train_rows, dtype=np.int64)),
             test_rows=np.sort(np.asarray(test_rows, dtype=np.int64)),
         )
-        for number, (train_rows, test_rows) in enumerate(cv.split(X, y, groups))
+        for number, (train_rows, test_rows) in enumerate(splits)
     ]
     if not trainings:
         raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")

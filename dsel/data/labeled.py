@@ -95,9 +95,7 @@ def labeled_rows(
     (array([0, 1, 0]), array(['no', 'yes'], dtype='<U3'))
     """
     names = _column_names(X, columns)
-    features = check_array(
-        X, accept_sparse="csr", ensure_all_finite=False, input_name="X"
-    )
+    features = _numbers(X)
     labels = check_labels(y)
     if len(labels) != features.shape[0]:
         raise ValueError(
@@ -126,7 +124,9 @@ def check_labels(y: Any) -> NDArray[Any]:
     """
     if y is None:
         raise ValueError("`y` must hold the labels, got None: requires y to be passed.")
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    # Of a column that can hold missing values scikit-learn would make floats.
+    given = np.asarray(y) if hasattr(y, "iloc") else y
+    labels: NDArray[Any] = column_or_1d(given, warn=True)
     if labels.dtype.kind == "O":
         labels = _of_one_type(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -139,14 +139,20 @@ def check_labels(y: Any) -> NDArray[Any]:
         check_classification_targets(labels)
     except ValueError as error:
         raise ValueError(
-            f"`y` must hold classes, not measurements such as {labels[0]!r}; cut them "
-            f"into classes, or use `LeastSquaresSearch` for regression. {error}"
+            f"`y` must hold classes, not measurements such as {labels.tolist()[0]}; "
+            "cut them into classes, or use `LeastSquaresSearch` for regression. "
+            f"{error}"
         ) from error
     return labels
 
 
 def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
-    """Raise ValueError where the pool has other columns than the labeled rows."""
+    """Raise ValueError where the pool is empty or has other columns."""
+    if not pool.n_rows:
+        raise ValueError(
+            "`pool` must hold at least one row, got none; without unlabeled rows leave "
+            "`pool` out."
+        )
     if pool.n_columns != labeled.n_columns:
         raise ValueError(
             f"`pool` has {pool.n_columns} columns but `X` has {labeled.n_columns}; "
@@ -159,6 +165,20 @@ def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
                 f"`pool` has {in_pool!r} as column {place} where `X` has "
                 f"{in_labeled!r}; bring the columns into the same order."
             )
+
+
+def _numbers(X: Any) -> Any:
+    """Return features as a numeric array or CSR, or say what is wrong with them."""
+    try:
+        return check_array(
+            X, accept_sparse="csr", ensure_all_finite=False, input_name="X"
+        )
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"`X` must be a table of numbers, at least one row by one column; encode "
+            f"text and dates as numbers. {error}"
+        ) from error
 
 
 def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | None:

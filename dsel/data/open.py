@@ -9,6 +9,7 @@ import numpy as np
 import zarr
 from scipy import sparse
 
+from dsel.checks import check_url
 from dsel.data.arrays import ArrayStorage, MemmapStorage, SparseStorage
 from dsel.data.base import Storage
 from dsel.data.pool import Pool
@@ -37,9 +38,9 @@ def open_pool(
     ----------
     source
         A numpy array or memory map, a data frame, a scipy sparse matrix, a Dask
-        array, a zarr array, a DataArray, the path or URL of a zarr pool or of an
-        ``.npy`` file, or a pool, which is returned as it is. Two-dimensional and
-        numeric. A Dask array with unknown chunk lengths is passed over once.
+        array or data frame, a zarr array, a DataArray, the path or URL of a zarr pool
+        or of an ``.npy`` file, or a pool, which is returned as it is. Two-dimensional
+        and numeric. A Dask collection of unknown chunk lengths is passed over once.
     columns
         Names of the columns, where the source has none.
     storage_options
@@ -56,6 +57,8 @@ def open_pool(
         Where there is nothing at the path.
     TypeError
         Where the source is of no such kind, or not numeric.
+    ModuleNotFoundError
+        Where a URL needs a package that is not installed.
     ValueError
         Where it is no pool, not two-dimensional, or was not written to the end.
 
@@ -79,7 +82,11 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Storage:
     if sparse.issparse(source):
         return _sparse_storage(source, names)
     if hasattr(source, "iloc") and hasattr(source, "dtypes"):
-        return _frame_storage(source, names)
+        _check_columns(source)
+        names = names or tuple(map(str, source.columns))
+        if hasattr(source, "to_dask_array"):
+            return _dask_storage(source.to_dask_array(), names)
+        return ArrayStorage(source.to_numpy(), names)
     if isinstance(source, zarr.Array):
         _check_array(source)
         return ZarrStorage(source, names or stored_columns(source.attrs))
@@ -110,14 +117,13 @@ def _sparse_storage(source: Any, names: tuple[str, ...] | None) -> SparseStorage
     return SparseStorage(matrix, names)
 
 
-def _frame_storage(source: Any, names: tuple[str, ...] | None) -> ArrayStorage:
+def _check_columns(source: Any) -> None:
     for name, dtype in source.dtypes.items():
         if getattr(dtype, "kind", "O") not in NUMERIC:
             raise TypeError(
                 f"`pool` must be numeric, but column {name!r} holds {dtype}; encode it "
                 "as numbers, or leave it out."
             )
-    return ArrayStorage(source.to_numpy(), names or tuple(map(str, source.columns)))
 
 
 def _dask_storage(source: Any, names: tuple[str, ...] | None) -> Storage:
@@ -137,7 +143,9 @@ def _coordinate_names(source: Any) -> tuple[str, ...] | None:
 def _open_location(
     location: str, names: tuple[str, ...] | None, options: dict[str, Any]
 ) -> Storage:
-    if "://" not in location and not os.path.exists(location):
+    if "://" in location:
+        check_url(location, "pool")
+    elif not os.path.exists(location):
         raise FileNotFoundError(
             f"`pool` must be a pool that exists, but there is nothing at {location!r}."
         )

@@ -2,8 +2,10 @@
 
 import gzip
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from itertools import islice
@@ -17,6 +19,15 @@ CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET: Final = (".parquet",)
 NPZ: Final = (".npz",)
 SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
+
+UNREADABLE: Final = (
+    EOFError,
+    ValueError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What the readers of files raise where one is cut short or of another kind."""
 
 _READ_ROWS: Final = 50_000
 
@@ -55,6 +66,12 @@ def open_stream(path: str, *, target: str | None = None) -> RowStream:
     TypeError
         Where a column is not numeric.
     """
+    with naming_file(path):
+        stream = _open_kind(path, target)
+    return replace(stream, blocks=partial(_named_blocks, path, stream.blocks))
+
+
+def _open_kind(path: str, target: str | None) -> RowStream:
     lower = path.lower()
     if lower.endswith(CSV):
         return _csv_stream(path, target)
@@ -66,6 +83,32 @@ def open_stream(path: str, *, target: str | None = None) -> RowStream:
         return _svmlight_stream(path)
     endings = ", ".join((*CSV, *PARQUET, *NPZ, *SVMLIGHT))
     raise ValueError(f"`source` must end in one of {endings}, got {path!r}.")
+
+
+def _named_blocks(path: str, blocks: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    with naming_file(path):
+        yield from blocks()
+
+
+@contextmanager
+def naming_file(path: str) -> Iterator[None]:
+    """Say which file it was where what reads it says only what is wrong with it.
+
+    Raises
+    ------
+    ValueError
+        In the place of what the readers of its kind raise.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        text = str(error).strip()
+        if path in text:
+            raise
+        raise ValueError(
+            f"{path!r} cannot be read as what its name says: {text.rstrip('.')}; check "
+            f"that the file is whole and of that kind."
+        ) from error
 
 
 def csv_separator(path: str) -> str:
@@ -100,12 +143,18 @@ def numeric_values(frame: pd.DataFrame, path: str) -> Any:
         Where a column is not numeric.
     """
     for name, dtype in frame.dtypes.items():
-        if getattr(dtype, "kind", "O") not in "buif":
+        if len(frame) and getattr(dtype, "kind", "O") not in "buif":
             raise TypeError(
                 f"`source` {path!r} must be numeric, but column {name!r} holds "
-                f"{frame[name].iloc[0]!r}; encode it as numbers, or leave it out."
+                f"{_first_text(frame[name])!r}; encode it as numbers, or leave it out."
             )
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _first_text(column: pd.Series) -> Any:
+    """Return the first value that is no number, else the first of all."""
+    is_text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+    return column.iloc[int(is_text.to_numpy().argmax())]
 
 
 def _csv_stream(path: str, target: str | None) -> RowStream:
@@ -125,13 +174,7 @@ def _csv_stream(path: str, target: str | None) -> RowStream:
 
 
 def _parquet_stream(path: str, target: str | None) -> RowStream:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet needs pyarrow: install the extra `dsel[io]`."
-        ) from error
-
+    parquet = parquet_module()
     schema = parquet.read_schema(path)
     names = feature_columns(list(schema.names), target, path)
 
@@ -149,7 +192,7 @@ def parquet_module() -> Any:
         from pyarrow import parquet
     except ImportError as error:
         raise ImportError(
-            "Parquet files need pyarrow: install the extra `dsel[io]`."
+            "Parquet files need pyarrow; pip install 'dsel[io]'."
         ) from error
     return parquet
 

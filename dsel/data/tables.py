@@ -20,6 +20,7 @@ from dsel.data.streams import (
     csv_separator,
     feature_columns,
     named_columns,
+    naming_file,
     numeric_values,
     parquet_module,
 )
@@ -66,16 +67,22 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
+    with naming_file(location):
+        return _read_kind(location, target)
+
+
+def _read_kind(location: str, target: str | None) -> Table:
     lower = location.lower()
     if lower.endswith(CSV):
         return _from_frame(
-            pd.read_csv(path, sep=csv_separator(lower)), target, location
+            pd.read_csv(location, sep=csv_separator(lower)), target, location
         )
     if lower.endswith(PARQUET):
         frame = parquet_module().read_table(location).to_pandas()
         return _from_frame(frame, target, location)
     if lower.endswith(NPZ):
-        with np.load(location, allow_pickle=False) as arrays:
+        # numpy would leave a file open that is no archive.
+        with open(location, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             return _from_arrays(arrays, target, location)
     if lower.endswith(SVMLIGHT):
         from sklearn.datasets import load_svmlight_file  # takes a while to import

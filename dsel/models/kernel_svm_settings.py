@@ -240,5 +240,5 @@ def row_weights(
     lost = set(codes.tolist()) - set(codes[weights > 0].tolist())
     if lost:
         label = classes[min(lost)]
-        raise ValueError(f"`sample_weight` leaves no training row of class {label!r}.")
+        raise ValueError(f"`sample_weight` leaves no training row of class {label}.")
     return weights

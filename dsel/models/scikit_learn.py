@@ -247,6 +247,25 @@ def cut_to_rows(
     }
 
 
+def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
+    """Return fit parameters; those of another length reach every fit as they are.
+
+    Raises
+    ------
+    ValueError
+        Where sample weights are not one number a row.
+    """
+    params = dict(fit_params or {})
+    for name, value in params.items():
+        is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None
+        if is_weight and np.shape(value) != (n_rows,):
+            raise ValueError(
+                f"`{name}` must hold one weight for each of the {n_rows} labeled rows, "
+                f"got shape {np.shape(value)}."
+            )
+    return params
+
+
 def takes_pool(estimator: Any) -> bool:
     """Return whether the estimator's `fit` wants the unlabeled rows as `pool`."""
     return "pool" in inspect.signature(estimator.fit).parameters

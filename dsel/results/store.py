@@ -8,8 +8,10 @@ from typing import Any
 
 import zarr
 from zarr.abc.store import Store
+from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel.checks import check_url
 from dsel.results.schema import SCHEMA_VERSION
 
 VERSION_ATTRIBUTE = "dsel_schema_version"
@@ -27,16 +29,17 @@ def open_store(
     ------
     TypeError
         Where `place` is neither.
+    ValueError, ImportError
+        Where nothing here knows its protocol.
     """
     if isinstance(place, Store):
         return place
     if not isinstance(place, (str, os.PathLike)):
-        raise TypeError(
-            f"a results store is a path, a URL or a zarr store, got {place!r}."
-        )
+        raise TypeError(f"`out` must be a path, a URL or a zarr store, got {place!r}.")
     text = os.fspath(place)
     if "://" not in text:
         return LocalStore(Path(text).absolute(), read_only=read_only)
+    check_url(text, "out")
     options = dict(storage_options or {})
     return FsspecStore.from_url(text, storage_options=options, read_only=read_only)
 
@@ -55,7 +58,9 @@ def read_root(store: Store) -> dict[str, Any]:
         with naming_damage(store):
             root = zarr.open_group(store, mode="r", zarr_format=3)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"there is no results store at {store}.") from error
+        raise FileNotFoundError(
+            f"there is no results store at {store}; name the place that `out` named."
+        ) from error
     attributes = dict(root.attrs)
     check_version(attributes, str(store))
     return attributes
@@ -95,6 +100,11 @@ def naming_damage(
         yield
     except FileNotFoundError:  # zarr's own is a ValueError too
         raise
+    except ContainsArrayError as error:
+        raise ValueError(
+            f"{store} is a zarr array, such as a pool, and holds no dsel results; "
+            f"choose another place."
+        ) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{store} is damaged, a zarr.json in it cannot be read ({error}); "

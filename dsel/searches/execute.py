@@ -12,7 +12,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice
-from dsel.data.clients import resolve_client
+from dsel.data.clients import count_threads, resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice
 from dsel.results.files import find_results
@@ -77,7 +77,7 @@ def execute(
     on_progress
         Called a few times a second with a `Progress`.
     n_jobs
-        Local threads; None means one for each core. A cluster has its own.
+        Local threads; None and -1 mean one for each core. A cluster has its own.
     with_model
         Whether to bring the chosen model here.
 
@@ -93,6 +93,7 @@ def execute(
         Where a worker has another version of a package that decides results.
     """
     check_choice(on_failure, "on_failure", ("record", "raise"))
+    count_threads(n_jobs)  # refused before the pool is read
     client = resolve_client(client)
     plan = settle_pool(plan, client)
     run_id = uuid.uuid4().hex[:12]
@@ -180,7 +181,7 @@ def _check_failures(plan: "Plan", evidence: Mapping[str, Any]) -> None:
     if not len(failed):
         return
     number = int(failed[0])
-    message = evidence[names.MESSAGE][number]
+    message = str(evidence[names.MESSAGE][number]).rstrip(".")
     first = f"candidate {number} ({plan.axes.params(number)}): {message}"
     if len(failed) == plan.n_candidates:
         raise AllFitsFailedError(

@@ -5,7 +5,6 @@ argument, return the small record that it makes to the driver, and keep the larg
 payload (fitted models) where it was made, under the task's key.
 """
 
-import os
 import queue
 import uuid
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import Any, Final, Protocol
 
 import psutil
 
+from dsel.data.clients import count_threads
 from dsel.data.freed_memory import freed_memory_kept
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.threads import single_threaded
@@ -99,7 +99,7 @@ class LocalExecutor:
 
     def __init__(self, work: Any, n_threads: int | None = None) -> None:
         self._work = work
-        self._n_threads = n_threads or os.cpu_count() or 1
+        self._n_threads = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="dsel")
         self._futures: dict[str, Future[tuple[Any, Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -69,7 +69,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
-        Local threads where there is no cluster; None means one for each core.
+        Local threads where there is no cluster; None and -1 mean one for each core.
     reserve
         Probability set aside beside `delta` for candidates or certificates that may
         be added after results were seen.
@@ -366,7 +366,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.estimator is not None:
+        # What is no estimator is refused by `fit`, in words of its own.
+        known = hasattr(self.estimator, "__sklearn_tags__")
+        if known and not isinstance(self.estimator, type):
             inner = get_tags(self.estimator)
             tags.classifier_tags = inner.classifier_tags
             tags.input_tags.allow_nan = inner.input_tags.allow_nan

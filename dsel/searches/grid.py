@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
@@ -59,6 +60,8 @@ def _checked(grid: Any) -> Any:
             f"`grid` must be a dict of parameter name to values, or a list of such "
             f"dicts, got {type(grid).__name__}."
         )
+    for name, values in (item for d in dicts for item in d.items()):
+        _check_values(name, values)
     empty = any(not d or any(len(v) == 0 for v in d.values()) for d in dicts)
     if not dicts or empty:
         raise ValueError(
@@ -66,6 +69,17 @@ def _checked(grid: Any) -> Any:
             f"for one candidate as it is pass estimator=None and [estimator]."
         )
     return grid
+
+
+def _check_values(name: Any, values: Any) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"`grid` must name parameters by text, got {name!r}.")
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not is_list and not (isinstance(values, np.ndarray) and values.ndim == 1):
+        raise TypeError(
+            f"`grid` must give {name!r} a list or a one-dimensional array of values, "
+            f"got {values!r}; write list(...) of several, [...] around a single one."
+        )
 
 
 def _listed(estimators: Any) -> tuple[Candidate, ...]:

@@ -22,7 +22,7 @@ from dsel.data.shared import POLICIES
 from dsel.data.trainings import trainings_token
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
-from dsel.models.scikit_learn import takes_pool
+from dsel.models.scikit_learn import checked_params, takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.describe import describe
@@ -276,11 +276,12 @@ def plan_search(
     check_probability(label_share, "label_share")
     DeltaLedger(delta + reserve, reserve)  # checks them
     rule = get_criterion(criterion or ("cv_error" if pool is None else "cv_bound"))
-    reported = get_criterion(certificate or rule.name)
+    reported = get_criterion(certificate or rule.name, "certificate")
     candidates = make_candidates(estimator, grid)
     seed = seed_from(random_state)
     allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
+    params = checked_params(fit_params, labeled.n_rows)
     unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
     share = (1.0 - label_share) * delta / len(candidates)
     rows: dict[str, Any] = {"max_rows": max_unlabeled, "shuffled": pool_is_shuffled}
@@ -292,7 +293,6 @@ def plan_search(
     )
     if pool_labels is not None:
         scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
-    params = dict(fit_params or {})
     groups, remarks, dependence = make_groups(
         candidates, labeled, seed, params, precision
     )

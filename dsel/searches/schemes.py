@@ -1,6 +1,7 @@
 """Schemes by name: cross-validation, a single split, random halvings."""
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def _drawn(
     if any(isinstance(each, Estimate) and each.by_halves for each in criteria):
         repeats = check_integer(cv, "cv", at_least=1)
         return random_halves(n_rows, repeats, seed=seed, with_pool=with_pool)
-    plain = not hasattr(cv, "split")
+    plain = isinstance(cv, str) or not hasattr(cv, "split")  # strings have one too
     if plain:
         n_folds = _check_folds(cv, n_rows)
         trainings = fold_trainings(random_folds(n_rows, n_folds, seed=seed))
@@ -126,6 +127,11 @@ def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> S
 
 
 def _check_folds(cv: Any, n_rows: int) -> int:
+    if not isinstance(cv, Real):
+        raise TypeError(
+            f"`cv` must be a number of folds or a scikit-learn splitter, got {cv!r}; "
+            "folds of your own go into `sklearn.model_selection.PredefinedSplit`."
+        )
     n_folds = check_integer(cv, "cv", at_least=2)
     if n_folds > n_rows:
         raise ValueError(

@@ -63,7 +63,9 @@ def select(
     question = ask(results, criterion, delta=delta, label_share=label_share)
     rule, counts, settings = question.criterion, question.counts, question.settings
     ledger = ledger_of(results)
-    reported = get_criterion(certificate or _default_read_out(ledger, criterion, rule))
+    reported = get_criterion(
+        certificate or _default_read_out(ledger, criterion, rule), "certificate"
+    )
     check_evidence(reported, counts)
     terms = rule.evaluate(counts, settings)
     chosen = rule.choose(terms, counts)

@@ -1,12 +1,14 @@
 import json
+import re
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_digits
 
 from dsel.cli import main
-from dsel.cli.models import parse_values
+from dsel.cli.models import build, parse_values
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +47,11 @@ def test_select__precision_reaches_the_plan(table):
         (["--pool", "no.zarr"], "no.zarr"),
         (["--split", "--scheduler", "tcp://127.0.0.1:1"], "127.0.0.1:1"),
         (["--split", "--criterion", "magic"], "`criterion` must be one of"),
+        (["--split", "--certificate", "magic"], "`certificate` must be one of"),
+        (["--split", "--label-share", "1"], "got 1.0; 5 % is written 0.05"),
+        (["--split", "--cluster", "no.yaml"], "'no.yaml' does not exist"),
         (
-            ["--split", "--cluster", "x.yaml", "--workers", "2"],
+            ["--split", "--cluster", __file__, "--workers", "2"],
             "--cluster stands alone",
         ),
     ],
@@ -86,3 +91,34 @@ def test_demo__says_what_was_chosen_and_what_is_guaranteed():
     assert found.exit_code == 0, found.output
     assert "With probability at least 95%" in found.output
     assert "Chosen" in found.output
+
+
+@pytest.mark.parametrize(
+    "text", ["C=0..8:2", "C=-1..8:2", "C=8..1:2", "C=1..8:1", "C=1..1e300:1.0001"]
+)
+def test_parse_values__refuses_ranges_without_end(text):
+    with pytest.raises(click.BadParameter, match=r"START|FACTOR"):
+        parse_values(text)
+
+
+def test_build__refuses_a_parameter_that_is_named_twice():
+    with pytest.raises(click.BadParameter, match="names 'C' twice"):
+        build("svm", None, ["C=1", "C=2"])
+
+
+def test_select__says_that_target_names_the_labels(tmp_path):
+    (tmp_path / "t.csv").write_text("a,label\n1,x\n2,y\n")
+    found = run("select", tmp_path / "t.csv")
+    assert found.exit_code == 2
+    assert "name it by --target" in found.output
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [([0, 0, 0, 0], "found 4 and 0"), ([0, 1], r"found shape \(2,\)")],
+)
+def test_select__refuses_a_split_without_two_parts(split, message, tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.eye(4), y=[0, 1, 0, 1], split=split)
+    found = run("select", tmp_path / "t.npz", "--split")
+    assert found.exit_code == 2
+    assert re.search(message, found.output)

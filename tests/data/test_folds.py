@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from dsel.data.folds import (
     fold_trainings,
@@ -82,3 +82,8 @@ def test_holdout_split__leaves_out_as_many_as_asked():
 def test_holdout_split__refuses_to_leave_nothing():
     with pytest.raises(ValueError, match=r"`n_test` must be in \[1, 9\], got 10"):
         holdout_split(10, 10, seed=2)
+
+
+def test_splitter_trainings__says_why_a_splitter_cannot_split():
+    with pytest.raises(ValueError, match=r"GroupKFold.* does not split.*PredefinedSpl"):
+        splitter_trainings(GroupKFold(2), np.eye(4), [0, 1, 0, 1])

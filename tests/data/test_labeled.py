@@ -105,3 +105,27 @@ def test_check_pool_matches__compares_number_and_names():
         check_pool_matches(open_pool(np.zeros((2, 3))), rows)
     with pytest.raises(ValueError, match="'width' as column 0 where `X` has 'len'"):
         check_pool_matches(open_pool(X, columns=["width", "len"]), rows)
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        ([["red"], ["blue"]], "string"),
+        ([1.0, 2.0], "1D array"),
+        (np.empty((0, 3)), "0 "),
+    ],
+)
+def test_labeled_rows__says_what_features_must_be(X, said):
+    with pytest.raises(ValueError, match=f"`X` must be a table of numbers.*{said}"):
+        labeled_rows(X, [0, 1])
+
+
+def test_labeled_rows__keeps_whole_numbers_that_may_be_missing():
+    y = pd.Series([1, 2, 1], dtype="Int64")
+    assert labeled_rows(np.eye(3), y).classes.dtype.kind == "i"
+
+
+def test_check_pool_matches__refuses_a_pool_without_rows():
+    rows = labeled_rows(np.eye(2), [0, 1])
+    with pytest.raises(ValueError, match="`pool` must hold at least one row"):
+        check_pool_matches(open_pool(np.empty((0, 2))), rows)

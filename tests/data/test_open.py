@@ -90,3 +90,18 @@ def test_open_pool__never_unpickles(tmp_path):
 
     with pytest.raises(ValueError, match="is no pool"):
         open_pool(tmp_path / "x.npy")
+
+
+def test_open_pool__takes_a_dask_frame():
+    dataframe = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(np.arange(10.0).reshape(5, 2), columns=["a", "b"])
+
+    pool = open_pool(dataframe.from_pandas(frame, npartitions=2))
+
+    assert (pool.n_rows, pool.columns) == (5, ("a", "b"))
+
+
+@pytest.mark.parametrize("url", ["nothing://bucket/pool", "simplecache::no://pool"])
+def test_open_pool__refuses_protocols_that_nobody_knows(url):
+    with pytest.raises(ValueError, match="`pool` must be a path or a URL"):
+        open_pool(url)

@@ -7,11 +7,16 @@ import zarr
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
+from dsel.data.streams import open_stream
 from dsel.data.tables import read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
 LABELS = np.array(["no", "yes", "yes", "no"])
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=LABELS)
+
+
+def read_rows(path, *, target):
+    return list(open_stream(path, target=target).blocks())
 
 
 def test_read_table__takes_csv_and_tsv(tmp_path):
@@ -116,3 +121,38 @@ def test_read_table__reads_the_benchmark_sets(data_dir):
     assert table.X.shape == (6435, 36)
     assert (table.split == 0).sum() == 4435
     assert len(set(table.y)) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.csv", b""),
+        ("ragged.csv", b"a,label\n1,x\n1,2,3\n"),
+        ("latin.csv", b"a,label\n1,gr\xfcn\n"),
+        ("cut.npz", b"PK\x03\x04 and no more"),
+        ("text.npz", b"hello"),
+        ("cut.parquet", b"PAR1 and no more"),
+        ("text.svm", b"hello world\n"),
+        ("text.csv.gz", b"hello"),
+    ],
+)
+@pytest.mark.parametrize("read", [read_table, read_rows])
+def test_read_table__names_the_file_that_cannot_be_read(name, content, read, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+
+    with pytest.raises(ValueError, match=name):
+        read(str(path), target="label" if ".csv" in name else None)
+
+
+def test_read_table__shows_the_value_that_is_no_number(tmp_path):
+    (tmp_path / "t.csv").write_text("a,label\n1,x\nred,y\n")
+
+    with pytest.raises(TypeError, match="column 'a' holds 'red'"):
+        read_table(tmp_path / "t.csv", target="label")
+
+
+def test_read_table__takes_a_table_without_rows(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,label\n")
+
+    assert read_table(tmp_path / "t.csv", target="label").X.shape == (0, 2)

@@ -115,3 +115,9 @@ def test_open_results__unpickles_nothing(cube, tmp_path):
     with pytest.warns(UserWarning, match="message"):
         opened = open_results(tmp_path)
     assert "message" not in opened.load()
+
+
+def test_open_results__says_that_a_pool_holds_no_results(tmp_path):
+    zarr.create_array(tmp_path / "pool.zarr", data=np.eye(2))
+    with pytest.raises(ValueError, match="is a zarr array, such as a pool, and holds"):
+        open_results(tmp_path / "pool.zarr")

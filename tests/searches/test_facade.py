@@ -91,3 +91,34 @@ def test_search__refuses_grids_that_name_nothing(digits, grid, message):
     search = dsel.SemiSupervisedSearchCV(LogisticRegression(), grid, cv=3)
     with pytest.raises(ValueError, match=message):
         search.fit(X[:50], y[:50])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"grid": {"C": 1.0}}, r"give 'C' a list .*, got 1.0; write"),
+        ({"grid": {"C": "abc"}}, "give 'C' a list"),
+        ({"grid": {3: [1.0]}}, "`grid` must name parameters by text, got 3"),
+        ({"estimator": SVC}, "`estimator` must be an unfitted scikit-learn classifier"),
+        ({"estimator": "svc"}, "`estimator` must be an unfitted .*, got 'svc'"),
+        ({"cv": "5"}, "`cv` must be a number of folds or .*, got '5'"),
+        ({"cv": None}, "`cv` must be a number of folds or .*, got None"),
+        ({"n_jobs": "2"}, "`n_jobs` must be an integer or None, got '2'"),
+    ],
+)
+def test_search__refuses_other_kinds_by_name(digits, changed, message):
+    X, y = digits
+    with pytest.raises(TypeError, match=message):
+        make_search(**changed).fit(X[:50], y[:50])
+
+
+@pytest.mark.parametrize("n_jobs", [-1, 1])
+def test_search__takes_as_many_threads_as_scikit_learn_would(digits, n_jobs):
+    X, y = digits
+    assert make_search(n_jobs=n_jobs).fit(X[:50], y[:50]).best_params_
+
+
+def test_search__refuses_weights_of_another_length(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="`sample_weight` must hold one weight for"):
+        make_search().fit(X[:50], y[:50], sample_weight=np.ones(20))

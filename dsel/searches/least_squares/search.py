@@ -40,7 +40,7 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
     random_state
         Seed of the folds.
     n_jobs
-        Local threads where there is no cluster; None means one for each core.
+        Local threads where there is no cluster; None and -1 mean one for each core.
 
     Attributes
     ----------
