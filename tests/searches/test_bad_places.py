@@ -56,12 +56,12 @@ def counts(cube):
 def counted(monkeypatch):
     """Return the fits and spans that were counted, not read from the store."""
     seen = []
-    for name in ("_take_fits", "_take_span"):
+    for name in ("_take_fits", "_take_spans"):
         take = getattr(Driver, name)
 
-        def noting(self, key, record, take=take):
-            seen.append(key)
-            take(self, key, record)
+        def noting(self, *given, take=take):
+            seen.append(given)
+            take(self, *given)
 
         monkeypatch.setattr(Driver, name, noting)
     return seen
