@@ -24,7 +24,7 @@ from dsel.cluster import (
     parse_config,
     read_config,
 )
-from dsel.data.freed_memory import thresholds_of
+from dsel.data.freed_memory import thresholds_outside
 from dsel.errors import VersionMismatchError
 from dsel.searches import versions
 from tests.clusters import make_certificates, running_cluster, wait_until
@@ -231,7 +231,7 @@ def test_local__has_one_thread_per_process_and_one_blas_thread(local_client):
 
 @pytest.mark.cluster
 def test_local__workers_give_back_memory_between_searches(local_client):
-    found = local_client.run(lambda: thresholds_of(os.environ))
+    found = local_client.run(lambda: thresholds_outside(os.environ))
     assert all(trim < 2**20 for trim, _ in found.values())
 
 

@@ -2,7 +2,7 @@
 
 Dask's workers give freed memory back at once, so every chunk of a pool goes to pages
 that the system has to clear first: reading takes twice as long. From its first task
-until a moment after its last one a process keeps that memory; then it is what it was.
+until a moment after its last one a process keeps that memory; then it gives it back.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ class FreedMemory:
     """glibc's ``mallopt``."""
     give_back: Callable[[int], Any]
     """glibc's ``malloc_trim``."""
-    found: tuple[int, int]
+    outside: tuple[int, int]
     """Thresholds in bytes, of trimming and of mapping, outside of tasks."""
     _running: int = 0
     _kept: bool = False
@@ -62,7 +62,7 @@ class FreedMemory:
     def _restore(self) -> None:
         with self._lock:
             if self._running == 0 and self._kept:
-                self._set(*self.found)
+                self._set(*self.outside)
                 self.give_back(0)
                 self._kept = False
 
@@ -73,11 +73,7 @@ class FreedMemory:
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Keep freed memory in this block, if this process was told to give it back.
-
-    Does nothing where the C library is not glibc, or nobody set a threshold: glibc
-    then finds one by itself.
-    """
+    """Keep freed memory in this block, where the C library is glibc."""
     memory = _of_this_process()
     if memory is None:
         yield
@@ -88,28 +84,34 @@ def freed_memory_kept() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _of_this_process() -> FreedMemory | None:
-    found = thresholds_of(os.environ)
-    if found is None or not sys.platform.startswith("linux"):
+    outside = thresholds_outside(os.environ)
+    if outside is None or not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None)
     try:
-        return FreedMemory(library.mallopt, library.malloc_trim, found)
+        return FreedMemory(library.mallopt, library.malloc_trim, outside)
     except AttributeError:  # another C library
         return None
 
 
-def thresholds_of(environment: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the thresholds of trimming and mapping, or None where it is not low.
+def thresholds_outside(environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return the thresholds of trimming and mapping outside of tasks, in bytes.
+
+    Dask sets low ones. Where nobody did, glibc moves them to the largest array that it
+    ever freed; ours stay, as they would after one of `KEPT_NBYTES`. None where more is
+    kept already.
 
     Examples
     --------
-    >>> thresholds_of({"MALLOC_TRIM_THRESHOLD_": "65536"})
+    >>> thresholds_outside({"MALLOC_TRIM_THRESHOLD_": "65536"})
     (65536, 131072)
-    >>> thresholds_of({}) is None
-    True
+    >>> thresholds_outside({})
+    (33554432, 33554432)
     """
     given = environment.get("MALLOC_TRIM_THRESHOLD_", "")
-    if not given.isdigit() or int(given) >= KEPT_NBYTES:
-        return None
     mapping = environment.get("MALLOC_MMAP_THRESHOLD_", "")
+    if not given.isdigit():
+        return KEPT_NBYTES, KEPT_NBYTES
+    if int(given) >= KEPT_NBYTES:
+        return None
     return int(given), int(mapping) if mapping.isdigit() else _DEFAULT_MMAP_THRESHOLD

@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
+from dsel.data.freed_memory import freed_memory_kept
 from dsel.searches import execute
 from dsel.searches.scheme import BestFold
 from dsel.searches.tasks import FitJob, SpanJob, count_spans, fit_jobs
@@ -76,7 +77,7 @@ def bare_process(kind, part, n_parts, pipe):
         for c in plan.scheme.comparisons
     ]
     spans = {(span.start, span.stop): span for span in look.spans} if look else {}
-    with single_threaded():
+    with single_threaded(), freed_memory_kept():
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]
         do = {
             "fits": lambda job: fit_jobs(work, (), [job]),
