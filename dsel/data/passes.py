@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from dsel.data.pool import Pool
 
 SPAN_NBYTES: Final = 2**26
-"""A task's share: some tenths of a second. A constant, so that sums of floats are
-grouped alike on every machine."""
+"""A task's share at most: some tenths of a second."""
+SMALL_SPAN_NBYTES: Final = 2**23
+"""A task's share where the pool is small and still divided among a few workers."""
 BLOCK_NBYTES: Final = 2**23
 """Rows handed to `count_chunk` at once: what it makes of them stays small too."""
 
@@ -62,10 +63,15 @@ def run_pass(
     group = f"pool-{pool.token}" if keep else ""
     jobs = [
         functools.partial(_arguments, pool, span, group)
-        for span in pool.spans(max(SPAN_NBYTES // pool.row_nbytes, 1))
+        for span in pool.spans(max(_span_nbytes(pool) // pool.row_nbytes, 1))
     ]
     values = values_in_order(count, jobs, client, sticky=keep)
     return functools.reduce(combine, values)
+
+
+def _span_nbytes(pool: "Pool") -> int:
+    """Return a task's share, by the pool alone: all machines group sums alike."""
+    return min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, pool.nbytes // 4))
 
 
 def _arguments(

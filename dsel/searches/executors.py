@@ -267,10 +267,9 @@ class ClusterExecutor:
 
     def forget(self, key: str) -> None:
         """Cancel the task if it has not begun, and drop its payload."""
-        futures = self._futures.pop(key, None)
-        if futures is not None:
-            for future in futures:
-                future.cancel()
+        for future in self._futures.pop(key, ()):
+            # To let go of what has ended takes no answer from the scheduler.
+            future.release() if future.done() else future.cancel()
 
     def close(self) -> None:
         """Cancel what runs and drop everything of this run."""

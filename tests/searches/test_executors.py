@@ -10,7 +10,7 @@ from distributed import Client
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches import plan_search, tasks, workers
-from dsel.searches.executors import ClusterExecutor, LocalExecutor
+from dsel.searches.executors import LocalExecutor, make_executor
 from dsel.searches.tasks import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
@@ -55,7 +55,7 @@ def client():
 
 @pytest.mark.cluster
 def test_cluster_executor__knows_slots_and_the_memory_of_one(client):
-    executor = ClusterExecutor(None, client, "test")
+    executor = make_executor(None, client)
     assert executor.n_slots == 4
     assert 0 < executor.slot_memory <= 2**29
     executor.close()
@@ -63,7 +63,7 @@ def test_cluster_executor__knows_slots_and_the_memory_of_one(client):
 
 @pytest.mark.cluster
 def test_cluster_executor__ends_when_workers_stay_away(client, monkeypatch):
-    executor = ClusterExecutor(None, client, "test")
+    executor = make_executor(None, client)
     monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 0.0)
     monkeypatch.setattr(workers, "COUNT_SECONDS", 0.0)
     client.retire_workers([*client.nthreads()])
@@ -98,7 +98,7 @@ def derived_input(executor):
 
 @pytest.mark.cluster
 def test_cluster_executor__derives_inputs_that_are_smaller(client):
-    assert derived_input(ClusterExecutor(None, client, "test")) == [{"wanted": 1}]
+    assert derived_input(make_executor(None, client)) == [{"wanted": 1}]
 
 
 def test_local_executor__shares_what_others_would_derive():
@@ -169,7 +169,7 @@ def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
         config.set({"distributed.scheduler.allowed-failures": 0}),
         connect(Local(workers=1)) as client,
     ):
-        executor = ClusterExecutor(None, client, "test")
+        executor = make_executor(None, client)
         executor.submit("task", die)
         [finished] = executor.wait(120.0)
         with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):
