@@ -35,6 +35,9 @@ from dsel.solvers.frank_wolfe import (
 )
 
 _SAMPLE_TOL = 1e-5
+_N_SHARES = 8
+"""Shares of the pool whose labelings are weighted apart. More take fewer passes and
+more work between them: 8 take about half the passes of 1 for the same work."""
 
 
 class Contrast(Protocol):
@@ -94,12 +97,34 @@ class ContrastFit:
 
 
 @dataclass(frozen=True)
+class _Beginning:
+    """Vertices to start from, as labelings of the pool's shares, and their weights."""
+
+    labeling: Labeling
+    """Functions that the vertices are found by."""
+    places: NDArray[np.intp]
+    """Which of the functions labels each vertex, shape (r,)."""
+    shares: NDArray[np.intp]
+    """Which share of the pool it labels, shape (r,)."""
+    weights: NDArray[np.float64]
+    """Weights, those of each share adding up to 1, shape (r,)."""
+
+    def hull(self, vertices: NDArray[np.float64]) -> Hull:
+        """Return the hull, given vertices of shape (functions, shares, n)."""
+        chosen = vertices[self.places, self.shares]
+        return Hull(chosen, self.shares, self.places, self.weights)
+
+    def cut_at(self, cuts: tuple[int, ...]) -> "_Beginning":
+        """Return the same for the shares of other rows."""
+        return replace(self, labeling=replace(self.labeling, cuts=cuts))
+
+
+@dataclass(frozen=True)
 class _Solved:
     """A minimum of one contrast, and how to find its vertices on other rows."""
 
     minimum: Minimum
-    labeling: Labeling
-    """One function for each vertex of the hull."""
+    beginning: _Beginning
 
 
 Labeler = Callable[[Sequence[Labeling]], list[list[ClassSums]]]
@@ -124,14 +149,17 @@ def fit_contrasts(
         many rows are solved at once.
     """
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
-    firsts = [_supervised_labeling(problem) for problem in problems]
-    start = read_start(pool, [] if n_sampled else firsts, n_sampled=n_sampled)
-    labelings = _label_sample(problems, firsts, start) if n_sampled else firsts
+    cuts = _cuts(int(pool.boundaries[-1]))
+    beginnings = [_supervised_beginning(problem, cuts) for problem in problems]
+    asked = [] if n_sampled else [each.labeling for each in beginnings]
+    start = read_start(pool, asked, n_sampled=n_sampled)
+    if n_sampled:
+        beginnings = _solve_sample(problems, start, cuts)
     contrasts = [each.contrast(each.labeled, start.moments) for each in problems]
     solvers = [
-        _solver(problem, contrast, labeling)
-        for problem, contrast, labeling in zip(
-            problems, contrasts, labelings, strict=True
+        _solver(problem, contrast, beginning)
+        for problem, contrast, beginning in zip(
+            problems, contrasts, beginnings, strict=True
         )
     ]
     known = None if n_sampled else start.sums
@@ -142,67 +170,79 @@ def fit_contrasts(
     ]
 
 
-def _supervised_labeling(problem: ContrastProblem) -> Labeling:
+def _cuts(n_rows: int) -> tuple[int, ...]:
+    """Return where rows are cut into shares: runs of rows, as long as each other."""
+    return tuple(n_rows * share // _N_SHARES for share in range(1, _N_SHARES))
+
+
+def _supervised_beginning(
+    problem: ContrastProblem, cuts: tuple[int, ...]
+) -> _Beginning:
     origin = problem.labeled.total.mean
-    return Labeling((log_density_scores(problem.supervised, origin).negated,), origin)
+    scores = log_density_scores(problem.supervised, origin).negated
+    shares = np.arange(_N_SHARES)
+    labeling = Labeling((scores,), origin, cuts)
+    return _Beginning(labeling, np.zeros_like(shares), shares, np.ones(_N_SHARES))
 
 
-def _label_sample(
-    problems: Sequence[ContrastProblem], firsts: Sequence[Labeling], start: Start
-) -> list[Labeling]:
+def _solve_sample(
+    problems: Sequence[ContrastProblem], start: Start, cuts: tuple[int, ...]
+) -> list[_Beginning]:
     """Solve on some rows, each standing for many; return the labelings that mattered.
 
-    One read of the pool turns them into vertices of the whole problem.
+    One read of the pool, cut as given, turns them into vertices of the whole problem.
     """
-    weight = start.moments.count / len(start.sample)
+    numbers = np.arange(len(start.sample))
+    sample_cuts = _cuts(len(numbers))
+    weight = start.moments.count / len(numbers)
     within = moments_of(start.sample).weighted(weight)
 
     def label(labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
-        found = chunk_lowest(start.sample, labelings=labelings)
+        found = chunk_lowest(start.sample, numbers, labelings=labelings)
         return [[sums.times(weight) for sums in each] for each in found]
 
     solvers = [
         _solver(
             replace(problem, tol=max(problem.tol, _SAMPLE_TOL)),
             problem.contrast(problem.labeled, within),
-            first,
+            _supervised_beginning(problem, sample_cuts),
         )
-        for problem, first in zip(problems, firsts, strict=True)
+        for problem in problems
     ]
-    return [each.labeling for each in _run_together(solvers, label)]
+    return [each.beginning.cut_at(cuts) for each in _run_together(solvers, label)]
 
 
-def _solver(problem: ContrastProblem, contrast: Contrast, start: Labeling) -> Solver:
-    """Yield labelings of the pool, want their sums; begin with those of `start`."""
-    origin = start.origin
+def _solver(
+    problem: ContrastProblem, contrast: Contrast, beginning: _Beginning
+) -> Solver:
+    """Yield labelings of the pool, want their sums, share by share."""
+    first = beginning.labeling
 
-    def vertex(sums: ClassSums) -> NDArray[np.float64]:
-        return contrast.point(contrast.frame.whiten_sums(sums, origin))
+    def vertices(sums: ClassSums) -> NDArray[np.float64]:
+        flat = contrast.point(contrast.frame.whiten_sums(sums, first.origin))
+        return flat.reshape(first.n_shares, -1)
 
-    found = yield start
-    size = len(found)
-    hull = Hull(
-        np.array([vertex(sums) for sums in found]),
-        np.arange(size),
-        np.full(size, 1.0 / size),
-    )
-    asked = list(start.scores)
+    found = yield first
+    asked = list(first.scores)
     inner = minimize_over_polytope(
         contrast,
-        hull,
+        beginning.hull(np.array([vertices(sums) for sums in found])),
         tol=problem.tol * contrast.n_rows,
         max_passes=problem.max_passes,
     )
     gradient = next(inner)
     while True:
-        asked.append(contrast.frame.scores_about(contrast.scores(gradient), origin))
-        found = yield Labeling((asked[-1],), origin)
+        scores = contrast.scores(gradient)
+        asked.append(contrast.frame.scores_about(scores, first.origin))
+        found = yield replace(first, scores=(asked[-1],))
         try:
-            gradient = inner.send(vertex(found[0]))
+            gradient = inner.send(vertices(found[0]))
         except StopIteration as stop:
             minimum: Minimum = stop.value
-            kept = tuple(asked[key] for key in minimum.hull.keys)
-            return _Solved(minimum, Labeling(kept, origin))
+            hull = minimum.hull
+            keys, places = np.unique(hull.keys, return_inverse=True)
+            kept = replace(first, scores=tuple(asked[key] for key in keys))
+            return _Solved(minimum, _Beginning(kept, places, hull.parts, hull.weights))
 
 
 def _run_together(

@@ -8,6 +8,7 @@ a time and are never stored.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,11 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class ClassSums:
-    """Mass of each class, and sums of its rows."""
+    """Mass of each class, and sums of its rows.
+
+    Where shares of the pool are kept apart, K stands for their number times that of
+    the classes, share by share.
+    """
 
     masses: NDArray[np.float64]
     """Shape (K,)."""
@@ -78,6 +83,14 @@ class Labeling:
     """Functions of ``x - origin``, evaluated in one matrix product."""
     origin: NDArray[np.float64]
     """Subtracted from every row first, so that sums keep their digits, shape (d,)."""
+    cuts: tuple[int, ...] = ()
+    """Row numbers, ascending, at which a new share of the pool begins: sums of the
+    shares are kept apart."""
+
+    @property
+    def n_shares(self) -> int:
+        """Number of shares, 1 where there are no cuts."""
+        return len(self.cuts) + 1
 
 
 @dataclass(frozen=True)
@@ -162,7 +175,7 @@ def _chunk_start(
             moments = moments.merged(moments_of(block))
     chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
     sample = np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
-    return Start(moments, sample, chunk_lowest(X, labelings=labelings))
+    return Start(moments, sample, chunk_lowest(X, rows, labelings=labelings))
 
 
 def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
@@ -189,16 +202,19 @@ def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums
 
 
 def chunk_lowest(
-    X: Any,
-    rows: NDArray[np.int64] | None = None,
-    *,
-    labelings: Sequence[Labeling],
+    X: Any, rows: NDArray[np.int64], *, labelings: Sequence[Labeling]
 ) -> list[list[ClassSums]]:
-    """Do the work of `read_lowest` on one chunk of rows."""
-    totals = [[_no_sums(score) for score in each.scores] for each in labelings]
+    """Do the work of `read_lowest` on one chunk of rows, given with their numbers."""
+    totals = [
+        [_no_sums(score, each.n_shares) for score in each.scores] for each in labelings
+    ]
     stacks = [np.vstack([score.linear for score in each.scores]) for each in labelings]
+    n_read = 0
     for block in dense_blocks(X):
+        numbers = rows[n_read : n_read + len(block)]
+        n_read += len(block)
         for labeling, stacked, total in zip(labelings, stacks, totals, strict=True):
+            bounds = [0, *np.searchsorted(numbers, labeling.cuts), len(block)]
             centred = block - labeling.origin
             linear = stacked @ centred.T
             first = 0
@@ -206,9 +222,30 @@ def chunk_lowest(
                 here = linear[first : first + len(score.constants)]
                 first += len(score.constants)
                 membership = _lowest(here, score, centred)
-                sums = _weighted_sums(membership, score, centred)
+                sums = _share_sums(membership, score, centred, bounds)
                 total[place] = total[place].plus(sums)
     return totals
+
+
+def _share_sums(
+    membership: NDArray[np.float64],
+    score: ClassScores,
+    rows: NDArray[np.float64],
+    bounds: Sequence[int],
+) -> ClassSums:
+    """Return the sums of the classes within each share, between two bounds."""
+    each = [
+        _weighted_sums(membership[:, start:stop], score, rows[start:stop])
+        for start, stop in pairwise(bounds)
+    ]
+    products = None
+    if score.quadratic is not None:
+        products = np.concatenate([sums.products for sums in each])
+    return ClassSums(
+        np.concatenate([sums.masses for sums in each]),
+        np.concatenate([sums.sums for sums in each]),
+        products,
+    )
 
 
 def _lowest(
@@ -230,12 +267,13 @@ def _lowest(
     return np.asarray((labels == codes[:, None]).astype(np.float64))
 
 
-def _no_sums(score: ClassScores) -> ClassSums:
+def _no_sums(score: ClassScores, n_shares: int = 1) -> ClassSums:
     n_classes, n_features = score.linear.shape
+    size = n_shares * n_classes
     products = None
     if score.quadratic is not None:
-        products = np.zeros((n_classes, n_features, n_features))
-    return ClassSums(np.zeros(n_classes), np.zeros((n_classes, n_features)), products)
+        products = np.zeros((size, n_features, n_features))
+    return ClassSums(np.zeros(size), np.zeros((size, n_features)), products)
 
 
 def _weighted_sums(

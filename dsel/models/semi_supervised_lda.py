@@ -56,10 +56,11 @@ class SemiSupervisedLDA(ContrastiveClassifier):
     Notes
     -----
     The optimum is found by fully corrective Frank-Wolfe in the space of class masses
-    and class sums: a read of the pool returns K (d + 1) numbers, and soft labels are
-    never stored. Where no positive gain can be certified (the pool repeats the
-    labeled statistics, say) the supervised estimate is returned, with a gain of 0.
-    The log-likelihood can only be compared between fits on the same features.
+    and class sums: a read of the pool returns K (d + 1) numbers for each of eight runs
+    of rows, whose labelings are weighted apart, and soft labels are never stored.
+    Where no positive gain can be certified (the pool repeats the labeled statistics,
+    say) the supervised estimate is returned, with a gain of 0. The log-likelihood can
+    only be compared between fits on the same features.
 
     References
     ----------

@@ -4,6 +4,10 @@ The polytope is known only through its linear minimiser (the vertex on which a
 linear function is smallest), which may cost a pass over millions of rows. All
 vertices met so far are kept, and between two passes the function is minimised over
 their convex hull, which costs no pass.
+
+The polytope may be a sum of polytopes, its parts: a point is a sum of points, one of
+each part. Then the hull is the sum of the hulls of the parts' vertices. It is larger
+than the hull of sums of vertices, so that fewer passes are needed.
 """
 
 from collections.abc import Generator
@@ -13,7 +17,10 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.solvers.simplex import minimize_quadratic_on_simplex
+from dsel.solvers.simplex import (
+    minimize_quadratic_on_simplices,
+    normalize_weights,
+)
 
 CONVERGED: Final = "converged"
 OUT_OF_PASSES: Final = "out of passes"
@@ -49,33 +56,49 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class Hull:
-    """Vertices of the polytope, and a point as their weighted mean."""
+    """Vertices of each part, and a point as the sum of their weighted means."""
 
     vertices: NDArray[np.float64]
     """Shape (r, n)."""
+    parts: NDArray[np.intp]
+    """Which part each belongs to; every part 0 to P - 1 has a vertex, shape (r,)."""
     keys: NDArray[np.int64]
-    """Which vertex each is, in the order in which they were asked for, shape (r,)."""
+    """By which question each was found, in the order of the questions, shape (r,)."""
     weights: NDArray[np.float64]
-    """Weights on the simplex, shape (r,)."""
+    """Weights; those of each part add up to 1, shape (r,)."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts, P."""
+        return int(self.parts.max()) + 1
 
     @property
     def point(self) -> NDArray[np.float64]:
-        """The weighted mean of the vertices, shape (n,)."""
+        """The sum of the parts' weighted means, shape (n,)."""
         return self.weights @ self.vertices
 
-    def with_vertex(self, vertex: NDArray[np.float64], key: int) -> "Hull":
-        """Return the hull with one more vertex, of weight 0."""
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Way from the weighted mean of its part to each vertex, shape (r, n)."""
+        members = self.parts == np.arange(self.n_parts)[:, None]
+        means = (members * self.weights) @ self.vertices
+        return np.asarray(self.vertices - means[self.parts])
+
+    def with_vertices(self, vertices: NDArray[np.float64], key: int) -> "Hull":
+        """Return the hull with one more vertex of each part, of weight 0."""
         return Hull(
-            np.vstack([self.vertices, vertex]),
-            np.append(self.keys, key),
-            np.append(self.weights, 0.0),
+            np.vstack([self.vertices, vertices]),
+            np.append(self.parts, np.arange(len(vertices))),
+            np.append(self.keys, np.full(len(vertices), key)),
+            np.append(self.weights, np.zeros(len(vertices))),
         )
 
     def without_idle(self) -> "Hull":
         """Return the hull of the vertices that carry weight."""
         kept = self.weights > _DROPPED_WEIGHT
-        weights = self.weights[kept]
-        return Hull(self.vertices[kept], self.keys[kept], weights / weights.sum())
+        parts = self.parts[kept]
+        weights = normalize_weights(self.weights[kept], parts)
+        return Hull(self.vertices[kept], parts, self.keys[kept], weights)
 
 
 @dataclass(frozen=True)
@@ -89,7 +112,7 @@ class Minimum:
     gap: float
     """The minimum over the polytope is at least ``value - gap``."""
     n_passes: int
-    """Vertices asked for, those of the starting hull left out."""
+    """Questions asked, those that gave the starting hull left out."""
     status: str
     """``CONVERGED``, ``OUT_OF_PASSES`` or ``STALLED``."""
 
@@ -104,21 +127,21 @@ def minimize_over_polytope(
 ) -> Generator[NDArray[np.float64], NDArray[np.float64], Minimum]:
     """Minimise a convex function over a polytope that answers with vertices.
 
-    A generator: it yields a gradient and wants to be sent the vertex on which the
-    linear function with that gradient is smallest, so that one pass over the data
-    can serve many minimisations. It returns a `Minimum`.
+    A generator: it yields a gradient and wants to be sent, for each part, the vertex
+    on which the linear function with that gradient is smallest, shape (P, n), so that
+    one pass over the data can serve many minimisations. It returns a `Minimum`.
 
     Parameters
     ----------
     objective
         The function.
     hull
-        At least one vertex to start from.
+        At least one vertex of each part to start from.
     tol
         Duality gap, in the function's units, at which to stop, provided that it
         is no larger than the value (else at a thousandth of it).
     max_passes
-        Vertices to ask for at most, >= 1.
+        Questions to ask at most, >= 1.
     """
     gap = np.inf
     best: Minimum | None = None
@@ -127,29 +150,30 @@ def minimize_over_polytope(
     while True:
         hull = minimize_over_hull(objective, hull, tol=_inner_tol(tol, gap))
         expansion = objective.expand(hull.point)
-        vertex = yield expansion.gradient
+        vertices = yield expansion.gradient
         n_passes += 1
-        gain, rounding = _gain(expansion.gradient, hull, vertex)
+        gain, rounding = _gain(expansion.gradient, hull, vertices)
         previous, gap = gap, max(gain, rounding)
         is_last = n_passes >= max_passes
-        is_stuck = gain <= rounding or (gap >= previous and _is_known(vertex, hull))
+        is_stuck = gain <= rounding or (gap >= previous and _is_known(vertices, hull))
         status = _status(expansion.value, gap, tol, is_last=is_last, is_stuck=is_stuck)
         here = Minimum(hull.without_idle(), expansion.value, gap, n_passes, status)
         if best is None or here.lower > best.lower or status == CONVERGED:
             best = here
         if status:
             return replace(best, n_passes=n_passes, status=status)
-        hull = here.hull.with_vertex(vertex, next_key)
+        hull = here.hull.with_vertices(vertices, next_key)
         next_key += 1
 
 
 def _gain(
-    gradient: NDArray[np.float64], hull: Hull, vertex: NDArray[np.float64]
+    gradient: NDArray[np.float64], hull: Hull, vertices: NDArray[np.float64]
 ) -> tuple[float, float]:
-    """Return what the way to a vertex promises at most, and the rounding in that."""
+    """Return what the way to the vertices promises at most, and its rounding."""
     # Differences of vertices first: what they share may be larger by many orders.
-    gain = gradient @ (hull.weights @ (hull.vertices - vertex))
-    return float(gain), _EPSILON * float(np.linalg.norm(gradient * vertex))
+    gain = gradient @ (hull.weights @ (hull.vertices - vertices[hull.parts]))
+    rounding = _EPSILON * float(np.linalg.norm(gradient * vertices.sum(axis=0)))
+    return float(gain), rounding
 
 
 def _inner_tol(tol: float, gap: float) -> float:
@@ -169,16 +193,19 @@ def _status(
     return OUT_OF_PASSES if is_last else ""
 
 
-def _is_known(vertex: NDArray[np.float64], hull: Hull) -> bool:
-    """Whether the answered vertex carries weight already."""
-    carried = hull.vertices[hull.weights > _DROPPED_WEIGHT]
-    return bool((carried == vertex).all(axis=1).any())
+def _is_known(vertices: NDArray[np.float64], hull: Hull) -> bool:
+    """Whether every answered vertex carries weight already."""
+    carrying = hull.weights > _DROPPED_WEIGHT
+    return all(
+        (hull.vertices[carrying & (hull.parts == part)] == vertex).all(axis=1).any()
+        for part, vertex in enumerate(vertices)
+    )
 
 
 def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
     """Minimise a convex function over the hull of known vertices.
 
-    Newton steps: each minimises the quadratic model over the simplex of weights,
+    Newton steps: each minimises the quadratic model over the simplices of weights,
     and is damped by directional derivatives alone (differences of values would
     stall far above rounding).
 
@@ -191,20 +218,18 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
     tol
         Duality gap over the hull at which to stop.
     """
-    weights = hull.weights
-    vertices = hull.vertices
-    if len(weights) == 1:
+    if len(hull.weights) == hull.n_parts:
         return hull
     for _ in range(_MAX_NEWTON_STEPS):
-        point = weights @ vertices
+        point, edges, weights = hull.point, hull.edges, hull.weights
         expansion = objective.expand(point)
-        edges = vertices - point
         slopes = edges @ expansion.gradient
-        if -slopes.min() <= tol:
+        if _hull_gap(slopes, hull) <= tol:
             break
         hessian = edges @ expansion.curvature(edges).T
-        target = minimize_quadratic_on_simplex(
-            hessian, slopes - hessian @ weights, weights, tol=0.1 * tol
+        linear = slopes - hessian @ weights
+        target = minimize_quadratic_on_simplices(
+            hessian, linear, weights, parts=hull.parts, tol=0.1 * tol
         )
         step = target - weights
         slope = float(slopes @ step)
@@ -212,9 +237,16 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
             break
         # Edges, not vertices: what rounding adds to the step must not count.
         length = _damped_length(objective, point, step @ edges, slope)
-        weights = np.maximum(weights + length * step, 0.0)
-        weights /= weights.sum()
-    return Hull(vertices, hull.keys, weights)
+        moved = np.maximum(weights + length * step, 0.0)
+        hull = replace(hull, weights=normalize_weights(moved, hull.parts))
+    return hull
+
+
+def _hull_gap(slopes: NDArray[np.float64], hull: Hull) -> float:
+    """Return how much the function may fall by moving to the best vertices."""
+    lowest = np.zeros(hull.n_parts)
+    np.minimum.at(lowest, hull.parts, slopes)
+    return -float(lowest.sum())
 
 
 def _damped_length(

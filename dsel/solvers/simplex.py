@@ -1,4 +1,4 @@
-"""Points on the probability simplex: projection, and a quadratic's minimum."""
+"""Points on probability simplices: projection, and a quadratic's minimum."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,14 +54,15 @@ def project_to_simplex(values: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.maximum(shifted - chosen, 0.0))
 
 
-def minimize_quadratic_on_simplex(
+def minimize_quadratic_on_simplices(
     hessian: NDArray[np.float64],
     linear: NDArray[np.float64],
     start: NDArray[np.float64],
     *,
+    parts: NDArray[np.intp],
     tol: float = 0.0,
 ) -> NDArray[np.float64]:
-    r"""Minimise :math:`w'Hw/2 + c'w` over the simplex by a primal active set.
+    r"""Minimise :math:`w'Hw/2 + c'w` over simplices side by side, by an active set.
 
     Parameters
     ----------
@@ -70,60 +71,81 @@ def minimize_quadratic_on_simplex(
     linear
         Slope c at the origin, shape (n,).
     start
-        Point of the simplex to start from, shape (n,).
+        Point to start from, its weights of each simplex adding up to 1, shape (n,).
+    parts
+        Which simplex each weight belongs to, 0 to P - 1, shape (n,).
     tol
         How far above its minimum the value may be.
 
     Returns
     -------
     ndarray
-        Weights on the simplex. Where H is singular they minimise the quadratic
-        with a relative ridge of 1e-13.
+        Weights, those of each simplex adding up to 1. Where H is singular, those of
+        about the least distance from `start`.
 
     Examples
     --------
-    >>> H = np.diag([1.0, 1.0, 1.0])
-    >>> minimize_quadratic_on_simplex(H, np.array([0.0, 0.0, 9.0]), np.ones(3) / 3)
+    >>> H, c = np.diag([1.0, 1.0, 1.0]), np.array([0.0, 0.0, 9.0])
+    >>> parts = np.array([0, 0, 0])
+    >>> minimize_quadratic_on_simplices(H, c, np.ones(3) / 3, parts=parts)
     array([0.5, 0.5, 0. ])
+    >>> parts = np.array([0, 0, 1])
+    >>> minimize_quadratic_on_simplices(H, c, np.array([1.0, 0.0, 1.0]), parts=parts)
+    array([0.5, 0.5, 1. ])
     """
     size = len(linear)
     scale = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)
     matrix = hessian / scale + _RELATIVE_RIDGE * np.eye(size)
-    slope = linear / scale
+    # About the start: a step along a direction without curvature would be mere noise.
+    slope = linear / scale - _RELATIVE_RIDGE * start
+    sums = (parts == np.arange(parts.max() + 1)[:, None]).astype(np.float64)
+    negligible = max(tol / scale / len(sums), _ROUNDING)
     weights = start.astype(np.float64, copy=True)
     free = weights > 0.0
     for _ in range(10 * size + 20):
-        target, multiplier = _equality_minimum(matrix, slope, free)
+        target, multipliers = _equality_minimum(matrix, slope, sums, free)
         if (target[free] >= 0.0).all():
             weights = target
-            reduced = matrix @ weights + slope - multiplier
+            reduced = matrix @ weights + slope - multipliers[parts]
             reduced[free] = 0.0
             entering = int(np.argmin(reduced))
             # Some weight moved there gains no more than this multiplier.
-            if reduced[entering] >= -max(tol / scale, _ROUNDING):
+            if reduced[entering] >= -negligible:
                 break
             free[entering] = True
         else:
             weights, free = _step_to_boundary(weights, target, free)
-    return np.asarray(weights / weights.sum())
+    return normalize_weights(weights, parts)
+
+
+def normalize_weights(
+    weights: NDArray[np.float64], parts: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Scale nonnegative weights so that those of each part add up to 1."""
+    return np.asarray(weights / np.bincount(parts, weights)[parts])
 
 
 def _equality_minimum(
-    matrix: NDArray[np.float64], slope: NDArray[np.float64], free: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], float]:
-    """Minimise over the free weights that sum to 1; also return the multiplier."""
+    matrix: NDArray[np.float64],
+    slope: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    free: NDArray[np.bool_],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Minimise over the free weights with sums of 1; also return the multipliers."""
     index = np.flatnonzero(free)
-    block = np.ones((len(index) + 1, len(index) + 1))
-    block[:-1, :-1] = matrix[np.ix_(index, index)]
-    block[-1, -1] = 0.0
-    right = np.append(-slope[index], 1.0)
+    size = len(index)
+    block = np.zeros((size + len(sums),) * 2)
+    block[:size, :size] = matrix[np.ix_(index, index)]
+    block[size:, :size] = sums[:, index]
+    block[:size, size:] = sums[:, index].T
+    right = np.append(-slope[index], np.ones(len(sums)))
     try:
         solved = np.linalg.solve(block, right)
     except np.linalg.LinAlgError:
         solved = np.linalg.lstsq(block, right, rcond=None)[0]
     target = np.zeros(len(slope))
-    target[index] = solved[:-1]
-    return target, -float(solved[-1])
+    target[index] = solved[:size]
+    return target, np.negative(solved[size:])
 
 
 def _step_to_boundary(

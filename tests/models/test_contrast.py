@@ -15,7 +15,13 @@ from dsel.models.nearest_mean_contrast import (
     nearest_mean_classes,
     nearest_mean_contrast,
 )
-from dsel.models.pool_passes import ClassSums
+from dsel.models.pool_passes import (
+    ClassScores,
+    ClassSums,
+    Labeling,
+    chunk_lowest,
+    read_lowest,
+)
 from dsel.models.qda_contrast import qda_contrast
 from dsel.solvers.frank_wolfe import CONVERGED
 from dsel.solvers.simplex import project_to_simplex
@@ -169,6 +175,50 @@ def test_fit_contrasts__together_is_the_same_as_one_by_one(rng, start_rows):
         np.testing.assert_array_equal(one.classes.means, alone.classes.means)
         assert one.n_passes == alone.n_passes
         assert one.duality_gap <= 1e-11
+
+
+@pytest.mark.parametrize("n_rows", [1, 5])
+def test_fit_contrasts__takes_fewer_rows_than_there_are_shares(rng, n_rows):
+    X, y, U = make_rows(rng, m=n_rows)
+    fit = fit_contrasts([make_problem(X, y, "lda")], open_pool(U), start_rows=0)[0]
+    value = reference.saddle_value(X, y, U, "lda") / (len(X) + len(U))
+    assert fit.status == CONVERGED
+    assert fit.contrast_lower == pytest.approx(value, abs=1e-8)
+
+
+def test_fit_contrasts__settles_with_more_vertices_than_dimensions(rng):
+    # Then the weights are not unique, and a step among them would be mere noise.
+    X, y, U = make_rows(rng, n=60, m=193, d=1)
+    problem = make_problem(X, y, "qda")
+    fit = fit_contrasts([problem], open_pool(U), start_rows=0)[0]
+    assert fit.status == CONVERGED
+
+
+@pytest.mark.parametrize("quadratic", [False, True])
+def test_read_lowest__shares_add_up_to_the_whole(rng, quadratic):
+    U = rng.normal(size=(100, 3))
+    bends = rng.normal(size=(2, 3, 3)) if quadratic else None
+    scores = ClassScores(rng.normal(size=2), rng.normal(size=(2, 3)), bends)
+    whole = Labeling((scores,), np.zeros(3))
+    apart = Labeling((scores,), np.zeros(3), cuts=(0, 17, 60))
+    total, shares = (each[0] for each in read_lowest(open_pool(U), [whole, apart]))
+    masses = shares.masses.reshape(4, 2)
+    assert masses.sum(axis=1).tolist() == [0, 17, 43, 40]
+    np.testing.assert_allclose(masses.sum(axis=0), total.masses)
+    sums = shares.sums.reshape(4, 2, 3).sum(axis=0)
+    np.testing.assert_allclose(sums, total.sums)
+    assert (total.products is None) == (not quadratic)
+    if quadratic:
+        products = shares.products.reshape(4, 2, 3, 3).sum(axis=0)
+        np.testing.assert_allclose(products, total.products)
+
+
+def test_chunk_lowest__cuts_are_row_numbers_of_the_pool(rng):
+    U = rng.normal(size=(20, 3))
+    scores = ClassScores(np.zeros(2), rng.normal(size=(2, 3)))
+    labeling = Labeling((scores,), np.zeros(3), cuts=(1005,))
+    found = chunk_lowest(U, np.arange(1000, 1020), labelings=[labeling])[0][0]
+    assert found.masses.reshape(2, 2).sum(axis=1).tolist() == [5, 15]
 
 
 @pytest.mark.parametrize("kind", KINDS)

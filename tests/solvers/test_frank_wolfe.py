@@ -41,24 +41,27 @@ class QuadraticExpansion:
         return directions
 
 
-def minimize_over_box(centre, *, tol, max_passes=200):
-    """Answer with corners of the box [0, 1]^n."""
+def minimize_over_box(centre, *, tol, max_passes=200, n_parts=1):
+    """Answer with corners of the box [0, 1]^n, a sum of boxes of fewer dimensions."""
     size = len(centre)
-    start = Hull(np.ones((1, size)), np.zeros(1, dtype=np.int64), np.ones(1))
+    members = np.arange(size) % n_parts == np.arange(n_parts)[:, None]
+    parts = np.arange(n_parts)
+    start = Hull(members.astype(float), parts, np.zeros_like(parts), np.ones(n_parts))
     solver = minimize_over_polytope(
         Quadratic(centre), start, tol=tol, max_passes=max_passes
     )
     gradient = next(solver)
     while True:
         try:
-            gradient = solver.send((gradient < 0.0).astype(float))
+            gradient = solver.send(members * (gradient < 0.0).astype(float))
         except StopIteration as stop:
             return stop.value
 
 
-def test_minimize_over_polytope__projects_on_a_box(rng):
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_minimize_over_polytope__projects_on_a_box(rng, n_parts):
     centre = rng.normal(scale=2.0, size=12)
-    found = minimize_over_box(centre, tol=1e-12)
+    found = minimize_over_box(centre, tol=1e-12, n_parts=n_parts)
     np.testing.assert_allclose(found.hull.point, np.clip(centre, 0, 1), atol=1e-6)
     assert found.status == CONVERGED
     assert found.gap <= max(1e-12, 1e-12 * found.value)
@@ -73,9 +76,29 @@ def test_minimize_over_polytope__gap_bounds_the_distance_to_the_minimum(rng):
     assert found.value - found.gap <= least <= found.value
 
 
+def test_minimize_over_polytope__parts_take_fewer_passes(rng):
+    centre = rng.uniform(0.2, 0.8, size=40)
+    whole, apart = (
+        minimize_over_box(centre, tol=1e-9, n_parts=n_parts) for n_parts in (1, 4)
+    )
+    assert apart.status == whole.status == CONVERGED
+    assert apart.n_passes < 0.5 * whole.n_passes
+
+
 def test_minimize_over_hull__keeps_the_keys_of_its_vertices():
-    hull = Hull(np.eye(3), np.array([4, 7, 9]), np.full(3, 1 / 3))
+    keys = np.array([4, 7, 9])
+    hull = Hull(np.eye(3), np.zeros(3, dtype=np.intp), keys, np.full(3, 1 / 3))
     found = minimize_over_hull(Quadratic(np.array([1.0, 1, -9])), hull, tol=1e-12)
     kept = found.without_idle()
     assert kept.keys.tolist() == [4, 7]
     assert kept.weights == pytest.approx([0.5, 0.5])
+
+
+def test_minimize_over_hull__weights_add_up_to_one_in_each_part(rng):
+    parts = np.array([0, 0, 0, 1, 1])
+    weights = np.array([0.2, 0.3, 0.5, 0.6, 0.4])
+    hull = Hull(rng.normal(size=(5, 4)), parts, np.arange(5), weights)
+    found = minimize_over_hull(Quadratic(np.zeros(4)), hull, tol=1e-12)
+    np.testing.assert_allclose(np.bincount(parts, found.weights), 1.0)
+    slopes = found.edges @ found.point
+    assert slopes.min() >= -1e-12
