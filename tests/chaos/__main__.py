@@ -5,7 +5,8 @@
 Every run must end with the undisturbed run's cube, bit for bit, nothing that was
 written lost or counted again. Prints a line for each run and exits 1 if one is bad.
 With ``--log FILE`` runs are remembered there, one JSON object a line, and those that
-are there are not repeated. Takes about ten seconds a run on two cores.
+are there are not repeated. Takes about ten seconds a run on two cores; with
+``--asleep 370`` sleeps and stalls outlast the silence that Dask allows a worker.
 """
 
 import argparse
@@ -29,6 +30,7 @@ def main():
     for kind, default in zip(KILLS, (20, 5, 5, 0, 0), strict=True):
         parser.add_argument(f"--{kind}s", type=int, default=default)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--asleep", type=float, help="seconds of sleeps and stalls")
     parser.add_argument("--prune", action="store_true")
     parser.add_argument("--log", type=Path)
     given = parser.parse_args()
@@ -58,7 +60,8 @@ def _go_on(missing, given):
             for kind, number in missing:
                 name = f"{kind}-{number}"
                 rng = np.random.default_rng([given.seed, [*KILLS].index(kind), number])
-                run = partial(disturb, kind, cluster, folder / name, options)
+                place, asleep = folder / name, given.asleep
+                run = partial(disturb, kind, cluster, place, options, asleep=asleep)
                 outcome = _in_time(name, run, rng.uniform(), seconds, cube)
                 ended[name] = asdict(outcome) | {"is_good": outcome.is_good}
                 if given.log is not None:
@@ -72,7 +75,7 @@ def _go_on(missing, given):
 def _in_time(name, run, part, seconds, cube):
     """Disturb at `part` of the run's time; again where the run was over by then."""
     for _ in range(ATTEMPTS):
-        outcome = run(part * seconds, cube)
+        outcome = run(moment=part * seconds, expected=cube)
         _say(_line(name, outcome))
         if outcome.in_time or not outcome.is_good:
             break

@@ -56,12 +56,12 @@ class Outcome:
 class Job:
     """The digits job on a running cluster, in a folder of its own."""
 
-    def __init__(self, cluster, folder, *options):
+    def __init__(self, cluster, folder, *options, asleep=None):
         self.folder = Path(folder)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.out = self.folder / "out"
-        self.cluster, self.options = cluster, options
+        self.cluster, self.options, self.asleep = cluster, options, asleep
         self.starts = 0
 
     def start(self):
@@ -171,11 +171,14 @@ def undisturbed(cluster, folder, *options):
     return time.monotonic() - job.connected, job.cube
 
 
-def disturb(kind, cluster, folder, options, moment, expected):
-    """Run the job, kill something at `moment`, resume it; say what came of it."""
+def disturb(kind, cluster, folder, options, moment, expected, asleep=None):
+    """Run the job, kill something at `moment`, resume it; say what came of it.
+
+    What is stopped instead is so for `asleep` seconds.
+    """
     with _monitor(cluster) as client:
         client.wait_for_workers(WORKERS, timeout=1200)
-        job = Job(cluster, folder, *options)
+        job = Job(cluster, folder, *options, asleep=asleep)
         job.start()
         with suppress(subprocess.TimeoutExpired):
             job.process.wait(max(0.0, moment - (time.monotonic() - job.connected)))
@@ -238,7 +241,7 @@ def _sleep(client, cluster, job, running):
         with suppress(ProcessLookupError):
             os.killpg(job.process.pid, number)
         if number == signal.SIGSTOP:
-            time.sleep(SLEEP_SECONDS)
+            time.sleep(job.asleep or SLEEP_SECONDS)
     return _listed(running)
 
 
@@ -247,7 +250,7 @@ def _stall(client, cluster, job, running):
     pids = client.run(os.getpid)
     address = next((a for a in running if running[a] and a in pids), next(iter(pids)))
     os.kill(pids[address], signal.SIGSTOP)
-    time.sleep(STALL_SECONDS)
+    time.sleep(job.asleep or STALL_SECONDS)
     os.kill(pids[address], signal.SIGCONT)
     return ",".join(map(str, running.get(address, ()))) or "nothing"
 
