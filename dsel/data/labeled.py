@@ -147,12 +147,7 @@ def check_labels(y: Any) -> NDArray[Any]:
 
 
 def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
-    """Raise ValueError where the pool is empty or has other columns."""
-    if not pool.n_rows:
-        raise ValueError(
-            "`pool` must hold at least one row, got none; without unlabeled rows leave "
-            "`pool` out."
-        )
+    """Raise ValueError where the pool has other columns than the labeled rows."""
     if pool.n_columns != labeled.n_columns:
         raise ValueError(
             f"`pool` has {pool.n_columns} columns but `X` has {labeled.n_columns}; "

@@ -123,9 +123,3 @@ def test_labeled_rows__says_what_features_must_be(X, said):
 def test_labeled_rows__keeps_whole_numbers_that_may_be_missing():
     y = pd.Series([1, 2, 1], dtype="Int64")
     assert labeled_rows(np.eye(3), y).classes.dtype.kind == "i"
-
-
-def test_check_pool_matches__refuses_a_pool_without_rows():
-    rows = labeled_rows(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match="`pool` must hold at least one row"):
-        check_pool_matches(open_pool(np.empty((0, 2))), rows)
