@@ -69,6 +69,24 @@ def check_positive(value: Any, name: str) -> float:
     return number
 
 
+def check_nonnegative(value: Any, name: str) -> float:
+    """Return `value` as a finite float of 0 or more, or raise.
+
+    Raises
+    ------
+    TypeError
+        Where the value is no real number.
+    ValueError
+        Where it is below 0 or not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a number >= 0, got {value!r}.")
+    number = float(value)
+    if not (number >= 0.0 and math.isfinite(number)):
+        raise ValueError(f"`{name}` must be >= 0 and finite, got {value!r}.")
+    return number
+
+
 def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return integer counts as int64, or raise; rates are refused, never rounded.
 

@@ -153,7 +153,12 @@ def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
             f"`pool` has {pool.n_columns} columns but `X` has {labeled.n_columns}; "
             "open the pool written for this table."
         )
-    pairs = zip(pool.columns or (), labeled.columns or (), strict=False)
+    check_column_names(pool, labeled.columns)
+
+
+def check_column_names(pool: Pool, names: Sequence[str] | None) -> None:
+    """Raise ValueError where a named column of the pool is another one of `X`."""
+    pairs = zip(pool.columns or (), names or (), strict=False)
     for place, (in_pool, in_labeled) in enumerate(pairs):
         if in_pool != in_labeled:
             raise ValueError(

@@ -76,13 +76,23 @@ class ContrastiveClassifier(DiscriminantClassifier):
         self.solver_status_ = fit.status
         if fit.status != CONVERGED:
             warn(
-                f"the duality gap is {fit.duality_gap:.3g} per row where `tol` is "
-                f"{self.tol:.3g} ({fit.status} after {fit.n_passes} reads of the "
-                f"pool). The estimate is no worse than the supervised one all the "
-                f"same (contrast_lower_ = {fit.contrast_lower:.3g}); raise "
-                f"`max_passes` or `tol`.",
+                f"{_found(fit, self.tol)} ({fit.status} after {fit.n_passes} reads of "
+                f"the pool); raise `max_passes` or `tol`.",
                 GuaranteeWarning,
             )
+
+
+def _found(fit: ContrastFit, tol: float) -> str:
+    if fit.contrast_lower == 0.0:
+        return (
+            "no gain over the supervised estimate could be certified, which is what "
+            "the fit returned"
+        )
+    return (
+        f"the duality gap is {fit.duality_gap:.3g} per row where `tol` is {tol:.3g}. "
+        "The estimate is no worse than the supervised one all the same "
+        f"(contrast_lower_ = {fit.contrast_lower:.3g})"
+    )
 
 
 def make_problem(

@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.checks import check_nonnegative
 from dsel.data import open_pool
+from dsel.data.labeled import check_column_names
 from dsel.models.gaussian import GaussianClasses, is_singular, maximum_likelihood
 from dsel.models.moments import ClassMoments, class_moments
 
@@ -237,6 +239,8 @@ def read_pool(estimator: GaussianClassifier, pool: Any) -> Any:
             f"`pool` must have the columns of `X`, got {opened.n_columns} instead of "
             f"{estimator.n_features_in_}; open the pool written for this table."
         )
+    names = getattr(estimator, "feature_names_in_", None)
+    check_column_names(opened, None if names is None else names.tolist())
     return opened if opened.n_rows else None
 
 
@@ -248,10 +252,9 @@ def supervised_fit(
     Raises
     ------
     ValueError
-        Where a covariance is singular.
+        Where a covariance is singular, or the ridge is below 0.
     """
-    if not ridge >= 0.0:
-        raise ValueError(f"`ridge` must be >= 0, got {ridge!r}.")
+    ridge = check_nonnegative(ridge, "ridge")
     total = labeled.total
     variances = (np.diag(total.scatter) + ridge) / total.count
     constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.mean**2)))

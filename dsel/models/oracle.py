@@ -78,15 +78,22 @@ class OracleLDA(GaussianClassifier):
         Raises
         ------
         ValueError
-            Where a pool comes without labels, a label of it is not in `y`, or the
-            covariance is singular.
+            Where a pool comes without labels or with another number of them, a label
+            of it is not in `y`, or the covariance is singular.
         """
         moments = read_labeled(self, X, y).moments
         opened = read_pool(self, pool)
         if opened is not None:
             if pool_labels is None:
                 raise ValueError("`pool_labels` must be given where there is a `pool`.")
-            codes = encode(np.asarray(pool_labels), self.classes_, "pool_labels")
+            labels = np.asarray(pool_labels)
+            n_stored = int(opened.boundaries[-1])
+            if labels.shape != (n_stored,):
+                raise ValueError(
+                    f"`pool_labels` must have one label for each of the {n_stored} "
+                    f"rows of `pool`, got shape {labels.shape}."
+                )
+            codes = encode(labels, self.classes_, "pool_labels")
             count = partial(_chunk_classes, codes=codes, n_classes=len(self.classes_))
             moments = _merge(moments, opened.reduce(count, _merge))
         store_classes(self, supervised_fit(moments, ridge=self.ridge, shared=True))

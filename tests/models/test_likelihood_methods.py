@@ -194,3 +194,11 @@ def test_alternating_gradient__says_where_nothing_is_certified(rows):
     with pytest.warns(GuaranteeWarning, match="may be worse than the supervised one"):
         model = AlternatingGradientLDA().fit(X, y, pool=X)
     assert model.contrast_lower_ < 0.0
+
+
+@pytest.mark.parametrize("n_labels", [3, 1000])
+def test_oracle__other_numbers_of_pool_labels_are_an_error(rows, n_labels):
+    X, y, pool, _ = rows
+    labels = np.resize(y, n_labels)
+    with pytest.raises(ValueError, match="`pool_labels` must have one label for each"):
+        OracleLDA().fit(X, y, pool=pool, pool_labels=labels)

@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from scipy import sparse
@@ -160,6 +161,14 @@ def test_fit__a_pool_with_other_columns_is_an_error(rows):
         SemiSupervisedLDA().fit(X, y, pool=pool[:, :2])
 
 
+def test_fit__a_pool_with_columns_in_another_order_is_an_error(rows):
+    X, y, pool = rows
+    labeled = pd.DataFrame(X, columns=["a", "b", "c"])
+    other = pd.DataFrame(pool, columns=["a", "c", "b"])
+    with pytest.raises(ValueError, match="`pool` has 'c' as column 1 where `X` has"):
+        SemiSupervisedLDA().fit(labeled, y, pool=other)
+
+
 def test_fit__a_pool_with_nan_is_an_error(rows):
     X, y, pool = rows
     pool[5, 1] = np.nan
@@ -179,6 +188,21 @@ def test_fit__bad_parameters_are_errors(rows, params, message):
     X, y, pool = rows
     with pytest.raises(ValueError, match=message):
         SemiSupervisedLDA(**params).fit(X, y, pool=pool)
+
+
+@pytest.mark.parametrize("ridge", [None, "much", True])
+def test_fit__a_ridge_that_is_no_number_is_an_error(rows, ridge):
+    X, y, pool = rows
+    with pytest.raises(TypeError, match="`ridge` must be a number"):
+        SemiSupervisedQDA(ridge=ridge).fit(X, y, pool=pool)
+
+
+def test_fit__without_a_certified_gain_it_is_supervised_and_says_so(rng):
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    pool = rng.normal(size=(50, 3))
+    with pytest.warns(GuaranteeWarning, match="supervised estimate could be certified"):
+        model = SemiSupervisedLDA(max_passes=1).fit(X, y, pool=pool)
+    np.testing.assert_array_equal(model.means_, SemiSupervisedLDA().fit(X, y).means_)
 
 
 def test_fit__too_few_passes_warn_and_stay_certified(rows):
