@@ -18,7 +18,7 @@ from dsel.searches.leave_one_out import leave_one_out_counts
 from dsel.searches.scheme import Comparison
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
-BLOCK_ROWS = (64, 4096)  # fewest and most rows of a block: these stay in cache
+BLOCK_ROWS = (64, 8192)  # fewest and most rows of a block: these stay in cache
 
 
 @dataclass(frozen=True)
