@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from errno import EROFS
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,15 @@ def read_root(store: Store) -> dict[str, Any]:
 
 
 def make_root(store: Store) -> zarr.Group:
-    """Return the root group for writing, made if need be."""
+    """Return the root group for writing, made if need be.
+
+    Raises
+    ------
+    OSError
+        Where the store takes no writes.
+    """
+    if store.read_only:
+        raise OSError(EROFS, "the zarr store was opened for reading only")
     with naming_damage(store):
         root = zarr.open_group(store, mode="a", zarr_format=3)
     if VERSION_ATTRIBUTE not in root.attrs:

@@ -106,7 +106,7 @@ def execute(
         with clock.phase("resume"):
             journal = stack.enter_context(run_journal(place, plan.fingerprint))
             driver = _driver(plan, executor, journal, run_id)
-            if isinstance(journal, StoredJournal) and not driver.is_over:
+            if isinstance(journal, StoredJournal) and not driver.has_ended():
                 journal.refuse()
         driver.on_progress = on_progress
         driver.raise_failures = on_failure == "raise"

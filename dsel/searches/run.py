@@ -120,9 +120,8 @@ class Driver:
         finally:
             self.journal.flush()
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is left to count."""
+    def has_ended(self) -> bool:
+        """Prune by what is known, and return whether nothing is left to count."""
         self.referee.prune(self.board)
         return not self.board.racing.any()
 

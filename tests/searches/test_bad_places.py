@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 import zarr
 from sklearn.naive_bayes import GaussianNB
+from zarr.storage import LocalStore
 
 import dsel
 from dsel.errors import (
@@ -238,6 +239,16 @@ def test_run__that_has_ended_is_opened_in_a_read_only_place(plan, small_disk, co
     with pytest.raises(OSError, match=r"Read-only.*choose another `out`"):
         plan.run(out=place / "run")
     mount("remount,rw,size=1m")
+
+
+def test_run__in_a_store_for_reading_only_opens_what_has_ended(plan, tmp_path, counted):
+    reading = LocalStore(tmp_path, read_only=True)
+    with pytest.raises(OSError, match=r"reading only.*choose another `out`"):
+        plan.run(out=reading)
+    first = plan.run(out=tmp_path)
+    counted.clear()
+    xr.testing.assert_equal(plan.run(out=reading), first)
+    assert not counted
 
 
 def test_run__at_a_file_says_so(plan, tmp_path):
