@@ -1,7 +1,8 @@
 """The experiments of the papers: each with its protocol, its numbers and its doubts.
 
-One module for each paper: `hardoon2009` (nonconformity), `loog2015` (semi-supervised
-discriminant analysis), `madani2004` (co-validation), `sugiyama` (least squares). Each
+One module for each paper: `hardoon2009` (nonconformity), `kaariainen2005` (the
+semi-supervised bound), `loog2015` (semi-supervised discriminant analysis),
+`madani2004` (co-validation), `sugiyama` (least squares). Each
 has a `Scale` from a trial of seconds to the paper's size, functions that `run` it and
 functions that put what came out beside the printed numbers, and it says where the paper
 leaves a choice. Nothing else imports this room.

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 
 from dsel.models.base import Candidate
 
-Grid = Mapping[str, Sequence[Any]] | Sequence[Any]
+Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Sequence[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators."""
 
 
