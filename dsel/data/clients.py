@@ -27,7 +27,7 @@ def resolve_client(client: Any = None) -> Any:
     from distributed import get_client
 
     try:
-        return get_client()
+        return _checked(get_client())
     except ValueError:
         return None
 
@@ -82,6 +82,11 @@ def _checked(client: Any) -> Any:
     from distributed import Client
 
     if isinstance(client, Client):
+        if client.asynchronous:
+            raise TypeError(
+                "`client` must be a synchronous distributed.Client, got one whose "
+                "event loop this is; open another, or call from another thread."
+            )
         return client
     raise TypeError(
         f"`client` must be a distributed.Client, got {client!r}; open one with "

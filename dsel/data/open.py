@@ -86,7 +86,7 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Storage:
         names = names or tuple(map(str, source.columns))
         if hasattr(source, "to_dask_array"):
             return _dask_storage(source.to_dask_array(), names)
-        return ArrayStorage(source.to_numpy(), names)
+        return ArrayStorage(_frame_values(source), names)
     if isinstance(source, zarr.Array):
         _check_array(source)
         return ZarrStorage(source, names or stored_columns(source.attrs))
@@ -124,6 +124,14 @@ def _check_columns(source: Any) -> None:
                 f"`pool` must be numeric, but column {name!r} holds {dtype}; encode it "
                 "as numbers, or leave it out."
             )
+
+
+def _frame_values(frame: Any) -> Any:
+    """Return a frame's numbers; of types that have none in common, as float64."""
+    values = frame.to_numpy()
+    if values.dtype.kind in NUMERIC:
+        return values
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _dask_storage(source: Any, names: tuple[str, ...] | None) -> Storage:

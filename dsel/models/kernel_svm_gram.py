@@ -97,9 +97,15 @@ def labeled_kernel(
         Names the contents of the frame, for the cache.
     budget
         Limits the full matrices and keeps the part that other kernels share.
+
+    Raises
+    ------
+    ValueError
+        Where a kernel value is too large, or cannot be computed.
     """
     n_rows = len(frame.numbers)
     anchors = anchor(frame.rows, kernel.part)
+    _check_distances(kernel, anchors)
     part, gram = None, None
     if whole_nbytes(n_rows) <= 0.8 * budget.limit:
         part = budget.get(
@@ -116,6 +122,18 @@ def labeled_kernel(
     own = np.diagonal(frame.rows).copy() if frame.by_column else anchors.lengths
     diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
     return LabeledKernel(frame, kernel, anchors, part, gram, diagonal, largest, limit)
+
+
+def _check_distances(kernel: Kernel, anchors: Anchors) -> None:
+    """Raise where squared distances would be infinite, or the difference of such."""
+    if kernel.part != DISTANCES:
+        return
+    longest = float(anchors.lengths.max(initial=0.0))
+    if not 4.0 * longest < np.inf:
+        raise ValueError(
+            f"squared distances must be below 1.8e308, but a row has a squared length "
+            f"of {longest:.3g}; scale the features."
+        )
 
 
 def _gram(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dsel.bounds.looks import look_schedule
 from dsel.bounds.reading import WHOLE_POOL, Reading, reading_of
-from dsel.checks import check_integer, check_positive
+from dsel.checks import check_flag, check_integer, check_positive
 from dsel.data.base import Span
 from dsel.data.words import LOOK_STREAM, SUBSET_STREAM
 
@@ -137,6 +137,7 @@ def plan_looks(
         Where a number is none, or out of range.
     """
     check_integer(n_looks, "n_looks", at_least=0)
+    check_flag(shuffled, "pool_is_shuffled")
     counted = at_most(pool, max_rows, shuffled=shuffled, seed=seed)
     if stop_within is None:
         return Looks(counted, share=share, is_shuffled=shuffled, seed=seed)

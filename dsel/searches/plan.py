@@ -9,8 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.bounds import uniform_shares
-from dsel.bounds.events import DeltaLedger
-from dsel.checks import check_choice, check_positive, check_probability
+from dsel.checks import (
+    check_choice,
+    check_flag,
+    check_positive,
+    check_probability,
+    check_reserve,
+)
 from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.labeled import (
     LabeledRows,
@@ -83,6 +88,7 @@ class Plan:
     """Seconds that one fit may take; None for as long as it takes."""
 
     def __post_init__(self) -> None:
+        check_flag(self.prune, "prune")
         if self.fit_timeout is not None:
             check_positive(self.fit_timeout, "fit_timeout")
 
@@ -274,7 +280,7 @@ def plan_search(
     """
     check_probability(delta, "delta")
     check_probability(label_share, "label_share")
-    DeltaLedger(delta + reserve, reserve)  # checks them
+    check_reserve(reserve, delta)
     rule = get_criterion(criterion or ("cv_error" if pool is None else "cv_bound"))
     reported = get_criterion(certificate or rule.name, "certificate")
     candidates = make_candidates(estimator, grid)

@@ -105,3 +105,9 @@ def test_open_pool__takes_a_dask_frame():
 def test_open_pool__refuses_protocols_that_nobody_knows(url):
     with pytest.raises(ValueError, match="`pool` must be a path or a URL"):
         open_pool(url)
+
+
+@pytest.mark.parametrize("dtypes", [{"a": bool}, {"a": int, "b": bool}, {"a": "Int64"}])
+def test_open_pool__takes_a_frame_of_several_types(dtypes):
+    frame = pd.DataFrame({"a": [0, 1], "b": [0.0, 1.0], "c": [0.5, 2]}).astype(dtypes)
+    assert open_pool(frame).dtype == np.float64

@@ -1,3 +1,5 @@
+import asyncio
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -10,6 +12,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dsel
+import dsel.errors
 
 
 def make_search(estimator=None, grid=None, **options):
@@ -122,3 +125,48 @@ def test_search__refuses_weights_of_another_length(digits):
     X, y = digits
     with pytest.raises(ValueError, match="`sample_weight` must hold one weight for"):
         make_search().fit(X[:50], y[:50], sample_weight=np.ones(20))
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"reserve": -1}, ValueError),
+        ({"reserve": 0.96}, ValueError),
+        ({"reserve": "0.1"}, TypeError),
+        ({"prune": "no"}, TypeError),
+        ({"pool_is_shuffled": "no"}, TypeError),
+    ],
+)
+def test_search__names_the_option_that_is_wrong(digits, changed, error):
+    X, y = digits
+    with pytest.raises(error, match=f"`{next(iter(changed))}` must be"):
+        make_search(**changed).fit(X[:50], y[:50], pool=X[50:60])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy tells of overflow
+def test_search__says_that_features_are_too_large_for_a_kernel(digits):
+    X, y = digits
+    with pytest.raises(dsel.errors.AllFitsFailedError, match="scale the features"):
+        make_search(SVC(gamma=0.1)).fit(X[:50] * 1e160, y[:50])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy tells of overflow
+def test_search__predicts_rows_that_are_too_large_for_a_kernel(digits):
+    X, y = digits
+    search = make_search(SVC(gamma=0.01))
+    search.fit(X[:50], y[:50], pool=X[50:60] * 1e160)
+    assert search.results_.n_unlabeled == 10
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_search__refuses_the_client_of_its_own_event_loop(digits):
+    distributed = pytest.importorskip("distributed")
+    X, y = digits
+
+    async def search():
+        options = {"asynchronous": True, "processes": False, "dashboard_address": None}
+        async with distributed.Client(**options):
+            make_search().fit(X[:50], y[:50])
+
+    with pytest.raises(TypeError, match="`client` must be a synchronous"):
+        asyncio.run(search())

@@ -123,9 +123,9 @@ def test_run__with_another_certificate_in_the_same_place_is_not_declared(tmp_pat
 
 
 def test_plan_search__checks_the_reserve():
-    with pytest.raises(ValueError, match="`reserve` must be in"):
+    with pytest.raises(ValueError, match="`reserve` must be at least 0"):
         run(reserve=-0.01)
-    with pytest.raises(ValueError, match="`delta` must be strictly between 0 and 1"):
+    with pytest.raises(ValueError, match=r"`reserve` must be .* below 1 - `delta`"):
         run(delta=0.5, reserve=0.6)
 
 
