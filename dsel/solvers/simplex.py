@@ -108,11 +108,13 @@ def minimize_quadratic_on_simplices(
             weights = target
             reduced = matrix @ weights + slope - multipliers[parts]
             reduced[free] = 0.0
-            entering = int(np.argmin(reduced))
+            lowest = np.zeros(len(sums))
+            np.minimum.at(lowest, parts, reduced)
             # Some weight moved there gains no more than this multiplier.
-            if reduced[entering] >= -negligible:
+            if lowest.min() >= -negligible:
                 break
-            free[entering] = True
+            # Those that would leave at once go one by one; the last one gains.
+            free |= (reduced == lowest[parts]) & (reduced < -negligible)
         else:
             weights, free = _step_to_boundary(weights, target, free)
     return normalize_weights(weights, parts)
