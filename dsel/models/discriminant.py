@@ -245,9 +245,24 @@ def read_pool(estimator: GaussianClassifier, pool: Any) -> Any:
 
 
 def supervised_fit(
-    labeled: ClassMoments, *, ridge: float, shared: bool
+    labeled: ClassMoments,
+    *,
+    ridge: float,
+    shared: bool,
+    labels: NDArray[Any] | None = None,
 ) -> GaussianClasses:
     """Return the maximum likelihood fit, or say why there is none.
+
+    Parameters
+    ----------
+    labeled
+        Moments of the classes.
+    ridge
+        Added to the diagonal of each scatter, >= 0.
+    shared
+        Whether all classes have one covariance (LDA) or each its own (QDA).
+    labels
+        Labels of the classes, to name the one whose own covariance is singular.
 
     Raises
     ------
@@ -267,23 +282,23 @@ def supervised_fit(
     classes = maximum_likelihood(labeled, ridge=ridge, shared=shared)
     for code, covariance in enumerate(classes.covariances):
         if is_singular(covariance, variances):
-            _raise_singular(labeled, code, shared, float(np.median(variances)))
+            variance = float(np.median(variances))
+            if shared:
+                n_rows, needed = labeled.counts.sum(), sum(labeled.means.shape)
+                _raise_singular("shared by the classes", n_rows, needed, variance)
+            name = f"number {code}" if labels is None else repr(labels.tolist()[code])
+            needed = labeled.means.shape[1] + 1
+            _raise_singular(f"of class {name}", labeled.counts[code], needed, variance)
     return classes
 
 
-def _raise_singular(
-    labeled: ClassMoments, code: int, shared: bool, variance: float
-) -> None:
-    n_classes, n_features = labeled.means.shape
-    n_rows = int(labeled.counts.sum() if shared else labeled.counts[code])
-    needed = n_features + (n_classes if shared else 1)
-    what = "shared by the classes" if shared else f"of class number {code}"
+def _raise_singular(what: str, n_rows: float, needed: int, variance: float) -> None:
     ridge = 1e-3 * n_rows * variance
     raise ValueError(
         f"`X` must give a regular covariance, but the one {what} is singular: it has "
-        f"{n_rows} labeled rows, and at least {needed} in general position are needed "
-        f"for {n_features} features. Label more rows, remove features that depend on "
-        f"others, or set `ridge`, for instance {ridge:.2g}."
+        f"{n_rows:.0f} labeled rows, and at least {needed} in general position are "
+        "needed. Label more rows, remove features that depend on others, or set "
+        f"`ridge`, for instance {ridge:.2g}."
     )
 
 

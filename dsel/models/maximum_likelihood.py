@@ -62,7 +62,9 @@ class MaximumLikelihoodQDA(DiscriminantClassifier):
 
     def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
         """Return the supervised fit; the pool is not looked at."""
-        return supervised_fit(labeled.moments, ridge=self.ridge, shared=False)
+        return supervised_fit(
+            labeled.moments, ridge=self.ridge, shared=False, labels=self.classes_
+        )
 
 
 class MaximumLikelihoodNearestMean(DiscriminantClassifier):

@@ -78,6 +78,8 @@ class SemiSupervisedQDA(ContrastiveClassifier):
 
     def problem(self, labeled: ClassMoments) -> ContrastProblem:
         """Return what is to be solved on the pool for these labeled rows."""
-        supervised = supervised_fit(labeled, ridge=self.ridge, shared=False)
+        supervised = supervised_fit(
+            labeled, ridge=self.ridge, shared=False, labels=self.classes_
+        )
         contrast = partial(qda_contrast, ridge=self.ridge)
         return make_problem(self, labeled, supervised, contrast)

@@ -135,6 +135,13 @@ def test_fit__singular_covariance_says_how_many_rows_are_needed(
         Estimator().fit(X[few], y[few], pool=pool)
 
 
+def test_fit__the_class_of_a_singular_covariance_is_named(rows):
+    X, y, pool = rows
+    few = [*np.flatnonzero(y != "b"), *np.flatnonzero(y == "b")[:3]]
+    with pytest.raises(ValueError, match="the one of class 'b' is singular: it has 3"):
+        SemiSupervisedQDA().fit(X[few], y[few], pool=pool)
+
+
 def test_fit__constant_features_are_named(rows):
     X, y, pool = rows
     X[:, 1] = 7.3
