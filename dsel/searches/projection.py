@@ -24,7 +24,7 @@ class Projection:
     fit_tasks: int
     """Tasks that fit."""
     span_tasks: int
-    """Tasks that count over a span of the pool, in all rounds."""
+    """Tasks that count over spans of the pool, in all rounds; short ones share one."""
     pool_nbytes: int
     """Bytes of the pool that are read, in all rounds."""
     scheduler_seconds: float
@@ -32,7 +32,7 @@ class Projection:
 
 
 def n_spans(plan: "Plan") -> int:
-    """Return the parts of the pool that are a task each, over all looks."""
+    """Return the parts in which the pool is counted, over all looks."""
     return sum(len(look.spans) for look in plan.looks.parts)
 
 
