@@ -1,10 +1,12 @@
 """Arrays that the tasks of one process share, within a limit of bytes."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import psutil
 from scipy import sparse
@@ -12,6 +14,15 @@ from scipy import sparse
 from dsel.data.clients import current_worker, local_threads
 
 SPILL_SHARE = 0.7  # of a worker's limit; Dask's own default
+IDLE_SECONDS: Final = 300.0  # after which nobody is likely to ask for a value again
+
+
+@dataclass
+class _Entry:
+    value: Any
+    nbytes: int
+    group: str
+    used: float
 
 
 class ByteCache:
@@ -23,6 +34,9 @@ class ByteCache:
     ----------
     limit
         Bytes that the kept values may take together.
+    idle_seconds
+        Time without use after which a value is dropped, at most twice as long; None
+        for never.
 
     Examples
     --------
@@ -31,10 +45,11 @@ class ByteCache:
     True
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._values: OrderedDict[str, tuple[Any, int, str]] = OrderedDict()
+    def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:
+        self._limit, self._idle_seconds = limit, idle_seconds
+        self._values: OrderedDict[str, _Entry] = OrderedDict()
         self._held = 0
+        self._is_watched = False
         self._lock = threading.Lock()
         self._making: dict[str, threading.Lock] = {}
 
@@ -77,21 +92,47 @@ class ByteCache:
             if key not in self._values:
                 return None
             self._values.move_to_end(key)
-            return self._values[key][0]
+            entry = self._values[key]
+            entry.used = time.monotonic()
+            return entry.value
 
     def _keep(self, key: str, value: Any, group: str) -> None:
-        nbytes = nbytes_of(value)
+        entry = _Entry(value, nbytes_of(value), group, time.monotonic())
         with self._lock:
-            others = [k for k, (_, _, g) in self._values.items() if not g or g != group]
+            others = [
+                k for k, e in self._values.items() if not e.group or e.group != group
+            ]
             free = self._limit - self._held
-            if nbytes > free + sum(self._values[k][1] for k in others):
+            if entry.nbytes > free + sum(self._values[k].nbytes for k in others):
                 return
             for other in others:
-                if nbytes <= self._limit - self._held:
+                if entry.nbytes <= self._limit - self._held:
                     break
-                self._held -= self._values.pop(other)[1]
-            self._values[key] = (value, nbytes, group)
-            self._held += nbytes
+                self._drop(other)
+            self._values[key] = entry
+            self._held += entry.nbytes
+            self._watch()
+
+    def _drop(self, key: str) -> None:
+        self._held -= self._values.pop(key).nbytes
+
+    def _watch(self) -> None:
+        """Look again after a while, as long as anything is kept."""
+        if self._idle_seconds is None or self._is_watched or not self._values:
+            return
+        timer = threading.Timer(self._idle_seconds, self._drop_idle)
+        timer.daemon = True
+        timer.start()
+        self._is_watched = True
+
+    def _drop_idle(self) -> None:
+        assert self._idle_seconds is not None
+        latest = time.monotonic() - self._idle_seconds
+        with self._lock:
+            for key in [k for k, e in self._values.items() if e.used <= latest]:
+                self._drop(key)
+            self._is_watched = False
+            self._watch()
 
 
 def nbytes_of(value: Any) -> int:
@@ -132,13 +173,14 @@ def process_cache() -> ByteCache:
     Its limit is half of what the process may use, less what it holds when the cache
     is made, divided by its task threads. Where little is left of that half, it is half
     of what is left until Dask would write results to disk, or an eighth of all that is
-    left: the rest is for code that is still to be loaded, models and blocks.
+    left: the rest is for code that is still to be loaded, models and blocks. A search
+    that has ended leaves nothing: values go that nobody used for `IDLE_SECONDS`.
     """
     limit, n_threads = _worker_limits() or _machine_limits()
     held = int(psutil.Process().memory_info().rss)
     left = limit - held
     share = max(left - limit // 2, (int(SPILL_SHARE * limit) - held) // 2, left // 8, 0)
-    return ByteCache(share // n_threads)
+    return ByteCache(share // n_threads, idle_seconds=IDLE_SECONDS)
 
 
 def spare_memory() -> int:

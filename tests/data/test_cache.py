@@ -1,4 +1,5 @@
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,6 +74,48 @@ def test_get__raises_again_when_making_failed():
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="division"):
             cache.get("a", lambda: 1 / 0)
+
+
+class Clock:
+    """A clock that tests move on, with its alarms."""
+
+    def __init__(self):
+        self.now, self.alarms = 0.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def alarm(self, seconds, ring):
+        at = self.now + seconds
+        return SimpleNamespace(start=lambda: self.alarms.append((at, ring)))
+
+    def move_to(self, now):
+        due = [ring for at, ring in self.alarms if at <= now]
+        self.alarms = [(at, ring) for at, ring in self.alarms if at > now]
+        self.now = now
+        for ring in due:
+            ring()
+
+
+def test_get__drops_what_nobody_asked_for_in_a_while(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("dsel.data.cache.time", clock)
+    monkeypatch.setattr("dsel.data.cache.threading.Timer", clock.alarm)
+    cache = ByteCache(100, idle_seconds=10)
+    cache.get("idle", lambda: bytes(10))
+    cache.get("used", lambda: bytes(20))
+
+    clock.move_to(8)
+    cache.get("used", lambda: bytes(20))
+    clock.move_to(11)
+    assert cache.held == 20
+    clock.move_to(22)
+    assert cache.held == 0
+    assert not clock.alarms
+
+    cache.get("again", lambda: bytes(30))
+    clock.move_to(33)
+    assert cache.held == 0
 
 
 def test_nbytes_of__counts_arrays_in_containers():
