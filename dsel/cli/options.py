@@ -111,6 +111,7 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
         else choose_config(options["scheduler"], workers=options["workers"], tls=tls)
     )
     with ExitStack() as stack:
+        stack.enter_context(_without_tracebacks())
         client = stack.enter_context(connect(config or Local()))
         if options["performance_report"]:
             report = performance_report(options["performance_report"])
@@ -118,6 +119,18 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
         if options["log"]:
             stack.enter_context(_logged(options["log"]))
         yield client
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Leave what distributed logs of a lost scheduler to our own line about it."""
+    logger = logging.getLogger("distributed.client")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextmanager

@@ -1,13 +1,16 @@
 """What a finished search prints: plain words for people, JSON for machines."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import click
 import numpy as np
 
+from dsel import names
 from dsel.searches import Outcome, Plan
 from dsel.searches.phases import PHASE_SECONDS, describe_times
+
+CV_ERROR: Final = "cv_error"
 
 
 def show(
@@ -46,7 +49,6 @@ def show(
 def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
     """Return what the command says, as plain values."""
     choice, certificate = outcome.choice, outcome.choice.certificate
-    cell = outcome.results.estimate.sel(criterion="cv_error").values.ravel()
     status = outcome.results.status.values
     facts = {
         "chosen": dict(choice.params),
@@ -57,7 +59,7 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
         "certificate": certificate.criterion,
         "certified": certificate.certified,
         "reasons": list(certificate.reasons),
-        "cv_error": float(cell[choice.candidate]),
+        "cv_error": _cv_error(outcome),
         "n_labeled": len(plan.work.y),
         "n_candidates": plan.n_candidates,
         "n_pruned": int((status == 1).sum()),
@@ -73,6 +75,15 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
     return {key: _finite(value) for key, value in facts.items()}
 
 
+def _cv_error(outcome: Outcome) -> float | None:
+    """Return the chosen candidate's error on held-out rows, if it was judged by it."""
+    results = outcome.results
+    if CV_ERROR not in results[names.CRITERION]:
+        return None
+    errors = results[names.ESTIMATE].sel({names.CRITERION: CV_ERROR})
+    return float(errors.values.ravel()[outcome.choice.candidate])
+
+
 def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
     """Return the lines that people read; what weakens the number comes first."""
     params = ", ".join(f"{name} = {_short(v)}" for name, v in facts["chosen"].items())
@@ -83,10 +94,9 @@ def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
         f"Chosen        {params or 'the only candidate'}",
         f"From          {plan.n_candidates} candidates{dropped}, "
         f"{facts['n_labeled']:,} labeled rows, {facts['n_unlabeled']:,} unlabeled",
-        f"Bound         {facts['bound']:.4f} with probability {1 - facts['delta']:g}"
-        + ("" if facts["certified"] else "  (NOT a guarantee, see above)"),
+        _number(plan, facts),
     ]
-    if facts["cv_error"] is not None:
+    if facts["cv_error"] is not None and facts["certificate"] != CV_ERROR:
         lines.append(f"CV estimate   {facts['cv_error']:.4f} (no guarantee)")
     if "observed_error" in facts:
         lines.append(
@@ -103,6 +113,17 @@ def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
     if facts["results"]:
         lines.append(f"Results       {facts['results']}")
     return lines
+
+
+def _number(plan: Plan, facts: dict[str, Any]) -> str:
+    """Return the line of the reported number: a bound, or what is none."""
+    if not plan.certificate.is_guarantee:
+        return (
+            f"Estimate      {facts['bound']:.4f} ({facts['certificate']}, no guarantee)"
+        )
+    weak = "" if facts["certified"] else "  (NOT a guarantee, see above)"
+    odds = f"with probability {1 - facts['delta']:g}"
+    return f"Bound         {facts['bound']:.4f} {odds}{weak}"
 
 
 def _short(value: Any) -> str:

@@ -1,0 +1,39 @@
+import json
+
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.svm import SVC
+
+from dsel.cli.show import show
+from dsel.searches import execute, plan_search
+
+X, y = make_classification(90, 4, random_state=0)
+
+
+def shown(capsys, as_json=False, **options):
+    options = {"cv": 3, "random_state": 0, **options}
+    plan = plan_search(SVC(), {"C": [1.0, 10.0]}, X[:60], y[:60], X[60:], **options)
+    outcome = execute(plan, n_jobs=1)
+    show(plan, outcome, n_unlabeled=30, as_json=as_json, out=None)
+    return capsys.readouterr().out
+
+
+def test_show__prints_bound_and_estimate(capsys):
+    text = shown(capsys)
+    assert "\nBound         " in text
+    assert "\nCV estimate   " in text
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    ["cv_error", "disagreement", "dis_error", "max_dt_e", "train_error", "two_fold_cv"],
+)
+def test_show__calls_no_estimate_a_bound(capsys, criterion):
+    text = shown(capsys, criterion=criterion)
+    assert "\nBound" not in text
+    assert f"({criterion}, no guarantee)" in text
+
+
+def test_show__as_json_has_no_estimate_that_was_not_counted(capsys):
+    facts = json.loads(shown(capsys, criterion="disagreement", as_json=True))
+    assert facts["cv_error"] is None
