@@ -15,7 +15,7 @@ from dsel.checks import check_integer
 from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
 from dsel.data.chunking import count_entries, cut_rows, rechunked
 from dsel.data.clients import resolve_client
-from dsel.data.open import COMPLETE, open_pool
+from dsel.data.open import COMPLETE, NUMERIC, open_pool
 from dsel.data.pool import Pool
 from dsel.data.streams import RowStream, is_table, open_stream
 from dsel.data.tasks import values_in_order
@@ -50,7 +50,8 @@ def write_pool(
     target
         Column of labels of a table, which is left out.
     dtype
-        Type of the numbers; None keeps that of the source.
+        Type of the numbers; None keeps that of the source. Whole numbers must hold
+        every value of the source.
     chunk_rows
         Rows of a chunk; None takes about 32 MB, along the chunks of the source.
     storage_options
@@ -70,8 +71,10 @@ def write_pool(
     ------
     FileExistsError
         Where another pool is there already.
+    TypeError
+        Where `dtype` is no type of numbers.
     ValueError
-        Where a value is infinite, or the source cannot be read.
+        Where a value is infinite or does not fit, or the source cannot be read.
 
     Examples
     --------
@@ -163,7 +166,7 @@ def write_range(
         rechunked(cut_rows(blocks, skipped, n_rows), target.chunk_rows),
         start // target.chunk_rows,
     ):
-        target.write_chunk(number, rows.astype(dtype, copy=False))
+        target.write_chunk(number, _held(rows, dtype))
         entries += count_entries(rows)
     return entries
 
@@ -197,7 +200,7 @@ class StreamRows:
                 continue
             if not self.heading.is_sparse:
                 target.node.resize((n_rows, self.heading.n_columns))
-            target.write_chunk(number, rows.astype(self.heading.dtype, copy=False))
+            target.write_chunk(number, _held(rows, self.heading.dtype))
             target.mark(number + 1, count_entries(rows), n_rows, None)
         target.finish(n_rows)
 
@@ -211,6 +214,33 @@ class StreamRows:
             )
 
 
+def _number_type(dtype: Any, of_source: np.dtype[Any]) -> np.dtype[Any]:
+    """Return what the pool holds, or raise TypeError where that is no number."""
+    try:
+        found = np.dtype(of_source if dtype is None else dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found.kind not in NUMERIC or found.itemsize > 8:
+        raise TypeError(
+            f"`dtype` must be a type of numbers of at most 8 bytes, such as 'float32', "
+            f"got {of_source if dtype is None else dtype!r}."
+        )
+    return found
+
+
+def _held(rows: Any, dtype: np.dtype[Any]) -> Any:
+    """Return rows in another type, or raise ValueError where it changes a value."""
+    with np.errstate(invalid="ignore"):
+        held = rows.astype(dtype, copy=False)
+    before, after = (x.data if sparse.issparse(x) else x for x in (rows, held))
+    if dtype.kind != "f" and (wrong := before != after).any():
+        raise ValueError(
+            f"`dtype` {dtype.name} cannot hold {before[wrong].flat[0]!s}, a value of "
+            f"the source; write 'float32' or 'float64'."
+        )
+    return held
+
+
 def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
     at_url = isinstance(source, str) and "://" in source
     pool = open_pool(source, storage_options=options if at_url else None)
@@ -218,7 +248,7 @@ def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
         token=pool.token,
         n_rows=pool.n_rows,
         n_columns=pool.n_columns,
-        dtype=np.dtype(dtype or pool.dtype),
+        dtype=_number_type(dtype, pool.dtype),
         columns=pool.columns,
         is_sparse=pool.is_sparse,
     )
@@ -234,7 +264,7 @@ def _stream_rows(path: str, target: str | None, dtype: Any) -> StreamRows:
         token="table-" + blake2b(text.encode(), digest_size=16).hexdigest(),
         n_rows=None,
         n_columns=stream.n_columns,
-        dtype=np.dtype(dtype or stream.dtype),
+        dtype=_number_type(dtype, stream.dtype),
         columns=stream.columns,
         is_sparse=stream.is_sparse,
     )

@@ -244,3 +244,24 @@ def test_rechunked__gives_the_rows_in_equal_chunks(lengths, chunk_rows):
 
     assert all(len(chunk) == chunk_rows for chunk in chunks[:-1])
     assert np.concatenate([X[:0], *chunks]).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("value", [0.5, 300.0, np.nan])
+def test_write_pool__refuses_a_type_that_changes_values(make, value, tmp_path):
+    rows = make(np.array([[1.0, 2.0], [value, 3.0]]))
+    with pytest.raises(ValueError, match=f"`dtype` int8 cannot hold {value}"):
+        write_pool(rows, tmp_path / "pool", dtype="int8")
+
+
+def test_write_pool__takes_a_smaller_type_that_holds_every_value(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,255\n0,7\n")
+    pool = write_pool(tmp_path / "t.csv", tmp_path / "pool", dtype="uint8")
+    assert pool.dtype == np.uint8
+    assert zarr.open(tmp_path / "pool")[:].tolist() == [[1, 255], [0, 7]]
+
+
+@pytest.mark.parametrize("dtype", ["nope", "object", np.longdouble, "complex64"])
+def test_write_pool__refuses_types_that_are_no_numbers(dtype, tmp_path):
+    with pytest.raises(TypeError, match="`dtype` must be a type of numbers"):
+        write_pool(np.eye(2), tmp_path / "pool", dtype=dtype)
