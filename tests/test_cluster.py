@@ -307,3 +307,9 @@ def test_connect__reaches_running_workers_by_file_and_by_address(tmp_path):
 
 def test_room__lists_its_kinds():
     assert list(cluster.__all__) == sorted(cluster.__all__, key=str)
+
+
+def test_tls__refuses_a_file_that_is_no_certificate(tmp_path):
+    (tmp_path / "ca.pem").write_text("hello")
+    with pytest.raises(ValueError, match=r"`ca` must be a PEM file, but .*ca\.pem"):
+        Tls(*[str(tmp_path / "ca.pem")] * 3)

@@ -63,6 +63,11 @@ class Tls:
                 raise FileNotFoundError(
                     f"`{field.name}` must be a PEM file, but {path!r} does not exist."
                 )
+            if b"-----BEGIN " not in Path(path).read_bytes():
+                raise ValueError(
+                    f"`{field.name}` must be a PEM file, but {path!r} is none; name "
+                    "the file that begins with -----BEGIN."
+                )
 
     @classmethod
     def in_folder(cls, folder: str | Path) -> "Tls":
