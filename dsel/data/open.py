@@ -12,6 +12,7 @@ from scipy import sparse
 from dsel.checks import check_url
 from dsel.data.arrays import ArrayStorage, MemmapStorage, SparseStorage
 from dsel.data.base import Storage
+from dsel.data.lost_rows import check_chunks, check_parts, guarded
 from dsel.data.pool import Pool
 from dsel.data.zarr_rows import ZarrStorage
 from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
@@ -89,6 +90,7 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Storage:
         return ArrayStorage(_frame_values(source), names)
     if isinstance(source, zarr.Array):
         _check_array(source)
+        source = guarded(source) if FORMAT in source.attrs else source
         return ZarrStorage(source, names or stored_columns(source.attrs))
     if hasattr(source, "dims") and hasattr(source, "coords"):
         names = names or _coordinate_names(source)
@@ -165,13 +167,18 @@ def _open_location(
             f"`pool` {location!r} was not written to the end; run the same "
             "`write_pool` again, it goes on where it stopped."
         )
+    node = guarded(node) if FORMAT in node.attrs else node
     if is_sparse_group(node, FORMAT):
         columns = names or stored_columns(node.attrs)
-        return ZarrSparseStorage(node, columns, location, options)
+        parts = ZarrSparseStorage(node, columns, location, options)
+        check_parts(node, parts.layout, location)
+        return parts
     array = node if isinstance(node, zarr.Array) else _only_array(node, location)
     _check_array(array)
     url = f"{location.rstrip('/')}/{array.path}".rstrip("/")
-    return ZarrStorage(array, names or stored_columns(array.attrs), url, options)
+    dense = ZarrStorage(array, names or stored_columns(array.attrs), url, options)
+    check_chunks(array, dense.layout, location)
+    return dense
 
 
 def _mapped(path: str) -> Any:

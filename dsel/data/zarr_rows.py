@@ -27,8 +27,17 @@ class ZarrRows:
         chunk_rows = self.array.chunks[0]
         step = max(block_rows // chunk_rows, 1) * chunk_rows
         for first in range(self.start, self.stop, step):
-            rows = self.array[first : min(first + step, self.stop)]
+            rows = self._read(first, min(first + step, self.stop))
             yield from slices(first, rows, block_rows)
+
+    def _read(self, first: int, stop: int) -> Any:
+        try:
+            return self.array[first:stop]
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"`pool` at {self.array.store} is damaged: rows {first} to {stop - 1} "
+                f"cannot be read ({error}); write the pool again."
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from dsel.data.zarr_sparse import (
     N_COLUMNS,
     N_ROWS,
     PART_ROWS,
-    fast_codec,
+    fast_codecs,
     write_part,
 )
 
@@ -132,7 +132,7 @@ def _create(
         shape=(heading.n_rows or 0, heading.n_columns),
         chunks=(chunk_rows, max(heading.n_columns, 1)),
         dtype=heading.dtype,
-        compressors=fast_codec(heading.dtype),
+        compressors=fast_codecs(heading.dtype),
         attributes=attributes,
         config={"write_empty_chunks": True},
         storage_options=options or None,

@@ -10,6 +10,7 @@ import xarray as xr
 from xarray.conventions import encode_dataset_coordinates
 from zarr.abc.store import Store
 from zarr.api.asynchronous import create_array, create_group
+from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
@@ -24,9 +25,13 @@ from dsel.results.store import (
     open_store,
     read_root,
 )
+from dsel.stores import WholeStore
 
-POINTER = "dsel_cube"
-PREFIX = "cube-"
+POINTER: Final = "dsel_cube"
+"""Attribute of the root: the group of the cube that counts."""
+VARIABLES: Final = "dsel_cube_variables"
+"""Attribute of the root: names of its variables; all chunks of these are stored."""
+PREFIX: Final = "cube-"
 SMALL_NBYTES: Final = 2**14
 """Arrays of at most that many bytes are not worth the time to compress them."""
 
@@ -74,7 +79,8 @@ def save_results(
         group = f"{PREFIX}{generation}"
         del root[group]  # may be left by a writer that was killed
         _write(results, store, group)
-        root.attrs[POINTER] = group
+        names = sorted(map(str, results.variables))
+        root.attrs.update({POINTER: group, VARIABLES: names})
         for old in range(max(1, generation - 3), generation - 1):
             del root[f"{PREFIX}{old}"]
 
@@ -107,7 +113,8 @@ def open_results(
         variable that shows when its values are read.
     """
     store = open_store(place, storage_options=storage_options, read_only=True)
-    group = read_root(store).get(POINTER)
+    root = read_root(store)
+    group, variables = root.get(POINTER), root.get(VARIABLES)
     if group is None:
         raise FileNotFoundError(
             f"{store} holds a run that has not ended; run the same command again to "
@@ -120,8 +127,14 @@ def open_results(
         f"anew of the counts, but no longer knows which certificates were read before",
     ):
         results: xr.Dataset = xr.open_zarr(
-            store, group=str(group), consolidated=False, chunks=None, zarr_format=3
+            store if variables is None else WholeStore(store),
+            group=str(group),
+            consolidated=False,
+            chunks=None,
+            zarr_format=3,
         )
+        if lost := sorted(set(variables or ()) - set(results.variables)):
+            raise ValueError(f"{group} lacks {', '.join(lost)}")
     return naming_variables(results, str(store), str(group))
 
 
@@ -185,9 +198,13 @@ async def _put(files: Mapping[str, Buffer], store: Store) -> None:
 
 def _encoding(name: str, variable: xr.Variable) -> dict[str, Any]:
     spec = schema.BY_NAME.get(name)
-    encoding: dict[str, Any] = {"chunks": variable.shape} if variable.size else {}
-    if variable.nbytes <= SMALL_NBYTES:
-        encoding["compressors"] = None
+    small = variable.nbytes <= SMALL_NBYTES
+    encoding: dict[str, Any] = {
+        "compressors": [Crc32cCodec()] if small else [ZstdCodec(), Crc32cCodec()],
+        "config": {"write_empty_chunks": True},
+    }
+    if variable.size:
+        encoding["chunks"] = variable.shape
     if spec is not None and spec.kind in (schema.COUNT, schema.FLAG):
         encoding["fill_value"] = schema.EMPTY[spec.kind]
     return encoding

@@ -17,6 +17,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import ZstdCodec
+from zarr.core.sync import sync
 
 Log: TypeAlias = "zarr.Array[Any]"
 
@@ -46,7 +47,7 @@ class LogContent:
     n_chunks: int
     """Chunks in use; the next write goes behind them."""
     n_damaged: int
-    """Chunks that cannot be read or lack their other parts."""
+    """Chunks that are missing, cannot be read or lack their other parts."""
 
 
 NOTHING: Final = LogContent((), 0, 0, 0)
@@ -83,7 +84,7 @@ def write_payload(log: Log, payload: bytes, *, at: int) -> int:
 
 
 def read_log(log: Log) -> LogContent:
-    """Read all payloads up to the first chunk that was never written."""
+    """Read all payloads; of a write that lost a chunk nothing is left."""
     parts = list(_parts(log))
     payloads, n_whole = [], 0
     for place, first in enumerate(parts):
@@ -103,13 +104,23 @@ def _is_whole(parts: list[_Part | None], first: _Part) -> bool:
 
 
 def _parts(log: Log) -> Iterator[_Part | None]:
-    start, step = 0, 16
+    """Yield all chunks; a listing may be older than the last, but not than a gap."""
+    listed = sync(_n_listed(log))
+    start, step = 0, min(listed + 1, 1024)
     while start < MOST_CHUNKS:
-        for chunk in _read_chunks(log, start, step):
-            if chunk is not None and not chunk[: HEAD.size].any():
+        for place, chunk in enumerate(_read_chunks(log, start, step), start):
+            is_missing = chunk is not None and not chunk[: HEAD.size].any()
+            if is_missing and place >= listed:
                 return
-            yield None if chunk is None else _parse(chunk.tobytes())
+            yield None if chunk is None or is_missing else _parse(chunk.tobytes())
         start, step = start + step, min(4 * step, 1024)
+
+
+async def _n_listed(log: Log) -> int:
+    """Return the number of chunks up to the last one that the store lists."""
+    keys = [key async for key in log.store.list_prefix(f"{log.path}/c/")]
+    numbers = [name for key in keys if (name := key.rpartition("/")[2]).isdecimal()]
+    return max(map(int, numbers), default=-1) + 1
 
 
 def _read_chunks(

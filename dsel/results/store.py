@@ -103,7 +103,7 @@ def naming_damage(
     Raises
     ------
     ValueError
-        In the place of what JSON and zarr say of a file that is cut short or empty.
+        In the place of what JSON and zarr say of a file that is cut short or missing.
     """
     try:
         yield
@@ -116,8 +116,7 @@ def naming_damage(
         ) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{store} is damaged, a zarr.json in it cannot be read ({error}); "
-            f"{way_out}."
+            f"{store} is damaged, a file in it cannot be read ({error}); {way_out}."
         ) from error
 
 

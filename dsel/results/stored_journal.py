@@ -140,7 +140,7 @@ def read_records(log: "Log | None") -> tuple[dict[str, Record], LogContent]:
     if content.n_damaged:
         warn(
             f"{content.n_damaged} of {content.n_chunks} parts of the journal at "
-            f"{log.store} are incomplete; what they held is counted again.",
+            f"{log.store} are missing or damaged; what they held is counted again.",
             DselWarning,
         )
     records: dict[str, Record] = {}

@@ -46,7 +46,7 @@ def test_open_pool__refuses_what_is_no_pool(tmp_path):
 
 def test_open_pool__refuses_a_group_with_several_tables(tmp_path):
     group = zarr.create_group(tmp_path / "g.zarr")
-    group.create_array("a", data=np.zeros((2, 2)))
+    group.create_array("a", data=np.ones((2, 2)))
     group.create_array("b", data=np.zeros((2, 2)))
 
     with pytest.raises(ValueError, match="found a, b; name one as"):

@@ -9,6 +9,7 @@ import pytest
 import zarr
 
 from dsel.results import open_results, save_results
+from dsel.results.files import VARIABLES
 from dsel.results.store import VERSION_ATTRIBUTE
 
 
@@ -83,6 +84,54 @@ def test_open_results__refuses_other_kinds_of_places():
         open_results(7)
 
 
+def chunks_of(place):
+    return sorted(path for path in place.glob("cube-1/*/c*") if path.is_file())
+
+
+def test_open_results__names_any_chunk_that_is_missing(cube, tmp_path):
+    save_results(cube, tmp_path)
+    for chunk in chunks_of(tmp_path):
+        content, name = chunk.read_bytes(), chunk.parent.name
+        chunk.unlink()
+        with pytest.raises(
+            ValueError,
+            match=rf"is damaged.*the chunk cube-1/{name}/{chunk.name} is missing.*same",
+        ):
+            open_results(tmp_path).load()
+        chunk.write_bytes(content)
+    assert open_results(tmp_path).load().identical(cube)
+
+
+def test_open_results__names_any_chunk_with_a_wrong_bit(cube, tmp_path, rng):
+    save_results(cube, tmp_path)
+    for chunk in chunks_of(tmp_path):
+        content = bytearray(chunk.read_bytes())
+        place, bit = rng.integers(len(content)), int(2 ** rng.integers(8))
+        content[place] ^= bit
+        chunk.write_bytes(content)
+        with pytest.raises(ValueError, match=r"is damaged.*checksum do not match"):
+            open_results(tmp_path).load()
+        content[place] ^= bit
+        chunk.write_bytes(content)
+    assert len(chunks_of(tmp_path)) == len(cube.variables)
+
+
+def test_open_results__reads_a_cube_that_left_out_empty_chunks(cube, tmp_path):
+    save_results(cube, tmp_path)
+    root = zarr.open_group(tmp_path, mode="a")
+    del root.attrs[VARIABLES]
+    [chunk] = (tmp_path / "cube-1" / "fold_errors").glob("c*")
+    chunk.unlink()
+    assert (open_results(tmp_path).fold_errors == -1).all()
+
+
+def test_open_results__names_a_variable_that_is_missing(cube, tmp_path):
+    save_results(cube, tmp_path)
+    shutil.rmtree(tmp_path / "cube-1" / "disagreements")
+    with pytest.raises(ValueError, match=r"is damaged.*cube-1 lacks disagreements"):
+        open_results(tmp_path)
+
+
 def _raise_alarm(text):
     raise AssertionError(f"unpickled: {text}")
 
@@ -112,9 +161,11 @@ def test_open_results__unpickles_nothing(cube, tmp_path):
     )  # fmt: skip
     (place / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": ["C", "kernel"]}))
     (place / "0.0").write_bytes(chunk)
-    with pytest.warns(UserWarning, match="message"):
-        opened = open_results(tmp_path)
-    assert "message" not in opened.load()
+    with (
+        pytest.warns(UserWarning, match="message"),
+        pytest.raises(ValueError, match=r"is damaged.*cube-1 lacks message.*delete"),
+    ):
+        open_results(tmp_path)
 
 
 def test_open_results__says_that_a_pool_holds_no_results(tmp_path):

@@ -263,18 +263,20 @@ def test_read_log__ignores_a_write_that_was_cut_short(tmp_path):
     (tmp_path / "log-1" / "c" / str(at + 2)).unlink()
     content = read_log(log)
     assert content.payloads == (b"first",)
-    assert content.n_damaged == 2
+    assert content.n_damaged == 4
     at = write_payload(log, b"second", at=content.n_chunks)
     write_payload(log, long, at=at)
     assert read_log(log).payloads == (b"first", b"second", long)
 
 
-def test_open_journal__counts_again_what_was_damaged(tmp_path):
+@pytest.mark.parametrize("damage", [b"rubbish", None])
+def test_open_journal__counts_again_what_was_damaged(tmp_path, damage):
     with open_journal(tmp_path, FINGERPRINT) as journal:
         for number in range(3):
             append(journal, number)
             journal.flush()
-    (tmp_path / "journal" / "log-1" / "c" / "1").write_bytes(b"rubbish")
+    chunk = tmp_path / "journal" / "log-1" / "c" / "1"
+    chunk.unlink() if damage is None else chunk.write_bytes(damage)
     with pytest.warns(DselWarning, match="1 of 3 parts of the journal"):
         journal = open_journal(tmp_path, FINGERPRINT)
     assert numbers_in(journal) == [0, 2]

@@ -183,7 +183,7 @@ def test_run__counts_again_what_was_half_written(plan, tmp_path):
     chunks = sorted((place / "journal").rglob("c/*"))
     chunks[0].write_bytes(chunks[0].read_bytes()[:100])
     (place / "journal" / "half.partial").write_bytes(b"half")
-    with pytest.warns(DselWarning, match="incomplete.*counted again"):
+    with pytest.warns(DselWarning, match=r"damaged.*counted again"):
         again = plan.run(out=place)
     xr.testing.assert_equal(counts(again), counts(whole))
     assert not list(place.rglob("*.partial"))

@@ -1,0 +1,92 @@
+"""A pool of which a chunk was lost is never read as zeros."""
+
+import numpy as np
+import pytest
+import zarr
+from scipy import sparse
+
+from dsel.data import open_pool, write_pool
+
+
+@pytest.fixture(name="X")
+def fixture_X(rng):  # noqa: N802
+    return rng.normal(size=(100, 4))
+
+
+def total(X, rows):
+    return X.sum()
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def lost(request, X, tmp_path):
+    """Return a pool, and what is to be deleted for its rows 60 to 79 to be lost."""
+    path = tmp_path / "pool.zarr"
+    if request.param == "dense":
+        return write_pool(X, path, chunk_rows=20), path / "c" / "3" / "0"
+    pool = write_pool(sparse.csr_matrix(X), path, chunk_rows=20)
+    return pool, path / "part-0000003" / "indptr" / "c" / "0"
+
+
+def test_open_pool__names_rows_that_are_not_stored(lost, tmp_path):
+    _, chunk = lost
+    chunk.unlink()
+    with pytest.raises(ValueError, match=r"nothing is stored for rows 60 to 79\. Wri"):
+        open_pool(tmp_path / "pool.zarr")
+
+
+def test_reduce__names_a_chunk_that_is_lost_later(lost):
+    pool, chunk = lost
+    chunk.unlink()
+    with pytest.raises(ValueError, match=r"is damaged: .*is missing\); write the pool"):
+        pool.reduce(total, np.add)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-7], lambda b: b""])
+def test_reduce__names_a_chunk_that_was_cut(lost, damage):
+    pool, chunk = lost
+    chunk.write_bytes(damage(chunk.read_bytes()))
+    with pytest.raises(ValueError, match=r"`pool`.*is damaged: .*write the pool again"):
+        pool.reduce(total, np.add)
+
+
+def test_reduce__names_a_chunk_with_a_wrong_bit(lost, rng):
+    pool, chunk = lost
+    content = bytearray(chunk.read_bytes())
+    content[rng.integers(len(content))] ^= 4
+    chunk.write_bytes(content)
+    with pytest.raises(ValueError, match=r"`pool`.*is damaged: .*write the pool again"):
+        pool.reduce(total, np.add)
+
+
+def test_open_pool__guards_an_open_array_that_dsel_wrote(X, tmp_path):
+    write_pool(X, tmp_path / "pool.zarr", chunk_rows=20)
+    pool = open_pool(zarr.open_array(tmp_path / "pool.zarr", mode="r"))
+    (tmp_path / "pool.zarr" / "c" / "3" / "0").unlink()
+    with pytest.raises(ValueError, match="c/3/0 is missing"):
+        pool.reduce(total, np.add)
+
+
+@pytest.mark.parametrize("layout", [{}, {"shards": (40, 4)}, {"zarr_format": 2}])
+def test_open_pool__of_others_refuses_rows_that_were_never_written(X, tmp_path, layout):
+    path = tmp_path / "pool.zarr"
+    array = zarr.create_array(
+        path, shape=X.shape, chunks=(20, 2), dtype=X.dtype, **layout
+    )
+    array[:80] = X[:80]
+    with pytest.raises(ValueError, match=r"rows 80 to 99\. .* pass the open array"):
+        open_pool(path)
+    assert open_pool(zarr.open_array(path, mode="r")).n_rows == 100
+    array[90, 3] = 1.0  # chunks of some columns may be left out
+    assert open_pool(path).reduce(total, np.add) == pytest.approx(X[:80].sum() + 1.0)
+
+
+def test_open_pool__names_rows_lost_in_object_storage(storage_options, X):
+    from s3fs import S3FileSystem
+
+    place = "s3://dsel/lost.zarr"
+    pool = write_pool(X, place, chunk_rows=20, storage_options=storage_options)
+    S3FileSystem(**storage_options).rm(f"{place}/c/3/0")
+    with pytest.raises(ValueError, match=r"is damaged: .*c/3/0 is missing\); write"):
+        pool.reduce(total, np.add)
+    with pytest.raises(ValueError, match="nothing is stored for rows 60 to 79"):
+        open_pool(place, storage_options=storage_options)
