@@ -161,12 +161,12 @@ class Family(Protocol):
 
         A candidate that raises is recorded in the counts as failed; it never ends
         the call. The result for one candidate and training does not depend on which
-        other trainings are in the call.
+        other candidates and trainings are in the call.
 
         Parameters
         ----------
         group
-            One of the groups that `groups` made.
+            One of the groups that `groups` made, or some of it.
         X, y
             All labeled rows and their class codes; trainings index into them.
         trainings

@@ -77,13 +77,11 @@ class Board:
 
     def add_fit(self, record: FitRecord) -> None:
         """Take the counts of one job; a second copy changes nothing."""
-        candidates = self.groups[record.job.group].candidates
         counts = record.counts
-        for i in range(record.job.n_candidates):
-            number, training = candidates[i].number, record.job.training
+        for i, number in enumerate(record.job.candidates):
             self.set_fit(
                 number,
-                training,
+                record.job.training,
                 (int(counts.test_errors[i, 0]), int(counts.train_errors[i, 0])),
                 bool(counts.status[i, 0] == FIT_FAILED),
                 float(counts.seconds[i, 0]),

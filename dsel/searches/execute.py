@@ -137,7 +137,8 @@ def _driver(
 ) -> Driver:
     """Return the driver of a plan; it knows what the journal holds."""
     board = _empty_board(plan)
-    journaling = Journaling(journal, plan.work.groups, plan.scheme, plan.fit_timeout)
+    paths = paths_of(plan.work.groups)
+    journaling = Journaling(journal, paths, plan.scheme, plan.fit_timeout)
     journaling.replay(board)
     return Driver(
         board,
@@ -153,7 +154,7 @@ def _driver(
 def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:
     """Return the model that the criterion's number is about, kept or fitted."""
     name = plan.criterion.deploys
-    path = f"{paths_of(plan.work.groups)[candidate]}/{name}"
+    path = f"{driver.journal.paths[candidate]}/{name}"
     fit = partial(driver.model, candidate, plan.scheme.number_of(name))
     return kept_model(driver.journal.journal, place, path, fit)
 

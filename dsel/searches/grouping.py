@@ -8,7 +8,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
 from dsel.models.kernel_svm import PRECISIONS
-from dsel.searches.paths import candidate_texts, group_paths
+from dsel.searches.paths import candidate_path, candidate_texts
 from dsel.searches.tasks import Group
 
 
@@ -33,7 +33,10 @@ def make_groups(
     texts = candidate_texts(candidates)
     for assigned in assignments:
         for members in assigned.groups:
-            paths = group_paths(assigned.family.name, members, texts)
+            paths = tuple(
+                candidate_path(assigned.family.name, each, texts[each.number])
+                for each in members
+            )
             groups.append(Group(len(groups), assigned.family, members, paths))
     remarks = tuple(
         f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"

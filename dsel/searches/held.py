@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from dsel.searches.tasks import FitRecord, Group
+from dsel.searches.tasks import FitRecord
 
 
 @dataclass
@@ -17,11 +17,11 @@ class HeldModels:
     nbytes: dict[int, int] = field(default_factory=dict)
     """Candidate number to the bytes of all that was ever fitted of it."""
 
-    def add(self, key: str, group: Group, record: FitRecord) -> None:
+    def add(self, key: str, record: FitRecord) -> None:
         """Take what a task holds of one job."""
-        n, sizes = record.job.n_candidates, self.sizes.setdefault(key, {})
-        share = record.nbytes // max(1, n)
-        for number in (each.number for each in group.candidates[:n]):
+        numbers, sizes = record.job.candidates, self.sizes.setdefault(key, {})
+        share = record.nbytes // max(1, len(numbers))
+        for number in numbers:
             self.keys[number, record.job.training] = key
             sizes[number] = sizes.get(number, 0) + share
             self.nbytes[number] = self.nbytes.get(number, 0) + share

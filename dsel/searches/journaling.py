@@ -5,8 +5,9 @@ beside the fingerprint, and the training or the rows of the span. A larger grid 
 same data therefore finds its old cells, and what was written is never counted again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,15 @@ class Journaling:
 
     journal: Notes | None
     """Where to; None keeps nothing."""
-    groups: tuple[Group, ...]
-    """Groups of the plan."""
+    paths: Mapping[int, str]
+    """Path of every candidate by its number."""
     scheme: Scheme
     """Trainings and comparisons of the plan."""
     fit_timeout: float | None = None
     """Seconds that one fit may take; those that took longer once may now have more."""
 
     def fit(self, record: FitRecord) -> None:
-        """Write the counts of one fit job; what was late has a record of its own.
+        """Write the counts of one fit job.
 
         What failed for want of memory is not written: there may be more next time.
         """
@@ -44,34 +45,27 @@ class Journaling:
             text.startswith("MemoryError") for text in record.counts.messages.values()
         ):
             return
-        n = record.job.n_candidates
-        in_time = n - record.n_late
-        self._fits(record, slice(0, in_time), "", {})
-        limit = {} if self.fit_timeout is None else {LIMIT: self.fit_timeout}
-        self._fits(record, slice(in_time, n), f"/{LIMIT}-{self.fit_timeout}", limit)
-
-    def _fits(
-        self, record: FitRecord, part: slice, suffix: str, more: dict[str, Any]
-    ) -> None:
-        group = self.groups[record.job.group]
-        paths, members = group.paths[part], group.candidates[part]
-        if self.journal is None or not paths:
+        if self.journal is None:
             return
-        counts, training = record.counts, self.scheme.trainings[record.job.training]
+        job, counts = record.job, record.counts
+        training = self.scheme.trainings[job.training]
+        paths = [self.paths[number] for number in job.candidates]
+        limit = {LIMIT: self.fit_timeout} if record.is_late else {}
+        suffix = f"/{LIMIT}-{self.fit_timeout}" if record.is_late else ""
         self.journal.append(
-            f"{FIT}{paths[-1]}/{training.name}{suffix}",
+            f"{FIT}{_joined(paths)}/{training.name}{suffix}",
             {
                 "training": training.name,
-                "paths": list(paths),
-                "test_errors": counts.test_errors[part, 0],
-                "train_errors": counts.train_errors[part, 0],
-                "failed": counts.status[part, 0] == FIT_FAILED,
-                "seconds": counts.seconds[part, 0],
+                "paths": paths,
+                "test_errors": counts.test_errors[:, 0],
+                "train_errors": counts.train_errors[:, 0],
+                "failed": counts.status[:, 0] == FIT_FAILED,
+                "seconds": counts.seconds[:, 0],
                 "messages": [
-                    counts.messages.get((candidate.number, training.number), "")
-                    for candidate in members
+                    counts.messages.get((number, training.number), "")
+                    for number in job.candidates
                 ],
-                **more,
+                **limit,
             },
         )
 
@@ -79,8 +73,8 @@ class Journaling:
         """Write the counts of one span of the pool."""
         if self.journal is None:
             return
-        job, paths = record.job, paths_of(self.groups)
-        mine = [paths[number] for number in job.candidates]
+        job = record.job
+        mine = [self.paths[number] for number in job.candidates]
         counts: dict[str, Any] = {}
         for comparison, found, rows in zip(
             self.scheme.comparisons, record.differences, record.rows, strict=True
@@ -89,7 +83,7 @@ class Journaling:
             counts[f"rows/{comparison.variable}"] = rows
         place = {"look": job.look, "start": job.start, "stop": job.stop, "paths": mine}
         self.journal.append(
-            f"{SPAN}{job.look}-{job.start}-{job.stop}/{'.'.join(mine)}",
+            f"{SPAN}{job.look}-{job.start}-{job.stop}/{_joined(mine)}",
             {**place, "seconds": record.seconds, **counts},
         )
 
@@ -97,7 +91,7 @@ class Journaling:
         """Put what an earlier run counted onto the board."""
         if self.journal is None:
             return
-        numbers = {path: number for number, path in paths_of(self.groups).items()}
+        numbers = {path: number for number, path in self.paths.items()}
         for key, record in self.journal.read().items():
             if key.startswith(FIT):
                 self._replay_fit(board, record, numbers)
@@ -153,6 +147,11 @@ class Journaling:
         )
         rows = tuple(np.asarray(record[f"rows/{variable}"]) for variable in variables)
         board.add_span(SpanRecord(job, differences, rows, float(record["seconds"])))
+
+
+def _joined(paths: Iterable[str]) -> str:
+    """Return one short path of several."""
+    return blake2b(".".join(paths).encode(), digest_size=12).hexdigest()
 
 
 def paths_of(groups: Iterable[Group]) -> dict[int, str]:

@@ -8,17 +8,17 @@ import logging
 from typing import Any, Final
 
 from dsel.searches.scheme import Scheme
-from dsel.searches.tasks import FitJob, FitRecord, Group, SpanRecord
+from dsel.searches.tasks import FitRecord, SpanRecord
 
 logger: Final = logging.getLogger("dsel.searches")
 
 
-def log_fit(group: Group, scheme: Scheme, record: FitRecord) -> None:
+def log_fit(scheme: Scheme, record: FitRecord) -> None:
     """Say which candidates were fitted on which training, in what time."""
     _log(
         logging.INFO,
         "fit",
-        candidates=_numbers(group, record.job),
+        candidates=",".join(map(str, record.job.candidates)),
         training=scheme.trainings[record.job.training].name,
         seconds=round(float(record.counts.seconds.sum()), 6),
         bytes=record.nbytes,
@@ -41,11 +41,6 @@ def log_span(record: SpanRecord) -> None:
 def log_retry(what: str, reason: BaseException) -> None:
     """Say that a task is submitted again, and what became of it."""
     _log(logging.WARNING, "retry", task=what, reason=type(reason).__name__)
-
-
-def _numbers(group: Group, job: FitJob) -> str:
-    members = group.candidates[: job.n_candidates]
-    return ",".join(str(candidate.number) for candidate in members)
 
 
 def _log(level: int, event: str, **fields: Any) -> None:

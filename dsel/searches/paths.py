@@ -30,17 +30,10 @@ def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:
     return texts
 
 
-def group_paths(
-    family: str, members: Sequence[Candidate], texts: Mapping[int, str]
-) -> tuple[str, ...]:
-    """Return a path for each member: it depends on those before it in the group."""
-    hashed = blake2b(family.encode(), digest_size=12)
-    paths = []
-    for candidate in members:
-        text = f"{type(candidate.estimator).__qualname__} {texts[candidate.number]}"
-        hashed.update(f"{len(text)}:{text}".encode())
-        paths.append(hashed.copy().hexdigest())
-    return tuple(paths)
+def candidate_path(family: str, candidate: Candidate, text: str) -> str:
+    """Return the path of a candidate that no other of its plan has the text of."""
+    what = f"{type(candidate.estimator).__qualname__} {text}"
+    return blake2b(f"{family} {what}".encode(), digest_size=12).hexdigest()
 
 
 def exact_text(value: Any) -> str:

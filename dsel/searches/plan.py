@@ -105,8 +105,7 @@ class Plan:
 
     def candidate(self, number: int) -> Candidate:
         """Return the candidate of that number."""
-        group, place = self.work.place_of(number)
-        return group.candidates[place]
+        return self.work.group_of(number).members((number,))[0]
 
     def run(self, client: Any = None, **options: Any) -> Any:
         """Run the search and return its cube.

@@ -20,35 +20,57 @@ class FitQueue:
     best_first: bool
     """Whether candidates may be pruned, so that the order matters."""
     asked: NDArray[np.bool_] = field(init=False)
+    members: list[NDArray[np.int64]] = field(init=False)
     group_of: NDArray[np.int64] = field(init=False)
     pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
-        shape = (len(self.board.groups), len(self.board.scheme.trainings))
-        self.asked = np.zeros(shape, bool)
+        self.asked = np.zeros(self.board.fit_status.shape, bool)
+        self.members = [
+            np.array([candidate.number for candidate in group.candidates])
+            for group in self.board.groups
+        ]
         self.group_of = np.empty(self.board.n_candidates, np.int64)
-        for group in self.board.groups:
-            self.group_of[[c.number for c in group.candidates]] = group.number
+        for group, numbers in enumerate(self.members):
+            self.group_of[numbers] = group
 
     def open_fits(self) -> NDArray[np.bool_]:
         """Return the fits wanted and not asked for, (n_candidates, n_trainings)."""
         unknown = self.board.fit_status == UNKNOWN
-        wanted = unknown & self.board.racing[:, np.newaxis]
-        return np.asarray(wanted & ~self.asked[self.group_of])
+        return np.asarray(unknown & ~self.asked & self.board.racing[:, np.newaxis])
 
     def take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
         """Return the jobs of the next task, best first; none where none is left."""
         open_fits = self.open_fits()
         size = self._task_size(open_fits, n_slots)
-        jobs = []
+        jobs: list[FitJob] = []
         for group, training in self._in_order(open_fits, lower):
             for sibling in self._together(group, training, open_fits):
-                if not self.asked[group, sibling]:
-                    jobs.append(self.job(group, sibling, open_fits[:, sibling]))
-                    self.asked[group, sibling] = True
+                # Another candidate of the group may have brought them along.
+                wanted = open_fits[:, sibling] & ~self.asked[:, sibling]
+                jobs += self._jobs_of_group(group, sibling, wanted)
             if len(jobs) >= size:
                 break
         return jobs
+
+    def jobs(self, wanted: NDArray[np.bool_]) -> list[FitJob]:
+        """Return jobs for some fits, (n_candidates, n_trainings), asked for or not."""
+        groups = np.unique(self.group_of[wanted.any(axis=1)]).tolist()
+        return [
+            job
+            for training in np.flatnonzero(wanted.any(axis=0)).tolist()
+            for group in groups
+            for job in self._jobs_of_group(group, training, wanted[:, training])
+        ]
+
+    def _jobs_of_group(
+        self, group: int, training: int, wanted: NDArray[np.bool_]
+    ) -> list[FitJob]:
+        """Return the job of a group's wanted candidates; none where it has none."""
+        members = self.members[group]
+        mine = members[wanted[members]]
+        self.asked[mine, training] = True
+        return [FitJob(group, tuple(mine.tolist()), training)] if len(mine) else []
 
     def _together(
         self, group: int, training: int, open_fits: NDArray[np.bool_]
@@ -56,21 +78,8 @@ class FitQueue:
         """Return the trainings that go into one task with this one, itself included."""
         if not self.board.groups[group].family.fits_trainings_together:
             return [training]
-        mine = open_fits[self.group_of == group].any(axis=0)
+        mine = open_fits[self.members[group]].any(axis=0)
         return [int(number) for number in np.flatnonzero(mine)]
-
-    def job(self, group: int, training: int, wanted: NDArray[np.bool_]) -> FitJob:
-        """Return the job that fits the group up to its last wanted candidate.
-
-        The candidates before it are on its path: their fits are where its own starts.
-        """
-        numbers = [c.number for c in self.board.groups[group].candidates]
-        last = int(np.flatnonzero(wanted[numbers])[-1])
-        return FitJob(group, last + 1, training)
-
-    def ask_again(self, job: FitJob) -> None:
-        """Put a job back whose task did not end well."""
-        self.asked[job.group, job.training] = False
 
     def _task_size(self, open_fits: NDArray[np.bool_], n_slots: int) -> int:
         n_groups = max(1, len(np.unique(self.group_of[open_fits.any(axis=1)])))
@@ -84,7 +93,7 @@ class FitQueue:
         if not self.best_first:
             groups = dict.fromkeys(self.group_of[numbers].tolist())
             for group in groups:
-                mine = open_fits[self.group_of == group].any(axis=0)
+                mine = open_fits[self.members[group]].any(axis=0)
                 yield from ((group, int(t)) for t in np.flatnonzero(mine))
             return
         order = numbers[np.lexsort((numbers, lower[numbers]))]

@@ -12,13 +12,8 @@ if TYPE_CHECKING:
 
 
 def refit(work: Work, candidate: int, training: int) -> FittedGroup:
-    """Fit a candidate on one training as a run does, after those on its path.
-
-    The candidates before it in its group come along: their fits are where its own
-    starts, so that it is the model that a run has counted.
-    """
-    group, place = work.place_of(candidate)
-    job = FitJob(group.number, place + 1, training)
+    """Fit a candidate on one training as a run does: the model that it has counted."""
+    job = FitJob(work.group_of(candidate).number, (candidate,), training)
     with single_threaded():
         _, fitted = fit_jobs(work, (), [job])
     return fitted[job]

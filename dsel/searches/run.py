@@ -128,9 +128,9 @@ class Driver:
     def model(self, candidate: int, training: int) -> Any:
         """Return one fitted model, fitted again if it is no longer there."""
         if not self.models.has(candidate, training):
-            wanted = np.arange(self.board.n_candidates) == candidate
-            group = int(self.queue.group_of[candidate])
-            self._submit_fits([self.queue.job(group, training, wanted)])
+            wanted = np.zeros(self.board.fit_status.shape, bool)
+            wanted[candidate, training] = True
+            self._submit_fits(self.queue.jobs(wanted))
             while self.fits:
                 for finished in self.executor.wait(BEAT_SECONDS):
                     self._take(finished)
@@ -158,15 +158,14 @@ class Driver:
         key = self._next_key("fit")
         self.fits[key] = jobs
         limit = self.fit_timeout
-        if limit is None or all(map(self._was_in_time, jobs)):
+        if limit is None or all(map(self._was_fitted, jobs)):
             self.executor.submit(key, fit_jobs, jobs, keeps_payload=True)
         else:
             self.executor.submit(key, fit_jobs_in_time, jobs, limit, keeps_payload=True)
 
-    def _was_in_time(self, job: FitJob) -> bool:
+    def _was_fitted(self, job: FitJob) -> bool:
         """Whether all fits of a job ended well before, and only the models are lost."""
-        members = self.board.groups[job.group].candidates[: job.n_candidates]
-        status = self.board.fit_status[[c.number for c in members], job.training]
+        status = self.board.fit_status[list(job.candidates), job.training]
         return bool((status == FIT_DONE).all())
 
     def _begin_round(self, lower: NDArray[np.float64]) -> None:
@@ -181,27 +180,29 @@ class Driver:
             budget=min(self.budget, self.executor.slot_memory // 4),
         )
         lost = self._lost_models(members)
-        for job in lost:
-            if not any(job in jobs for jobs in self.fits.values()):
-                self._submit_fits([job])
-        if members and not lost:
+        for job in self.queue.jobs(lost & ~self._running_fits()):
+            self._submit_fits([job])
+        if members and not lost.any():
             self.n_rounds += 1
             jobs = span_jobs(self.board, members)
             self.n_spans += len(jobs)
             self.current = Round(f"round-{self.n_rounds}", members, jobs)
 
-    def _lost_models(self, members: tuple[int, ...]) -> list[FitJob]:
-        """Return jobs for models whose counts are known but which are not held."""
-        jobs: dict[tuple[int, int], FitJob] = {}
+    def _lost_models(self, members: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return the fits whose counts are known but whose models are not held."""
+        lost = np.zeros(self.board.fit_status.shape, bool)
         for training in self.board.scheme.with_models:
-            lacking = np.zeros(self.board.n_candidates, bool)
             for number in members:
-                lacking[number] = not self.models.has(number, training.number)
-            for group in np.unique(self.queue.group_of[lacking]):
-                mine = lacking & (self.queue.group_of == group)
-                key = (int(group), training.number)
-                jobs[key] = self.queue.job(*key, mine)
-        return list(jobs.values())
+                held = self.models.has(number, training.number)
+                lost[number, training.number] = not held
+        return lost
+
+    def _running_fits(self) -> NDArray[np.bool_]:
+        """Return the fits that are submitted, (n_candidates, n_trainings)."""
+        running = np.zeros(self.board.fit_status.shape, bool)
+        for job in (job for jobs in self.fits.values() for job in jobs):
+            running[list(job.candidates), job.training] = True
+        return running
 
     def _next_spans(self, slots: int) -> list[SpanJob]:
         if self.current is None or not self.current.waiting:
@@ -258,14 +259,14 @@ class Driver:
 
     def _take_fits(self, key: str, records: list[FitRecord]) -> None:
         for record in records:
-            group = self.board.groups[record.job.group]
             self.queue.pace.learn(float(np.nansum(record.counts.seconds)))
             if self.raise_failures and record.counts.messages:
                 raise RuntimeError(next(iter(record.counts.messages.values())))
+            log_fit(self.board.scheme, record)
+            if not self._was_fitted(record.job):
+                self.journal.fit(record)
             self.board.add_fit(record)
-            log_fit(group, self.board.scheme, record)
-            self.journal.fit(record)
-            self.models.add(key, group, record)
+            self.models.add(key, record)
 
     def _take_spans(self, records: list[SpanRecord]) -> None:
         for record in records:
@@ -294,11 +295,11 @@ class Driver:
             self.executor.forget(key)
 
     def _retry_fits(self, jobs: list[FitJob], error: BaseException) -> None:
-        """Run jobs again one by one; a job that keeps failing alone is recorded."""
+        """Run jobs again, one by one, then each candidate; who keeps failing fails."""
         check_alive(error)
-        for job in jobs:
+        for job in jobs if len(jobs) > 1 else jobs[0].apart():
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1
-            alone = len(jobs) == 1
+            alone = jobs == [job]
             if alone and (tries >= ATTEMPTS or self.raise_failures):
                 self._give_up(job, error)
             else:
@@ -310,8 +311,7 @@ class Driver:
             raise error
         message = f"{type(error).__name__}: {error}"
         logger.warning("fit given up: %s: %s", job, message)
-        for candidate in self.board.groups[job.group].candidates[: job.n_candidates]:
-            self.board.fail(candidate.number, job.training, message)
+        self.board.fail(job.candidates[0], job.training, message)
 
     def _retry_spans(self, jobs: list[SpanJob], error: BaseException) -> None:
         """Count spans again one by one; a span that keeps failing ends the run."""

@@ -1,8 +1,8 @@
 """What runs on a worker: fitting groups, and counting over a span of the pool."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,13 @@ class Group:
     family: Family
     """How they are fitted."""
     candidates: tuple[Candidate, ...]
-    """In the order in which each fit starts from the one before."""
+    """By number."""
     paths: tuple[str, ...]
     """For each candidate a hash of all that its fit depends on beside the rows."""
+
+    def members(self, numbers: Collection[int]) -> list[Candidate]:
+        """Return the candidates of these numbers."""
+        return [each for each in self.candidates if each.number in numbers]
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class Work:
     allow_nan: bool = False
     """Whether every estimator takes missing values."""
 
-    def place_of(self, candidate: int) -> tuple[Group, int]:
-        """Return a candidate's group and its place in the group's order.
+    def group_of(self, candidate: int) -> Group:
+        """Return a candidate's group.
 
         Raises
         ------
@@ -61,23 +65,26 @@ class Work:
             Where there is no candidate of that number.
         """
         for group in self.groups:
-            for place, each in enumerate(group.candidates):
-                if each.number == candidate:
-                    return group, place
+            if group.members((candidate,)):
+                return group
         n = sum(len(group.candidates) for group in self.groups)
         raise ValueError(f"`candidate` must be in [0, {n - 1}], got {candidate!r}.")
 
 
 @dataclass(frozen=True)
 class FitJob:
-    """The first candidates of a group on one training."""
+    """Candidates of a group on one training."""
 
     group: int
     """Group number."""
-    n_candidates: int
-    """Candidates of the group's order to fit, from its start."""
+    candidates: tuple[int, ...]
+    """Candidate numbers, ascending."""
     training: int
     """Training number."""
+
+    def apart(self) -> "list[FitJob]":
+        """Return a job for each candidate."""
+        return [replace(self, candidates=(number,)) for number in self.candidates]
 
 
 @dataclass(frozen=True)
@@ -90,8 +97,8 @@ class FitRecord:
     """One column: the job's training."""
     nbytes: int
     """Size of the models."""
-    n_late: int = 0
-    """Candidates at the end of the job that failed for want of time."""
+    is_late: bool = False
+    """Whether the candidates failed for want of time."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +168,8 @@ def _calls(work: Work, jobs: Sequence[FitJob]) -> list[list[FitJob]]:
     for job in jobs:
         shares = work.groups[job.group].family.fits_trainings_together
         alone = not shares or _is_leave_one_out(work, job)
-        calls.setdefault(job if alone else (job.group, job.n_candidates), []).append(
-            job
-        )
+        what = job if alone else (job.group, job.candidates)
+        calls.setdefault(what, []).append(job)
     return list(calls.values())
 
 
@@ -175,7 +181,7 @@ def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
     """Fit jobs of the same candidates, each of them one training."""
     group = work.groups[jobs[0].group]
     return group.family.fit(
-        group.candidates[: jobs[0].n_candidates],
+        group.members(jobs[0].candidates),
         work.X,
         work.y,
         [work.trainings[job.training] for job in jobs],
@@ -211,7 +217,7 @@ def _leave_one_out(work: Work, job: FitJob) -> FitCounts:
     group = work.groups[job.group]
     return leave_one_out_counts(
         group.family,
-        group.candidates[: job.n_candidates],
+        group.members(job.candidates),
         work.X,
         work.y,
         work.trainings[job.training],

@@ -8,12 +8,11 @@ lost it is fitted without a limit.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from dsel.data.trainings import LEAVE_ONE_OUT
-from dsel.models.base import FIT_FAILED, FitCounts, FittedGroup
+from dsel.models.base import FIT_FAILED, FitCounts
 from dsel.searches.fitting_process import fitting_process
 from dsel.searches.tasks import FitJob, FitRecord, Payload, Work
 
@@ -23,22 +22,36 @@ def fit_jobs_in_time(
 ) -> tuple[list[FitRecord], Payload]:
     """Fit the jobs one after another, `seconds` for each candidate and training."""
     del payloads  # a fit starts from nothing
-    records, fitted = [], {}
+    records: list[FitRecord] = []
+    fitted: Payload = {}
     for job in jobs:
-        n_fits = _n_fits(work, job)
-        counts, models = longest_in_time(work, job, n_fits * seconds)
-        late = _late(work, job, 0 if counts is None else len(counts.status), seconds)
-        records.append(
-            FitRecord(
-                job,
-                late if counts is None else _joined(counts, late),
-                0 if models is None else models.nbytes,
-                len(late.status),
-            )
-        )
-        if models is not None:
-            fitted[job] = models
+        records += _fit_in_time(work, job, seconds, fitted)
     return records, fitted
+
+
+def _fit_in_time(
+    work: Work, job: FitJob, seconds: float, fitted: Payload
+) -> list[FitRecord]:
+    """Fit a job, or each candidate where the whole is late; keep models in `fitted`.
+
+    The candidates of a group share work, so that m of them have m times `seconds`
+    together; where that is not enough, each is tried for itself.
+    """
+    limit = len(job.candidates) * _n_fits(work, job) * seconds
+    try:
+        counts, models = fitting_process(work).fit(job, limit)
+    except TimeoutError:
+        if len(job.candidates) == 1:
+            return [FitRecord(job, _late(job, seconds), 0, is_late=True)]
+        return [
+            record
+            for alone in job.apart()
+            for record in _fit_in_time(work, alone, seconds, fitted)
+        ]
+    if models is None:
+        return [FitRecord(job, counts, 0)]
+    fitted[job] = models
+    return [FitRecord(job, counts, models.nbytes)]
 
 
 def _n_fits(work: Work, job: FitJob) -> int:
@@ -47,55 +60,14 @@ def _n_fits(work: Work, job: FitJob) -> int:
     return 1 if is_one else len(work.y)
 
 
-def longest_in_time(
-    work: Work, job: FitJob, seconds: float
-) -> tuple[FitCounts | None, FittedGroup | None]:
-    """Fit as many of a job's first candidates as take `seconds` each, on average.
-
-    Candidates of a group share work and start one from another, so that the limit is
-    one for the group's first i candidates together, i times `seconds`: the largest i
-    that keeps it is looked for by halving.
-    """
-    best: tuple[FitCounts | None, FittedGroup | None] = (None, None)
-    in_time, late = 0, job.n_candidates + 1
-    asked = job.n_candidates
-    while late - in_time > 1:
-        part = replace(job, n_candidates=asked)
-        try:
-            best = fitting_process(work).fit(part, asked * seconds)
-            in_time = asked
-        except TimeoutError:
-            late = asked
-        asked = (in_time + late) // 2
-    return best
-
-
-def _late(work: Work, job: FitJob, n_in_time: int, seconds: float) -> FitCounts:
-    """Return the counts of the candidates that were not in time: there are none."""
-    members = work.groups[job.group].candidates[n_in_time : job.n_candidates]
-    messages = {
-        (candidate.number, job.training): (
-            f"TimeoutError: it starts from a fit of more than {seconds:g} s"
-            if i
-            else f"TimeoutError: the fit took more than {seconds:g} s"
-        )
-        for i, candidate in enumerate(members)
-    }
-    shape = (len(members), 1)
+def _late(job: FitJob, seconds: float) -> FitCounts:
+    """Return the counts of a candidate that was not in time: there are none."""
+    message = f"TimeoutError: the fit took more than {seconds:g} s"
+    nothing = np.full((1, 1), -1, np.int64)
     return FitCounts(
-        np.full(shape, -1, np.int64),
-        np.full(shape, -1, np.int64),
-        np.full(shape, FIT_FAILED, np.int8),
-        np.full(shape, np.nan),
-        messages,
-    )
-
-
-def _joined(first: FitCounts, second: FitCounts) -> FitCounts:
-    return FitCounts(
-        np.concatenate((first.test_errors, second.test_errors)),
-        np.concatenate((first.train_errors, second.train_errors)),
-        np.concatenate((first.status, second.status)),
-        np.concatenate((first.seconds, second.seconds)),
-        {**first.messages, **second.messages},
+        nothing,
+        nothing,
+        np.full((1, 1), FIT_FAILED, np.int8),
+        np.full((1, 1), np.nan),
+        {(job.candidates[0], job.training): message},
     )

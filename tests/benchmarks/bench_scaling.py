@@ -54,7 +54,7 @@ PLANS = {"fits": plan_of_fits, "pool": plan_of_pool}
 def jobs_of(plan, kind):
     """Return every job of a plan, as the driver would submit them."""
     fits = [
-        FitJob(group.number, len(group.candidates), training.number)
+        FitJob(group.number, tuple(c.number for c in group.candidates), training.number)
         for group in plan.work.groups
         for training in plan.scheme.trainings
     ]

@@ -6,11 +6,11 @@ import pytest
 import xarray as xr
 
 import dsel
-from dsel.models.base import Candidate, FitCounts
+from dsel.models.base import FitCounts
 from dsel.searches import rounds, run
 from dsel.searches.executors import LocalExecutor
 from dsel.searches.held import HeldModels
-from dsel.searches.tasks import FitJob, FitRecord, Group
+from dsel.searches.tasks import FitJob, FitRecord
 from tests.estimators import FAMILIES
 
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
@@ -19,15 +19,14 @@ TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 @pytest.fixture
 def held():
     """Return two tasks: one holds candidates 0 and 1 on training 0, one 1 on 1."""
-    group = Group(0, None, tuple(Candidate(n, {}, None) for n in (1, 0)), ("a", "b"))
     models = HeldModels()
-    models.add("fit-1", group, record_of(FitJob(0, 2, 0), nbytes=100))
-    models.add("fit-2", group, record_of(FitJob(0, 1, 1), nbytes=30))
+    models.add("fit-1", record_of(FitJob(0, (0, 1), 0), nbytes=100))
+    models.add("fit-2", record_of(FitJob(0, (1,), 1), nbytes=30))
     return models
 
 
 def record_of(job, nbytes):
-    none = np.zeros((job.n_candidates, 1))
+    none = np.zeros((len(job.candidates), 1))
     return FitRecord(job, FitCounts(none, none, none, none, {}), nbytes)
 
 

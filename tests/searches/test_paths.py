@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.models.base import Candidate
-from dsel.searches.paths import candidate_texts, exact_text, group_paths
+from dsel.searches.paths import candidate_path, candidate_texts, exact_text
 
 LONG = np.arange(5000.0)
 
@@ -49,25 +49,30 @@ def test_candidate_texts__tells_lambdas_apart_by_their_order():
     assert len(set(candidate_texts(candidates).values())) == 2
 
 
-def test_group_paths__depend_on_what_came_before():
-    members = [Candidate(n, {"C": c}, SVC(C=c)) for n, c in enumerate([1.0, 2.0, 4.0])]
-    texts = candidate_texts(members)
-    paths = group_paths("svm", members, texts)
-    assert group_paths("svm", members[:2], texts) == paths[:2]
-    assert group_paths("svm", members[1:], texts)[0] != paths[1]
-    assert group_paths("other", members, texts)[0] != paths[0]
+def test_candidate_path__differs_by_family_kind_and_values():
+    one, other = (Candidate(n, {"C": c}, SVC(C=c)) for n, c in enumerate([1.0, 2.0]))
+    linear = Candidate(0, {"C": 1.0}, LinearSVC(C=1.0))
+    paths = {
+        candidate_path(
+            family, candidate, candidate_texts([candidate])[candidate.number]
+        )
+        for family in ("svm", "other")
+        for candidate in (one, other, linear)
+    }
+    assert len(paths) == 6
 
 
-def test_group_paths__are_the_same_in_another_process():
+def test_candidate_path__is_the_same_in_another_process():
     script = (
         "from sklearn.svm import SVC\n"
         "from dsel.models.base import Candidate\n"
-        "from dsel.searches.paths import candidate_texts, group_paths\n"
-        "one = [Candidate(0, {}, SVC(C=2.0, kernel='linear'))]\n"
-        "print(group_paths('svm', one, candidate_texts(one))[0])\n"
+        "from dsel.searches.paths import candidate_path, candidate_texts\n"
+        "one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))\n"
+        "print(candidate_path('svm', one, candidate_texts([one])[0]))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    one = [Candidate(0, {}, SVC(C=2.0, kernel="linear"))]
-    assert done.stdout.strip() == group_paths("svm", one, candidate_texts(one))[0]
+    one = Candidate(0, {}, SVC(C=2.0, kernel="linear"))
+    here = candidate_path("svm", one, candidate_texts([one])[0])
+    assert done.stdout.strip() == here

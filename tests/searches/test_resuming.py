@@ -51,6 +51,28 @@ def execute_until(plan, out, n_tasks, monkeypatch):
             execute(plan, out=out, n_jobs=2)
 
 
+def jobs_taken(monkeypatch):
+    """Return a list to which the jobs of all fits that end are added."""
+    jobs = []
+    take = Driver._take_fits
+
+    def noting(self, key, records):
+        jobs.extend(record.job for record in records)
+        take(self, key, records)
+
+    monkeypatch.setattr(Driver, "_take_fits", noting)
+    return jobs
+
+
+def assert_counts_equal(grown, whole):
+    """Compare counts and bounds; but the ledger knows what was added later."""
+    ledger = ["assumption", "spending"]
+    xr.testing.assert_equal(
+        grown.drop_vars(TIMES).drop_dims(ledger),
+        whole.drop_vars(TIMES).drop_dims(ledger),
+    )
+
+
 @pytest.mark.parametrize("prune", [True, False])
 @pytest.mark.parametrize("n_tasks", [1, 3, 5])
 def test_execute__a_killed_run_goes_on_to_the_same_cube(
@@ -81,26 +103,40 @@ def test_execute__a_larger_grid_finds_its_old_cells(digits, tmp_path, monkeypatc
     small = make_plan(digits, model, {"C": [0.01]}, prune=False)
     large = make_plan(digits, model, {"C": [0.01, 0.1]}, prune=False)
     execute(small, out=tmp_path / "run")
-    seen = []
-    take = Driver._take_fits
-    monkeypatch.setattr(
-        Driver,
-        "_take_fits",
-        lambda self, key, records: (
-            seen.extend(r.job.group for r in records),
-            take(self, key, records),
-        ),
-    )
+    jobs = jobs_taken(monkeypatch)
     grown = execute(large, out=tmp_path / "run").results
-    assert set(seen) == {1}
-    # The same counts and bounds; but the ledger knows what was added later.
-    ledger = ["assumption", "spending"]
-    whole = execute(large).results
-    xr.testing.assert_equal(
-        grown.drop_vars(TIMES).drop_dims(ledger),
-        whole.drop_vars(TIMES).drop_dims(ledger),
-    )
+    assert {job.group for job in jobs} == {1}
+    assert_counts_equal(grown, execute(large).results)
     assert not dsel.select(grown).certificate.certified
+
+
+def one_kernel(digits, *C):
+    return make_plan(digits, grid={"C": list(C), "gamma": [1e-3]}, prune=False)
+
+
+def test_execute__a_denser_grid_of_one_kernel_fits_new_candidates_only(
+    digits, tmp_path, monkeypatch
+):
+    execute(one_kernel(digits, 0.1, 10.0), out=tmp_path / "run")
+    plan = one_kernel(digits, 0.01, 0.1, 1.0, 10.0)
+    jobs = jobs_taken(monkeypatch)
+    grown = execute(plan, out=tmp_path / "run").results
+    assert {job.candidates for job in jobs} == {(0, 2)}
+    assert len(jobs) == len(plan.scheme.trainings)
+    assert_counts_equal(grown, execute(plan).results)
+
+
+def test_execute__models_that_were_lost_are_fitted_without_their_neighbours(
+    digits, tmp_path, monkeypatch
+):
+    small = one_kernel(digits, 10.0)
+    execute_until(small, tmp_path / "run", len(small.scheme.trainings), monkeypatch)
+    plan = one_kernel(digits, 0.1, 1.0, 10.0)
+    jobs = jobs_taken(monkeypatch)
+    grown = execute(plan, out=tmp_path / "run").results
+    assert {job.candidates for job in jobs} == {(0, 1), (2,)}
+    assert len(jobs) == 2 * len(plan.scheme.trainings)
+    assert_counts_equal(grown, execute(plan).results)
 
 
 def test_execute__refuses_the_store_of_other_data(digits, tmp_path):

@@ -14,8 +14,8 @@ from dsel.searches import execute, plan_search, time_limits
 from dsel.searches.executors import LocalExecutor
 from dsel.searches.fitting_process import FittingProcess, fitting_process
 from dsel.searches.run import Driver
-from dsel.searches.tasks import FitJob
-from dsel.searches.time_limits import longest_in_time
+from dsel.searches.tasks import FitJob, fit_jobs
+from dsel.searches.time_limits import fit_jobs_in_time
 from tests.clusters import wait_until
 from tests.estimators import Sleeper
 
@@ -108,35 +108,40 @@ def test_driver__fits_a_lost_model_again_without_a_limit(make_plan, monkeypatch)
     assert tasks.count("fit_jobs") == 3
 
 
-@pytest.mark.parametrize("n_in_time", range(6))
-def test_longest_in_time__finds_the_last_candidate_that_kept_the_limit(
-    n_in_time, monkeypatch
+@pytest.mark.parametrize("late", [(), (0,), (2,), (0, 1, 2, 3)])
+def test_fit_jobs_in_time__tells_the_late_from_those_they_share_work_with(
+    late, make_plan, monkeypatch
 ):
-    asked = []
+    plan = make_plan({"C": [0.1, 1.0, 10.0, 100.0]}, SVC(gamma=0.5))
 
     def fit(job, seconds):
-        asked.append(job.n_candidates)
-        assert seconds == 2.0 * job.n_candidates
-        if job.n_candidates > n_in_time:
+        assert seconds == 2.0 * len(job.candidates)
+        if set(job.candidates) & set(late):
             raise TimeoutError
-        return job.n_candidates
+        (record,), fitted = fit_jobs(plan.work, (), [job])
+        return record.counts, fitted[job]
 
     monkeypatch.setattr(
         time_limits, "fitting_process", lambda work: SimpleNamespace(fit=fit)
     )
-    found = longest_in_time(None, FitJob(0, 5, 0), 2.0)
-    assert found == (n_in_time or (None, None))
-    assert len(asked) <= 4
+    job = FitJob(0, (0, 1, 2, 3), 0)
+    records, models = fit_jobs_in_time(plan.work, (), [job], 2.0)
+    found = {record.job.candidates: record.is_late for record in records}
+    if not late:
+        assert found == {(0, 1, 2, 3): False}
+    else:
+        assert found == {(number,): number in late for number in range(4)}
+    assert set(models) == {record.job for record in records if not record.is_late}
 
 
 def test_fitting_process__is_started_again_after_a_late_fit(make_plan):
     work = make_plan({"seconds": [1000.0, 0.0]}).work
     process = fitting_process(work)
     with pytest.raises(TimeoutError):
-        process.fit(FitJob(0, 1, 0), 0.1)
+        process.fit(FitJob(0, (0,), 0), 0.1)
     again = fitting_process(work)
     assert again is not process
-    counts, models = again.fit(FitJob(1, 1, 0), 60.0)
+    counts, models = again.fit(FitJob(1, (1,), 0), 60.0)
     assert models.candidates == (1,)
     assert counts.messages == {}
     again.end()
