@@ -33,7 +33,11 @@ class Job:
 
 
 def completed(
-    executor: Executor, jobs: Iterable[Job], *, keeps_payloads: bool = False
+    executor: Executor,
+    jobs: Iterable[Job],
+    *,
+    notes: "Notebook | None" = None,
+    keeps_payloads: bool = False,
 ) -> Iterator[Finished]:
     """Run jobs and yield each as it ends, in no particular order.
 
@@ -43,6 +47,9 @@ def completed(
         Where they run.
     jobs
         Asked for one by one, as slots become free.
+    notes
+        Where what ends is noted, if anywhere: without the right to write there the
+        jobs are for nothing.
     keeps_payloads
         Whether payloads stay where they are, for `Executor.fetch`.
 
@@ -50,6 +57,8 @@ def completed(
     ------
     ClusterLostError
         Where the scheduler or all workers are gone.
+    StoreBusyError
+        Where another run has taken over the place of the notes.
     """
     waiting, n_running = iter(jobs), 0
     while True:
@@ -67,6 +76,8 @@ def completed(
             yield finished
             if not keeps_payloads:
                 executor.forget(finished.key)
+        if notes is not None:
+            notes.check()
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,11 @@ class Notebook:
         if isinstance(self.journal, StoredJournal):
             self.journal.refuse()
         return None
+
+    def check(self) -> None:
+        """Raise where another run has taken over the place."""
+        if self.journal is not None:
+            self.journal.check()
 
     def note(self, key: str, found: Any) -> None:
         """Keep a dataclass of numbers and arrays under a key."""

@@ -114,7 +114,7 @@ class Passes:
             for sources in [self.pool.sources(span, self.executor.client)]
         )
         numbers = {f"{name}-{span.start}": i for i, span in enumerate(spans)}
-        ended = completed(self.executor, jobs)
+        ended = completed(self.executor, jobs, notes=self.notes)
         return ordered_sum((numbers[each.key], each.result()) for each in ended)
 
 

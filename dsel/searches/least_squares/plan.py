@@ -98,7 +98,7 @@ class LeastSquaresPlan:
             for key, place in places.items()
             if place not in records
         ]
-        for finished in completed(executor, jobs):
+        for finished in completed(executor, jobs, notes=notes):
             place, error = places[finished.key], finished.error
             if error is not None:
                 messages[place] = f"{type(error).__name__}: {error}"

@@ -1,11 +1,14 @@
 """A least-squares search that was interrupted goes on to the same cube."""
 
+import threading
+
 import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
-from dsel.errors import StoreMismatchError
+from dsel.errors import StoreBusyError, StoreMismatchError
 from dsel.results import open_results
 from dsel.searches import (
     LeastSquaresSearch,
@@ -13,6 +16,7 @@ from dsel.searches import (
     jobs,
     select_least_squares,
 )
+from dsel.searches.executors import LocalExecutor
 from dsel.searches.least_squares import passes as least_squares_passes
 
 WIDTHS = [0.3, 1.0, 2.0]
@@ -145,3 +149,25 @@ def test_streamed__refuses_the_store_of_other_rows(table, tmp_path):
         streamed().fit(X[1:], y[1:], out=tmp_path)
     with pytest.raises(StoreMismatchError, match="centers"):
         streamed(n_centers=9).fit(X, y, out=tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["whole", "streamed"])
+def test_search__that_loses_its_store_ends_before_its_tasks_do(
+    table, tmp_path, monkeypatch, kind
+):
+    over, in_vain = threading.Event(), []
+
+    def lasting(work, payloads, *arguments):
+        lock = zarr.open_group(tmp_path, mode="a")["lock"]
+        lock.attrs.update({"token": "other", "pid": 1})
+        in_vain.append(not over.wait(20.0))
+        raise RuntimeError("nobody waits for this task")
+
+    monkeypatch.setattr("dsel.results.journal.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("dsel.searches.least_squares.plan.judge_width", lasting)
+    monkeypatch.setattr(least_squares_passes, "moments_of_span", lasting)
+    monkeypatch.setattr(LocalExecutor, "close", lambda self: over.set())
+    mine = search() if kind == "whole" else streamed()
+    with pytest.raises(StoreBusyError, match="being written by process 1 on"):
+        mine.fit(*table, out=tmp_path)
+    assert True not in in_vain
