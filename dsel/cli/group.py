@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from dsel.cli.interrupting import INTERRUPTED, interruptible
 from dsel.errors import ClusterLostError
 
 COMMANDS: Final = {
@@ -26,10 +27,6 @@ FORESEEN: Final = (
     RuntimeError,
     TypeError,
     ValueError,
-)
-INTERRUPTED: Final = (
-    "Interrupted. With --out all that was finished is kept: run the same command again "
-    "to go on."
 )
 
 
@@ -53,17 +50,18 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; every foreseen error is one line and an exit code."""
         options["standalone_mode"] = False
-        try:
-            code = super().main(*args, **options)
-        except click.ClickException as error:
-            error.show()
-            code = error.exit_code
-        except (KeyboardInterrupt, click.Abort):
-            click.echo(INTERRUPTED, err=True)
-            code = 3
-        except FORESEEN as error:
-            click.echo(f"Error: {error}", err=True)
-            code = 3 if isinstance(error, ClusterLostError) else 1
+        with interruptible() as interruption:
+            try:
+                code = super().main(*args, **options)
+            except click.ClickException as error:
+                error.show()
+                code = error.exit_code
+            except (KeyboardInterrupt, click.Abort):
+                click.echo(INTERRUPTED, err=True)
+                code = interruption.exit_code
+            except FORESEEN as error:
+                click.echo(f"Error: {error}", err=True)
+                code = 3 if isinstance(error, ClusterLostError) else 1
         sys.exit(code if isinstance(code, int) else 0)
 
     def format_commands(

@@ -2,8 +2,11 @@
 
 import logging
 import os
-from contextlib import ExitStack
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Final
 
 from dsel import checks
@@ -52,8 +55,8 @@ class Local:
             "distributed.scheduler.worker-ttl": None,
         }
         stack.enter_context(config.set(settings))
-        cluster = stack.enter_context(
-            LocalCluster(
+        with _children_deaf_to_interrupts():
+            cluster = LocalCluster(
                 n_workers=self.workers or len(os.sched_getaffinity(0)),
                 threads_per_worker=1,
                 memory_limit=self.memory,
@@ -62,6 +65,24 @@ class Local:
                 worker_dashboard_address=LOOPBACK_HTTP,
                 silence_logs=logging.CRITICAL,
             )
-        )
+            stack.enter_context(cluster)
         client: Client = stack.enter_context(Client(cluster, timeout=timeout))
         return client
+
+
+@contextmanager
+def _children_deaf_to_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C, which a terminal sends to all, from what is begun in the block.
+
+    Workers, and those that replace them later, are started by a thread begun here, and
+    inherit from it which signals are blocked: we end them, and without tracebacks.
+    To us Ctrl-C comes when the block is left.
+    """
+    # Python's own helper lets the thread that starts it hear again: not one of those.
+    resource_tracker.ensure_running()
+    deaf_to = {signal.SIGINT, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, deaf_to)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,57 @@
+"""How a command is ended from outside: in good order, and at once when asked again."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C; what schedulers, containers and systems send; a terminal that is closed."""
+
+INTERRUPTED: Final = (
+    "Interrupted. With --out all that was finished is kept: run the same command again "
+    "to go on."
+)
+
+
+@dataclass
+class Interruption:
+    """Handler of signals that remembers which one came."""
+
+    number: int | None = None
+    """The first signal; None before any came."""
+
+    @property
+    def exit_code(self) -> int:
+        """What shells give a process that a signal ended."""
+        return 128 + (self.number or signal.SIGINT)
+
+    def __call__(self, number: int, frame: Any) -> None:
+        """Raise KeyboardInterrupt, which closes what is open; at once the next time."""
+        if self.number is not None:
+            os.write(2, f"{INTERRUPTED}\n".encode())
+            os._exit(self.exit_code)
+        self.number = number
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Handle `SIGNALS` inside of the block; only the main thread can do so."""
+    handler = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield handler
+        return
+    before = {
+        number: signal.signal(number, handler)
+        for number in SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN  # as under `nohup`
+    }
+    try:
+        yield handler
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

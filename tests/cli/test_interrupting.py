@@ -1,0 +1,115 @@
+"""Ctrl-C as a terminal sends it, to dsel and to the workers that it started."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from dsel.cli import interrupting
+from dsel.cli.interrupting import Interruption, interruptible
+from tests.clusters import environment, wait_until
+
+
+def _members(session):
+    """Processes of a session that still run."""
+    return [
+        process
+        for process in psutil.process_iter(["status"])
+        if process.info["status"] != psutil.STATUS_ZOMBIE
+        and _session_of(process) == session
+    ]
+
+
+def _session_of(process):
+    try:
+        return os.getsid(process.pid)
+    except ProcessLookupError:
+        return None
+
+
+@pytest.fixture
+def demo(tmp_path):
+    options = ["--workers", "2", "--out", "results", "--log", "log.txt"]
+    with (tmp_path / "output.txt").open("w") as output:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "dsel", "demo", *options],
+            stdout=output,
+            stderr=output,
+            env=environment(),
+            cwd=tmp_path,
+            start_new_session=True,
+        )
+    yield started
+    for process in _members(started.pid):
+        process.kill()
+    started.wait()
+
+
+def _workers_start(session, folder):
+    return sum("spawn_main" in " ".join(p.cmdline()) for p in _members(session)) == 2
+
+
+def _first_fit_is_done(session, folder):
+    log = folder / "log.txt"
+    return log.exists() and " fit " in log.read_text()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        (_workers_start, signal.SIGINT),
+        (_first_fit_is_done, signal.SIGINT),
+        (_first_fit_is_done, signal.SIGTERM),
+    ],
+)
+def test_command__ends_in_good_order_when_interrupted(demo, tmp_path, number, moment):
+    wait_until(lambda: moment(demo.pid, tmp_path), 60, "the moment")
+    # A terminal sends Ctrl-C to all processes; who ends a service sends it to one.
+    os.killpg(demo.pid, number) if number == signal.SIGINT else demo.send_signal(number)
+
+    assert demo.wait(timeout=60) == 128 + number
+    said = (tmp_path / "output.txt").read_text()
+    assert "run the same command again to go on" in said
+    assert "Traceback" not in said
+    wait_until(lambda: not _members(demo.pid), 30, "the end of all workers")
+
+
+def test_interruption__ends_at_once_when_asked_again(monkeypatch):
+    codes = []
+    monkeypatch.setattr(interrupting.os, "_exit", codes.append)
+    handler = Interruption()
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        handler(signal.SIGTERM, None)
+    assert codes == []
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        handler(signal.SIGINT, None)
+    assert codes == [128 + signal.SIGTERM]
+
+
+def test_interruptible__puts_handlers_back_and_leaves_ignored_signals_alone():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible() as handler:
+            assert signal.getsignal(signal.SIGINT) is handler
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_interruptible__does_nothing_outside_of_the_main_thread():
+    seen = []
+
+    def enter():
+        with interruptible():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
