@@ -297,10 +297,11 @@ class Driver:
     def _retry_fits(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again, one by one, then each candidate; who keeps failing fails."""
         check_alive(error)
-        for job in jobs if len(jobs) > 1 else jobs[0].apart():
+        if len(jobs) == 1 and not isinstance(error, MemoryError):
+            jobs = jobs[0].apart()  # what memory they need, they need for shared work
+        for job in jobs:
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1
-            alone = jobs == [job]
-            if alone and (tries >= ATTEMPTS or self.raise_failures):
+            if len(jobs) == 1 and (tries >= ATTEMPTS or self.raise_failures):
                 self._give_up(job, error)
             else:
                 log_retry(f"fit-{job.group}-{job.training}", error)
@@ -311,7 +312,8 @@ class Driver:
             raise error
         message = f"{type(error).__name__}: {error}"
         logger.warning("fit given up: %s: %s", job, message)
-        self.board.fail(job.candidates[0], job.training, message)
+        for number in job.candidates:
+            self.board.fail(number, job.training, message)
 
     def _retry_spans(self, jobs: list[SpanJob], error: BaseException) -> None:
         """Count spans again one by one; a span that keeps failing ends the run."""
