@@ -1,10 +1,20 @@
-"""Benchmark sets by name, and scikit-learn's digits as a labeled part and a pool."""
+"""Benchmark sets by name, and scikit-learn's digits as a labeled part and a pool.
+
+A set is a file ``<name>.npz`` in the folder of the benchmark sets, with arrays ``X``
+(rows, as they come: nothing is scaled, missing values are NaN, categories are codes),
+``y`` (codes of the classes, from 0), ``classes`` (their labels) and, where there are
+any, ``split`` (0 for the official training rows, 1 for test rows), ``feature_names``
+and ``categorical`` (0 or 1 for each column). Documents are ``<name>.jsonl.gz``, a line
+each: ``{"text": ..., "label": ...}``. `PUBLIC_NAMES` says where they can be had.
+"""
 
 import gzip
 import json
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +24,42 @@ from sklearn.model_selection import train_test_split
 
 FOLDER_VARIABLE: Final = "DSEL_DATA"
 """Environment variable that names the folder of the benchmark sets."""
+
+PUBLIC_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "adult": "UCI: Adult",
+        "banknote": "UCI: Banknote Authentication",
+        "breast_cancer_wisconsin": "UCI: Breast Cancer Wisconsin (Original)",
+        "bupa": "UCI: Liver Disorders",
+        "chess": "UCI: Chess (King-Rook vs. King-Pawn)",
+        "climate": "UCI: Climate Model Simulation Crashes",
+        "crx": "UCI: Credit Approval",
+        "dna": "LIBSVM data, multi-class: dna",
+        "gas_drift_zscored": "UCI: Gas Sensor Array Drift, standardised by batch",
+        "glass": "UCI: Glass Identification",
+        "haberman": "UCI: Haberman's Survival",
+        "ionosphere": "UCI: Ionosphere",
+        "letter": "UCI: Letter Recognition",
+        "lrs": "UCI: Low Resolution Spectrometer, ones digit of the class",
+        "magic": "UCI: MAGIC Gamma Telescope",
+        "newsgroups5": "20 Newsgroups: baseball, hockey, atheism, both of religion",
+        "optdigits": "UCI: Optical Recognition of Handwritten Digits",
+        "pendigits": "UCI: Pen-Based Recognition of Handwritten Digits",
+        "pima": "Pima Indians Diabetes, once of UCI",
+        "qsar_biodegradation": "UCI: QSAR biodegradation",
+        "reuters10": "Reuters-21578, Distribution 1.0: the ten largest topics",
+        "satimage": "UCI: Statlog (Landsat Satellite)",
+        "segment": "UCI: Statlog (Image Segmentation)",
+        "shuttle": "UCI: Statlog (Shuttle)",
+        "skin": "UCI: Skin Segmentation",
+        "spambase": "UCI: Spambase",
+        "spectf": "UCI: SPECTF Heart",
+        "theorem": "UCI: First-order theorem proving",
+        "usps": "LIBSVM data, multi-class: usps",
+        "votes": "UCI: Congressional Voting Records",
+    }
+)
+"""Sets by the names of their files, and as which they are published."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +119,33 @@ def data_folder(folder: str | Path | None = None) -> Path:
             f"{FOLDER_VARIABLE}."
         )
     return Path(named)
+
+
+def check_files(wanted: Iterable[str], *, folder: str | Path | None = None) -> None:
+    """Raise where sets are not in the folder, and say as what they are published.
+
+    Parameters
+    ----------
+    wanted
+        Names of files, without their endings.
+    folder
+        Where they should be; None takes ``DSEL_DATA``.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where any is missing.
+    """
+    named = folder or os.environ.get(FOLDER_VARIABLE)
+    there = {path.name.split(".")[0] for path in Path(named).glob("*")} if named else ()
+    names = dict.fromkeys(wanted)
+    missing = [f"{name} ({PUBLIC_NAMES[name]})" for name in names if name not in there]
+    if missing:
+        raise FileNotFoundError(
+            f"{len(missing)} of {len(names)} benchmark sets are missing: "
+            f"{'; '.join(missing)}. Put them into one folder, as the docstring of "
+            f"dsel.datasets says, and name it by --data or {FOLDER_VARIABLE}."
+        )
 
 
 def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:

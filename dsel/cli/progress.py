@@ -1,4 +1,4 @@
-"""A progress display with fits and pool rows done, rate and time left."""
+"""Progress displays: fits and pool rows of a run, or its pieces; time left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,16 +22,7 @@ def shown(quiet: bool, n_unlabeled: int) -> Iterator[Callable[[Progress], None] 
     if quiet:
         yield None
         return
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Display(*columns, console=Console(stderr=True), transient=False) as display:
+    with _display() as display:
         fits = display.add_task("fits", total=None, rate="")
         rows = display.add_task("pool rows", total=None, rate="", visible=False)
 
@@ -57,3 +48,27 @@ def shown(quiet: bool, n_unlabeled: int) -> Iterator[Callable[[Progress], None] 
                 )
 
         yield update
+
+
+@contextmanager
+def counted(quiet: bool, total: int) -> Iterator[Callable[[], None]]:
+    """Show how many pieces are done, on standard error; nothing where `quiet`."""
+    if quiet:
+        yield lambda: None
+        return
+    with _display() as display:
+        pieces = display.add_task("pieces", total=total, rate="")
+        yield lambda: display.advance(pieces)
+
+
+def _display() -> Display:
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    return Display(*columns, console=Console(stderr=True), transient=False)

@@ -1,17 +1,42 @@
 """The experiments of the papers: each with its protocol, its numbers and its doubts.
 
-One module for each paper: `hardoon2009` (nonconformity), `kaariainen2005` (the
+One `Experiment` a paper and kind: `hardoon2009` (nonconformity), `kaariainen2005` (the
 semi-supervised bound), `loog2015` (semi-supervised discriminant analysis),
-`madani2004` (co-validation), `sugiyama` (least squares). Each
-has a `Scale` from a trial of seconds to the paper's size, functions that `run` it and
-functions that put what came out beside the printed numbers, and it says where the paper
-leaves a choice. Nothing else imports this room.
+`madani2004` (co-validation: estimates, and choices), `sugiyama` (least squares). Each
+says how one repetition on one set is measured, and what it is compared with;
+`run_experiment` does the rest. What a paper prints stands in its `..._numbers`.
 
-Vocabulary: a *problem* is a data set with a task; a *repetition* or *trial* draws rows
-anew; *published* numbers are those of the paper, as printed. Data sets are read from
-the folder that ``DSEL_DATA`` names or that is passed as ``folder=``; without it the
-error says which file is missing.
+Vocabulary: a *piece* is one repetition on one data set, and is kept as soon as it is
+there; a *scale* says how much is run; a *comparison* is a number or finding of a paper
+beside ours, with a verdict. Data sets are read from the folder that ``DSEL_DATA`` names
+or that is passed as ``folder=``.
 
-To add a paper: one module with `Scale`, `run` and its tables, others under its name for
-data sets and printed numbers, and a test at the smallest scale.
+To add a paper: a module with a `Scale`, functions that `load`, `measure` and `compare`,
+and its `Experiment`, here in `EXPERIMENTS`; others under its name for data sets and
+printed numbers; a test at the smallest scale. `dsel reproduce` and its page follow.
 """
+
+from typing import Final
+
+from dsel.experiments import (
+    hardoon2009,
+    kaariainen2005,
+    loog2015,
+    madani2004,
+    sugiyama,
+)
+from dsel.experiments.base import Experiment
+from dsel.experiments.comparison import Comparison
+from dsel.experiments.pieces import run_experiment
+
+EXPERIMENTS: Final = (
+    hardoon2009.EXPERIMENT,
+    kaariainen2005.EXPERIMENT,
+    loog2015.EXPERIMENT,
+    madani2004.ESTIMATION,
+    madani2004.SELECTION,
+    sugiyama.EXPERIMENT,
+)
+"""All experiments."""
+
+__all__ = ["EXPERIMENTS", "Comparison", "Experiment", "run_experiment"]

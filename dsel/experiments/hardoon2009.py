@@ -13,6 +13,7 @@ the paper did not scale. `tests/reference/hardoon2009.json` has every number.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,14 +25,25 @@ from sklearn.svm import SVC
 
 from dsel.bounds import printed_error_bound, threshold_bound
 from dsel.data.folds import holdout_split, random_folds
+from dsel.experiments.base import Experiment
+from dsel.experiments.comparison import Comparison, compare_number
+from dsel.experiments.hardoon2009_numbers import (
+    DEPARTURES,
+    ERRORS,
+    METHODS,
+    PUBLISHED,
+    PUBLISHED_OVERALL,
+    PUBLISHED_SPEED_UP,
+)
 from dsel.experiments.hardoon2009_sets import (
-    DIFFERENT,
+    RECIPES,
     SCALINGS,
     SIZES,
     Table,
     load_table,
     scale_to_range,
 )
+from dsel.experiments.pieces import REPETITION
 from dsel.searches import (
     MaximumMarginClassifier,
     NonconformityClassifier,
@@ -40,34 +52,8 @@ from dsel.searches import (
 )
 from dsel.searches.nonconformity.risk_coverage import risk_coverage
 
-METHODS: Final = ("nonconformity", "cross_validation", "maximum_margin")
-
-PUBLISHED: Final[Mapping[str, tuple[tuple[float, float, float], ...]]] = (
-    MappingProxyType(
-        {
-            "votes": ((0.0700, 0.1201, 0.72), (0.0833, 0.2115, 5.74),
-                      (0.0933, 0.0991, 0.43)),
-            "glass": ((0.2167, 0.0932, 5.25), (0.2085, 0.1291, 32.58),
-                      (0.2328, 0.1263, 3.08)),
-            "haberman": ((0.3133, 0.0680, 58.23), (0.2518, 0.0397, 455.77),
-                         (0.3300, 0.0524, 49.23)),
-            "bupa": ((0.2753, 0.0620, 44.85), (0.2840, 0.0604, 329.96),
-                     (0.3192, 0.1085, 38.81)),
-            "credit": ((0.2990, 0.0468, 86.85), (0.2745, 0.1111, 592.42),
-                       (0.2914, 0.0850, 72.31)),
-            "pima": ((0.2562, 0.0554, 169.05), (0.2473, 0.0361, 1305.29),
-                     (0.3019, 0.0516, 155.65)),
-            "breast": ((0.0378, 0.0350, 24.80), (0.0335, 0.0282, 150.36),
-                       (0.0408, 0.0367, 18.29)),
-            "ionosphere": ((0.0562, 0.0493, 17.63), (0.0479, 0.0440, 103.45),
-                           (0.1158, 0.0565, 11.85)),
-        }
-    )
-)  # fmt: skip
-"""Table 3: mean error, standard deviation over outer folds, seconds, by method."""
-
-PUBLISHED_SPEED_UP: Final = 7.30
-"""Ratio of the mean times of cross-validation and nonconformity."""
+N_FOLDS: Final = 10
+"""Outer folds of the paper."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +64,7 @@ class Scale:
     """Data sets."""
     scalings: tuple[str, ...] = SCALINGS
     """Feature scalings."""
-    outer_folds: int = 10
+    repetitions: int = 10
     """Outer folds that are run, of ten."""
     C: tuple[float, ...] = tuple(2.0**power for power in range(-5, 16, 2))
     """Table 2."""
@@ -94,7 +80,7 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
     {
         "paper": Scale(),
         "small": Scale(
-            sets=("glass", "bupa"), scalings=("range",), outer_folds=2,
+            sets=("glass", "bupa"), scalings=("range",), repetitions=2,
             C=(2.0**-1, 2.0**3, 2.0**7), gamma=(2.0**-5, 2.0**-1),
         ),
     }
@@ -116,70 +102,36 @@ class Timer:
         self.seconds = time.perf_counter() - self._start
 
 
-def run(
-    scale: str | Scale = "paper", *, folder: str | Path | None = None
-) -> xr.Dataset:
-    """Run the three methods on every set, scaling and outer fold.
-
-    Parameters
-    ----------
-    scale
-        A name of `SCALES`, or a `Scale`.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``error`` and ``seconds`` (training, choice and prediction) over data_set,
-        scaling, outer_fold and method; ``published_error``, ``published_std`` and
-        ``published_seconds`` over data_set and method; see `summary`.
-    """
-    plan = SCALES[scale] if isinstance(scale, str) else scale
-    _warm_up(plan)
-    shape = (len(plan.sets), len(plan.scalings), plan.outer_folds, len(METHODS))
-    error, seconds = np.full(shape, np.nan), np.full(shape, np.nan)
-    for i, name in enumerate(plan.sets):
-        X, y = load_table(name, folder=folder)
-        for j, scaling in enumerate(plan.scalings):
-            rows = scale_to_range(X) if scaling == "range" else X
-            for fold in range(plan.outer_folds):
-                error[i, j, fold], seconds[i, j, fold] = run_fold((rows, y), fold, plan)
-    dims = ("data_set", "scaling", "outer_fold", "method")
-    published = np.array([PUBLISHED[name] for name in plan.sets])
-    return xr.Dataset(
-        {
-            "error": (dims, error),
-            "seconds": (dims, seconds, {"units": "s"}),
-            "published_error": (("data_set", "method"), published[..., 0]),
-            "published_std": (("data_set", "method"), published[..., 1]),
-            "published_seconds": (("data_set", "method"), published[..., 2]),
-        },
-        coords={
-            "data_set": list(plan.sets),
-            "scaling": list(plan.scalings),
-            "outer_fold": np.arange(plan.outer_folds),
-            "method": list(METHODS),
-        },
-        attrs={
-            "ties": plan.ties,
-            "seed": plan.seed,
-            "departures": "; ".join(f"{k}: {v}" for k, v in DIFFERENT.items()),
-        },
-    )
-
-
-def _warm_up(scale: Scale) -> None:
+@cache
+def _warm_up(seed: int) -> None:
     """Compile what is compiled on first use, so that no fold pays for it."""
-    rng = np.random.default_rng(scale.seed)
+    rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(60, 2)), np.tile([-1, 1], 30)
-    cross_validation(X, y, Scale(C=(1.0,), gamma=(1.0,), seed=scale.seed))
+    cross_validation(X, y, Scale(C=(1.0,), gamma=(1.0,), seed=seed))
+
+
+def measure(
+    table: Table, folds: Sequence[int], scale: Scale
+) -> list[dict[str, NDArray[np.float64]]]:
+    """Return error and seconds of all methods, over scalings, on some outer folds."""
+    _warm_up(scale.seed)
+    pieces = []
+    for fold in folds:
+        found = [run_fold(_scaled(table, each), fold, scale) for each in scale.scalings]
+        errors, seconds = zip(*found, strict=True)
+        pieces.append({"error": np.array(errors), "seconds": np.array(seconds)})
+    return pieces
+
+
+def _scaled(table: Table, scaling: str) -> Table:
+    X, y = table
+    return (scale_to_range(X) if scaling == "range" else X), y
 
 
 def run_fold(table: Table, fold: int, scale: Scale) -> tuple[list[float], list[float]]:
     """Return error and seconds of each method on one outer fold."""
     X, y = table
-    outer = random_folds(len(y), 10, seed=scale.seed)
+    outer = random_folds(len(y), N_FOLDS, seed=scale.seed)
     inside, outside = np.flatnonzero(outer != fold), np.flatnonzero(outer == fold)
     n_held = min(len(inside) // 5, 50)
     # The classifier makes this same split; the other methods train on its first part.
@@ -232,30 +184,94 @@ def summary(results: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     results
-        From `run`.
+        Of `EXPERIMENT`.
 
     Returns
     -------
     xarray.Dataset
-        Means and standard deviations over outer folds; ``standard_errors``, how many
-        of them (ours and the paper's together) lie between the two means;
-        ``speed_up``, mean time of cross-validation over that of nonconformity.
+        Means and standard deviations over outer folds, and seconds; ``published``,
+        the printed error, ``standard_error`` of our mean, and ``spread``, the standard
+        error of the difference between the two.
     """
-    mean = results.error.mean("outer_fold")
-    std = results.error.std("outer_fold", ddof=1)
-    n = results.sizes["outer_fold"]
-    spread = np.sqrt(std**2 / n + results.published_std**2 / 10)
-    seconds = results.seconds.mean("outer_fold")
+    mean, std = (
+        getattr(results.error, name)(REPETITION, **options)
+        for name, options in (("mean", {}), ("std", {"ddof": 1}))
+    )
+    printed = np.array([PUBLISHED[str(name)] for name in results.data_set.values])
+    error = std / np.sqrt(results.sizes[REPETITION])
+    printed_std = xr.DataArray(printed[..., 1], dims=("data_set", "method"))
     return xr.Dataset(
         {
             "error": mean,
             "std": std,
-            "seconds": seconds,
-            "standard_errors": (mean - results.published_error) / spread,
-            "speed_up": seconds.sel({"method": "cross_validation"}).mean("data_set")
-            / seconds.sel({"method": "nonconformity"}).mean("data_set"),
+            "seconds": results.seconds.mean(REPETITION),
+            "published": (("data_set", "method"), printed[..., 0]),
+            "standard_error": error,
+            "spread": np.sqrt(error**2 + printed_std**2 / N_FOLDS),
         }
     )
+
+
+def compare(results: xr.Dataset) -> list[Comparison]:
+    """Put the errors and the speed-up beside those of Table 3.
+
+    Parameters
+    ----------
+    results
+        Of `EXPERIMENT`.
+    """
+    found = summary(results)
+    lines = []
+    for scaling in found.scaling.values:
+        part = found.sel(scaling=scaling)
+        for name in part.data_set.values:
+            for method in METHODS:
+                cell = part.sel({"data_set": name, "method": method})
+                lines.append(
+                    compare_number(
+                        "Table 3",
+                        f"{name}, {scaling}",
+                        f"error, {method.replace('_', ' ')}",
+                        printed=float(cell.published),
+                        ours=(float(cell.error), float(cell.standard_error)),
+                        spread=float(cell.spread),
+                    )
+                )
+        lines += _compare_overall(part, f"all sets, {scaling}")
+    return lines
+
+
+def _compare_overall(found: xr.Dataset, where: str) -> list[Comparison]:
+    """Compare the last lines of Table 3: means over sets, and of the times."""
+    n_sets = found.sizes["data_set"]
+    partly = "" if n_sets == len(PUBLISHED) else "the paper's is of all eight sets"
+    means = found.mean("data_set")
+    error, spread = (
+        np.sqrt((each.values**2).sum(axis=0)) / n_sets
+        for each in (found.standard_error, found.spread)
+    )
+    lines = [
+        compare_number(
+            "Table 3",
+            where,
+            f"error, {method.replace('_', ' ')}",
+            printed=PUBLISHED_OVERALL[place],
+            ours=(float(means.error[place]), error[place]),
+            spread=spread[place],
+            why_open=partly,
+        )
+        for place, method in enumerate(METHODS)
+    ]
+    speed_up = compare_number(
+        "Table 3",
+        where,
+        f"seconds, {METHODS[1]} / {METHODS[0]}",
+        printed=PUBLISHED_SPEED_UP,
+        ours=(float(means.seconds[1] / means.seconds[0]), np.nan),
+        spread=np.nan,
+        why_open="another machine and solver",
+    )
+    return [*lines, speed_up]
 
 
 def table_1(*, folder: str | Path | None = None) -> dict[str, tuple[int, ...]]:
@@ -295,9 +311,8 @@ def figure_2(
         above 1), the threshold bound that holds, ``coverage`` and ``error``. All are
         increasing functions of the critical epsilon, so they share one curve.
     """
-    X, y = load_table(name, folder=folder)
-    X = scale_to_range(X) if scaling == "range" else X
-    outer = random_folds(len(y), 10, seed=scale.seed)
+    X, y = _scaled(load_table(name, folder=folder), scaling)
+    outer = random_folds(len(y), N_FOLDS, seed=scale.seed)
     inside, outside = outer != 0, outer == 0
     n_held = min(int(inside.sum()) // 5, 50)
     model = nonconformity(X[inside], y[inside], n_held, scale)
@@ -317,3 +332,22 @@ def figure_2(
         },
         attrs={"name": name, "scaling": scaling, "delta": delta, "seed": scale.seed},
     )
+
+
+EXPERIMENT: Final = Experiment(
+    name="hardoon2009",
+    paper="Hardoon, Hussain and Shawe-Taylor (2009), nonconformity of all models",
+    shows="Table 3: errors of three ways to choose among 110 SVMs",
+    duration="about half an hour",
+    scales=SCALES,
+    files={name: recipe[0] for name, recipe in RECIPES.items()},
+    measured=dict.fromkeys(("error", "seconds"), ("scaling", "method")),
+    axes=lambda scale: {"scaling": scale.scalings, "method": METHODS},
+    load=load_table,
+    measure=measure,
+    compare=compare,
+    errors=ERRORS,
+    departures=DEPARTURES,
+    spreads=True,  # so that methods are timed one after the other
+    most_repetitions=N_FOLDS,
+)

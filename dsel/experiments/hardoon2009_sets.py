@@ -29,14 +29,6 @@ SIZES: Final[Mapping[str, tuple[int, int, int, int]]] = MappingProxyType(
 )
 """Table 1 as printed: rows, columns, positive and negative rows."""
 
-DIFFERENT: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "votes": "52 rows cannot be reconstructed: the 232 complete rows are used",
-        "pima": "269 + 499 is a misprint: 268 + 500",
-    }
-)
-"""Where the sets here differ from Table 1, and why."""
-
 
 def load_table(name: str, *, folder: str | Path | None = None) -> Table:
     """Load one of the sets of `SIZES`: features and labels +1, -1.
@@ -46,7 +38,7 @@ def load_table(name: str, *, folder: str | Path | None = None) -> Table:
     KeyError
         Where the paper has no such set.
     """
-    file, positive, clean = _RECIPES[name]
+    file, positive, clean = RECIPES[name]
     return clean(load_set(file, folder=folder), positive)
 
 
@@ -82,7 +74,7 @@ def _float_glass(table: BenchmarkSet, positive: str) -> Table:
 
 
 _Clean = Callable[[BenchmarkSet, str], Table]
-_RECIPES: Final[Mapping[str, tuple[str, str, _Clean]]] = MappingProxyType(
+RECIPES: Final[Mapping[str, tuple[str, str, _Clean]]] = MappingProxyType(
     {
         "votes": ("votes", "republican", _complete),
         "glass": ("glass", "", _float_glass),

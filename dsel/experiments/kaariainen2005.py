@@ -18,9 +18,9 @@ bound is the gain. The grid as printed gives .355 on dna, which speaks for the o
 run, usps once.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -32,7 +32,22 @@ from sklearn.svm import SVC
 
 from dsel import names
 from dsel.data.words import hashed_seed
-from dsel.datasets import load_set
+from dsel.datasets import BenchmarkSet, load_set
+from dsel.experiments.base import Experiment
+from dsel.experiments.comparison import (
+    Comparison,
+    compare_number,
+    compare_order,
+    mean_of,
+    share_of,
+)
+from dsel.experiments.kaariainen2005_numbers import (
+    DEPARTURES,
+    ERRORS,
+    LABELS,
+    PUBLISHED,
+)
+from dsel.experiments.pieces import REPETITION
 from dsel.searches import Plan, execute, plan_search, select
 from dsel.searches.judge import judge
 
@@ -45,19 +60,6 @@ GRIDS: Final[Mapping[str, tuple[tuple[int, int], tuple[int, int]]]] = MappingPro
 """First and last exponent of C and of gamma: those of Hsu and Lin (2002), whom the
 paper cites, and as it prints them, one for the other."""
 
-PUBLISHED: Final[Mapping[str, int]] = MappingProxyType(
-    {"same": 3, "better": 1, "worse": 1, "equal": 1}
-)
-"""Of six sets: on how many both choose the same model; on how many others the bound's
-choice makes fewer, more, or as many errors on the pool."""
-
-AMBIGUITIES: Final = (
-    "the number of folds (here 10), the scaling (here to [-1, 1], with the pool), the "
-    "division, and whether test parts were used (here they are) are not given; the "
-    "grids of C and gamma are exchanged against their source; the rule for ties is not "
-    "given (here the smallest C, then the smallest gamma)"
-)
-
 
 @dataclass(frozen=True)
 class Scale:
@@ -65,7 +67,7 @@ class Scale:
 
     sets: tuple[str, ...] = SETS
     """Data sets."""
-    n_divisions: int = 20
+    repetitions: int = 20
     """Divisions into labeled rows and pool; the paper has one."""
     most_rows: int | None = None
     """Rows of a set that take part, drawn at random; None for all."""
@@ -86,7 +88,7 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
         "paper": Scale(),
         "medium": Scale(sets=("dna", "satimage", "segment"), most_rows=2500),
         "small": Scale(
-            sets=("segment",), n_divisions=2, most_rows=500, cv=5, step=7, delta=0.1
+            sets=("segment",), repetitions=2, most_rows=500, cv=5, step=7, delta=0.1
         ),
     }
 )
@@ -107,24 +109,19 @@ class Division:
     """The labels that it lost."""
 
 
-def divide(
-    name: str, division: int, scale: Scale, *, folder: str | Path | None = None
-) -> Division:
+def divide(table: BenchmarkSet, division: int, scale: Scale) -> Division:
     """Return a division of a set; every tenth row loses its label, at random.
 
     Parameters
     ----------
-    name
-        One of `SETS`.
+    table
+        The set.
     division
         Number of the division.
     scale
         Gives the seed and how many rows take part.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
     """
-    table = load_set(name, folder=folder)
-    rng = np.random.default_rng(hashed_seed(scale.seed, name, division))
+    rng = np.random.default_rng(hashed_seed(scale.seed, table.name, division))
     rows = rng.permutation(len(table.y))[: scale.most_rows]
     X = MinMaxScaler((-1, 1)).fit_transform(np.asarray(table.X[rows], dtype=float))
     y, n_pool = table.y[rows].astype(np.int64), len(rows) // 10
@@ -152,52 +149,25 @@ def plan_division(drawn: Division, scale: Scale) -> Plan:
     )
 
 
-def run(
-    scale: str | Scale = "medium",
-    *,
-    folder: str | Path | None = None,
-    client: Any = None,
-) -> xr.Dataset:
-    """Choose a model by either criterion, on every set and division.
+def measure(
+    table: BenchmarkSet, divisions: Sequence[int], scale: Scale
+) -> list[dict[str, Any]]:
+    """Return what either criterion chooses on some divisions of a set."""
+    return [run_division(divide(table, each, scale), scale) for each in divisions]
 
-    Parameters
-    ----------
-    scale
-        A name of `SCALES`, or a `Scale`.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
-    client
-        Dask client; None is the current one, else local threads.
+
+def run_division(drawn: Division, scale: Scale) -> dict[str, Any]:
+    """Return what each criterion chooses on one division.
 
     Returns
     -------
-    xarray.Dataset
-        ``candidate``, ``estimate`` (error of cross-validation, or bound) and
-        ``observed_error`` on the pool's true labels, of what each criterion chooses,
-        and ``tied``, whether both criteria like the other's choice as well as their
-        own: over data_set, division and criterion.
+    dict
+        Of the choice of either of `CRITERIA`: ``candidate``, ``estimate`` (error of
+        cross-validation, or bound), ``observed_error`` on the pool's true labels, and
+        ``tied``, whether its criterion likes the other's choice as well.
     """
-    plan = SCALES[scale] if isinstance(scale, str) else scale
-    parts = [
-        xr.concat(
-            [
-                run_division(divide(name, division, plan, folder=folder), plan, client)
-                for division in range(plan.n_divisions)
-            ],
-            dim="division",
-        )
-        for name in plan.sets
-    ]
-    found = xr.concat(parts, dim="data_set").assign_coords(data_set=list(plan.sets))
-    return found.assign_attrs(
-        ambiguities=AMBIGUITIES, seed=plan.seed, delta=plan.delta, grid=plan.grid
-    )
-
-
-def run_division(drawn: Division, scale: Scale, client: Any = None) -> xr.Dataset:
-    """Return what either criterion chooses on one division, over criterion."""
     plan = plan_division(drawn, scale)
-    results = execute(plan, client).results
+    results = execute(plan).results
     chosen = [select(results, criterion=name).candidate for name in CRITERIA]
     errors = {
         number: float(np.mean(plan.model(number).predict(drawn.pool) != drawn.truth))
@@ -206,16 +176,12 @@ def run_division(drawn: Division, scale: Scale, client: Any = None) -> xr.Datase
     numbers = np.array(
         [judge(results, name).estimate.values.ravel() for name in CRITERIA]
     )
-    over = names.CRITERION
-    return xr.Dataset(
-        {
-            "candidate": (over, chosen),
-            "estimate": (over, [numbers[i, each] for i, each in enumerate(chosen)]),
-            "observed_error": (over, [errors[number] for number in chosen]),
-            "tied": (over, [row[chosen[0]] == row[chosen[1]] for row in numbers]),
-        },
-        coords={over: list(CRITERIA)},
-    )
+    return {
+        "candidate": chosen,
+        "estimate": [numbers[i, each] for i, each in enumerate(chosen)],
+        "observed_error": [errors[number] for number in chosen],
+        "tied": [row[chosen[0]] == row[chosen[1]] for row in numbers],
+    }
 
 
 def pattern(results: xr.Dataset) -> xr.Dataset:
@@ -224,7 +190,7 @@ def pattern(results: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     results
-        From `run`.
+        Of `EXPERIMENT`.
 
     Returns
     -------
@@ -235,6 +201,11 @@ def pattern(results: xr.Dataset) -> xr.Dataset:
         ``below_one`` and ``holds``, of the bounds of the models chosen; the mean
         ``bound`` and ``observed_error`` of the bound's choice.
     """
+    return _findings(results).mean(REPETITION)
+
+
+def _findings(results: xr.Dataset) -> xr.Dataset:
+    """Return what `pattern` averages, over data_set and repetition."""
     by_cv, by_bound = (results.sel(criterion=name) for name in CRITERIA)
     same = by_cv.candidate == by_bound.candidate
     difference = by_bound.observed_error - by_cv.observed_error
@@ -249,8 +220,76 @@ def pattern(results: xr.Dataset) -> xr.Dataset:
         "bound": by_bound.estimate,
         "observed_error": by_bound.observed_error,
     }
-    every = {
-        name: each.drop_vars(names.CRITERION, errors="ignore")
-        for name, each in found.items()
-    }
-    return xr.Dataset(every).mean("division")
+    return xr.Dataset(
+        {
+            name: each.drop_vars(names.CRITERION, errors="ignore")
+            for name, each in found.items()
+        }
+    )
+
+
+def compare(results: xr.Dataset) -> list[Comparison]:
+    """Put the findings beside those of section 4.
+
+    Parameters
+    ----------
+    results
+        Of `EXPERIMENT`.
+    """
+    found = _findings(results)
+    by_cv = results.sel(criterion=CRITERIA[0])
+    lines = []
+    for name in found.data_set.values:
+        each = found.sel(data_set=name)
+        gaps = {
+            "smallest 1 - bound": 1.0 - each.bound,
+            "smallest bound - observed error": each.bound - each.observed_error,
+        }
+        for what, gap in gaps.items():
+            ours = float(gap.min()), math.nan
+            lines.append(compare_order("section 4", str(name), what, ours=ours))
+    above = (by_cv.estimate > by_cv.observed_error).values
+    for what, side in (("above", above), ("below", ~above)):
+        ours = share_of(int(side.sum()), side.size)
+        what = f"share of divisions: CV estimate {what} observed error"
+        lines.append(compare_order("section 4", "all sets", what, ours=ours))
+    return lines + [_compare_share(found, name) for name in PUBLISHED]
+
+
+def _compare_share(findings: xr.Dataset, name: str) -> Comparison:
+    """Compare a share of divisions, averaged over sets, with a count of six."""
+    found = findings[name].values
+    n_sets, n = found.shape
+    shares = [share_of(int(row.sum()), n) for row in found]
+    ours = mean_of([share for share, _ in shares])[0]
+    variance = sum(error**2 for _, error in shares)
+    # The paper has one division of each set: its count varies like ours, n times more.
+    return compare_number(
+        "section 4",
+        "all sets",
+        f"share of divisions: {LABELS[name]}",
+        printed=PUBLISHED[name] / len(SETS),
+        ours=(ours, math.sqrt(variance) / n_sets),
+        spread=math.sqrt(variance * (1 + n)) / n_sets,
+        why_open="" if n_sets == len(SETS) else "the paper's is of all six sets",
+    )
+
+
+EXPERIMENT: Final = Experiment(
+    name="kaariainen2005",
+    paper="Kääriäinen (2005), semi-supervised model selection by cross-validation",
+    shows="the findings of section 4 on the choices by bound and by cross-validation",
+    duration="half a minute a division; usps two, letter and shuttle much longer",
+    scales=SCALES,
+    files={name: name for name in SETS},
+    measured=dict.fromkeys(
+        ("candidate", "estimate", "observed_error", "tied"), (names.CRITERION,)
+    ),
+    axes=lambda scale: {names.CRITERION: CRITERIA},
+    load=load_set,
+    measure=measure,
+    compare=compare,
+    errors=ERRORS,
+    departures=DEPARTURES,
+    spreads=True,
+)

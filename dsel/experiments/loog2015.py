@@ -21,7 +21,7 @@ What the text leaves open, and what was tried:
   stops after 73 or 25 steps, in 98 and 97 of 100: 96.9 % is printed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -30,21 +30,18 @@ from typing import Any, Final
 import numpy as np
 import xarray as xr
 
-from dsel.data.clients import resolve_client
-from dsel.experiments.loog2015_numbers import SIZE_COLUMNS, SIZES
+from dsel.experiments.base import Experiment
+from dsel.experiments.loog2015_numbers import DEPARTURES, ERRORS, SIZE_COLUMNS, SIZES
 from dsel.experiments.loog2015_protocol import (
-    DIFFERENT,
     FILES,
     METHODS,
     PARTS,
-    Repetition,
     Table,
     draw_rows,
     load_table,
     run_repetition,
 )
-
-_REPEATS_PER_TASK = 10
+from dsel.experiments.loog2015_tables import compare
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class Scale:
 
     sets: tuple[str, ...] = tuple(FILES)
     """Data sets, by the paper's abbreviations."""
-    n_repeats: int = 1000
+    repetitions: int = 1000
     """Repetitions for each set."""
     clean: bool = False
     """Whether scaling and PCA are fitted without the test rows."""
@@ -64,95 +61,29 @@ class Scale:
 SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
     {
         "paper": Scale(),
-        "medium": Scale(n_repeats=200),
-        "small": Scale(sets=("banknote", "climate", "spectf"), n_repeats=4),
+        "medium": Scale(repetitions=200),
+        "small": Scale(sets=("banknote", "climate", "spectf"), repetitions=4),
     }
 )
 """Sizes by name; comparisons within standard errors need "medium" or more."""
 
 
-def run(
-    scale: str | Scale = "medium",
-    *,
-    folder: str | Path | None = None,
-    client: Any = None,
-) -> xr.Dataset:
-    """Run the four methods on every set and repetition.
-
-    Parameters
-    ----------
-    scale
-        A name of `SCALES`, or a `Scale`.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
-    client
-        Dask client; None is the current one, else this process.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``log_likelihood`` (mean per row) and ``error`` over data_set, repeat,
-        classifier and part; ``duality_gap``, ``contrast_lower``, ``n_passes``,
-        ``ridge`` and ``seconds`` of the semi-supervised fit over data_set and repeat.
-        Give it to `comparison_table` and `constrained_table`.
-    """
-    plan = SCALES[scale] if isinstance(scale, str) else scale
-    client = resolve_client(client)
-    rows = [
-        list(
-            _repetitions(
-                load_table(name, clean=plan.clean, folder=folder), plan, client
-            )
-        )
-        for name in plan.sets
-    ]
-    axes = ("data_set", "repeat")
-    measured = (*axes, "classifier", "part")
-    scalars = ("duality_gap", "contrast_lower", "n_passes", "ridge", "seconds")
-    return xr.Dataset(
-        {
-            "log_likelihood": (measured, _stacked(rows, "log_likelihood")),
-            "error": (measured, _stacked(rows, "error")),
-            **{name: (axes, _stacked(rows, name)) for name in scalars},
-        },
-        coords={
-            "data_set": list(plan.sets),
-            "repeat": np.arange(plan.n_repeats),
-            "classifier": list(METHODS),
-            "part": list(PARTS),
-        },
-        attrs={
-            "seed": plan.seed,
-            "preprocessing": "without test rows" if plan.clean else "on all rows",
-            "departures": "; ".join(f"{k}: {v}" for k, v in DIFFERENT.items()),
-        },
-    )
+def load(name: str, *, folder: str | Path | None = None) -> dict[bool, Table]:
+    """Return a set, raw (True) and preprocessed on all rows, by `Scale.clean`."""
+    return {
+        clean: load_table(name, clean=clean, folder=folder) for clean in (False, True)
+    }
 
 
-def _repetitions(table: Table, scale: Scale, client: Any) -> Iterator[Repetition]:
-    """Yield the repetitions of one set in order."""
-    starts = range(0, scale.n_repeats, _REPEATS_PER_TASK)
-    blocks = [range(s, min(s + _REPEATS_PER_TASK, scale.n_repeats)) for s in starts]
-    if client is None:
-        for block in blocks:
-            yield from run_block(table, block, scale)
-        return
-    shared = client.scatter(table)
-    futures = [client.submit(run_block, shared, b, scale, pure=False) for b in blocks]
-    for future in futures:
-        yield from future.result()
-
-
-def run_block(table: Table, repeats: Sequence[int], scale: Scale) -> list[Repetition]:
-    """Run some repetitions of one set: the body of a task."""
+def measure(
+    tables: Mapping[bool, Table], repeats: Sequence[int], scale: Scale
+) -> list[dict[str, Any]]:
+    """Return likelihoods and errors of the four fits in some repetitions."""
+    table = tables[scale.clean]
     return [
-        run_repetition(table, repeat, seed=scale.seed, clean=scale.clean)
-        for repeat in repeats
+        vars(run_repetition(table, each, seed=scale.seed, clean=scale.clean))
+        for each in repeats
     ]
-
-
-def _stacked(rows: list[list[Repetition]], name: str) -> Any:
-    return np.array([[getattr(each, name) for each in row] for row in rows])
 
 
 def size_table(*, folder: str | Path | None = None) -> xr.DataArray:
@@ -249,3 +180,27 @@ def learning_curve(
         },
         attrs={"data_set": name, "n_repeats": n_repeats, "seed": seed},
     )
+
+
+EXPERIMENT: Final = Experiment(
+    name="loog2015",
+    paper="Loog (2015), contrastive pessimistic likelihood estimation",
+    shows="Tables 3 to 5: likelihoods, errors and wins of four discriminant analyses",
+    duration="about a quarter of an hour",
+    scales=SCALES,
+    files=FILES,
+    measured={
+        "log_likelihood": ("classifier", "part"),
+        "error": ("classifier", "part"),
+        **dict.fromkeys(
+            ("duality_gap", "contrast_lower", "n_passes", "ridge", "seconds"), ()
+        ),
+    },
+    axes=lambda scale: {"classifier": METHODS, "part": PARTS},
+    load=load,
+    measure=measure,
+    compare=compare,
+    errors=ERRORS,
+    departures=DEPARTURES,
+    block=10,
+)

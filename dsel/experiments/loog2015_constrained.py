@@ -76,7 +76,7 @@ def compare_roots(
     n_repeats
         Repetitions.
     seed
-        Seed of the draws, which are those of `dsel.experiments.loog2015.run`.
+        Seed of the draws, which are those of `dsel.experiments.loog2015.EXPERIMENT`.
     folder
         Folder of the benchmark sets; None takes ``DSEL_DATA``.
 

@@ -42,15 +42,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "spectf": "spectf",
     }
 )
-"""The paper's names, and those of the files; miniboone is not among the sets."""
-
-DIFFERENT: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "gas": "values standardised within each batch: 69 features after PCA, not 60",
-        "miniboone": "not available",
-    }
-)
-"""Sets on which our data are not the paper's."""
+"""The paper's names, and those of the files; miniboone could not be had."""
 
 METHODS: Final = ("supervised", "semi", "oracle", "constrained")
 PARTS: Final = ("test", "train")

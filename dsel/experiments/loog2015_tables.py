@@ -9,15 +9,21 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel.data.words import hashed_seed
+from dsel.experiments.comparison import Comparison, compare_number
 from dsel.experiments.loog2015_numbers import (
     COMPARISON_COLUMNS,
     CONSTRAINED,
     CONSTRAINED_COLUMNS,
-    ERRORS,
+    DIFFERENT,
+    LARGEST_LIKELIHOOD,
     LOG_LIKELIHOODS,
+    MISCLASSIFIED,
     N_REPEATS,
+    ROUNDED,
+    SINGULAR,
 )
 from dsel.experiments.loog2015_protocol import METHODS, PARTS
+from dsel.experiments.pieces import REPETITION
 
 _SUPERVISED, _SEMI, _ORACLE, _CONSTRAINED = range(len(METHODS))
 _FLIPS_AT_ONCE = 1000
@@ -41,7 +47,7 @@ def comparison_table(results: xr.Dataset, measure: str) -> xr.Dataset:
     Parameters
     ----------
     results
-        From `dsel.experiments.loog2015.run`.
+        Of `dsel.experiments.loog2015.EXPERIMENT`.
     measure
         ``"log_likelihood"`` (Table 3) or ``"error"`` (Table 4).
 
@@ -49,18 +55,18 @@ def comparison_table(results: xr.Dataset, measure: str) -> xr.Dataset:
     -------
     xarray.Dataset
         Over data_set and column: ``value``, its Monte Carlo ``standard_error``,
-        ``published``, and ``deviation``, the difference in standard errors (ours, the
+        ``published``, and ``spread``, the standard error of the difference (ours, the
         paper's by the same spread, and the rounding of the printed number). For the
         means there is also ``median``.
     """
-    printed = LOG_LIKELIHOODS if measure == "log_likelihood" else ERRORS
+    printed = LOG_LIKELIHOODS if measure == "log_likelihood" else MISCLASSIFIED
     higher = measure == "log_likelihood"
     found = [
         _comparisons(results[measure].sel(data_set=name).values, higher=higher)
         for name in results.data_set.values
     ]
     table = _beside(results, found, COMPARISON_COLUMNS, printed)
-    medians = results[measure].median("repeat").isel(classifier=slice(0, 3))
+    medians = results[measure].median(REPETITION).isel(classifier=slice(0, 3))
     return table.assign(median=medians)
 
 
@@ -70,7 +76,7 @@ def constrained_table(results: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     results
-        From `dsel.experiments.loog2015.run`.
+        Of `dsel.experiments.loog2015.EXPERIMENT`.
 
     Returns
     -------
@@ -94,6 +100,51 @@ def constrained_table(results: xr.Dataset) -> xr.Dataset:
         ]
         found.append(means + wins)
     return _beside(results, found, CONSTRAINED_COLUMNS, CONSTRAINED)
+
+
+def compare(results: xr.Dataset) -> list[Comparison]:
+    """Put Tables 3 to 5 beside the printed ones.
+
+    Parameters
+    ----------
+    results
+        Of `dsel.experiments.loog2015.EXPERIMENT`.
+    """
+    tables = {
+        "Table 3": comparison_table(results, "log_likelihood"),
+        "Table 4": comparison_table(results, "error"),
+        "Table 5": constrained_table(results),
+    }
+    return [
+        _compare_cell(source, table.sel(data_set=name, column=column))
+        for source, table in tables.items()
+        for name in table.data_set.values
+        for column in table.column.values
+    ]
+
+
+def _compare_cell(source: str, cell: xr.Dataset) -> Comparison:
+    name, printed = str(cell.data_set.values), float(cell.published)
+    return compare_number(
+        source,
+        name,
+        str(cell.column.values).replace("_", " "),
+        printed=printed,
+        ours=(float(cell.value), float(cell.standard_error)),
+        spread=float(cell.spread),
+        why_open=_why_open(source, name, printed),
+    )
+
+
+def _why_open(source: str, name: str, printed: float) -> str:
+    """Return why a printed number cannot be compared; empty where it can."""
+    if name in DIFFERENT:
+        return f"other data: {DIFFERENT[name]}"
+    if name in SINGULAR and printed < -LARGEST_LIKELIHOOD:
+        return "set by rounding: singular covariances"
+    if source == "Table 5" and name in ROUNDED:
+        return "set by rounding: the root of singular covariances"
+    return ""
 
 
 def _constrained_wins(values: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
@@ -162,17 +213,16 @@ def _beside(
     names = [str(name) for name in results.data_set.values]
     published = np.array([printed[name] for name in names])
     ours = estimates[..., 1]
-    theirs = ours * np.sqrt(results.sizes["repeat"] / N_REPEATS)
+    theirs = ours * np.sqrt(results.sizes[REPETITION] / N_REPEATS)
     rounding = np.vectorize(_last_digit)(published) / np.sqrt(12.0)
     spread = np.sqrt(ours**2 + theirs**2 + rounding**2)
-    deviation = (estimates[..., 0] - published) / spread
     dims = ("data_set", "column")
     return xr.Dataset(
         {
             "value": (dims, estimates[..., 0]),
             "standard_error": (dims, ours),
             "published": (dims, published),
-            "deviation": (dims, deviation),
+            "spread": (dims, spread),
         },
         coords={"data_set": names, "column": list(columns)},
     )
@@ -193,7 +243,7 @@ def permutation_tests(
     Parameters
     ----------
     results
-        From `dsel.experiments.loog2015.run`.
+        Of `dsel.experiments.loog2015.EXPERIMENT`.
     n_flips
         Random sign patterns.
     seed

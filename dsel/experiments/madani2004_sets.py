@@ -129,3 +129,17 @@ PROBLEMS: Final[Mapping[str, Callable[[Any], _Loaded]]] = MappingProxyType(
     }
 )
 """Loaders by name."""
+
+FILES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "votes": "votes",
+        "chess": "chess",
+        "adult": "adult",
+        "optics": "optdigits",
+        "baseball": "newsgroups5",
+        "atheism": "newsgroups5",
+        "earn": "reuters10",
+        "acq": "reuters10",
+    }
+)
+"""Files by name."""

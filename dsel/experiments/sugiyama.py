@@ -7,7 +7,7 @@ The slides print no numbers. What must show: estimates follow the true error plu
 noise's variance, and their minimisers are nearly as good as the best candidate.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,15 +18,23 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.data.words import hashed_seed
+from dsel.experiments.base import Experiment
+from dsel.experiments.comparison import Comparison, compare_number, mean_of
+from dsel.experiments.pieces import REPETITION
 from dsel.searches import LeastSquaresSearch, select_least_squares
 
 Floats = NDArray[np.float64]
+
+_SETTING: Final = ("n_samples", "noise")
 
 DOMAIN: Final = 3.0
 """Inputs are uniform on [-3, 3]."""
 DENSE: Final = 1000
 """Points of the grid on which the true error G is integrated."""
 ESTIMATES: Final = ("loo", "gcv", "kfold", "holdout")
+CHOSEN: Final = ("width", "regularization", "error")
+"""What is kept of a choice; its error is the true G."""
 ORACLE: Final = "true"
 """The choice by the true error itself, which nobody knows in earnest."""
 
@@ -44,13 +52,13 @@ TARGETS: Final[Mapping[str, Callable[[Floats], Floats]]] = MappingProxyType(
 class Scale:
     """How much is run."""
 
-    targets: tuple[str, ...] = tuple(TARGETS)
+    sets: tuple[str, ...] = tuple(TARGETS)
     """Target functions."""
     sizes: tuple[int, ...] = (20, 50, 100, 200)
     """Numbers of samples, n."""
     noises: tuple[float, ...] = (0.05, 0.1, 0.3)
     """Standard deviations of the noise, sigma."""
-    n_repeats: int = 20
+    repetitions: int = 20
     """Data sets of each kind."""
     widths: tuple[float, ...] = tuple(np.geomspace(0.05, 5.0, 11).tolist())
     """c."""
@@ -64,11 +72,11 @@ class Scale:
 
 SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
     {
-        "full": Scale(),
+        "paper": Scale(),
         "small": Scale(
             sizes=(20, 50),
             noises=(0.1,),
-            n_repeats=3,
+            repetitions=3,
             widths=(0.1, 0.5, 2.0),
             regularizations=(1e-3, 1e-1, 10.0),
         ),
@@ -77,35 +85,26 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
 """Sizes by name."""
 
 
-def run(scale: str | Scale = "full") -> xr.Dataset:
-    """Repeat the homework and keep what was estimated, chosen and true.
+def measure(
+    target: str, repeats: Sequence[int], scale: Scale
+) -> list[dict[str, Floats]]:
+    """Return what is estimated, chosen and true in some repeats of a target."""
+    return [_measure_once(target, each, scale) for each in repeats]
 
-    Parameters
-    ----------
-    scale
-        A name of `SCALES`, or a `Scale`.
 
-    Returns
-    -------
-    xarray.Dataset
-        Over target, n_samples, noise, repeat and criterion (with ``true`` for the best
-        candidate): ``chosen_width``, ``chosen_regularization`` and ``chosen_error``,
-        the true G of the choice. Over target, n_samples, noise, criterion, width and
-        regularization: ``mean_estimate`` over the repeats; for ``true`` it is G, for
-        the others an estimate of G + sigma^2.
-    """
-    plan = SCALES[scale] if isinstance(scale, str) else scale
-    shape = (len(plan.targets), len(plan.sizes), len(plan.noises), plan.n_repeats)
-    chosen = np.empty((3, *shape, len(ESTIMATES) + 1))
+def _measure_once(target: str, repeat: int, plan: Scale) -> dict[str, Floats]:
+    """Return the choices and estimates of a repeat, over n_samples and noise first."""
+    shape = (len(plan.sizes), len(plan.noises))
+    choices = np.empty((*shape, 3, len(ESTIMATES) + 1))
     grid = (len(plan.widths), len(plan.regularizations))
-    total = np.zeros((*shape[:3], len(ESTIMATES) + 1, *grid))
+    estimates = np.empty((*shape, len(ESTIMATES) + 1, *grid))
     for place in np.ndindex(shape):
-        setting = (plan.targets[place[0]], plan.sizes[place[1]], plan.noises[place[2]])
-        seeds = np.random.SeedSequence([plan.seed, *place])
-        cube = search_once(plan, *setting, np.random.default_rng(seeds))
-        chosen[(slice(None), *place)] = _choices(cube)
-        total[place[:3]] += _surfaces(cube)
-    return _dataset(plan, chosen, total / plan.n_repeats)
+        n, noise = plan.sizes[place[0]], plan.noises[place[1]]
+        seed = hashed_seed(plan.seed, "sugiyama", target, n, noise, repeat)
+        cube = search_once(plan, target, n, noise, np.random.default_rng(seed))
+        choices[place], estimates[place] = _choices(cube), _surfaces(cube)
+    chosen = {f"chosen_{name}": choices[:, :, i] for i, name in enumerate(CHOSEN)}
+    return {**chosen, "estimate": estimates}
 
 
 def search_once(
@@ -161,18 +160,18 @@ def summary(results: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     results
-        From `run`.
+        Of `EXPERIMENT`.
 
     Returns
     -------
     xarray.Dataset
-        ``mean_error`` and ``median_ratio`` over target, n_samples, noise and
+        ``mean_error`` and ``median_ratio`` over data_set, n_samples, noise and
         criterion; the ratio is to the best candidate of the same data set.
     """
     error = results["chosen_error"]
     ratio = error / error.sel(criterion=ORACLE)
     return xr.Dataset(
-        {"mean_error": error.mean("repeat"), "median_ratio": ratio.median("repeat")}
+        {"mean_error": error.mean(REPETITION), "median_ratio": ratio.median(REPETITION)}
     )
 
 
@@ -182,7 +181,7 @@ def draw_figure(results: xr.Dataset, path: str | Path, *, noise: float) -> None:
     Parameters
     ----------
     results
-        From `run`.
+        Of `EXPERIMENT`.
     path
         Where the picture is written.
     noise
@@ -190,13 +189,13 @@ def draw_figure(results: xr.Dataset, path: str | Path, *, noise: float) -> None:
     """
     from matplotlib import pyplot as plt
 
-    targets = results["target"].values
+    targets = results["data_set"].values
     figure, axes = plt.subplots(
         len(targets), 2, figsize=(9.5, 2.9 * len(targets)), layout="constrained",
         squeeze=False,
     )  # fmt: skip
     for row, target in zip(axes, targets, strict=True):
-        shown = results.sel(target=target, noise=noise)
+        shown = results.sel(data_set=target, noise=noise)
         _draw_curves(shown, row[0], noise)
         _draw_choices(shown, row[1], noise)
     figure.savefig(path, dpi=110)
@@ -224,35 +223,11 @@ def _surfaces(cube: xr.Dataset) -> Floats:
     return np.concatenate([estimates, cube[names.EXTRA_LOSS].values[np.newaxis]])
 
 
-def _dataset(plan: Scale, chosen: Floats, surfaces: Floats) -> xr.Dataset:
-    setting = ("target", "n_samples", "noise")
-    choice = (*setting, "repeat", names.CRITERION)
-    surface = (*setting, names.CRITERION, names.WIDTH, names.REGULARIZATION)
-    return xr.Dataset(
-        {
-            "chosen_width": (choice, chosen[0]),
-            "chosen_regularization": (choice, chosen[1]),
-            "chosen_error": (choice, chosen[2]),
-            "mean_estimate": (surface, surfaces),
-        },
-        coords={
-            "target": list(plan.targets),
-            "n_samples": list(plan.sizes),
-            "noise": list(plan.noises),
-            "repeat": np.arange(plan.n_repeats),
-            names.CRITERION: [*ESTIMATES, ORACLE],
-            names.WIDTH: list(plan.widths),
-            names.REGULARIZATION: list(plan.regularizations),
-        },
-        attrs={"penalty": plan.penalty, "seed": str(plan.seed)},
-    )
-
-
 def _draw_curves(shown: xr.Dataset, axes: Any, noise: float) -> None:
     from dsel.plots.style import ACCENT, BLUE, INK, PALE, tidy
 
     size = shown["n_samples"].values[-1]
-    surface = shown["mean_estimate"].sel(n_samples=size)
+    surface = shown["estimate"].mean(REPETITION).sel(n_samples=size)
     truth = surface.sel(criterion=ORACLE)
     best = truth.min(names.REGULARIZATION).argmin(names.WIDTH)
     lams = surface[names.REGULARIZATION].values
@@ -268,13 +243,13 @@ def _draw_curves(shown: xr.Dataset, axes: Any, noise: float) -> None:
     axes.set_ylabel("squared error, mean of repeats", color=INK)
     axes.legend(frameon=False, fontsize=8)
     width = float(surface[names.WIDTH][best])
-    tidy(axes, title=f"{shown['target'].item()}, n={size}, width {width:.2g}")
+    tidy(axes, title=f"{shown['data_set'].item()}, n={size}, width {width:.2g}")
 
 
 def _draw_choices(shown: xr.Dataset, axes: Any, noise: float) -> None:
     from dsel.plots.style import ACCENT, BLUE, GREY, INK, PALE, tidy
 
-    mean = shown["chosen_error"].mean("repeat")
+    mean = shown["chosen_error"].mean(REPETITION)
     colors = (ACCENT, BLUE, PALE, GREY, INK)
     for name, color in zip(mean[names.CRITERION].values, colors, strict=True):
         style = "--" if name == ORACLE else "-"
@@ -290,4 +265,78 @@ def _draw_choices(shown: xr.Dataset, axes: Any, noise: float) -> None:
     axes.set_xlabel("samples", color=INK)
     axes.set_ylabel("true G, mean of repeats", color=INK)
     axes.legend(frameon=False, fontsize=8)
-    tidy(axes, title=f"{shown['target'].item()}, noise {noise:g}: true G of the choice")
+    tidy(
+        axes, title=f"{shown['data_set'].item()}, noise {noise:g}: true G of the choice"
+    )
+
+
+def _axes(scale: Scale) -> dict[str, Sequence[Any]]:
+    """Return the coordinates of what is measured."""
+    return {
+        "n_samples": scale.sizes,
+        "noise": scale.noises,
+        names.CRITERION: (*ESTIMATES, ORACLE),
+        names.WIDTH: scale.widths,
+        names.REGULARIZATION: scale.regularizations,
+    }
+
+
+def compare(results: xr.Dataset) -> list[Comparison]:
+    """Hold leave-one-out to what the slides say: its mean is that of G + sigma^2.
+
+    Parameters
+    ----------
+    results
+        Of `EXPERIMENT`. Shown for the candidate of the smallest mean G.
+    """
+    lines = []
+    setting = ("data_set", "n_samples", "noise")
+    cells = results.estimate.stack(
+        cell=setting, candidate=(names.WIDTH, names.REGULARIZATION)
+    )
+    for target, n, noise in cells.cell.values:
+        each = cells.sel(cell=(target, n, noise))
+        truth = each.sel(criterion=ORACLE)
+        best = int(truth.mean(REPETITION).argmin("candidate"))
+        gap = (each.sel(criterion="loo") - truth).isel(candidate=best) - noise**2
+        ours = mean_of(gap)
+        lines.append(
+            compare_number(
+                "slide 84",
+                f"{target}, n = {n}, sigma = {noise:g}",
+                "mean of leave-one-out - G - sigma^2",
+                printed=0.0,
+                ours=ours,
+                spread=ours[1],
+            )
+        )
+    return lines
+
+
+def _load(target: str, *, folder: Any = None) -> str:
+    """Return the name: data are made up."""
+    del folder
+    return target
+
+
+EXPERIMENT: Final = Experiment(
+    name="sugiyama",
+    paper="Sugiyama, slides on cross-validation: the homework",
+    shows="that leave-one-out, in closed form, is nearly unbiased (slide 84)",
+    duration="about two minutes",
+    scales=SCALES,
+    files={},
+    measured={
+        **{f"chosen_{name}": (*_SETTING, names.CRITERION) for name in CHOSEN},
+        "estimate": (*_SETTING, names.CRITERION, names.WIDTH, names.REGULARIZATION),
+    },
+    axes=_axes,
+    load=_load,
+    measure=measure,
+    compare=compare,
+    errors=(),
+    departures=(
+        "The slides print no numbers: what they say of means is held to 0.",
+        "Targets, sizes, noises and grids are ours; the homework leaves them open.",
+    ),
+)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from dsel.report.look import STYLE
+
 ROW_LIMIT = 20
 
 
@@ -15,6 +17,23 @@ def text(value: object) -> str:
     '&lt;b&gt; &amp; 3'
     """
     return escape(str(value))
+
+
+def document(title: str, *body: str) -> str:
+    """Return a whole page of parts that are HTML; it loads nothing from elsewhere."""
+    parts = "\n".join(body)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{text(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body><main><h1>{text(title)}</h1>\n{parts}\n</main></body></html>\n"
+    )
+
+
+def bullets(items: Iterable[object]) -> str:
+    """Return a list of plain texts, or nothing where there are none."""
+    lines = "".join(f"<li>{text(item)}</li>" for item in items)
+    return f"<ul>{lines}</ul>" if lines else ""
 
 
 def paragraph(value: object, *, kind: str = "") -> str:

@@ -7,8 +7,7 @@ from typing import Any
 import xarray as xr
 
 from dsel.report import sections
-from dsel.report.html import text
-from dsel.report.look import STYLE
+from dsel.report.html import document
 from dsel.report.story import make_story
 
 ORDER = (
@@ -57,13 +56,7 @@ def report_html(
         Where the cube cannot answer.
     """
     story = make_story(results, criterion, delta=delta, certificate=certificate)
-    body = "\n".join(part(story) for part in ORDER)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{text(title)}</title><style>{STYLE}</style></head>\n"
-        f"<body><main><h1>{text(title)}</h1>\n{body}\n</main></body></html>\n"
-    )
+    return document(title, *(part(story) for part in ORDER))
 
 
 def write_report(

@@ -4,27 +4,28 @@ import xarray as xr
 from sklearn.svm import SVC
 
 from dsel import names
-from dsel.experiments import kaariainen2005
+from dsel.datasets import load_set
+from dsel.experiments import kaariainen2005, run_experiment
 from dsel.experiments.kaariainen2005 import SCALES, Scale, divide, plan_division
 
 
 def test_divide__a_tenth_loses_its_labels(data_dir):
     scale = Scale(most_rows=500)
-    drawn = divide("segment", 3, scale, folder=data_dir)
+    drawn = divide(load_set("segment", folder=data_dir), 3, scale)
 
     assert (len(drawn.y), len(drawn.truth)) == (450, 50)
     both = np.concatenate((drawn.X, drawn.pool))
     assert both.min() == -1
     assert both.max() == pytest.approx(1)
-    again = divide("segment", 3, scale, folder=data_dir)
+    again = divide(load_set("segment", folder=data_dir), 3, scale)
     np.testing.assert_array_equal(drawn.pool, again.pool)
-    other = divide("segment", 4, scale, folder=data_dir)
+    other = divide(load_set("segment", folder=data_dir), 4, scale)
     assert (drawn.truth != other.truth).any()
 
 
 @pytest.mark.parametrize("grid", ["hsu-lin", "printed"])
 def test_plan_division__has_the_models_of_the_paper(grid, data_dir):
-    drawn = divide("segment", 0, Scale(most_rows=300), folder=data_dir)
+    drawn = divide(load_set("segment", folder=data_dir), 0, Scale(most_rows=300))
     plan = plan_division(drawn, Scale(grid=grid))
 
     assert plan.n_candidates == 225
@@ -32,12 +33,12 @@ def test_plan_division__has_the_models_of_the_paper(grid, data_dir):
     assert max(cs) == 2.0 ** (12 if grid == "hsu-lin" else 4)
 
 
-def test_run__finds_what_scikit_learn_would(data_dir):
+def test_run_experiment__finds_what_scikit_learn_would(data_dir):
     scale = SCALES["small"]
-    results = kaariainen2005.run(scale, folder=data_dir)
+    results = run_experiment(kaariainen2005.EXPERIMENT, scale, folder=data_dir)
 
-    assert dict(results.sizes) == {"data_set": 1, "division": 2, names.CRITERION: 2}
-    drawn = divide("segment", 1, scale, folder=data_dir)
+    assert dict(results.sizes) == {"data_set": 1, "repetition": 2, names.CRITERION: 2}
+    drawn = divide(load_set("segment", folder=data_dir), 1, scale)
     chosen = int(results.candidate.sel(criterion="cv_bound")[0, 1])
     params = plan_division(drawn, scale).axes.params(chosen)
     svc = SVC(**params).fit(drawn.X, drawn.y)
@@ -49,7 +50,7 @@ def test_run__finds_what_scikit_learn_would(data_dir):
 
 
 def test_pattern__counts_divisions():
-    dims = ("data_set", "division", names.CRITERION)
+    dims = ("data_set", "repetition", names.CRITERION)
     results = xr.Dataset(
         {
             "candidate": (dims, [[[1, 1], [1, 2], [1, 2], [1, 3]]]),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dsel.experiments import loog2015
+from dsel.experiments import loog2015, run_experiment
 from dsel.experiments.loog2015_constrained import compare_roots
 from dsel.experiments.loog2015_numbers import (
     CONSTRAINED,
-    ERRORS,
     LOG_LIKELIHOODS,
+    MISCLASSIFIED,
     SIZES,
 )
 from dsel.experiments.loog2015_protocol import (
@@ -31,12 +31,12 @@ from dsel.experiments.loog2015_tables import (
 
 def made_results(likelihoods, errors):
     """Results of one set, from repeats x methods x parts."""
-    dims = ("data_set", "repeat", "classifier", "part")
+    dims = ("data_set", "repetition", "classifier", "part")
     return xr.Dataset(
         {"log_likelihood": (dims, likelihoods[None]), "error": (dims, errors[None])},
         coords={
             "data_set": ["banknote"],
-            "repeat": np.arange(len(errors)),
+            "repetition": np.arange(len(errors)),
             "classifier": list(METHODS),
             "part": list(PARTS),
         },
@@ -64,7 +64,7 @@ def test_published__constrained_lda_has_the_lowest_error_on_seven_sets():
     best = {
         name
         for name, row in CONSTRAINED.items()
-        if row[2] < min(ERRORS[name][0], ERRORS[name][1])
+        if row[2] < min(MISCLASSIFIED[name][0], MISCLASSIFIED[name][1])
     }
     assert best == {
         "climate", "first-order", "low", "magic", "miniboone", "qsar", "spectf",
@@ -134,8 +134,8 @@ def test_heuristic_passes__exact_solver_has_the_smaller_gap(data_dir):
     assert matched["passes"] <= exact["passes"] < heuristic["passes"]
 
 
-def test_run__small_scale_gives_every_number(data_dir):
-    results = loog2015.run("small", folder=data_dir)
+def test_run_experiment__small_scale_gives_every_number(data_dir):
+    results = run_experiment(loog2015.EXPERIMENT, "small", folder=data_dir)
     assert not any(np.isnan(results[name]).any() for name in results.data_vars)
     for table in (
         comparison_table(results, "log_likelihood"),
@@ -148,13 +148,15 @@ def test_run__small_scale_gives_every_number(data_dir):
 
 
 @pytest.mark.cluster
-def test_run__is_the_same_on_a_cluster(data_dir):
+def test_run_experiment__is_the_same_on_a_cluster(data_dir):
     from distributed import Client
 
-    scale = loog2015.Scale(sets=("banknote",), n_repeats=12)
-    here = loog2015.run(scale, folder=data_dir)
+    scale = loog2015.Scale(sets=("banknote",), repetitions=12)
+    here = run_experiment(loog2015.EXPERIMENT, scale, folder=data_dir)
     with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
-        there = loog2015.run(scale, folder=data_dir, client=client)
+        there = run_experiment(
+            loog2015.EXPERIMENT, scale, folder=data_dir, client=client
+        )
     xr.testing.assert_allclose(here.drop_vars("seconds"), there.drop_vars("seconds"))
 
 
@@ -205,7 +207,7 @@ def test_compare_roots__careless_roots_of_singular_draws_are_guesses(data_dir):
 
 def test_compare_roots__invariant_is_the_estimator_of_the_tables(data_dir):
     found = compare_roots("spectf", n_repeats=2, folder=data_dir)
-    scale = loog2015.Scale(sets=("spectf",), n_repeats=2)
-    results = loog2015.run(scale, folder=data_dir)
-    expected = results.error.sel(classifier="constrained").mean("repeat")[0]
+    scale = loog2015.Scale(sets=("spectf",), repetitions=2)
+    results = run_experiment(loog2015.EXPERIMENT, scale, folder=data_dir)
+    expected = results.error.sel(classifier="constrained").mean("repetition")[0]
     np.testing.assert_allclose(found.error.sel(reading="invariant"), expected)

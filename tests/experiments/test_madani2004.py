@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from sklearn.svm import SVC
 
-from dsel.experiments import madani2004
+from dsel.experiments import madani2004, madani2004_tables, run_experiment
 from dsel.experiments.madani2004_machines import (
     halves_of,
     inner_products,
@@ -42,29 +42,29 @@ def test_text_features__are_normalised_counts_of_up_to_three_words():
 
 
 @pytest.mark.slow
-def test_run_estimation__gives_every_estimate(data_dir):
-    results = madani2004.run_estimation("small", folder=data_dir)
+def test_estimation__gives_every_estimate(data_dir):
+    results = run_experiment(madani2004.ESTIMATION, "small", folder=data_dir)
 
     assert dict(results.sizes) == {
-        "problem": 1, "trial": 3, "sampling": 2, "n_labeled": 2,
+        "data_set": 1, "repetition": 3, "sampling": 2, "n_labeled": 2,
     }  # fmt: skip
     for name in ("dis_error", "two_fold_cv", "true_error", "half_true_error"):
         assert ((results[name] >= 0) & (results[name] <= 1)).all()
-    assert "figure_2b" in madani2004.findings(results)
+    assert "figure_2b" in madani2004_tables.findings(results)
 
 
-def test_run_selection__chooses_a_degree_by_every_criterion(data_dir):
-    results = madani2004.run_selection("small", folder=data_dir)
-    errors = madani2004.chosen_errors(results)
+def test_selection__chooses_a_degree_by_every_criterion(data_dir):
+    results = run_experiment(madani2004.SELECTION, "small", folder=data_dir)
+    errors = madani2004_tables.chosen_errors(results)
 
-    for name in madani2004.CHOOSERS:
+    for name in madani2004_tables.CHOOSERS:
         assert (errors[name] >= errors.best - 1e-12).all()
-    found = madani2004.win_loss_tie(errors, "max_dt_e", "two_fold_cv")
+    found = madani2004_tables.win_loss_tie(errors, "max_dt_e", "two_fold_cv")
     assert sum(found) == 2
 
 
 def test_win_loss_tie__counts_means_over_trials():
-    dims = ("problem", "n_labeled", "trial")
+    dims = ("data_set", "n_labeled", "repetition")
     errors = xr.Dataset(
         {
             "a": (dims, [[[0.1, 0.1, 0.1], [0.2, 0.2, 0.2], [0.3, 0.1, 0.2]]]),
@@ -72,8 +72,12 @@ def test_win_loss_tie__counts_means_over_trials():
         }
     )
 
-    assert madani2004.win_loss_tie(errors, "a", "b") == (1, 1, 1)
-    assert madani2004.win_loss_tie(errors, "a", "b", standard_errors=1.0) == (1, 0, 2)
+    assert madani2004_tables.win_loss_tie(errors, "a", "b") == (1, 1, 1)
+    assert madani2004_tables.win_loss_tie(errors, "a", "b", standard_errors=1.0) == (
+        1,
+        0,
+        2,
+    )
 
 
 def test_machine_counts__are_those_of_the_families(data_dir):

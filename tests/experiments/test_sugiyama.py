@@ -3,34 +3,34 @@
 import numpy as np
 import pytest
 
-from dsel.experiments import sugiyama
+from dsel.experiments import run_experiment, sugiyama
 
 
 @pytest.fixture(scope="module")
 def results():
-    return sugiyama.run("small")
+    return run_experiment(sugiyama.EXPERIMENT, "small")
 
 
-def test_run__keeps_choices_and_surfaces(results):
+def test_run_experiment__keeps_choices_and_surfaces(results):
     assert results["chosen_error"].dims == (
-        "target", "n_samples", "noise", "repeat", "criterion",
+        "data_set", "repetition", "n_samples", "noise", "criterion",
     )  # fmt: skip
-    assert results["mean_estimate"].dims[-2:] == ("width", "regularization")
+    assert results["estimate"].dims[-2:] == ("width", "regularization")
     assert np.isfinite(results["chosen_error"]).all()
     assert set(np.unique(results["chosen_width"])) <= {0.1, 0.5, 2.0}
 
 
-def test_run__no_choice_beats_the_best_candidate(results):
+def test_run_experiment__no_choice_beats_the_best_candidate(results):
     best = results["chosen_error"].sel(criterion="true")
     assert (results["chosen_error"] >= best).all()
 
 
-def test_run__is_fixed_by_the_seed(results):
-    again = sugiyama.run("small")
-    np.testing.assert_array_equal(again["mean_estimate"], results["mean_estimate"])
+def test_run_experiment__is_fixed_by_the_seed(results):
+    again = run_experiment(sugiyama.EXPERIMENT, "small")
+    np.testing.assert_array_equal(again["estimate"], results["estimate"])
 
 
-def test_run__true_error_is_that_of_the_fitted_model():
+def test_run_experiment__true_error_is_that_of_the_fitted_model():
     plan = sugiyama.SCALES["small"]
     cube = sugiyama.search_once(plan, "sin", 20, 0.1, np.random.default_rng(5))
     X, y = sugiyama.draw("sin", 20, 0.1, np.random.default_rng(5))
@@ -44,12 +44,16 @@ def test_run__true_error_is_that_of_the_fitted_model():
 
 
 @pytest.mark.slow
-def test_run__leave_one_out_estimates_g_plus_the_noise_variance():
+def test_run_experiment__leave_one_out_estimates_g_plus_the_noise_variance():
     plan = sugiyama.Scale(
-        targets=("sin",), sizes=(50,), noises=(0.3,), n_repeats=400,
+        sets=("sin",), sizes=(50,), noises=(0.3,), repetitions=400,
         widths=(0.5,), regularizations=(1.0,),
     )  # fmt: skip
-    mean = sugiyama.run(plan)["mean_estimate"].squeeze()
+    mean = (
+        run_experiment(sugiyama.EXPERIMENT, plan)["estimate"]
+        .squeeze()
+        .mean("repetition")
+    )
     truth = float(mean.sel(criterion="true"))
     # Of n - 1 rows, and 400 draws: within a few percent.
     assert float(mean.sel(criterion="loo")) - 0.09 == pytest.approx(truth, rel=0.15)

@@ -1,0 +1,120 @@
+"""What an experiment is: pieces that are measured, and claims that they are held to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import xarray as xr
+
+from dsel.datasets import check_files
+from dsel.experiments.comparison import Comparison
+
+
+class Scale(Protocol):
+    """How much of a paper is run; a frozen dataclass, which may say more."""
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Data sets, as the paper names them."""
+
+    @property
+    def repetitions(self) -> int:
+        """Repetitions on each; more of them change none of the first."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of everything."""
+
+
+Piece = Mapping[str, Any]
+"""What one repetition on one set measured: numbers and arrays by name."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper, to be run piece by piece."""
+
+    name: str
+    """By which it is asked for."""
+    paper: str
+    """Authors, year and title."""
+    shows: str
+    """Tables and figures that are compared."""
+    duration: str
+    """About how long the paper's size takes on two cores."""
+    scales: Mapping[str, Any]
+    """Sizes by name, each a `Scale`; ``paper`` is that of the paper."""
+    files: Mapping[str, str]
+    """File of each set, without its ending; empty where data are made up."""
+    measured: Mapping[str, tuple[str, ...]]
+    """Dimensions of everything in a piece."""
+    axes: Callable[[Any], Mapping[str, Sequence[Any]]]
+    """Takes a scale; coordinates of these dimensions."""
+    load: Callable[..., Any]
+    """Takes the name of a set and ``folder=``; what all pieces of the set need."""
+    measure: Callable[[Any, Sequence[int], Any], Sequence[Piece]]
+    """Takes what was loaded, numbers of repetitions and a scale; one piece for each."""
+    compare: Callable[[xr.Dataset], Sequence[Comparison]]
+    """Puts what was measured beside what is printed."""
+    errors: Sequence[str]
+    """Errors of the paper that matter here."""
+    departures: Sequence[str]
+    """What the paper leaves open or we have otherwise, and what is done here."""
+    block: int = 1
+    """Repetitions that one task measures, as they share work or are short."""
+    spreads: bool = False
+    """Whether a piece is itself a search that runs on all workers."""
+    most_repetitions: int | None = None
+    """Where there are no more than that."""
+
+    def scale(self, scale: Any = "paper", **changes: Any) -> Any:
+        """Return a scale of that name, or the one given, with other sets and so on.
+
+        Parameters
+        ----------
+        scale
+            A name of `scales`, or a `Scale`.
+        **changes
+            Fields by name; None changes nothing.
+
+        Raises
+        ------
+        ValueError
+            Where there are no such sets, or not as many repetitions.
+        """
+        begun = self.scales[scale] if isinstance(scale, str) else scale
+        wanted = {name: each for name, each in changes.items() if each is not None}
+        found = replace(begun, **wanted)
+        self._check(found)
+        return found
+
+    def check_files(self, scale: Scale, *, folder: str | Path | None = None) -> None:
+        """Raise FileNotFoundError where benchmark sets of a scale are missing.
+
+        Parameters
+        ----------
+        scale
+            What is to be run.
+        folder
+            Folder of the benchmark sets; None takes ``DSEL_DATA``.
+        """
+        if self.files:
+            check_files([self.files[name] for name in scale.sets], folder=folder)
+
+    def _check(self, scale: Scale) -> None:
+        known = self.scales["paper"].sets
+        unknown = [name for name in scale.sets if name not in known]
+        if unknown or not scale.sets:
+            raise ValueError(
+                f"`sets` must be among {', '.join(known)}; got "
+                f"{', '.join(map(repr, unknown)) or 'none'}."
+            )
+        if len(set(scale.sets)) < len(scale.sets):
+            raise ValueError(f"`sets` must differ, got {', '.join(scale.sets)}.")
+        most = self.most_repetitions or scale.repetitions
+        if not 1 <= scale.repetitions <= most:
+            allowed = "at least 1" if most == scale.repetitions else f"1 to {most}"
+            raise ValueError(
+                f"`repetitions` must be {allowed}, got {scale.repetitions}."
+            )

@@ -1,0 +1,199 @@
+"""Runs an experiment piece by piece: each is kept as soon as it is there."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import joblib
+import numpy as np
+import xarray as xr
+
+from dsel.data.clients import resolve_client
+from dsel.experiments.base import Experiment, Piece
+from dsel.searches.executors import make_executor
+from dsel.searches.jobs import Job, completed
+from dsel.searches.keeping import Notes, run_journal
+
+DATA_SET: Final = "data_set"
+REPETITION: Final = "repetition"
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What all pieces of a set need; enters the cluster once."""
+
+    measure: Callable[[Any, Sequence[int], Any], Sequence[Piece]]
+    loaded: Any
+    scale: Any
+
+
+@dataclass(frozen=True)
+class _Store:
+    """Keeps pieces, and counts them."""
+
+    journal: Notes | None
+    on_piece: Callable[[], None]
+
+    def find(self, keys: Iterable[str]) -> dict[str, Piece]:
+        """Return the pieces that are there."""
+        records = {} if self.journal is None else self.journal.read()
+        found = {key: records[key] for key in keys if key in records}
+        for _ in found:
+            self.on_piece()
+        return found
+
+    def keep(self, key: str, piece: Piece) -> None:
+        """Keep a piece."""
+        if self.journal is not None:
+            self.journal.append(key, piece)
+        self.on_piece()
+
+
+def run_experiment(
+    experiment: Experiment,
+    scale: Any = "paper",
+    *,
+    folder: str | Path | None = None,
+    client: Any = None,
+    out: Any = None,
+    on_piece: Callable[[], None] = lambda: None,
+) -> xr.Dataset:
+    """Measure all pieces of an experiment that are not there yet.
+
+    Parameters
+    ----------
+    experiment
+        One of `dsel.experiments.EXPERIMENTS`.
+    scale
+        A name of its scales, or a scale.
+    folder
+        Folder of the benchmark sets; None takes ``DSEL_DATA``.
+    client
+        A `distributed.Client`; None means the current one, else local threads.
+    out
+        Directory or URL where each piece is kept as it comes. A run of the same
+        experiment and seed goes on from it, also with more sets or repetitions; pieces
+        of a set that has changed since are measured again.
+    on_piece
+        Called for every piece once it is there.
+
+    Returns
+    -------
+    xarray.Dataset
+        What is measured, over data_set, repetition and the dimensions of a piece.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where benchmark sets are missing.
+    StoreMismatchError
+        Where `out` holds another experiment, or this one with another seed.
+    ClusterLostError
+        Where the scheduler or all workers are gone.
+    """
+    plan = experiment.scale(scale)
+    experiment.check_files(plan, folder=folder)
+    client = resolve_client(client)
+    with ExitStack() as stack:
+        if client is not None:
+            stack.enter_context(client.as_current())  # for pieces that spread
+        journal = stack.enter_context(run_journal(out, _fingerprint(experiment, plan)))
+        store = _Store(journal, on_piece)
+        rows = [
+            _run_set(experiment, name, plan, store, folder=folder, client=client)
+            for name in plan.sets
+        ]
+    return _assemble(experiment, plan, rows)
+
+
+def _fingerprint(experiment: Experiment, scale: Any) -> dict[str, Any]:
+    """Return what pieces depend on; which and how many are asked for is not of it."""
+    settings = asdict(scale)
+    for name in ("sets", "repetitions"):
+        del settings[name]
+    return {"experiment": experiment.name, **settings}
+
+
+def _run_set(
+    experiment: Experiment,
+    name: str,
+    scale: Any,
+    store: _Store,
+    *,
+    folder: str | Path | None,
+    client: Any,
+) -> list[Piece]:
+    """Return the pieces of one set in order."""
+    loaded = experiment.load(name, folder=folder)
+    content = joblib.hash(loaded)
+    keys = [f"{name}/{content}/{number}" for number in range(scale.repetitions)]
+    pieces = store.find(keys)
+    missing = [number for number, key in enumerate(keys) if key not in pieces]
+    blocks = [
+        missing[start : start + experiment.block]
+        for start in range(0, len(missing), experiment.block)
+    ]
+    run = _one_by_one if experiment.spreads else _as_tasks
+    work = _Work(experiment.measure, loaded, scale)
+    for block, found in run(work, blocks, client):
+        for number, piece in zip(block, found, strict=True):
+            store.keep(keys[number], piece)
+            pieces[keys[number]] = piece
+    return [pieces[key] for key in keys]
+
+
+_Measured = Iterator[tuple[list[int], Sequence[Piece]]]
+
+
+def _one_by_one(work: _Work, blocks: Sequence[list[int]], client: Any) -> _Measured:
+    """Measure here: the searches of a piece find the current client themselves."""
+    del client
+    for block in blocks:
+        yield block, work.measure(work.loaded, block, work.scale)
+
+
+def _as_tasks(work: _Work, blocks: Sequence[list[int]], client: Any) -> _Measured:
+    """Measure each block in a task."""
+    if not blocks:
+        return
+    by_key = {f"pieces-{block[0]}": block for block in blocks}
+    jobs = [Job(key, _measure, (block,)) for key, block in by_key.items()]
+    with closing(make_executor(work, client)) as executor:
+        for finished in completed(executor, jobs):
+            yield by_key[finished.key], finished.result()
+
+
+def _measure(
+    work: _Work, payloads: Sequence[Any], numbers: Sequence[int]
+) -> tuple[Sequence[Piece], None]:
+    """Measure some repetitions: the body of a task."""
+    del payloads
+    return work.measure(work.loaded, numbers, work.scale), None
+
+
+def _assemble(
+    experiment: Experiment, scale: Any, rows: Sequence[Sequence[Piece]]
+) -> xr.Dataset:
+    """Put the pieces of sets x repetitions together."""
+    variables = {
+        name: (
+            (DATA_SET, REPETITION, *dims),
+            np.array([[piece[name] for piece in row] for row in rows]),
+        )
+        for name, dims in experiment.measured.items()
+    }
+    return xr.Dataset(
+        variables,
+        coords={
+            DATA_SET: list(scale.sets),
+            REPETITION: np.arange(scale.repetitions),
+            **{name: list(each) for name, each in experiment.axes(scale).items()},
+        },
+        attrs={
+            "experiment": experiment.name,
+            "seed": scale.seed,
+            "departures": "; ".join(experiment.departures),
+        },
+    )

@@ -1,0 +1,133 @@
+"""The tables of an experiment side by side: as text, CSV, JSON and a page."""
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import xarray as xr
+
+from dsel.experiments.base import Experiment
+from dsel.experiments.comparison import DIFFERS, Comparison, in_short
+from dsel.experiments.pieces import REPETITION
+from dsel.report.html import bullets, document, paragraph, section, table
+
+HEAD: Final = ("", "what", "paper", "ours", "s.e.", "verdict")
+NUMBERS: Final = (2, 3, 4)
+ABOUT: Final = (
+    "Two numbers agree if they lie within three standard errors of their difference: "
+    "ours over repetitions, the paper's as far as it can be known, and its rounding. "
+    "Of many numbers a few in a thousand lie farther apart by chance, and with few "
+    "repetitions standard errors are rough. What the paper says in words is a number "
+    "that must be above 0."
+)
+
+
+def as_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield the tables as lines of text, the summary last."""
+    for source, group in groupby(comparisons, key=lambda each: each.source):
+        rows = [HEAD, *map(_cells, group)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
+        yield source
+        for row in rows:
+            cells = [
+                cell.rjust(width) if place in NUMBERS else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            yield f"  {'  '.join(cells)}".rstrip()
+        yield ""
+    yield in_short(comparisons)
+
+
+def as_json(
+    experiment: Experiment, results: xr.Dataset, comparisons: Sequence[Comparison]
+) -> dict[str, Any]:
+    """Return everything that the page says, for machines; what is unknown is None."""
+    return {
+        "experiment": experiment.name,
+        "paper": experiment.paper,
+        "seed": int(results.attrs["seed"]),
+        "repetitions": results.sizes[REPETITION],
+        "errors": list(experiment.errors),
+        "departures": list(experiment.departures),
+        "comparisons": [_finite(asdict(each)) for each in comparisons],
+    }
+
+
+def as_page(
+    experiment: Experiment, results: xr.Dataset, comparisons: Sequence[Comparison]
+) -> str:
+    """Return the tables as an HTML page that loads nothing from elsewhere."""
+    differ = [
+        (each.source, *_cells(each)) for each in comparisons if each.verdict == DIFFERS
+    ]
+    kind = "verdict warning" if differ else "verdict"
+    tables = [
+        section(source, table(HEAD, [_cells(each) for each in group], numbers=NUMBERS))
+        for source, group in groupby(comparisons, key=lambda each: each.source)
+    ]
+    return document(
+        f"{experiment.paper}: printed, and reproduced",
+        f'<div class="{kind}">{paragraph(in_short(comparisons), kind="headline")}'
+        f"{paragraph(_size(results))}{paragraph(ABOUT)}</div>",
+        section("What differs", table(("", *HEAD), differ, numbers=(3, 4, 5)))
+        if differ
+        else "",
+        section("Errors of the paper", bullets(experiment.errors)),
+        section("Left open there, and done here", bullets(experiment.departures)),
+        *tables,
+    )
+
+
+def write_tables(
+    experiment: Experiment,
+    results: xr.Dataset,
+    comparisons: Sequence[Comparison],
+    place: str | Path,
+) -> list[Path]:
+    """Write ``comparison.csv``, ``.json`` and ``.html`` into a directory.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    files = [Path(place) / f"comparison.{end}" for end in ("csv", "json", "html")]
+    with files[0].open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [each.name for each in fields(Comparison)])
+        writer.writeheader()
+        writer.writerows(_finite(asdict(each)) for each in comparisons)
+    told = as_json(experiment, results, comparisons)
+    files[1].write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    files[2].write_text(as_page(experiment, results, comparisons), "utf-8")
+    return files
+
+
+def _size(results: xr.Dataset) -> str:
+    sets = ", ".join(map(str, results.data_set.values))
+    return (
+        f"{results.sizes[REPETITION]} repetitions on each of {sets}; "
+        f"seed {results.attrs['seed']}."
+    )
+
+
+def _cells(each: Comparison) -> tuple[str, ...]:
+    verdict = f"{each.verdict}: {each.why}" if each.why else each.verdict
+    printed = "> 0" if each.printed is None else _number(each.printed)
+    numbers = (printed, _number(each.ours), _number(each.standard_error))
+    return (each.where, each.what, *numbers, verdict)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else ""
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(each, float) and not math.isfinite(each) else each
+        for name, each in values.items()
+    }
