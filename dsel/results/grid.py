@@ -1,6 +1,7 @@
 """The candidates of a grid, numbered, and the axes on which the cube shows them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -95,7 +96,8 @@ def grid_axes(grid: Any) -> GridAxes:
     TypeError
         Where it is no grid.
     ValueError
-        Where it is empty, or two parameters want one dimension.
+        Where it is empty, a value is there twice, or two parameters want one
+        dimension.
 
     Examples
     --------
@@ -184,6 +186,19 @@ def _check_values(parameter: Any, values: Any) -> None:
         )
     if len(values) == 0:
         raise ValueError(f"`grid` gives {parameter!r} no values; give at least one.")
+    _check_distinct(parameter, values)
+
+
+def _check_distinct(parameter: str, values: Sequence[Any]) -> None:
+    """Refuse a value that is there twice: each would take its share of delta."""
+    plain = (v for v in values if v is None or isinstance(v, (str, Real, np.bool_)))
+    counted = Counter((isinstance(value, str), as_text(value)) for value in plain)
+    for (_, text), count in counted.items():
+        if count > 1:
+            raise ValueError(
+                f"`grid` gives {parameter!r} the value {text} {count} times; give each "
+                f"value once."
+            )
 
 
 def _product_axes(grid: Mapping[str, tuple[Any, ...]]) -> GridAxes:

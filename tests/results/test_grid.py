@@ -103,11 +103,18 @@ def test_grid_axes__takes_estimators():
         ([{"C": [1]}, LogisticRegression()], TypeError, "or estimators only"),
         ([LogisticRegression], TypeError, "or estimators only"),
         ({"fold": [1], "param_fold": [2]}, ValueError, "want one dimension"),
+        ({"C": [1, 2, np.int64(1)]}, ValueError, r"'C' the value 1 2 times; give each"),
+        ({"gamma": ["auto", "auto"]}, ValueError, "'gamma' the value auto 2 times"),
     ],
 )
 def test_grid_axes__refuses_what_is_no_grid(grid, error, message):
     with pytest.raises(error, match=message):
         grid_axes(grid)
+
+
+def test_grid_axes__takes_values_that_only_look_alike():
+    values = [1, 1.0, True, "1", None, "None", lambda x: x, lambda x: -x]
+    assert grid_axes({"max_features": values}).n_candidates == len(values)
 
 
 def test_params__refuses_numbers_outside_the_grid():
