@@ -15,6 +15,7 @@ import jsonschema
 import psutil
 import pytest
 import yaml
+from dask.utils import parse_bytes
 from packaging.requirements import Requirement
 
 from dsel.cli import main
@@ -95,6 +96,74 @@ def test_kubernetes__follows_the_schemas_of_the_operator(name):
     )
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     jsonschema.validate(manifest, schema)
+    assert list(_unknown_keys(manifest["spec"], schema["properties"]["spec"])) == []
+
+
+def _unknown_keys(node, schema):
+    """Keys that a schema does not name: Kubernetes would drop them silently."""
+    if isinstance(node, list):
+        for child in node:
+            yield from _unknown_keys(child, schema["items"])
+    elif isinstance(node, dict) and "properties" in schema:
+        for key, child in node.items():
+            if key in schema["properties"]:
+                yield from _unknown_keys(child, schema["properties"][key])
+            else:
+                yield key
+
+
+@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
+def test_kubernetes__pods_are_what_restricted_namespaces_admit(name):
+    for container in _containers(_yaml(f"kubernetes/{name}")):
+        context = container["securityContext"]
+        assert context["runAsNonRoot"]
+        assert not context["allowPrivilegeEscalation"]
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+
+
+@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
+def test_kubernetes__busy_schedulers_are_given_time_to_answer(name):
+    probes = [
+        container["livenessProbe"]
+        for container in _containers(_yaml(f"kubernetes/{name}"))
+        if "livenessProbe" in container
+    ]
+    assert probes
+    for probe in probes:
+        assert probe["timeoutSeconds"] >= 10
+        assert probe["failureThreshold"] * probe["periodSeconds"] >= 120
+
+
+@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
+def test_kubernetes__dask_ends_a_worker_before_its_node_does(name):
+    for container in _containers(_yaml(f"kubernetes/{name}")):
+        limit = parse_bytes(container["resources"]["limits"]["memory"])
+        if "--memory-limit" in container["args"]:
+            mine = container["args"][container["args"].index("--memory-limit") + 1]
+            assert parse_bytes(mine) + 256 * 2**20 <= limit
+
+
+def test_compose__bounds_the_memory_of_every_service_spilled_data_included():
+    services = _yaml("containers/compose.yaml")["services"]
+    limits = {name: _binary(service["mem_limit"]) for name, service in services.items()}
+    in_memory = sum(
+        _binary(re.search(r"size=(\w+)", entry)[1])
+        for entry in services["worker"]["tmpfs"]
+    )
+    words = shlex.split(services["worker"]["command"])
+    mine = parse_bytes(words[words.index("--memory-limit") + 1])
+    assert mine + in_memory + 256 * 2**20 <= limits["worker"]
+
+
+def _binary(amount):
+    """Bytes of an amount such as 4g, which for Docker is 4 GiB."""
+    return int(amount[:-1]) * {"m": 2**20, "g": 2**30}[amount[-1]]
+
+
+def test_image__starts_from_a_named_version():
+    (base,) = _containerfile_steps("FROM")
+    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", base)
 
 
 @pytest.mark.parametrize("name", CUSTOM_RESOURCES)
@@ -259,6 +328,7 @@ def hosts(tmp_path):
     run.address = f"tls://127.0.0.1:{port}"
     run.tls = Tls.in_folder(tmp_path / "certificates")
     run.folder = tmp_path
+    run.variables = variables
     yield run
     run("stop")
 
@@ -286,6 +356,41 @@ def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
         assert client.submit(sum, [1, 2]).result() == 3
     hosts("stop")
     wait_until(lambda: not any(map(psutil.pid_exists, pids)), what="the end of workers")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"DSEL_CERTIFICATES": "nowhere"}, "no nowhere/ca.pem here"),
+        ({"PATH": "/usr/bin:/bin"}, "there is no command dask"),
+    ],
+)
+def test_hosts__start_nothing_that_cannot_run(hosts, changed, message):
+    hosts.variables.update(changed)
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        hosts("scheduler")
+    assert message in failed.value.stderr
+    assert len(failed.value.stderr.splitlines()) == 1
+    assert not (hosts.folder / "dsel-run").exists()
+
+
+@pytest.mark.cluster
+def test_hosts__status_says_how_often_something_had_to_be_started_again(hosts):
+    hosts("workers", hosts.address.replace("tls", "tcp"), "1")
+    wait_until(
+        lambda: re.search(r"runs; ended and started again \d+ times", hosts("status")),
+        what="the second start",
+    )
+
+
+def test_hosts__stop_ends_nothing_that_it_did_not_start(hosts):
+    other = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    (hosts.folder / "dsel-run").mkdir()
+    (hosts.folder / "dsel-run/workers.pid").write_text(str(other.pid))
+    hosts("stop")
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
 @pytest.mark.cluster

@@ -11,11 +11,15 @@ import argparse
 import datetime as dt
 import ipaddress
 import os
+import sys
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+except ModuleNotFoundError:
+    sys.exit("error: this needs one more package; pip install cryptography")
 
 
 def main() -> None:

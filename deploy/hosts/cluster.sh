@@ -28,24 +28,42 @@ export DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE=False
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
 export DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT=120s
 
+fail() {
+    echo "error: $*" >&2
+    exit 1
+}
+
 usage() {
     sed -n '2,14s/^# \{0,1\}//p' "$0"
     exit 2
 }
 
+again="ended and is started again"
+loop="while true; do \"\$@\"; echo \"\$0 $again\"; sleep 1; done"
+
+# Whether the loop NAME runs; after a restart its number may be another process's.
+runs() {
+    local pid
+    pid=$(cat "$run/$1.pid" 2>/dev/null) && ps -o args= -p "$pid" | grep -qF "$again"
+}
+
 # Keep NAME COMMAND...: run the command again whenever it ends. Workers exit when they
 # lose the scheduler, and a scheduler that comes back needs them again.
 keep() {
-    local name=$1
+    local name=$1 file
     shift
+    for file in ca.pem cert.pem key.pem; do
+        [ -r "$certificates/$file" ] ||
+            fail "no $certificates/$file here; make it as the page says, or name its" \
+                "folder in DSEL_CERTIFICATES."
+    done
+    command -v dask >/dev/null ||
+        fail "there is no command dask; activate the environment that has dsel."
+    ! runs "$name" || fail "$name runs already; stop it first."
     mkdir -p "$run"
-    if [ -e "$run/$name.pid" ] && kill -0 "$(cat "$run/$name.pid")" 2>/dev/null; then
-        echo "$name runs already; stop it first." >&2
-        exit 1
-    fi
+    [ ! -e "$run/$name.log" ] || mv -f "$run/$name.log" "$run/$name.log.before"
     # A session of its own, so that `stop` reaches the loop and all that it started.
-    setsid bash -c 'while true; do "$@"; sleep 1; done' "$name" "$@" \
-        >>"$run/$name.log" 2>&1 </dev/null &
+    setsid bash -c "$loop" "$name" "$@" >>"$run/$name.log" 2>&1 </dev/null &
     echo $! >"$run/$name.pid"
     echo "started $name, log in $run/$name.log"
 }
@@ -66,17 +84,29 @@ status)
     for file in "$run"/*.pid; do
         [ -e "$file" ] || { echo "nothing was started here"; exit 1; }
         name=$(basename "$file" .pid)
-        if kill -0 "$(cat "$file")" 2>/dev/null; then
+        times=$(grep -cF "$name $again" "$run/$name.log" || true)
+        if ! runs "$name"; then
+            echo "$name has ended, see $run/$name.log"
+        elif [ "$times" = 0 ]; then
             echo "$name runs"
         else
-            echo "$name has ended, see $run/$name.log"
+            echo "$name runs; ended and started again $times times, see $run/$name.log"
         fi
     done
     ;;
 stop)
     for file in "$run"/*.pid; do
         [ -e "$file" ] || exit 0
-        kill -TERM -- "-$(cat "$file")" 2>/dev/null || true
+        name=$(basename "$file" .pid)
+        if runs "$name"; then
+            group=$(cat "$file")
+            kill -TERM -- "-$group"
+            for ((waited = 0; waited < 100; waited++)); do
+                kill -0 -- "-$group" 2>/dev/null || break
+                sleep 0.1
+            done
+            kill -KILL -- "-$group" 2>/dev/null || true
+        fi
         rm -f "$file"
     done
     ;;

@@ -26,7 +26,7 @@ class Kubernetes:
     """
 
     image: str
-    """Container image, the same for scheduler and workers (`deploy/Containerfile`)."""
+    """Image of scheduler and workers, from `deploy/containers/Containerfile`."""
     workers: int
     """Number of pods."""
     memory: str = "4Gi"
