@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,8 @@ from dsel.results import schema
 from dsel.results.checking import check_cube
 from dsel.results.reading import naming_variables
 from dsel.results.store import (
+    HEAD,
+    holds,
     make_root,
     naming_damage,
     naming_place,
@@ -114,28 +117,45 @@ def open_results(
     """
     store = open_store(place, storage_options=storage_options, read_only=True)
     root = read_root(store)
-    group, variables = root.get(POINTER), root.get(VARIABLES)
+    group = root.get(POINTER)
     if group is None:
         raise FileNotFoundError(
             f"{store} holds a run that has not ended; run the same command again to "
             f"go on with it."
         )
-    # Format 2 knows a codec that unpickles; a store from elsewhere may hold anything.
     with naming_damage(
         store,
         way_out=f"delete {group} in it and run the same command again, which makes it "
         f"anew of the counts, but no longer knows which certificates were read before",
     ):
-        results: xr.Dataset = xr.open_zarr(
-            store if variables is None else WholeStore(store),
-            group=str(group),
-            consolidated=False,
-            chunks=None,
-            zarr_format=3,
-        )
-        if lost := sorted(set(variables or ()) - set(results.variables)):
-            raise ValueError(f"{group} lacks {', '.join(lost)}")
+        results = _open_group(store, str(group), root.get(VARIABLES))
     return naming_variables(results, str(store), str(group))
+
+
+def _open_group(store: Store, group: str, variables: list[str] | None) -> xr.Dataset:
+    """Open one generation; of those with a list of variables all must be there."""
+    try:
+        with warnings.catch_warnings():
+            if variables is not None:  # named below, all of them
+                warnings.filterwarnings("ignore", "Object at .* is not recognized")
+            # Format 2 knows a codec that unpickles; a store may be from elsewhere.
+            results: xr.Dataset = xr.open_zarr(
+                store if variables is None else WholeStore(store),
+                group=group,
+                consolidated=False,
+                chunks=None,
+                zarr_format=3,
+            )
+    except FileNotFoundError as error:
+        if sync(holds(store, group)):
+            raise ValueError(f"{group}/{HEAD} is missing") from error
+        raise FileNotFoundError(
+            f"{store} had results in {group}, which was deleted; run the same command "
+            f"again, which makes them anew of the counts."
+        ) from error
+    if lost := sorted(set(variables or ()) - set(results.variables)):
+        raise ValueError(f"{group} lacks {', '.join(map(str, lost))}")
+    return results
 
 
 def find_results(

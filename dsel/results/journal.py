@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 
 import zarr
 from zarr.abc.store import Store
+from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
 from dsel.errors import StoreBusyError
@@ -28,7 +29,14 @@ from dsel.results.log import (
     write_payload,
 )
 from dsel.results.records import Record, encode, storable
-from dsel.results.store import make_root, naming_damage, naming_place, open_store
+from dsel.results.store import (
+    HEAD,
+    holds,
+    make_root,
+    naming_damage,
+    naming_place,
+    open_store,
+)
 from dsel.results.stored_journal import (
     FINGERPRINT,
     GROUP,
@@ -262,10 +270,15 @@ def open_journal(
     with naming_place(store):
         root = make_root(store)
         lock = WriterLock(root, patience=patience)
-        lock.acquire()
+        with naming_damage(
+            store, way_out="if no other run writes there, delete lock in it"
+        ):
+            lock.acquire()
     try:
         with naming_damage(store):
             stored = fingerprint_in(root)
+            if GROUP not in root and sync(holds(store, GROUP)):
+                raise ValueError(f"{GROUP}/{HEAD} is missing")
         if stored:
             check_fingerprint(stored, fingerprint, place=str(store))
         with naming_damage(store):

@@ -8,11 +8,20 @@ import zarr
 from zarr.abc.store import Store
 
 from dsel.results.log import create_log, read_log, write_payload
-from dsel.results.store import make_root, naming_place, open_store, read_root
+from dsel.results.store import (
+    make_root,
+    naming_damage,
+    naming_place,
+    open_store,
+    read_root,
+)
 
 GROUP: Final = "model"
 POINTER: Final = "log"
 KEY: Final = "key"
+WAY_OUT: Final = (
+    "delete model in it and run the same command again, which fits it from what is kept"
+)
 OURS: Final = ("dsel.models.", "dsel.kernels.", "dsel.searches.")
 """Our own estimators and what they are made of: arrays, and safe to build."""
 
@@ -44,7 +53,7 @@ def save_model(
     """
     payload = _skops().dumps(model)
     store = open_store(place, storage_options=storage_options)
-    with naming_place(store):
+    with naming_place(store), naming_damage(store, way_out=WAY_OUT):
         group = make_root(store).require_group(GROUP)
         before = group.attrs.get(POINTER)
         fresh = "skops-2" if before == "skops-1" else "skops-1"
@@ -107,26 +116,31 @@ def model_key(
 ) -> str | None:
     """Return the key of the model kept at a place; None where none is."""
     store = open_store(place, storage_options=storage_options, read_only=True)
-    read_root(store)
-    root = zarr.open_group(store, mode="r", zarr_format=3)
-    attributes = root[GROUP].attrs if GROUP in root else {}
+    attributes = _attributes(store)
     return str(attributes.get(KEY, "")) if POINTER in attributes else None
 
 
-def _payload(store: Store) -> bytes:
+def _attributes(store: Store) -> dict[str, Any]:
+    """Return what is noted of the model; empty where there is none."""
     read_root(store)
-    root = zarr.open_group(store, mode="r", zarr_format=3)
-    name = root[GROUP].attrs.get(POINTER) if GROUP in root else None
+    with naming_damage(store, way_out=WAY_OUT):
+        root = zarr.open_group(store, mode="r", zarr_format=3)
+        return dict(root[GROUP].attrs) if GROUP in root else {}
+
+
+def _payload(store: Store) -> bytes:
+    name = _attributes(store).get(POINTER)
     if name is None:
         raise FileNotFoundError(
             f"{store} holds no model; run the search again with this `out`, which "
             f"takes the counts from there."
         )
-    log = root[f"{GROUP}/{name}"]
-    assert isinstance(log, zarr.Array)
-    payloads = read_log(log).payloads
+    with naming_damage(store, way_out=WAY_OUT):
+        log = zarr.open_group(store, mode="r", zarr_format=3)[f"{GROUP}/{name}"]
+        assert isinstance(log, zarr.Array)
+        payloads = read_log(log).payloads
     if not payloads:
-        raise ValueError(f"the model at {store} is damaged; run the search again.")
+        raise ValueError(f"the model at {store} is damaged; {WAY_OUT}.")
     return payloads[0]
 
 

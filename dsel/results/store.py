@@ -5,17 +5,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EROFS
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import zarr
 from zarr.abc.store import Store
+from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import check_url
 from dsel.results.schema import SCHEMA_VERSION
 
-VERSION_ATTRIBUTE = "dsel_schema_version"
+VERSION_ATTRIBUTE: Final = "dsel_schema_version"
+HEAD: Final = "zarr.json"
+"""What describes a group, and holds its attributes."""
+GROUPS: Final = ("journal", "cube-")
+"""How the names of groups begin that are of use with the store's own head only."""
 
 
 def open_store(
@@ -74,15 +79,37 @@ def make_root(store: Store) -> zarr.Group:
     ------
     OSError
         Where the store takes no writes.
+    ValueError
+        Where its head was lost, and with it the name of the cube.
     """
     if store.read_only:
         raise OSError(EROFS, "the zarr store was opened for reading only")
     with naming_damage(store):
+        if sync(_lacks_head(store)):
+            raise ValueError(f"{HEAD} is missing")
         root = zarr.open_group(store, mode="a", zarr_format=3)
     if VERSION_ATTRIBUTE not in root.attrs:
         root.attrs[VERSION_ATTRIBUTE] = SCHEMA_VERSION
     check_version(dict(root.attrs), str(store))
     return root
+
+
+async def _lacks_head(store: Store) -> bool:
+    """Return whether a store's own head is gone, but not those of its groups."""
+    if await store.exists(HEAD):
+        return False
+    async for name in store.list_dir(""):
+        if name.startswith(GROUPS) and await store.exists(f"{name}/{HEAD}"):
+            return True
+    return False
+
+
+async def holds(store: Store, group: str) -> bool:
+    """Return whether anything is stored under a group, its own head or not."""
+    async for key in store.list_prefix(f"{group}/"):
+        if not key.endswith(".partial"):  # what a writer that was killed left there
+            return True
+    return False
 
 
 @contextmanager
@@ -115,8 +142,9 @@ def naming_damage(
             f"choose another place."
         ) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
+        said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
         raise ValueError(
-            f"{store} is damaged, a file in it cannot be read ({error}); {way_out}."
+            f"{store} is damaged, a file in it cannot be read ({said}); {way_out}."
         ) from error
 
 

@@ -62,7 +62,7 @@ def test_open_model__says_where_there_is_none(cube, tmp_path):
 def test_open_model__finds_damage(rows, tmp_path):
     save_model(LogisticRegression().fit(*rows), tmp_path)
     (tmp_path / "model" / "skops-1" / "c" / "0").write_bytes(b"rubbish")
-    with pytest.raises(ValueError, match="is damaged; run the search again"):
+    with pytest.raises(ValueError, match="is damaged; delete model in it and run"):
         open_model(tmp_path)
 
 

@@ -21,6 +21,7 @@ from dsel.errors import (
     StoreBusyError,
     StoreMismatchError,
 )
+from dsel.results.models import open_model
 from dsel.searches import execute
 from dsel.searches.executors import LocalExecutor
 from dsel.searches.run import Driver
@@ -112,6 +113,64 @@ def test_run__of_a_store_without_its_head_says_where_it_is(
     (place / header).write_text(damage)
     with pytest.raises(ValueError, match=r"run.*is damaged.*another `out`"):
         plan.run(out=place)
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("zarr.json", r"zarr\.json is missing.*copy, or choose another `out`"),
+        ("journal/zarr.json", r"journal/zarr\.json is missing.*choose another `out`"),
+        ("journal/log-1/zarr.json", r"journal/log-1 is missing.*choose another `out`"),
+        ("cube-1/zarr.json", r"cube-1/zarr\.json is missing.*delete cube-1 in it"),
+        ("cube-1/status/zarr.json", r"cube-1 lacks status.*delete cube-1 in it"),
+    ],
+)
+def test_run__of_a_store_that_lost_a_head_changes_nothing(plan, tmp_path, lost, said):
+    plan.run(out=tmp_path)
+    (tmp_path / lost).unlink()
+    before = files_in(tmp_path)
+    with pytest.raises(ValueError, match=rf"is damaged.*\({said}"):
+        plan.run(out=tmp_path)
+    assert files_in(tmp_path) == before
+
+
+def files_in(place):
+    """Return all files but the lock, and when they were written."""
+    return {
+        path: path.stat().st_mtime_ns
+        for path in place.rglob("*")
+        if path.is_file() and path.parent.name != "lock"
+    }
+
+
+def test_run__of_a_store_with_a_damaged_lock_says_how_to_unlock_it(plan, tmp_path):
+    plan.run(out=tmp_path)
+    (tmp_path / "lock" / "zarr.json").write_text("")
+    with pytest.raises(ValueError, match=r"damaged.*no other run writes.*delete lock"):
+        plan.run(out=tmp_path)
+    shutil.rmtree(tmp_path / "lock")
+    plan.run(out=tmp_path)
+
+
+@pytest.mark.parametrize("lost", ["zarr.json", "skops-1/zarr.json"])
+def test_execute__of_a_damaged_model_says_how_to_make_it_anew(plan, tmp_path, lost):
+    whole = execute(plan, out=tmp_path, with_model=True).model
+    (tmp_path / "model" / lost).write_text("{")
+    with pytest.raises(ValueError, match=r"is damaged.*delete model in it and run"):
+        open_model(tmp_path)
+    if lost == "zarr.json":
+        with pytest.raises(ValueError, match=r"is damaged.*delete model in it and run"):
+            execute(plan, out=tmp_path, with_model=True)
+        shutil.rmtree(tmp_path / "model")
+    again = execute(plan, out=tmp_path, with_model=True).model
+    np.testing.assert_array_equal(again.theta_, whole.theta_)
+
+
+def test_open_results__of_a_deleted_cube_says_how_to_make_it_anew(plan, tmp_path):
+    plan.run(out=tmp_path)
+    shutil.rmtree(tmp_path / "cube-1")
+    with pytest.raises(FileNotFoundError, match=r"cube-1, which was deleted.*again"):
+        dsel.open_results(tmp_path)
 
 
 def test_run__of_a_damaged_cube_says_how_to_make_it_anew(plan, tmp_path, counted):
