@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -69,23 +68,22 @@ def command(context: click.Context, /, name: str | None, **options: Any) -> None
             on_piece=on_piece,
         )
     comparisons = experiment.compare(results)
-    files = []
-    if options["out"]:
-        files = write_tables(experiment, results, comparisons, Path(options["out"]))
-    if options["as_json"]:
-        click.echo(json.dumps(as_json(experiment, results, comparisons)))
+    told = as_json(experiment, results, comparisons)
+    click.echo(
+        json.dumps(told) if options["as_json"] else "\n".join(as_lines(comparisons))
+    )
+    if options["out"] is None:
         return
-    click.echo("\n".join(as_lines(comparisons)))
-    for file in files:
-        click.echo(f"Wrote {file}")
+    for file in write_tables(experiment, results, comparisons, options["out"]):
+        click.echo(f"Wrote {file}", err=True)
 
 
 def _refuse_options(context: click.Context) -> None:
     """Raise where options are given that only a run can follow."""
     given = [
-        f"--{each.replace('_', '-')}"
-        for each in context.params
-        if context.get_parameter_source(each) is ParameterSource.COMMANDLINE
+        each.opts[0]
+        for each in context.command.params
+        if context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE
     ]
     if given:
         raise click.UsageError(f"{', '.join(given)} needs NAME: what is reproduced.")

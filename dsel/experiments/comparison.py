@@ -126,16 +126,16 @@ def share_of(count: int, n: int) -> tuple[float, float]:
 
 
 def in_short(comparisons: Iterable[Comparison]) -> str:
-    """Return one sentence about all of them.
+    """Return one line about all of them.
 
     Examples
     --------
     >>> in_short([compare_order("Figure 1", "dna", "gap", ours=(0.1, 0.01))])
-    '1 of 1 agrees with the paper; 0 differ, 0 are not compared.'
+    'Agree with the paper: 1 of 1; differ: 0; not compared: 0.'
     """
     found = [each.verdict for each in comparisons]
     agree, differ, left = map(found.count, (AGREES, DIFFERS, OPEN))
     return (
-        f"{agree} of {len(found)} {'agrees' if agree == 1 else 'agree'} with the "
-        f"paper; {differ} differ, {left} are not compared."
+        f"Agree with the paper: {agree} of {len(found)}; differ: {differ}; "
+        f"not compared: {left}."
     )

@@ -35,7 +35,7 @@ def test_reproduce__lists_what_can_be_reproduced():
         (["nothing"], "There are hardoon2009, kaariainen2005"),
         (["kaariainen2005", "--sets", "dna,segmet"], "Did you mean 'segment'?"),
         (["--seed", "1"], "--seed needs NAME"),
-        (["--workers", "1", "--json"], "needs NAME"),
+        (["--workers", "1", "--json"], "--workers, --json needs NAME"),
         (["hardoon2009", "--repetitions", "11"], "must be 1 to 10, got 11"),
         (["hardoon2009", "--repetitions", "0"], "0 is not in the range"),
         (["loog2015", "--sets", "low,low"], "`sets` must differ"),
@@ -68,7 +68,7 @@ def test_reproduce__prints_and_writes_the_tables(tmp_path):
     assert f"Wrote {out / 'comparison.html'}" in found.output
     again = run(*given, "--json")
     written = json.loads((out / "comparison.json").read_text(encoding="utf-8"))
-    assert json.loads(again.output) == written
+    assert json.loads(again.stdout) == written
 
 
 @pytest.mark.cluster

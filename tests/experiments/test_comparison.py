@@ -60,5 +60,5 @@ def test_share_of__its_error_never_vanishes():
 def test_in_short__counts_verdicts():
     lines = [compare_order(*CELL, ours=(x, 0.1)) for x in (0.1, 0.2, -0.1, -0.4)]
     assert in_short(lines) == (
-        "2 of 4 agree with the paper; 1 differ, 1 are not compared."
+        "Agree with the paper: 2 of 4; differ: 1; not compared: 1."
     )

@@ -28,12 +28,12 @@ def test_as_lines__has_a_table_for_each_source():
     assert lines[2].split() == ["a<b", "e", "0.1", "0.3", "0.01", "differs:",
                                 "+10.0", "s.e."]  # fmt: skip
     assert lines[3].split() == ["b", "gap", ">", "0", "0.25", "agrees"]
-    assert lines[-1].startswith("1 of 3 agrees")
+    assert lines[-1].startswith("Agree with the paper: 1 of 3;")
 
 
 def test_as_page__says_first_what_differs_and_loads_nothing(results):
     page = as_page(SUGIYAMA, results, FOUND)
-    assert page.index("1 of 3 agrees") < page.index("What differs")
+    assert page.index("Agree with the paper: 1 of 3") < page.index("What differs")
     assert page.index("What differs") < page.index("<h2>Table 1</h2>")
     assert "a&lt;b" in page
     assert "2 repetitions on each of sin; seed 0." in page
