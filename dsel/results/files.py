@@ -4,9 +4,11 @@ import asyncio
 import os
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import xarray as xr
 from xarray.conventions import encode_dataset_coordinates
 from zarr.abc.store import Store
@@ -14,6 +16,7 @@ from zarr.api.asynchronous import create_array, create_group
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer import Buffer
 from zarr.core.sync import sync
+from zarr.dtype import parse_dtype
 from zarr.storage import LocalStore, MemoryStore
 
 from dsel.results import schema
@@ -191,24 +194,33 @@ async def _write_arrays(results: xr.Dataset, store: Store) -> None:
     variables, attributes = encode_dataset_coordinates(results)
     await create_group(store=store, attributes=attributes, zarr_format=3)
     for name, variable in variables.items():
-        await create_array(
+        array = await create_array(
             store,
             name=str(name),
-            data=variable.values,
+            shape=variable.shape,
+            dtype=_zarr_type(variable.dtype),
             dimension_names=[str(dim) for dim in variable.dims],
             attributes=dict(variable.attrs),
             zarr_format=3,
             chunk_key_encoding={"name": "default", "separator": "."},
             **_encoding(str(name), variable),
         )
+        await array.setitem(..., variable.values)
+
+
+@cache
+def _zarr_type(dtype: np.dtype[Any]) -> Any:
+    """Return what zarr makes of a type, for which it tries all that it knows."""
+    return parse_dtype(dtype, zarr_format=3)
 
 
 def _write_files(files: Mapping[str, Buffer], root: Path) -> None:
     """Do what a LocalStore does, which changes threads for every file."""
-    for folder in {(root / name).parent for name in files}:
-        folder.mkdir(parents=True, exist_ok=True)
+    for folder in {name.rpartition("/")[0] for name in files}:
+        os.makedirs(f"{root}/{folder}", exist_ok=True)
     for name, content in files.items():
-        (root / name).write_bytes(content.as_buffer_like())
+        with open(f"{root}/{name}", "wb", buffering=0) as file:
+            file.write(content.as_buffer_like())
 
 
 async def _put(files: Mapping[str, Buffer], store: Store) -> None:

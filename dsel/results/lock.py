@@ -80,7 +80,7 @@ class WriterLock:
         """Give the lock back, if it is still ours."""
         _held.discard(self.token)  # even where the place takes no word of it
         if self._read().get("token") == self.token:
-            self._group().attrs.put({})
+            self._put({})
 
     def _is_dead(self, holder: dict[str, Any]) -> bool:
         if holder.get("machine") == machine():
@@ -95,14 +95,14 @@ class WriterLock:
                 return False
         return True
 
-    def _group(self) -> zarr.Group:
-        return self.root.require_group(GROUP)
-
     def _read(self) -> dict[str, Any]:
-        return dict(self._group().attrs) if GROUP in self.root else {}
+        try:
+            return dict(self.root[GROUP].attrs)
+        except KeyError:
+            return {}
 
     def _write(self) -> None:
-        self._group().attrs.put(
+        self._put(
             {
                 "token": self.token,
                 "machine": machine(),
@@ -112,6 +112,13 @@ class WriterLock:
                 "beat": self.beats,
             }
         )
+
+    def _put(self, record: dict[str, Any]) -> None:
+        try:
+            group = self.root[GROUP]
+        except KeyError:
+            group = self.root.require_group(GROUP)
+        group.attrs.put(record)
 
 
 def machine() -> str:

@@ -80,28 +80,31 @@ def make_root(store: Store) -> zarr.Group:
     OSError
         Where the store takes no writes.
     ValueError
-        Where its head was lost, and with it the name of the cube.
+        Where its head was lost, and with it the name of the cube, or where the place
+        holds something else.
     """
     if store.read_only:
         raise OSError(EROFS, "the zarr store was opened for reading only")
     with naming_damage(store):
-        if sync(_lacks_head(store)):
-            raise ValueError(f"{HEAD} is missing")
-        root = zarr.open_group(store, mode="a", zarr_format=3)
-    if VERSION_ATTRIBUTE not in root.attrs:
-        root.attrs[VERSION_ATTRIBUTE] = SCHEMA_VERSION
+        root = _root(store)
     check_version(dict(root.attrs), str(store))
     return root
 
 
-async def _lacks_head(store: Store) -> bool:
-    """Return whether a store's own head is gone, but not those of its groups."""
-    if await store.exists(HEAD):
-        return False
-    async for name in store.list_dir(""):
-        if name.startswith(GROUPS) and await store.exists(f"{name}/{HEAD}"):
-            return True
-    return False
+def _root(store: Store) -> zarr.Group:
+    try:
+        return zarr.open_group(store, mode="r+", zarr_format=3)
+    except FileNotFoundError:
+        if lost := sync(_groups_in(store)):
+            raise ValueError(f"{HEAD} is missing beside {', '.join(lost)}") from None
+        attributes: dict[str, Any] = {VERSION_ATTRIBUTE: SCHEMA_VERSION}
+        return zarr.open_group(store, mode="a", zarr_format=3, attributes=attributes)
+
+
+async def _groups_in(store: Store) -> list[str]:
+    """Return what is there of a store of ours that has no head of its own."""
+    names = [name async for name in store.list_dir("") if name.startswith(GROUPS)]
+    return [name for name in names if await store.exists(f"{name}/{HEAD}")]
 
 
 async def holds(store: Store, group: str) -> bool:

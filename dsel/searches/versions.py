@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,11 @@ def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     >>> sorted(installed_versions(("numpy",)))
     ['numpy', 'python']
     """
+    return dict(_installed(packages))
+
+
+@cache
+def _installed(packages: tuple[str, ...]) -> dict[str, str]:
     return _reader(packages)()
 
 

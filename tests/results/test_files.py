@@ -169,3 +169,13 @@ def test_open_results__says_that_a_pool_holds_no_results(tmp_path):
     zarr.create_array(tmp_path / "pool.zarr", data=np.eye(2))
     with pytest.raises(ValueError, match="is a zarr array, such as a pool, and holds"):
         open_results(tmp_path / "pool.zarr")
+
+
+def test_save_results__writes_over_nothing_that_is_not_its_own(cube, tmp_path):
+    zarr.create_group(tmp_path / "other", attributes={"dsel_pool": "csr"})
+    with pytest.raises(ValueError, match="holds no dsel results; choose another place"):
+        save_results(cube, tmp_path / "other")
+    save_results(cube, tmp_path / "run")
+    (tmp_path / "run" / "zarr.json").unlink()
+    with pytest.raises(ValueError, match=r"zarr\.json is missing beside cube-1"):
+        save_results(cube, tmp_path / "run")
