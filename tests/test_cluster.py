@@ -1,7 +1,9 @@
 """Clients from configurations: what is refused, what is started, what it listens on."""
 
 import os
+import socketserver
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -60,6 +62,7 @@ def test_parse_config__reads_every_kind(content, expected):
         ({"slurm": {"jobs": 2}}, "`slurm` needs the field `memory`"),
         ({"local": {"workers": 0}}, "`workers` must be >= 1"),
         ({"local": {"memory": "much"}}, "amount such as"),
+        ({"slurm": {"jobs": 2, "memory": "auto"}}, "amount such as"),
         ({"address": {"address": "10.0.0.1:8786"}}, "must look like tcp://"),
         ({"gateway": {"address": "host", "workers": 1}}, "URL of a gateway"),
         (
@@ -73,15 +76,35 @@ def test_parse_config__names_what_is_wrong(content, message):
         parse_config(content)
 
 
-def test_parse_config__refuses_numbers_for_memory():
-    with pytest.raises(TypeError, match="`memory` must be text"):
-        parse_config({"local": {"memory": 4}})
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("local", {"memory": 4}),
+        ("address", {"address": 8786}),
+        ("scheduler-file", {"path": 5}),
+        ("kubernetes", {"workers": 2, "image": 1.0}),
+        ("gateway", {"workers": 2, "address": 1}),
+        # Without quotes it is seconds to YAML, and would be minutes to SLURM.
+        ("slurm", {"jobs": 1, "memory": "1 GiB", "walltime": 7200}),
+        ("slurm", {"jobs": 1, "memory": "1 GiB", "queue": 1}),
+    ],
+)
+def test_parse_config__refuses_numbers_for_text(kind, values):
+    with pytest.raises(TypeError, match=f"`{list(values)[-1]}` must be text"):
+        parse_config({kind: values})
 
 
 def test_read_config__never_builds_objects_from_yaml(tmp_path):
     path = tmp_path / "cluster.yaml"
     path.write_text("local: !!python/object/apply:os.getcwd []\n")
     with pytest.raises(ValueError, match="is no YAML"):
+        read_config(path)
+
+
+def test_read_config__names_a_file_that_is_no_text(tmp_path):
+    path = tmp_path / "table.npz"
+    path.write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(ValueError, match=r"table\.npz' is no YAML"):
         read_config(path)
 
 
@@ -198,6 +221,13 @@ def test_gateway__asks_for_workers_and_closes_in_order(monkeypatch):
     assert calls[4:] == ["close client", "close cluster", "close https://g"]
 
 
+def test_slurm__says_that_this_is_no_node_of_a_site(monkeypatch):
+    pytest.importorskip("dask_jobqueue")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(FileNotFoundError, match="needs the command sbatch"):
+        Slurm(1, "1 GiB").open(ExitStack(), 1.0)
+
+
 @pytest.mark.parametrize(
     ("module", "config"),
     [
@@ -282,6 +312,29 @@ def test_connect__says_within_seconds_that_nobody_answers(protocol, certificates
     ):
         pass
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9])
+def test_connect__says_that_something_else_listens_there(answer):
+    with socketserver.TCPServer(("127.0.0.1", 0), _Answering) as server:
+        server.answer = answer
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host, port = server.server_address
+        with (
+            pytest.raises(ConnectionError, match="no scheduler answered at"),
+            connect(Address(f"tcp://{host}:{port}"), timeout=1.0),
+        ):
+            pass
+        server.shutdown()
+
+
+class _Answering(socketserver.BaseRequestHandler):
+    """Answers whoever connects, reads on, and says nothing more."""
+
+    def handle(self):
+        self.request.sendall(self.server.answer)
+        while self.request.recv(2**16):
+            pass
 
 
 def test_scheduler_file__that_never_comes_is_an_error_with_the_command(tmp_path):

@@ -102,8 +102,12 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
     files = [options[name] for name in ("tls_ca", "tls_cert", "tls_key")]
     if any(files) and not all(files):
         raise click.UsageError("--tls-ca, --tls-cert and --tls-key belong together.")
-    if options["cluster"] and (options["scheduler"] or options["workers"]):
-        raise click.UsageError("--cluster stands alone: it says all about workers.")
+    others = [options["scheduler"], options["workers"], *files]
+    if options["cluster"] and any(each is not None for each in others):
+        raise click.UsageError(
+            "--cluster stands alone: its file says all about workers, and names their "
+            "certificates under `tls`."
+        )
     tls = Tls(*files) if all(files) else None
     config = (
         read_config(options["cluster"])

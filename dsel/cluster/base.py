@@ -91,21 +91,38 @@ class Tls:
         )
 
 
-def check_memory(value: Any, name: str) -> str:
-    """Return an amount of memory as text, or raise; "auto" is one too.
+def check_texts(config: Any) -> None:
+    """Raise where a field that holds text was given something else.
+
+    YAML reads a name that looks like a number as one, and 02:00:00 as 7200.
 
     Raises
     ------
     TypeError
-        Where the value is no text.
-    ValueError
-        Where it is no amount of memory.
+        Names the field.
     """
-    if not isinstance(value, str):
-        raise TypeError(f'`{name}` must be text such as "4 GiB", got {value!r}.')
+    for field in fields(config):
+        value = getattr(config, field.name)
+        is_missing = value is None and field.type == (str | None)
+        if field.type in (str, str | None) and not (
+            is_missing or isinstance(value, str)
+        ):
+            raise TypeError(
+                f"`{field.name}` must be text, got {value!r}; put it in quotes."
+            )
+
+
+def check_memory(value: str, name: str) -> None:
+    """Raise where a text is no amount of memory.
+
+    Raises
+    ------
+    ValueError
+        Where it is none.
+    """
     try:
-        if value == "auto" or parse_bytes(value) > 0:
-            return value
+        if parse_bytes(value) > 0:
+            return
     except ValueError:
         pass
     raise ValueError(f'`{name}` must be an amount such as "4 GiB", got {value!r}.')

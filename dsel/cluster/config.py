@@ -47,7 +47,7 @@ def read_config(path: str | Path) -> ClusterConfig:
     """
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"`path` {str(path)!r} is no YAML: {error}") from error
     return parse_config(content)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dsel import checks
-from dsel.cluster.base import import_extra
+from dsel.cluster.base import check_texts, import_extra
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,6 +36,7 @@ class Gateway:
     """Seconds until the first worker must have joined."""
 
     def __post_init__(self) -> None:
+        check_texts(self)
         if "://" not in self.address:
             raise ValueError(
                 f"`address` must be the URL of a gateway, got {self.address!r}."

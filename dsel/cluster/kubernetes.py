@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dsel import checks
-from dsel.cluster.base import WORKER_ENVIRONMENT, check_memory, import_extra
+from dsel.cluster.base import (
+    WORKER_ENVIRONMENT,
+    check_memory,
+    check_texts,
+    import_extra,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,6 +45,7 @@ class Kubernetes:
 
     def __post_init__(self) -> None:
         checks.check_integer(self.workers, "workers", at_least=1)
+        check_texts(self)
         check_memory(self.memory, "memory")
         checks.check_positive(self.patience, "patience")
 

@@ -10,7 +10,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Final
 
 from dsel import checks
-from dsel.cluster.base import LOOPBACK_HTTP, ONE_THREAD, check_memory
+from dsel.cluster.base import LOOPBACK_HTTP, ONE_THREAD, check_memory, check_texts
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -41,7 +41,9 @@ class Local:
     def __post_init__(self) -> None:
         if self.workers is not None:
             checks.check_integer(self.workers, "workers", at_least=1)
-        check_memory(self.memory, "memory")
+        check_texts(self)
+        if self.memory != "auto":
+            check_memory(self.memory, "memory")
 
     def open(self, stack: ExitStack, timeout: float) -> "Client":
         """Start the processes and return their client."""

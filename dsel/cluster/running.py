@@ -1,17 +1,19 @@
 """A scheduler that runs already, by its address or its scheduler file."""
 
+import asyncio
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dsel.cluster.base import Tls
+from dsel.cluster.base import Tls, check_texts
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Security
 
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[^]]+\]|[^:/\s]+):\d+")
 
@@ -32,6 +34,7 @@ class Address:
     """Certificates; required by ``tls://``, refused by ``tcp://``."""
 
     def __post_init__(self) -> None:
+        check_texts(self)
         found = _ADDRESS.fullmatch(self.address)
         if found is None:
             raise ValueError(
@@ -57,16 +60,33 @@ class Address:
                 f"`address` {self.address!r} is encrypted and needs `tls`: "
                 "the authority's certificate, yours, and its key."
             )
+        self._hear(security, timeout)
+        client: Client = stack.enter_context(
+            Client(self.address, timeout=timeout, security=security)
+        )
+        return client
+
+    def _hear(self, security: "Security", timeout: float) -> None:
+        """Raise unless a scheduler answers; a client would wait for others for ever."""
         try:
-            client = Client(self.address, timeout=timeout, security=security)
-        except OSError as error:
+            with ThreadPoolExecutor(1) as outside_of_any_loop:
+                asked = _ask(self.address, security, timeout)
+                outside_of_any_loop.submit(asyncio.run, asked).result()
+        except Exception as error:  # whatever reading another protocol ends in
             raise ConnectionError(
                 f"no scheduler answered at {self.address} within {timeout:g} s; check "
                 "that it runs, that the address and port are right, and whether it "
                 "asks for TLS certificates."
             ) from error
-        stack.enter_context(client)
-        return client
+
+
+async def _ask(address: str, security: "Security", timeout: float) -> None:
+    """Ask a scheduler who it is."""
+    from distributed import rpc
+
+    arguments = security.get_connection_args("client")
+    async with rpc(address, connection_args=arguments, timeout=timeout) as scheduler:
+        await asyncio.wait_for(scheduler.identity(), timeout)
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,9 @@ class SchedulerFile:
     """What was given as ``--scheduler-file`` to ``dask scheduler``."""
     tls: Tls | None = None
     """Certificates, where the scheduler wants them."""
+
+    def __post_init__(self) -> None:
+        check_texts(self)
 
     def open(self, stack: ExitStack, timeout: float) -> "Client":
         """Wait for the file for at most `timeout` seconds, then connect."""

@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 from shlex import quote
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from dsel import checks
@@ -11,6 +12,7 @@ from dsel.cluster.base import (
     WORKER_ENVIRONMENT,
     Tls,
     check_memory,
+    check_texts,
     import_extra,
 )
 
@@ -52,6 +54,7 @@ class Slurm:
     def __post_init__(self) -> None:
         checks.check_integer(self.jobs, "jobs", at_least=1)
         checks.check_integer(self.processes, "processes", at_least=1)
+        check_texts(self)
         check_memory(self.memory, "memory")
         checks.check_positive(self.patience, "patience")
 
@@ -80,6 +83,11 @@ class Slurm:
     def open(self, stack: ExitStack, timeout: float) -> "Client":
         """Submit the jobs and return once the first worker has joined."""
         jobqueue = import_extra("dask_jobqueue", "slurm", "'dsel[slurm]'")
+        if which("sbatch") is None:
+            raise FileNotFoundError(
+                "a 'slurm' cluster needs the command sbatch, which is not here; "
+                "run this on a node that submits jobs."
+            )
         from distributed import Client
 
         cluster = stack.enter_context(jobqueue.SLURMCluster(**self.cluster_options()))
