@@ -105,11 +105,12 @@ def execute(
         _check_memory(plan, executor)
         with clock.phase("resume"):
             journal = stack.enter_context(run_journal(place, plan.fingerprint))
-            driver = _driver(plan, executor, journal, run_id)
+            driver = _driver(
+                plan, executor, journal, run_id, raise_failures=on_failure == "raise"
+            )
             if isinstance(journal, StoredJournal) and not driver.has_ended():
                 journal.refuse()
         driver.on_progress = on_progress
-        driver.raise_failures = on_failure == "raise"
         with clock.phase("search"):
             driver.run()
         with clock.phase("evaluate"):
@@ -133,7 +134,12 @@ def _check_memory(plan: "Plan", executor: Executor) -> None:
 
 
 def _driver(
-    plan: "Plan", executor: Executor, journal: Notes | None, run_id: str
+    plan: "Plan",
+    executor: Executor,
+    journal: Notes | None,
+    run_id: str,
+    *,
+    raise_failures: bool,
 ) -> Driver:
     """Return the driver of a plan; it knows what the journal holds."""
     board = _empty_board(plan)
@@ -146,6 +152,7 @@ def _driver(
         executor,
         journaling,
         run_id,
+        raise_failures=raise_failures,
         fit_timeout=plan.fit_timeout,
         sample=pool_sample(plan),
     )

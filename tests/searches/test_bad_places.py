@@ -24,7 +24,8 @@ from dsel.errors import (
 from dsel.results.models import open_model
 from dsel.searches import execute
 from dsel.searches.executors import LocalExecutor
-from dsel.searches.run import Driver
+from dsel.searches.fitting import Fitting
+from dsel.searches.scoring import Scoring
 
 GRID = np.geomspace(1e-9, 1.0, 5)
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
@@ -58,14 +59,13 @@ def counts(cube):
 def counted(monkeypatch):
     """Return the fits and spans that were counted, not read from the store."""
     seen = []
-    for name in ("_take_fits", "_take_spans"):
-        take = getattr(Driver, name)
+    for room in (Fitting, Scoring):
 
-        def noting(self, *given, take=take):
+        def noting(self, *given, note=room._note):
             seen.append(given)
-            take(self, *given)
+            note(self, *given)
 
-        monkeypatch.setattr(Driver, name, noting)
+        monkeypatch.setattr(room, "_note", noting)
     return seen
 
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 import dsel
 from dsel.models.base import FitCounts
-from dsel.searches import rounds, run
+from dsel.searches import rounds, scoring
 from dsel.searches.executors import LocalExecutor
 from dsel.searches.held import HeldModels
 from dsel.searches.tasks import FitJob, FitRecord
@@ -67,7 +67,7 @@ def test_run__counts_alike_with_models_that_are_left_behind(name, rng, monkeypat
         *FAMILIES[name], X[:90], y[:90], X[90:], cv=3, random_state=0, prune=True
     )
     whole = plan.run(n_jobs=1).drop_vars(TIMES)
-    monkeypatch.setattr(run, "WORTH_A_TASK", -1)
+    monkeypatch.setattr(scoring, "WORTH_A_TASK", -1)
     monkeypatch.setattr(rounds, "LEADERS", 1)
     monkeypatch.setattr(LocalExecutor, "derive", derive_here)
     xr.testing.assert_equal(plan.run(n_jobs=1).drop_vars(TIMES), whole)

@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 import dsel
 from dsel.errors import StoreMismatchError
 from dsel.searches import execute, plan_search
+from dsel.searches.fitting import Fitting
 from dsel.searches.run import Driver
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
@@ -54,13 +55,13 @@ def execute_until(plan, out, n_tasks, monkeypatch):
 def jobs_taken(monkeypatch):
     """Return a list to which the jobs of all fits that end are added."""
     jobs = []
-    take = Driver._take_fits
+    note = Fitting._note
 
     def noting(self, key, records):
         jobs.extend(record.job for record in records)
-        take(self, key, records)
+        note(self, key, records)
 
-    monkeypatch.setattr(Driver, "_take_fits", noting)
+    monkeypatch.setattr(Fitting, "_note", noting)
     return jobs
 
 
@@ -92,7 +93,7 @@ def test_execute__a_finished_run_fits_nothing(digits, tmp_path, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("something was fitted again")
 
-    monkeypatch.setattr(Driver, "_submit_fits", forbidden)
+    monkeypatch.setattr(Fitting, "submit", forbidden)
     second = execute(plan, out=tmp_path / "run").results
     xr.testing.assert_equal(first, second)
     xr.testing.assert_equal(dsel.open_results(tmp_path / "run").load(), first)

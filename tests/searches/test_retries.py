@@ -5,7 +5,7 @@ import xarray as xr
 from sklearn.svm import SVC
 
 from dsel.errors import FitFailedWarning
-from dsel.searches import execute, plan_search, run
+from dsel.searches import execute, fitting, plan_search
 from dsel.searches.tasks import fit_jobs
 
 
@@ -35,7 +35,7 @@ def plan(rng):
 
 def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan, monkeypatch):
     whole = execute(plan, n_jobs=1).results
-    monkeypatch.setattr(run, "fit_jobs", Deadly(candidate=2, deaths=10**6))
+    monkeypatch.setattr(fitting, "fit_jobs", Deadly(candidate=2, deaths=10**6))
     with pytest.warns(FitFailedWarning, match="ChildProcessError: the worker died"):
         found = execute(plan, n_jobs=1).results
     assert found.status.values.tolist() == [0, 0, 2, 0]
@@ -46,7 +46,7 @@ def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan, monkeypat
 def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):
     whole = execute(plan, n_jobs=1).results
     deadly = Deadly(candidate=2, deaths=1)
-    monkeypatch.setattr(run, "fit_jobs", deadly)
+    monkeypatch.setattr(fitting, "fit_jobs", deadly)
     found = execute(plan, n_jobs=1).results
     xr.testing.assert_equal(found.disagreements, whole.disagreements)
     fits = sum(len(numbers) for task in deadly.asked for numbers in task)
@@ -56,7 +56,7 @@ def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):
 
 def test_execute__raises_at_once_where_failures_are_to_be_raised(plan, monkeypatch):
     deadly = Deadly(candidate=2, deaths=10**6)
-    monkeypatch.setattr(run, "fit_jobs", deadly)
+    monkeypatch.setattr(fitting, "fit_jobs", deadly)
     with pytest.raises(ChildProcessError, match="the worker died"):
         execute(plan, n_jobs=1, on_failure="raise")
     assert [(2,)] in deadly.asked

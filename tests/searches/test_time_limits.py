@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from dsel.errors import AllFitsFailedError, FitFailedWarning
 from dsel.searches import execute, plan_search, time_limits
 from dsel.searches.executors import LocalExecutor
+from dsel.searches.fitting import Fitting
 from dsel.searches.fitting_process import FittingProcess, fitting_process
 from dsel.searches.run import Driver
 from dsel.searches.tasks import FitJob, fit_jobs
@@ -63,7 +64,7 @@ def test_execute__late_fits_are_tried_again_with_more_time_only(
     with pytest.warns(FitFailedWarning):
         first = execute(plan, out=tmp_path / "run", n_jobs=1).results
     with monkeypatch.context() as patch:
-        patch.setattr(Driver, "_submit_fits", None)  # nothing is fitted
+        patch.setattr(Fitting, "submit", None)  # nothing is fitted
         with pytest.warns(FitFailedWarning):
             again = execute(plan, out=tmp_path / "run", n_jobs=1).results
     xr.testing.assert_equal(again, first)
@@ -97,8 +98,8 @@ def test_driver__fits_a_lost_model_again_without_a_limit(make_plan, monkeypatch)
     begin = Driver._begin_round
 
     def forgetful(self, lower):
-        if not self.fits and not self.queue.open_fits().any() and not losses:
-            losses.append(self.models.keys.clear())
+        if self.fitting.is_over and not losses:
+            losses.append(self.fitting.models.keys.clear())
         begin(self, lower)
 
     losses = []
