@@ -26,17 +26,22 @@ def _controller(n_modules: int) -> ThreadpoolController:
 def single_threaded() -> Iterator[None]:
     """Limit native thread pools to one thread until the last of the tasks has ended.
 
-    The limits belong to the process, the tasks run in several of its threads: the
-    first one in sets them, the last one out restores what was there. An estimator's
-    own workers would come on top of those that run the tasks, so it gets none.
+    The limits of BLAS belong to the process, the tasks run in several of its threads:
+    the first one in sets them, the last one out restores what was there. OpenMP keeps
+    a number for each thread that calls it. An estimator's own workers would come on top
+    of those that run the tasks, so it gets none.
     """
     global _running, _limits
     with _lock:
+        pools = _controller(len(sys.modules))
         _running += 1
         if _running == 1:
-            _limits = _controller(len(sys.modules)).limit(limits=1)
+            _limits = pools.select(user_api="blas").limit(limits=1)
     try:
-        with parallel_config(backend="sequential"):
+        with (
+            pools.select(user_api="openmp").limit(limits=1),
+            parallel_config(backend="sequential"),
+        ):
             yield
     finally:
         with _lock:

@@ -2,7 +2,7 @@ import threading
 
 from joblib import Parallel, delayed
 from sklearn.ensemble import RandomForestClassifier
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from dsel.searches.threads import single_threaded
 
@@ -16,6 +16,23 @@ def test_single_threaded__limits_native_pools_and_restores_them():
     with single_threaded(), single_threaded():
         assert _limits() == {1}
     assert _limits() == before
+
+
+def test_single_threaded__limits_openmp_in_every_thread_that_runs_a_task():
+    found = []
+
+    def run_a_task():
+        with threadpool_limits(2):  # as where no variable of the environment says 1
+            with single_threaded():
+                found.append(_limits())
+            found.append(_limits())
+
+    with single_threaded():
+        thread = threading.Thread(target=run_a_task)
+        thread.start()
+        thread.join()
+    assert found[0] == {1}
+    assert 2 in found[1]
 
 
 def test_single_threaded__gives_an_estimators_n_jobs_no_threads():
