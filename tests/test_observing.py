@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import time
 import urllib.request
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.neighbors import KNeighborsClassifier
 import dsel
 from dsel.cli import main
 from dsel.cluster import Local, connect
+from dsel.searches import execute
+from dsel.searches.phases import PHASES
 
 
 @pytest.fixture
@@ -56,9 +59,16 @@ def test_log__lines_are_words_with_values(plan, caplog):
 
 def test_cube__says_where_the_time_went(plan):
     found = json.loads(plan.run().attrs["phase_seconds"])
-    assert set(found) == {"resume", "search", "evaluate", "fits", "full fits",
-                          "scoring", "slots"}  # fmt: skip
+    assert set(found) == {*PHASES, "fits", "full fits", "scoring", "slots"} - {"save"}
     assert all(value >= 0 for value in found.values())
+
+
+def test_phases__add_up_to_the_time_of_the_run(plan, tmp_path):
+    began = time.perf_counter()
+    outcome = execute(plan, out=tmp_path, with_model=True)
+    whole = time.perf_counter() - began
+    found = json.loads(outcome.results.attrs["phase_seconds"])
+    assert sum(found[name] for name in PHASES) == pytest.approx(whole, rel=0.1)
 
 
 @pytest.mark.cluster

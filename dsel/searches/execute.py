@@ -95,14 +95,15 @@ def execute(
     check_choice(on_failure, "on_failure", ("record", "raise"))
     count_threads(n_jobs)  # refused before the pool is read
     client = resolve_client(client)
-    plan = settle_pool(plan, client)
-    run_id = uuid.uuid4().hex[:12]
     place = None if out is None else open_store(out, storage_options=storage_options)
+    run_id = uuid.uuid4().hex[:12]
     clock = PhaseClock()
     with ExitStack() as stack:
-        executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
-        stack.callback(executor.close)
-        _check_memory(plan, executor)
+        with clock.phase("prepare"):
+            plan = settle_pool(plan, client)
+            executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
+            stack.callback(executor.close)
+            _check_memory(plan, executor)
         with clock.phase("resume"):
             journal = stack.enter_context(run_journal(place, plan.fingerprint))
             driver = _driver(
@@ -121,8 +122,14 @@ def execute(
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:
-            keep_results(results, place, journal)
-        model = _model(plan, driver, choice.candidate, place) if with_model else None
+            with clock.phase("save"):
+                keep_results(results, place, journal)
+        with clock.phase("model"):
+            model = (
+                _model(plan, driver, choice.candidate, place) if with_model else None
+            )
+        # The kept cube cannot know how long it took to be kept.
+        results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
     return Outcome(results, choice, model)
 
 
