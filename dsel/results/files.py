@@ -219,7 +219,7 @@ def _write_files(files: Mapping[str, Buffer], root: Path) -> None:
     for folder in {name.rpartition("/")[0] for name in files}:
         os.makedirs(f"{root}/{folder}", exist_ok=True)
     for name, content in files.items():
-        with open(f"{root}/{name}", "wb", buffering=0) as file:
+        with open(f"{root}/{name}", "wb") as file:  # buffered: raw writes may be short
             file.write(content.as_buffer_like())
 
 

@@ -1,6 +1,7 @@
 """A cube comes back from zarr as it was."""
 
 import json
+import resource
 import shutil
 import uuid
 
@@ -82,6 +83,23 @@ def test_open_results__says_where_nothing_is(tmp_path):
 def test_open_results__refuses_other_kinds_of_places():
     with pytest.raises(TypeError, match="a path, a URL or a zarr store, got 7"):
         open_results(7)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 400, 600])
+def test_save_results__without_room_keeps_the_cube_that_was_there(
+    bare_cube, cube, tmp_path, n_bytes
+):
+    save_results(bare_cube, tmp_path)
+    no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, no_limit[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large\. Make room or choose"):
+            save_results(cube, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, no_limit)
+    assert open_results(tmp_path).load().identical(bare_cube)
+    save_results(cube, tmp_path)
+    assert open_results(tmp_path).load().identical(cube)
 
 
 def chunks_of(place):
