@@ -193,16 +193,13 @@ def summary(results: xr.Dataset) -> xr.Dataset:
         the printed error, ``standard_error`` of our mean, and ``spread``, the standard
         error of the difference between the two.
     """
-    mean, std = (
-        getattr(results.error, name)(REPETITION, **options)
-        for name, options in (("mean", {}), ("std", {"ddof": 1}))
-    )
+    std = results.error.std(REPETITION, ddof=1)
     printed = np.array([PUBLISHED[str(name)] for name in results.data_set.values])
     error = std / np.sqrt(results.sizes[REPETITION])
     printed_std = xr.DataArray(printed[..., 1], dims=("data_set", "method"))
     return xr.Dataset(
         {
-            "error": mean,
+            "error": results.error.mean(REPETITION),
             "std": std,
             "seconds": results.seconds.mean(REPETITION),
             "published": (("data_set", "method"), printed[..., 0]),

@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -101,3 +104,38 @@ def test_machine_counts__are_those_of_the_families(data_dir):
         )  # fmt: skip
         for name in expected:
             np.testing.assert_array_equal(counts[name], expected[name])
+
+
+def full_run():
+    """Return the numbers of our full run."""
+    place = Path(__file__).parents[1] / "reference" / "madani2004.json"
+    return json.loads(place.read_text())
+
+
+def test_full_run__the_lower_bound_lies_below_the_error_of_half_the_rows():
+    estimation = full_run()["estimation"]
+    assert len(estimation) == 8
+    for found in estimation.values():
+        drawn = found["random"]
+        assert (np.less(drawn["max_dt_e"], drawn["half_true_error"])).all()
+
+
+def test_full_run__disagreement_is_nearer_where_rows_are_picked():
+    n_nearer = 0
+    for found in full_run()["estimation"].values():
+        cells = {name: np.array(each) for name, each in found["active"].items()}
+        by_dis, by_cv = (
+            np.abs(cells[name] - cells["true_error"])
+            for name in ("dis_error", "two_fold_cv")
+        )
+        assert by_dis.mean() < by_cv.mean()
+        n_nearer += int((by_dis < by_cv).sum())
+    assert n_nearer == 28
+
+
+def test_full_run__disagreement_leads_both_cross_validations():
+    record = full_run()["win_loss_tie"]
+    for rival in ("two_fold_cv", "loo_error"):
+        wins, losses, ties = record[f"max_dt_e against {rival}"]["means differ"]
+        assert wins > losses
+        assert wins + losses + ties == 32
