@@ -14,8 +14,8 @@ from dsel import names
 PHASE_SECONDS: Final = "phase_seconds"
 """Attribute of the cube that holds them."""
 PHASES: Final = ("prepare", "resume", "search", "evaluate", "save", "model")
-"""All of a run's wall time in this process: looking at the pool and the workers; reading
-what was stored; fits and passes; judging; writing the cube; bringing the model."""
+"""All wall time of a run in this process: looking at the pool and the workers, reading
+what was stored, fits and passes, judging, writing the cube, bringing the model."""
 WORK: Final = {
     "fits": names.FIT_SECONDS,
     "full fits": names.FULL_FIT_SECONDS,
