@@ -1,14 +1,20 @@
 """Who gets into a cluster, and what files can make dsel do."""
 
 import ast
+import json
+import pickle
 import socket
 import ssl
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
+import zarr
 
+import dsel
 from dsel.cluster import Address, Tls, connect
+from dsel.data.tables import read_table
 from tests.clusters import make_certificates, running_cluster, tls_options
 
 ROOT = Path(__file__).parents[1]
@@ -88,6 +94,67 @@ def _imported(node):
     if isinstance(node, ast.ImportFrom):
         return [node.module or ""]
     return [alias.name for alias in node.names]
+
+
+# Files made to run something
+
+
+class _Touches:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.fixture
+def ran(tmp_path):
+    return tmp_path / "something-ran"
+
+
+def _pickled_array(folder, ran, dtype, place, shape):
+    """An array of format 2 whose only chunk is a pickle."""
+    codec = {"id": "pickle", "protocol": 4}
+    head = {"zarr_format": 2, "shape": shape, "chunks": shape, "dtype": dtype}
+    head |= {"order": "C", "fill_value": 0, "compressor": None, "filters": None}
+    head |= {place: [codec] if place == "filters" else codec}
+    folder.mkdir(parents=True)
+    (folder / ".zarray").write_text(json.dumps(head))
+    (folder / ".".join("0" * len(shape))).write_bytes(pickle.dumps(_Touches(ran)))
+
+
+@pytest.mark.parametrize("dtype", ["<f8", "|O"])
+@pytest.mark.parametrize("place", ["filters", "compressor"])
+def test_pools__whose_chunks_are_pickled_are_refused(tmp_path, ran, dtype, place):
+    _pickled_array(tmp_path / "pool.zarr", ran, dtype, place, [10, 3])
+    with pytest.raises((TypeError, ValueError), match="`pool`"):
+        dsel.open_pool(str(tmp_path / "pool.zarr"))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["X", "y", "columns"])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_tables__whose_chunks_are_pickled_are_refused(tmp_path, ran, name):
+    place = tmp_path / "table.zarr"
+    group = zarr.open_group(place, mode="w", zarr_format=2)
+    shapes = {"X": [10, 3], "y": [10], "columns": [3]}
+    for other in sorted(set(shapes) - {name}):
+        group.create_array(other, data=np.zeros(shapes[other]))
+    _pickled_array(place / name, ran, "|O", "filters", shapes[name])
+    with pytest.raises(ValueError, match=r"table\.zarr' cannot be read"):
+        read_table(str(place))
+    assert not ran.exists()
+
+
+def test_tables__of_objects_are_refused(tmp_path, ran):
+    path = tmp_path / "table.npz"
+    X = np.array([[_Touches(ran), 1.0]] * 10, dtype=object)
+    np.savez(path, X=X, y=np.arange(10) % 2)
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+        read_table(str(path))
+    assert not ran.exists()
 
 
 # TLS

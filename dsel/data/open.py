@@ -198,6 +198,8 @@ def _open_zarr(location: str, options: dict[str, Any]) -> Any:
             f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "
             "with `write_pool` or `dsel pool build`."
         ) from error
+    except ValueError as error:
+        raise ValueError(f"`pool` {location!r} is no pool: {error}.") from error
 
 
 def _only_array(group: Any, location: str) -> Any:

@@ -214,7 +214,7 @@ def named_columns(arrays: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the column names that an npz file holds beside ``X``, if any."""
     for key in ("feature_names", "columns"):
         if key in arrays:
-            return tuple(map(str, arrays[key]))
+            return tuple(map(str, np.asarray(arrays[key])))
     return None
 
 

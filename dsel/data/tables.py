@@ -121,8 +121,7 @@ def _from_zarr(path: str, target: str | None) -> Table:
             f"`path` must end in one of {endings} or be a zarr group with X and y, "
             f"got {path!r}."
         ) from error
-    arrays = {name: array[...] for name, array in group.arrays()}
-    table = _from_arrays(arrays, target, path)
+    table = _from_arrays(dict(group.arrays()), target, path)
     columns = table.columns or stored_columns(group.attrs)
     return Table(table.X, table.y, columns, table.split)
 

@@ -1,5 +1,6 @@
 """The chosen model in the store: written with skops, opened without unpickling."""
 
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -99,7 +100,7 @@ def open_model(
     store = open_store(place, storage_options=storage_options, read_only=True)
     payload = _payload(store)
     found = skops.get_untrusted_types(data=payload)
-    ours = [name for name in found if name.startswith(OURS)]
+    ours = [name for name in found if _is_ours(name)]
     unknown = sorted(set(found) - {*ours, *trusted})
     if unknown:
         raise ValueError(
@@ -142,6 +143,18 @@ def _payload(store: Store) -> bytes:
     if not payloads:
         raise ValueError(f"the model at {store} is damaged; {WAY_OUT}.")
     return payloads[0]
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a full name is that of a class of dsel, not of what its files import."""
+    if not name.startswith(OURS):
+        return False
+    module, _, last = name.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), last, None)
+    except ImportError:
+        return False
+    return isinstance(found, type) and found.__module__.startswith(OURS)
 
 
 def _skops() -> Any:

@@ -1,7 +1,11 @@
 """A kept model predicts as before; types that nobody trusts are not built."""
 
+import io
+import json
 import sys
 import uuid
+import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +15,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from dsel.results import open_model, save_model, save_results
-from dsel.results.models import model_key
+from dsel.results.models import _payload, model_key
+from dsel.results.store import open_store
 
 
 class Squares(FunctionTransformer):
@@ -51,6 +56,39 @@ def test_open_model__refuses_types_that_nobody_trusts(rows, tmp_path):
         open_model(tmp_path)
     opened = open_model(tmp_path, trusted=[name])
     np.testing.assert_array_equal(opened.predict(rows[0]), model.predict(rows[0]))
+
+
+@pytest.mark.parametrize(
+    "name", ["fitting_process.subprocess", "execute.open_store", "nothing.at_all"]
+)
+def test_open_model__trusts_no_name_that_our_files_import(rows, tmp_path, name):
+    model = make_pipeline(FunctionTransformer(np.square), LogisticRegression())
+    save_model(model.fit(*rows), tmp_path)
+    module, last = f"dsel.searches.{name}".rsplit(".", 1)
+    crafted = _renamed(_payload(open_store(tmp_path, read_only=True)), module, last)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("dsel.results.models._payload", lambda store: crafted)
+        with pytest.raises(ValueError, match=rf"nobody said to trust: .*{name}"):
+            open_model(tmp_path)
+
+
+def _renamed(payload, module, last):
+    """The same file with another function in the place of its first one."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(made, "w") as new:
+        for part in old.namelist():
+            content = old.read(part)
+            if part == "schema.json":
+                schema = json.loads(content, object_hook=partial(_put, module, last))
+                content = json.dumps(schema).encode()
+            new.writestr(part, content)
+    return made.getvalue()
+
+
+def _put(module, last, node):
+    if (node.get("__module__"), node.get("__class__")) == ("numpy", "square"):
+        return {"__module__": module, "__class__": last, "__loader__": "FunctionNode"}
+    return node
 
 
 def test_open_model__says_where_there_is_none(cube, tmp_path):
