@@ -85,10 +85,11 @@ def test_open_results__refuses_other_kinds_of_places():
         open_results(7)
 
 
-@pytest.mark.parametrize("n_bytes", [0, 400, 600])
+@pytest.mark.parametrize("n_bytes", [0, 400, 600, 2000])
 def test_save_results__without_room_keeps_the_cube_that_was_there(
     bare_cube, cube, tmp_path, n_bytes
 ):
+    cube.attrs["note"] = "x" * 3000  # the only file that is longer than 2000 bytes
     save_results(bare_cube, tmp_path)
     no_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, no_limit[1]))
