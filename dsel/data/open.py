@@ -186,7 +186,8 @@ def _mapped(path: str) -> Any:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
         raise ValueError(
-            f"`pool` {path!r} is no pool: {error} Save a numeric array."
+            f"`pool` {path!r} is no pool: {str(error).rstrip('.')}. Save a numeric "
+            f"array."
         ) from error
 
 
@@ -199,7 +200,10 @@ def _open_zarr(location: str, options: dict[str, Any]) -> Any:
             "with `write_pool` or `dsel pool build`."
         ) from error
     except ValueError as error:
-        raise ValueError(f"`pool` {location!r} is no pool: {error}.") from error
+        raise ValueError(
+            f"`pool` {location!r} is no pool: its zarr.json cannot be read ({error}); "
+            "write the pool again."
+        ) from error
 
 
 def _only_array(group: Any, location: str) -> Any:

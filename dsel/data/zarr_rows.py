@@ -34,6 +34,10 @@ class ZarrRows:
         try:
             return self.array[first:stop]
         except (RuntimeError, ValueError) as error:
+            one = self.array.chunks[0]
+            if stop - first > one:  # of several chunks, find the one
+                for start in range(first, stop, one):
+                    self._read(start, min(start + one, stop))
             raise ValueError(
                 f"`pool` at {self.array.store} is damaged: rows {first} to {stop - 1} "
                 f"cannot be read ({error}); write the pool again."

@@ -129,7 +129,8 @@ class Journal:
             Where another process took the store over.
         """
         self._failure = None
-        self._lock.check()
+        with naming_place(self._root.store):
+            self._lock.check()
         self._write()
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class Journal:
             if self._next > self._n_bytes // ROOM + COMPACT_CHUNKS:
                 self._compact()
         finally:
-            with suppress(OSError):
+            with suppress(OSError), naming_place(self._root.store):
                 self._lock.release()
 
     def __enter__(self) -> Self:
@@ -166,9 +167,9 @@ class Journal:
             if not buffer:
                 return
             try:
-                self._lock.check()
                 payload = encode(buffer)
                 with naming_place(self._root.store, unwritten=len(buffer)):
+                    self._lock.check()
                     self._next = write_payload(log, payload, at=self._next)
                 self._n_bytes += len(payload)
             except BaseException:
@@ -178,8 +179,8 @@ class Journal:
 
     def _begin(self) -> Log:
         """Return the log to write to; what was left half-done is tidied up first."""
-        self._lock.check()
         with naming_place(self._root.store):
+            self._lock.check()
             _sweep(self._root.store)
             group = self._root.require_group(GROUP)
             if not group.attrs.get(FINGERPRINT):
@@ -198,7 +199,8 @@ class Journal:
             try:
                 self._write()
                 if time.monotonic() - beaten > BEAT_SECONDS:
-                    self._lock.beat()
+                    with naming_place(self._root.store):
+                        self._lock.beat()
                     beaten = time.monotonic()
             except Exception as error:  # shown to the driver by its next append
                 self._failure = error
@@ -214,11 +216,11 @@ class Journal:
             raise failure
 
     def _compact(self) -> None:
-        self._lock.check()
-        group = self._root.require_group(GROUP)
-        name = str(group.attrs[POINTER])
-        _, fresh = _neighbours(name)
         with naming_place(self._root.store):
+            self._lock.check()
+            group = self._root.require_group(GROUP)
+            name = str(group.attrs[POINTER])
+            _, fresh = _neighbours(name)
             log = create_log(group, fresh)
             self._next = write_payload(log, encode(self._records.items()), at=0)
             group.attrs[POINTER] = fresh
@@ -284,7 +286,7 @@ def open_journal(
         with naming_damage(store):
             return Journal(root, lock, fingerprint)
     except BaseException:
-        with suppress(OSError):
+        with suppress(OSError), naming_place(store):
             lock.release()
         raise
 

@@ -36,18 +36,22 @@ def open_store(
     TypeError
         Where `place` is neither.
     ValueError, ImportError
-        Where nothing here knows its protocol.
+        Where it is empty, or nothing here knows its protocol.
     """
     if isinstance(place, Store):
         return place
     if not isinstance(place, (str, os.PathLike)):
         raise TypeError(f"`out` must be a path, a URL or a zarr store, got {place!r}.")
     text = os.fspath(place)
+    if not text:
+        raise ValueError("`out` must name a place, got ''; '.' is this directory.")
     if "://" not in text:
         return LocalStore(Path(text).absolute(), read_only=read_only)
     check_url(text, "out")
     options = dict(storage_options or {})
-    return FsspecStore.from_url(text, storage_options=options, read_only=read_only)
+    store = FsspecStore.from_url(text, storage_options=options, read_only=read_only)
+    store.fs.invalidate_cache()  # others may have written since this process looked
+    return store
 
 
 def read_root(store: Store) -> dict[str, Any]:
@@ -132,6 +136,8 @@ def naming_damage(
 
     Raises
     ------
+    ConnectionError
+        In the place of what a library says that does not get there.
     ValueError
         In the place of what JSON and zarr say of a file that is cut short or missing.
     """
@@ -148,6 +154,13 @@ def naming_damage(
         said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
         raise ValueError(
             f"{store} is damaged, a file in it cannot be read ({said}); {way_out}."
+        ) from error
+    except Exception as error:
+        if not _is_of_no_kind(error):
+            raise
+        raise ConnectionError(
+            f"cannot reach {store}: {error}. See that it is there and that its options "
+            f"are right, then run the same command again."
         ) from error
 
 
@@ -169,18 +182,27 @@ def naming_place(store: Store, *, unwritten: int = 0) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
+    except Exception as error:
+        is_told = isinstance(error, ConnectionError) and error.errno is None
+        if is_told or not (isinstance(error, OSError) or _is_of_no_kind(error)):
+            raise
         lost = (
             f"; {unwritten} finished tasks are not in it and will be counted again, "
             f"all others are safe"
         )
         text = (
-            f"cannot write to {store}: {error.strerror or error}"
+            f"cannot write to {store}: {getattr(error, 'strerror', None) or error}"
             f"{lost if unwritten else ''}. Make room or choose another `out`, then run "
             f"the same command again."
         )
-        kind = type(error) if error.errno else OSError
-        raise (kind(error.errno, text) if error.errno else kind(text)) from error
+        number = getattr(error, "errno", None)
+        raise (type(error)(number, text) if number else OSError(text)) from error
+
+
+def _is_of_no_kind(error: Exception) -> bool:
+    """Tell errors of libraries that reach places, which are of no builtin kind."""
+    kinds = [kind for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+    return kinds == [Exception, BaseException, object]
 
 
 def check_version(attributes: Mapping[str, Any], place: str) -> None:

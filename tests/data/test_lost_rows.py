@@ -58,6 +58,20 @@ def test_reduce__names_a_chunk_with_a_wrong_bit(lost, rng):
         pool.reduce(total, np.add)
 
 
+def test_reduce__names_the_one_chunk_of_several(X, tmp_path):
+    pool = write_pool(X, tmp_path / "pool.zarr", chunk_rows=20)
+    (tmp_path / "pool.zarr" / "c" / "3" / "0").write_bytes(b"cut")
+    with pytest.raises(ValueError, match="rows 60 to 79 cannot be read"):
+        pool.reduce(total, np.add)
+
+
+def test_open_pool__names_a_head_that_was_cut(X, tmp_path):
+    write_pool(X, tmp_path / "pool.zarr")
+    (tmp_path / "pool.zarr" / "zarr.json").write_text("{")
+    with pytest.raises(ValueError, match=r"`pool`.*its zarr\.json cannot be read"):
+        open_pool(tmp_path / "pool.zarr")
+
+
 def test_open_pool__guards_an_open_array_that_dsel_wrote(X, tmp_path):
     write_pool(X, tmp_path / "pool.zarr", chunk_rows=20)
     pool = open_pool(zarr.open_array(tmp_path / "pool.zarr", mode="r"))

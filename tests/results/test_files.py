@@ -83,6 +83,8 @@ def test_open_results__says_where_nothing_is(tmp_path):
 def test_open_results__refuses_other_kinds_of_places():
     with pytest.raises(TypeError, match="a path, a URL or a zarr store, got 7"):
         open_results(7)
+    with pytest.raises(ValueError, match=r"`out` must name a place, got ''"):
+        open_results("")
 
 
 @pytest.mark.parametrize("n_bytes", [0, 400, 600, 2000])

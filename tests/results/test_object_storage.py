@@ -40,3 +40,31 @@ def test_open_journal__refuses_others(storage_options):
     first.close()
     with pytest.raises(StoreMismatchError, match="a: 1 in the store, 2 now"):
         open_journal(place, {"a": 2}, storage_options=storage_options)
+
+
+def test_open_results__sees_what_others_brought_back(cube, storage_options):
+    from s3fs import S3FileSystem
+
+    place, head = "s3://dsel/lost", "s3://dsel/lost/zarr.json"
+    other = S3FileSystem(**storage_options, skip_instance_cache=True)
+    save_results(cube, place, storage_options=storage_options)
+    content = other.cat_file(head)
+    other.rm_file(head)
+    with pytest.raises(ValueError, match=r"zarr\.json is missing beside cube-1"):
+        save_results(cube, place, storage_options=storage_options)
+    other.pipe_file(head, content)
+    save_results(cube, place, storage_options=storage_options)
+    other.rm_file("s3://dsel/lost/cube-2/status/c.0.0")
+    opened = open_results(place, storage_options=storage_options)
+    with pytest.raises(ValueError, match=r"cube-2/status/c\.0\.0 is missing"):
+        opened.load()
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed|unclosed:ResourceWarning")
+def test_open_results__says_that_nobody_answers(storage_options):
+    nobody = {**storage_options, "endpoint_url": "http://127.0.0.1:9"}
+    nobody["config_kwargs"] = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
+    with pytest.raises(ConnectionError, match=r"cannot reach .*dsel/cube.*endpoint"):
+        open_results("s3://dsel/cube", storage_options=nobody)
+    with pytest.raises(ConnectionError, match=r"cannot reach .*same command again"):
+        open_journal("s3://dsel/cube", {"a": 1}, storage_options=nobody)
