@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -153,10 +154,15 @@ def check_url(url: str, name: str) -> None:
     ModuleNotFoundError
         Where a package is missing.
     ValueError
-        Where there is no such protocol.
+        Where there is no such protocol, or a password in the URL.
     """
     from fsspec import get_filesystem_class  # not needed where nothing is at a URL
 
+    if urlsplit(url.rpartition("::")[2]).password is not None:
+        raise ValueError(
+            f"`{name}` must not hold a password, since URLs are kept and logged; pass "
+            "it in `storage_options` or by the environment."
+        )
     protocols = url.split("://")[0].split("::")  # chains such as simplecache::s3://
     try:
         for protocol in protocols:

@@ -2,7 +2,15 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
+from typing import Final
+
+STORAGE_LIBRARIES: Final = (
+    "adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google",
+)  # fmt: skip
+"""Packages that reach object stores, each with exceptions of its own."""
 
 
 class StoreMismatchError(ValueError):
@@ -35,6 +43,23 @@ class GuaranteeWarning(DselWarning):
 
 class FitFailedWarning(DselWarning):
     """Some candidates failed and were recorded as such."""
+
+
+@contextmanager
+def reaching(place: object) -> Iterator[None]:
+    """Say in one line that a place at a URL cannot be reached.
+
+    Raises
+    ------
+    ConnectionError
+        In the place of what a library of object stores raises.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in STORAGE_LIBRARIES:
+            raise
+        raise ConnectionError(f"{place} cannot be reached: {error}") from error
 
 
 def warn(message: str, category: type[DselWarning]) -> None:

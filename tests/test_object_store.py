@@ -96,6 +96,51 @@ def test_select__reads_and_writes_urls(
     assert kept.n_labeled == 200
 
 
+@pytest.fixture
+def nobody(monkeypatch):
+    """Where an object store is expected nobody listens."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["select", "table.npz", "--pool", "s3://away/pool.zarr"],
+        ["pool", "build", "table.npz", "s3://away/pool.zarr"],
+        ["report", "s3://away/run"],
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_commands__say_in_a_line_that_a_store_is_away(
+    table, nobody, tmp_path, monkeypatch, words
+):
+    monkeypatch.chdir(tmp_path)
+    np.savez("table.npz", X=table[0], y=table[1])
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    line = done.output.strip().splitlines()[-1]
+    assert line.startswith("Error: ")
+    assert "http://127.0.0.1:9" in line
+    assert SECRET not in done.output
+
+
+@pytest.mark.parametrize("option", ["--pool", "--out"])
+def test_select__takes_no_password_in_a_url_and_shows_none(table, tmp_path, option):
+    np.savez(tmp_path / "table.npz", X=table[0], y=table[1])
+    place = f"s3://nobody:{SECRET}@dsel/pool.zarr"
+    done = CliRunner().invoke(
+        main, ["select", str(tmp_path / "table.npz"), option, place, "--workers", "1"]
+    )
+    assert done.exit_code == 1
+    assert "must not hold a password" in done.output
+    assert SECRET not in done.output
+
+
 def test_select__shows_nothing_of_a_file_that_is_no_yaml(tmp_path):
     secret, source = tmp_path / "store.yaml", tmp_path / "table.npz"
     secret.write_text(f"key: [{SECRET}")

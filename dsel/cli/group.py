@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from dsel.cli.interrupting import INTERRUPTED, interruptible
-from dsel.errors import ClusterLostError
+from dsel.errors import ClusterLostError, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -53,7 +53,8 @@ class LazyGroup(click.Group):
         options["standalone_mode"] = False
         with interruptible() as interruption:
             try:
-                code = super().main(*args, **options)
+                with reaching("an object store"):
+                    code = super().main(*args, **options)
             except click.ClickException as error:
                 error.show()
                 code = error.exit_code

@@ -16,6 +16,7 @@ from dsel.data.lost_rows import check_chunks, check_parts, guarded
 from dsel.data.pool import Pool
 from dsel.data.zarr_rows import ZarrStorage
 from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
+from dsel.errors import reaching
 
 COLUMNS: Final = "columns"
 """Attribute of a zarr pool: names of its columns."""
@@ -193,7 +194,8 @@ def _mapped(path: str) -> Any:
 
 def _open_zarr(location: str, options: dict[str, Any]) -> Any:
     try:
-        return zarr.open(location, mode="r", storage_options=options or None)
+        with reaching(f"`pool` {location!r}"):
+            return zarr.open(location, mode="r", storage_options=options or None)
     except FileNotFoundError as error:
         raise ValueError(
             f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "

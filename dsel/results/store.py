@@ -196,7 +196,9 @@ def naming_place(store: Store, *, unwritten: int = 0) -> Iterator[None]:
             f"the same command again."
         )
         number = getattr(error, "errno", None)
-        raise (type(error)(number, text) if number else OSError(text)) from error
+        # Others are made of other arguments.
+        kind = type(error) if type(error).__module__ == "builtins" else OSError
+        raise (kind(number, text) if number else OSError(text)) from error
 
 
 def _is_of_no_kind(error: Exception) -> bool:
