@@ -129,7 +129,7 @@ class Journal:
             Where another process took the store over.
         """
         self._failure = None
-        with naming_place(self._root.store):
+        with naming_place(self._root.store, unwritten=len(self._buffer)):
             self._lock.check()
         self._write()
 
