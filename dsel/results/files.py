@@ -15,8 +15,8 @@ from zarr.abc.store import Store
 from zarr.api.asynchronous import create_array, create_group
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer import Buffer
+from zarr.core.dtype import get_data_type_from_native_dtype
 from zarr.core.sync import sync
-from zarr.dtype import parse_dtype
 from zarr.storage import LocalStore, MemoryStore
 
 from dsel.results import schema
@@ -211,7 +211,7 @@ async def _write_arrays(results: xr.Dataset, store: Store) -> None:
 @cache
 def _zarr_type(dtype: np.dtype[Any]) -> Any:
     """Return what zarr makes of a type, for which it tries all that it knows."""
-    return parse_dtype(dtype, zarr_format=3)
+    return get_data_type_from_native_dtype(dtype)
 
 
 def _write_files(files: Mapping[str, Buffer], root: Path) -> None:
