@@ -176,6 +176,7 @@ class ClusterExecutor:
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._workers = Workers(client)
+        self._workers.check_limits()
         # One named task holds the labeled rows: a worker that loses them asks again.
         # They are meant to be part of the graph, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}

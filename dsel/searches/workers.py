@@ -20,6 +20,7 @@ NO_WORKERS_SECONDS: Final = 600.0  # new pods may have an image to fetch first
 PAUSED_SECONDS: Final = 20.0  # without a running task: more than spilling takes
 COUNT_SECONDS: Final = 2.0  # between two looks at how many workers there are
 LONGEST_LOOK_SECONDS: Final = 10.0  # what a look counts for at most, however late
+IMPORTS_NBYTES: Final = 320 * 2**20  # a worker that may not hold them dies of them
 GO_ON: Final = (
     "run the same command again with the same `out=` to go on from what is stored."
 )
@@ -70,6 +71,22 @@ class Workers:
         machine = int(psutil.virtual_memory().total)
         free = [_free(each, machine) for each in self.now().values()]
         return min(free, default=machine)
+
+    def check_limits(self) -> None:
+        """Raise where a worker would die of its first task, whatever that is.
+
+        Raises
+        ------
+        MemoryError
+            Where one may not even hold what it imports.
+        """
+        limits = [int(each["memory_limit"] or 0) for each in self.now().values()]
+        least = min((limit for limit in limits if limit), default=IMPORTS_NBYTES)
+        if least < IMPORTS_NBYTES:
+            raise MemoryError(
+                f"a worker may use {least / 2**20:.0f} MiB, and its imports alone take "
+                f"about {IMPORTS_NBYTES / 2**20:.0f}; give each at least 600 MiB."
+            )
 
     def now(self) -> dict[str, Worker]:
         """Return all workers by address."""

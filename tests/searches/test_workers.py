@@ -163,3 +163,16 @@ def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
         plan.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
     two_workers.run(resume)
     assert (plan.run(two_workers, out=tmp_path / "run")["status"] == 0).all()
+
+
+@pytest.mark.parametrize("limit", [0, 320 * MIB, 500 * MIB])
+def test_check_limits__takes_workers_that_can_import_dsel(monkeypatch, limit):
+    found = {**worker(), "memory_limit": limit}
+    Cluster(monkeypatch, first=found).workers.check_limits()
+
+
+def test_check_limits__refuses_a_worker_that_would_die_of_its_imports(monkeypatch):
+    small = {**worker(), "memory_limit": 250 * MIB}
+    cluster = Cluster(monkeypatch, first=worker(), second=small)
+    with pytest.raises(MemoryError, match="may use 250 MiB, and its imports alone"):
+        cluster.workers.check_limits()
