@@ -103,6 +103,8 @@ def nobody(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    s3fs = pytest.importorskip("s3fs")
+    s3fs.S3FileSystem.clear_instance_cache()  # of tests with a server of their own
 
 
 @pytest.mark.parametrize(
