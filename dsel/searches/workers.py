@@ -92,7 +92,7 @@ class Workers:
         """Return all workers by address."""
         try:
             return dict(self._client.scheduler_info(n_workers=-1)["workers"])
-        except OSError as error:  # what distributed raises when a comm is closed
+        except (OSError, KeyError) as error:  # a comm is closed; or has long been
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
 
     def _look(self, seconds: float) -> None:

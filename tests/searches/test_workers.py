@@ -3,12 +3,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dask import config
+from distributed import Client
 from distributed.core import Status
 
 from dsel.cluster import Local, connect
 from dsel.errors import ClusterLostError
 from dsel.searches import plan_search, workers
 from dsel.searches.workers import Workers
+from tests.clusters import running_cluster, wait_until
 from tests.estimators import Sleeper
 
 MIB = 2**20
@@ -104,6 +106,20 @@ def test_workers__staying_away_ends_the_run_and_a_sleep_does_not(monkeypatch):
     assert cluster.threads_after(20) == 1
     with pytest.raises(ClusterLostError, match="no workers for 30 s"):
         cluster.threads_after(5)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path):
+    with (
+        running_cluster(tmp_path, workers=0) as cluster,
+        Client(cluster.address, timeout=5, set_as_default=False) as client,
+    ):
+        assert Workers(client).now() == {}
+        cluster.kill("scheduler")
+        wait_until(lambda: client.status == "closed", 60, "the client")
+        with pytest.raises(ClusterLostError, match="the scheduler is gone; run"):
+            Workers(client).now()
 
 
 def pause(dask_worker):
