@@ -28,7 +28,7 @@ from dsel.cluster import (
 )
 from dsel.data.freed_memory import thresholds_outside
 from dsel.errors import VersionMismatchError
-from dsel.searches import versions
+from dsel.searches.executing import versions
 from tests.clusters import make_certificates, running_cluster, wait_until
 
 # Configurations

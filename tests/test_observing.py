@@ -15,7 +15,7 @@ import dsel
 from dsel.cli import main
 from dsel.cluster import Local, connect
 from dsel.searches import execute
-from dsel.searches.phases import PHASES
+from dsel.searches.executing.phases import PHASES
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 
 from dsel import names
 from dsel.searches import Outcome, Plan
-from dsel.searches.phases import PHASE_SECONDS, describe_times
+from dsel.searches.executing.phases import PHASE_SECONDS, describe_times
 
 CV_ERROR: Final = "cv_error"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import dask.config
 
 from dsel.cluster.base import ONE_THREAD, ClusterConfig
-from dsel.searches.versions import check_versions
+from dsel.searches.executing.versions import check_versions
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -12,9 +12,9 @@ import xarray as xr
 
 from dsel.data.clients import resolve_client
 from dsel.experiments.base import Experiment, Piece
-from dsel.searches.executors import make_executor
-from dsel.searches.jobs import Job, completed
-from dsel.searches.keeping import Notes, run_journal
+from dsel.searches.executing.executors import make_executor
+from dsel.searches.executing.jobs import Job, completed
+from dsel.searches.executing.keeping import Notes, run_journal
 
 DATA_SET: Final = "data_set"
 REPETITION: Final = "repetition"

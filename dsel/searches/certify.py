@@ -18,9 +18,9 @@ from dsel.data.folds import full_training, holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.results import Certificate
+from dsel.searches.comparing.scheme import RandomFold, Scheme
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
-from dsel.searches.scheme import RandomFold, Scheme
 
 CERTIFICATE = "select_then_certify"
 

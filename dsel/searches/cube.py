@@ -6,8 +6,8 @@ import xarray as xr
 
 from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
+from dsel.searches.executing.versions import installed_versions
 from dsel.searches.ledger import open_ledger, with_ledger
-from dsel.searches.versions import installed_versions
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan

@@ -18,19 +18,19 @@ from dsel.results import Choice
 from dsel.results.files import find_results
 from dsel.results.store import open_store
 from dsel.results.stored_journal import StoredJournal
-from dsel.searches.board import Board
 from dsel.searches.cube import make_results
-from dsel.searches.executors import Executor, make_executor
-from dsel.searches.jobs import Notebook
-from dsel.searches.journaling import Journaling, paths_of
-from dsel.searches.keeping import Notes, keep_results, kept_model, run_journal
+from dsel.searches.driving.board import Board
+from dsel.searches.driving.journaling import Journaling, paths_of
+from dsel.searches.driving.referee import Referee
+from dsel.searches.driving.run import Driver, Progress
+from dsel.searches.driving.trimming import final_evidence
+from dsel.searches.executing.executors import Executor, make_executor
+from dsel.searches.executing.jobs import Notebook
+from dsel.searches.executing.keeping import Notes, keep_results, kept_model, run_journal
+from dsel.searches.executing.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.ledger import carry_over
-from dsel.searches.phases import PHASE_SECONDS, PhaseClock
-from dsel.searches.referee import Referee
-from dsel.searches.run import Driver, Progress
 from dsel.searches.select import select
 from dsel.searches.sharing import pool_sample, settle_pool, with_shift
-from dsel.searches.trimming import final_evidence
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan

@@ -8,8 +8,8 @@ from dsel.data.labeled import LabeledRows
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
 from dsel.models.kernel_svm import PRECISIONS
+from dsel.searches.driving.tasks import Group
 from dsel.searches.paths import candidate_path, candidate_texts
-from dsel.searches.tasks import Group
 
 
 def make_groups(

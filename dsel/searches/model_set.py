@@ -15,8 +15,8 @@ from dsel.data.trainings import Training
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.base import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.models.choosing import assign_families
-from dsel.searches.executors import make_executor
-from dsel.searches.jobs import Job, completed
+from dsel.searches.executing.executors import make_executor
+from dsel.searches.executing.jobs import Job, completed
 
 BLOCK_NBYTES = 2**24
 """Scores of a block of rows: large enough for the products, small beside a cache."""

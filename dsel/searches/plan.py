@@ -30,18 +30,18 @@ from dsel.models.base import Candidate
 from dsel.models.scikit_learn import checked_params, takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
+from dsel.searches.comparing.known_labels import KnownLabels, with_labels
+from dsel.searches.comparing.scheme import Scheme
+from dsel.searches.comparing.schemes import cross_validation
 from dsel.searches.describe import describe
+from dsel.searches.driving.looks import Looks, plan_looks
+from dsel.searches.driving.tasks import Work
 from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates, takes_nan
 from dsel.searches.grouping import make_groups
-from dsel.searches.known_labels import KnownLabels, with_labels
-from dsel.searches.looks import Looks, plan_looks
 from dsel.searches.paths import exact_text
 from dsel.searches.refits import fit_model
-from dsel.searches.scheme import Scheme
-from dsel.searches.schemes import cross_validation
 from dsel.searches.signs import look_for_signs
-from dsel.searches.tasks import Work
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
 

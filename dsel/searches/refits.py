@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from dsel.checks import check_integer
 from dsel.models.base import FIT_DONE, FittedGroup
-from dsel.searches.tasks import FitJob, Work, fit_jobs
-from dsel.searches.threads import single_threaded
+from dsel.searches.driving.tasks import FitJob, Work, fit_jobs
+from dsel.searches.executing.threads import single_threaded
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan

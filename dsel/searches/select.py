@@ -15,8 +15,8 @@ from dsel.results.choice import params_of
 from dsel.results.cube import assumptions_of
 from dsel.results.schema import DECLARED
 from dsel.searches.asking import Question, ask, check_evidence
+from dsel.searches.driving.referee import ROUNDING
 from dsel.searches.ledger import ledger_of, objection
-from dsel.searches.referee import ROUNDING
 
 LATER = (
     "delta={delta:g} was named after the run, which declared {declared:g}: it holds if "

@@ -11,10 +11,10 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
-from dsel.searches.jobs import Notebook
-from dsel.searches.known_labels import of_rows_there
-from dsel.searches.shift import PoolSample, sample_of_look
-from dsel.searches.two_sample import FEWEST_ROWS, TwoSampleTest, two_sample_test
+from dsel.searches.comparing.known_labels import of_rows_there
+from dsel.searches.driving.shift import PoolSample, sample_of_look
+from dsel.searches.driving.two_sample import FEWEST_ROWS, TwoSampleTest, two_sample_test
+from dsel.searches.executing.jobs import Notebook
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan

@@ -22,9 +22,9 @@ import dsel
 from dsel.cluster import Local, connect
 from dsel.data.freed_memory import freed_memory_kept
 from dsel.searches import execute
-from dsel.searches.scheme import BestFold
-from dsel.searches.tasks import FitJob, SpanJob, count_spans, fit_jobs
-from dsel.searches.threads import single_threaded
+from dsel.searches.comparing.scheme import BestFold
+from dsel.searches.driving.tasks import FitJob, SpanJob, count_spans, fit_jobs
+from dsel.searches.executing.threads import single_threaded
 
 
 def plan_of_fits():

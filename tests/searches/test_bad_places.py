@@ -23,9 +23,9 @@ from dsel.errors import (
 )
 from dsel.results.models import open_model
 from dsel.searches import execute
-from dsel.searches.executors import LocalExecutor
-from dsel.searches.fitting import Fitting
-from dsel.searches.scoring import Scoring
+from dsel.searches.driving.fitting import Fitting
+from dsel.searches.driving.scoring import Scoring
+from dsel.searches.executing.executors import LocalExecutor
 
 GRID = np.geomspace(1e-9, 1.0, 5)
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]

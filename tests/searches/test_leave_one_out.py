@@ -9,11 +9,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from dsel.models.leave_one_out import has_fixed_kernel
 from dsel.searches.grid import make_candidates
-from dsel.searches.leave_one_out import (
-    has_fixed_kernel,
-    leave_one_out_errors,
-)
+from dsel.searches.leave_one_out import leave_one_out_errors
 
 
 def table(n=40, n_classes=2, seed=0):

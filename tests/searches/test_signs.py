@@ -12,8 +12,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import dsel
 from dsel.searches import select
+from dsel.searches.driving.two_sample import two_sample_test
 from dsel.searches.signs import scaled_by_range, standardised
-from dsel.searches.two_sample import two_sample_test
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from dsel.searches.auditing.claims import CLAIMS, Claims, pooled_binomial
 from dsel.searches.auditing.controls import EqualClassifiers, repeated_looks
 from dsel.searches.auditing.counts import AuditCounts, join
 from dsel.searches.auditing.replay import Population, Replay
-from dsel.searches.executors import make_executor
+from dsel.searches.executing.executors import make_executor
+from dsel.searches.executing.jobs import Job, completed
 from dsel.searches.grid import Grid, make_candidates
-from dsel.searches.jobs import Job, completed
 
 CONFIDENCE: Final = 0.99
 """Of the intervals for how often a certificate fails."""

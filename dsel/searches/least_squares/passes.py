@@ -18,8 +18,8 @@ from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
 from dsel.models.kernel_least_squares_basis import rows_token
-from dsel.searches.executors import Executor
-from dsel.searches.jobs import Job, Notebook, completed
+from dsel.searches.executing.executors import Executor
+from dsel.searches.executing.jobs import Job, Notebook, completed
 from dsel.solvers.least_squares_streamed import (
     Losses,
     Moments,

@@ -21,9 +21,9 @@ from dsel.kernels.eigen import check_memory
 from dsel.models.kernel_coefficients import PENALTIES, check_regularization
 from dsel.models.kernel_least_squares_basis import rows_token
 from dsel.searches.describe import format_bytes
-from dsel.searches.executors import Executor, make_executor
-from dsel.searches.jobs import Job, Notebook, completed
-from dsel.searches.keeping import keep_results, run_journal
+from dsel.searches.executing.executors import Executor, make_executor
+from dsel.searches.executing.jobs import Job, Notebook, completed
+from dsel.searches.executing.keeping import keep_results, run_journal
 from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
 from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,

@@ -19,9 +19,10 @@ from dsel.kernels.eigen import gaussian_gram, whitening
 from dsel.models.kernel_coefficients import PENALTIES
 from dsel.models.kernel_least_squares import KernelLeastSquares
 from dsel.models.kernel_least_squares_basis import rows_token
-from dsel.searches.executors import make_executor
-from dsel.searches.jobs import Notebook
-from dsel.searches.keeping import keep_results, run_journal
+from dsel.searches.executing.executors import make_executor
+from dsel.searches.executing.jobs import Notebook
+from dsel.searches.executing.keeping import keep_results, run_journal
+from dsel.searches.executing.threads import single_threaded
 from dsel.searches.least_squares.cube import (
     FoldRows,
     make_loss_cube,
@@ -30,7 +31,6 @@ from dsel.searches.least_squares.cube import (
 from dsel.searches.least_squares.passes import Basis, Passes, StreamedWork
 from dsel.searches.least_squares.plan import check_grid
 from dsel.searches.least_squares.tasks import WidthRecord
-from dsel.searches.threads import single_threaded
 from dsel.solvers.least_squares_streamed import (
     ThinSolution,
     gcv_losses,

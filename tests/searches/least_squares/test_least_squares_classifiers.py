@@ -7,8 +7,8 @@ import dsel
 from dsel.errors import FitFailedWarning
 from dsel.models import kernel_least_squares_basis
 from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
-from dsel.searches.executors import LocalExecutor
-from dsel.searches.tasks import fit_jobs
+from dsel.searches.driving.tasks import fit_jobs
+from dsel.searches.executing.executors import LocalExecutor
 
 GRID = {"width": [0.5, 1.0, 2.0], "regularization": [1e-3, 1e-1, 10.0]}
 

@@ -16,7 +16,7 @@ from dsel.searches import (
     jobs,
     select_least_squares,
 )
-from dsel.searches.executors import LocalExecutor
+from dsel.searches.executing.executors import LocalExecutor
 from dsel.searches.least_squares import passes as least_squares_passes
 
 WIDTHS = [0.3, 1.0, 2.0]

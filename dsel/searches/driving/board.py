@@ -1,0 +1,324 @@
+"""What the driver knows so far: counts of every candidate, and who is still racing."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.bounds.best_fold import smallest_rate
+from dsel.data.base import Span
+from dsel.models.base import FIT_DONE, FIT_FAILED
+from dsel.searches.comparing.counting import NO_ROWS
+from dsel.searches.comparing.known_labels import KnownLabels
+from dsel.searches.comparing.scheme import BestFold, Comparison, Scheme
+from dsel.searches.driving.looks import Looks
+from dsel.searches.driving.tasks import FitRecord, Group, SpanJob, SpanRecord
+
+UNKNOWN = -1
+
+
+@dataclass
+class Board:
+    """Counts by candidate; the driver is the only one to write here."""
+
+    scheme: Scheme
+    """Trainings and comparisons."""
+    groups: tuple[Group, ...]
+    """Groups of the plan."""
+    looks: Looks
+    """The pool as it is read."""
+    n_candidates: int
+    """Candidates, N."""
+    n_classes: int = 2
+    """Classes of the labeled rows."""
+    n_labeled: int = 0
+    """Labeled rows."""
+    test_errors: NDArray[np.int64] = field(init=False)
+    train_errors: NDArray[np.int64] = field(init=False)
+    fit_status: NDArray[np.int8] = field(init=False)
+    fit_seconds: NDArray[np.float64] = field(init=False)
+    score_seconds: NDArray[np.float64] = field(init=False)
+    differences: list[NDArray[np.int64]] = field(init=False)
+    pool_rows: list[NDArray[np.int64]] = field(init=False)
+    spans: list[tuple[int, Span]] = field(init=False)
+    look_of: NDArray[np.int64] = field(init=False)
+    visited: NDArray[np.bool_] = field(init=False)
+    is_near: NDArray[np.bool_] = field(init=False)
+    pruned: NDArray[np.bool_] = field(init=False)
+    messages: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fits = (self.n_candidates, len(self.scheme.trainings))
+        self.test_errors = np.full(fits, names.UNCOUNTED, np.int64)
+        self.train_errors = np.full(fits, names.UNCOUNTED, np.int64)
+        self.fit_status = np.full(fits, UNKNOWN, np.int8)
+        self.fit_seconds = np.full(fits, np.nan)
+        self.score_seconds = np.zeros(self.n_candidates)
+        at_looks = (self.n_candidates, len(self.looks.parts))
+        bins = [(*at_looks, c.n_bins) for c in self.scheme.comparisons]
+        self.differences = [np.zeros(shape, np.int64) for shape in bins]
+        self.pool_rows = [np.zeros(shape, np.int64) for shape in bins]
+        self.spans = [
+            (number, span)
+            for number, look in enumerate(self.looks.parts)
+            for span in look.spans
+        ]
+        self.look_of = np.array([look for look, _ in self.spans], np.int64)
+        self.visited = np.zeros((self.n_candidates, len(self.spans)), bool)
+        self.is_near = np.zeros(at_looks, bool)
+        self.is_near[:, -1:] = True  # nothing is left to read
+        self.pruned = np.zeros(self.n_candidates, bool)
+        self.span_number = {
+            (look, span.start, span.stop): i
+            for i, (look, span) in enumerate(self.spans)
+        }
+
+    def add_fit(self, record: FitRecord) -> None:
+        """Take the counts of one job; a second copy changes nothing."""
+        counts = record.counts
+        for i, number in enumerate(record.job.candidates):
+            self.set_fit(
+                number,
+                record.job.training,
+                (int(counts.test_errors[i, 0]), int(counts.train_errors[i, 0])),
+                bool(counts.status[i, 0] == FIT_FAILED),
+                float(counts.seconds[i, 0]),
+            )
+        self.messages.update(counts.messages)
+
+    def set_fit(
+        self,
+        number: int,
+        training: int,
+        errors: tuple[int, int],
+        failed: bool,
+        seconds: float,
+    ) -> None:
+        """Set the (test, train) errors of one fit."""
+        self.test_errors[number, training], self.train_errors[number, training] = errors
+        self.fit_status[number, training] = FIT_FAILED if failed else FIT_DONE
+        self.fit_seconds[number, training] = seconds
+
+    def fail(self, number: int, training: int, message: str) -> None:
+        """Record that a fit could not be had."""
+        self.set_fit(number, training, (-1, -1), True, float("nan"))
+        self.messages[number, training] = message
+
+    def add_span(self, record: SpanRecord) -> None:
+        """Take the counts of one span, once for each candidate."""
+        look = record.job.look
+        span = self._number_of(record.job)
+        numbers = np.array(record.job.candidates)
+        fresh = ~self.visited[numbers, span]
+        mine = numbers[fresh]
+        for total, found in zip(self.differences, record.differences, strict=True):
+            total[mine, look] += found[fresh]
+        for total, rows in zip(self.pool_rows, record.rows, strict=True):
+            total[mine, look] += rows
+        self.visited[mine, span] = True
+        self.score_seconds[mine] += record.seconds / max(1, len(numbers))
+        self._judge_looks(mine, look)
+
+    def span_of(self, job: SpanJob) -> Span:
+        """Return the span of a job."""
+        return self.spans[self._number_of(job)][1]
+
+    def _number_of(self, job: SpanJob) -> int:
+        return self.span_number[job.look, job.start, job.stop]
+
+    def _judge_looks(self, numbers: NDArray[np.int64], first: int) -> None:
+        """Decide whether reading may stop at the looks that are now over."""
+        over = self.looks_over[numbers]
+        for look in range(first, over.shape[1] - 1):
+            if len(mine := numbers[over[:, look]]):
+                rates = self._rates(mine, look)
+                self.is_near[mine, look] = self.looks.are_near(*rates)
+
+    def _rates(
+        self, numbers: NDArray[np.int64], look: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return differences up to a look and the rows read, (candidates, rates)."""
+        pairs = []
+        for comparison, *totals in zip(
+            self.scheme.comparisons, self.differences, self.pool_rows, strict=True
+        ):
+            pair = [total[numbers, : look + 1].sum(axis=1) for total in totals]
+            if comparison.bins(NO_ROWS) is not None:  # a row is in one bin only
+                pair = [each.sum(axis=1, keepdims=True) for each in pair]
+            pairs.append(pair)
+        counts, rows = zip(*pairs, strict=True)
+        return np.concatenate(counts, axis=1), np.concatenate(rows, axis=1)
+
+    @property
+    def looks_over(self) -> NDArray[np.bool_]:
+        """Looks of which, and of all before, every span was counted."""
+        looks = range(len(self.looks.parts))
+        over = [self.visited[:, self.look_of == look].all(axis=1) for look in looks]
+        empty = np.zeros((0, self.n_candidates), bool)
+        return np.asarray(np.logical_and.accumulate(np.array(over or empty)).T)
+
+    @property
+    def stopped_at(self) -> NDArray[np.int64]:
+        """Look after which a candidate is read no further; -1 while it is."""
+        may_stop = self.looks_over & self.is_near
+        first = np.append(may_stop, np.ones((self.n_candidates, 1), bool), axis=1)
+        return np.where(may_stop.any(axis=1), first.argmax(axis=1), -1)
+
+    @property
+    def pool_rows_done(self) -> int:
+        """Most rows of the pool that a candidate was compared on."""
+        if not self.pool_rows:
+            return 0
+        return int(self.pool_rows[0].sum(axis=(1, 2)).max(initial=0))
+
+    def wanted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which spans of its next look each candidate still needs."""
+        following = self.looks_over[numbers].sum(axis=1, keepdims=True)
+        return np.asarray((self.look_of == following) & ~self.visited[numbers])
+
+    @property
+    def in_order(self) -> NDArray[np.bool_]:
+        """Fits that ended and before which every training of the candidate ended.
+
+        Only these decide who may win: a count that came early waits for those before
+        it, so that what is decided does not depend on the order of completion.
+        """
+        ended = self.fit_status != UNKNOWN
+        return np.asarray(np.logical_and.accumulate(ended, axis=1))
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Candidates of which some fit failed."""
+        found = (self.fit_status == FIT_FAILED) & self.in_order
+        return np.asarray(found.any(axis=1))
+
+    @property
+    def fitted(self) -> NDArray[np.bool_]:
+        """Candidates of which every fit is done."""
+        return np.asarray((self.fit_status == FIT_DONE).all(axis=1))
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Candidates that were counted on as much of the pool as they need."""
+        return np.asarray((self.stopped_at >= 0) | (not self.spans))
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Candidates of which all is counted."""
+        return self.fitted & self.scored
+
+    @property
+    def racing(self) -> NDArray[np.bool_]:
+        """Candidates that still need work and may win."""
+        return ~(self.pruned | self.failed | self.complete)
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """Status of each candidate, as the cube has it."""
+        status = np.full(self.n_candidates, names.STATUS_MISSING, np.int8)
+        status[self.complete] = names.STATUS_DONE
+        status[self.pruned] = names.STATUS_PRUNED
+        status[self.failed] = names.STATUS_FAILED
+        return status
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Return the scheme's comparisons, with what is now known filled in."""
+        return tuple(
+            BestFold(c.n_folds, self.best_folds()) if isinstance(c, BestFold) else c
+            for c in self.scheme.comparisons
+        )
+
+    def best_folds(self) -> NDArray[np.int64]:
+        """Return the fold that each candidate's best-fold certificate rests on."""
+        k = self.scheme.n_folds
+        rows = np.array([len(t.test_rows) for t in self.scheme.trainings[:k]])
+        return smallest_rate(self.test_errors[:, :k], rows)
+
+    def message(self, number: int, shown: NDArray[np.bool_]) -> str:
+        """Return what is to be said of a candidate: of its first fit with a remark."""
+        for training in self.scheme.trainings:
+            text = self.messages.get((number, training.number))
+            if text and shown[training.number]:
+                return f"{training.name}: {text}"
+        return ""
+
+    def evidence(
+        self,
+        shown: NDArray[np.bool_] | None = None,
+        scored: NDArray[np.bool_] | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Return the counts under the names of the cube, candidates first.
+
+        Parameters
+        ----------
+        shown
+            Fits that count, (n_candidates, n_trainings); by default those in order.
+        scored
+            Candidates whose pool counts count; by default those counted on all of it.
+        """
+        k, trainings = self.scheme.n_folds, self.scheme.trainings
+        shown = self.in_order if shown is None else shown
+        scored = self.scored if scored is None else scored
+        test_errors = np.where(shown, self.test_errors, names.UNCOUNTED)
+        train_errors = np.where(shown, self.train_errors, names.UNCOUNTED)
+        seconds = np.where(shown, self.fit_seconds, np.nan)
+        n = self.n_candidates
+        evidence: dict[str, NDArray[Any]] = {
+            names.FOLD_ERRORS: test_errors[:, :k],
+            names.TRAIN_ERRORS: train_errors[:, :k],
+            names.FOLD_ROWS: np.array([len(t.test_rows) for t in trainings[:k]]),
+            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in trainings[:k]]),
+            names.FIT_SECONDS: seconds[:, :k],
+            names.STATUS: self.status,
+            names.N_UNLABELED: np.array(self.looks.n_rows),
+            names.N_CLASSES: np.array(self.n_classes),
+            names.N_LABELED: np.array(self.n_labeled),
+            names.DISAGREEMENTS: np.full((n, k), names.UNCOUNTED),
+            names.POOL_ROWS: np.zeros((n, k), np.int64),
+            names.BEST_FOLD_DISAGREEMENTS: np.full(n, names.UNCOUNTED),
+        }
+        if self.scheme.full is not None:
+            evidence[names.FULL_TRAIN_ERRORS] = train_errors[:, self.scheme.full]
+            evidence[names.FULL_FIT_SECONDS] = seconds[:, self.scheme.full]
+        if self.scheme.leave_one_out is not None:
+            evidence[names.LOO_ERRORS] = test_errors[:, self.scheme.leave_one_out]
+        return evidence | self._pool_evidence(scored)
+
+    def _pool_evidence(self, scored: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        evidence: dict[str, NDArray[Any]] = {}
+        if self.looks.may_stop:
+            evidence[names.N_LOOKS] = np.array(self.looks.reading.n_looks)
+            evidence[names.LOOK_ROWS] = self.looks.rows
+        place = np.arange(self.n_candidates), self.stopped_at.clip(min=0)
+        for comparison, *totals in zip(
+            self.scheme.comparisons, self.differences, self.pool_rows, strict=True
+        ):
+            found, rows = (
+                total.cumsum(axis=1)[place] if self.spans else total.sum(axis=1)
+                for total in totals
+            )
+            counts = np.where(scored[:, np.newaxis], found, names.UNCOUNTED)
+            if comparison.variable == names.DISAGREEMENTS:
+                evidence[names.DISAGREEMENTS] = counts
+                evidence[names.POOL_ROWS] = np.where(scored[:, np.newaxis], rows, 0)
+                evidence[names.SCORE_SECONDS] = self._score_seconds(rows, scored)
+            elif isinstance(comparison, KnownLabels):
+                evidence[names.TEST_ROWS] = np.array(comparison.n_known)
+                evidence[comparison.variable] = (
+                    counts if comparison.n_bins > 1 else counts[:, 0]
+                )
+            elif isinstance(comparison, BestFold):
+                evidence[comparison.variable] = counts[:, 0]
+            else:
+                evidence[comparison.variable] = counts
+        return evidence
+
+    def _score_seconds(
+        self, rows: NDArray[np.int64], scored: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Divide each candidate's scoring time by the rows that each fold was given."""
+        share = rows / np.maximum(1, rows.sum(axis=1, keepdims=True))
+        seconds = share * self.score_seconds[:, np.newaxis]
+        return np.where(scored[:, np.newaxis], seconds, np.nan)

@@ -1,0 +1,177 @@
+"""The driver: submits fits and spans, takes what ends, prunes, records, goes on.
+
+One loop for every kind of search and every executor. The driver alone writes to the
+board and to the journal; tasks return counts. Nothing here decides a number: which
+losers are pruned depends on timing, the winner and its counts do not.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.searches.driving.board import Board
+from dsel.searches.driving.fitting import Fitting
+from dsel.searches.driving.journaling import Journaling
+from dsel.searches.driving.referee import Referee
+from dsel.searches.driving.scoring import Scoring
+from dsel.searches.driving.shift import PoolSample
+from dsel.searches.executing.executors import Executor, Finished
+
+AHEAD: Final = 2  # tasks submitted for each slot: one runs, one is there when it ends
+BEAT_SECONDS: Final = 0.5  # longest wait before journal and progress are looked after
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    fits_done: int
+    """Fits counted."""
+    fits_total: int
+    """Fits of the exhaustive search."""
+    fits_dropped: int
+    """Fits that pruning made unnecessary."""
+    candidates_racing: int
+    """Candidates that may still win and are not complete."""
+    candidates_pruned: int
+    """Candidates that were shown not to win."""
+    spans_done: int
+    """Spans of the pool counted in all rounds."""
+    spans_total: int
+    """Spans of all rounds begun so far."""
+    pool_rows_done: int
+    """Rows of the pool compared, over all rounds."""
+    seconds: float
+    """Time since the run began."""
+
+
+@dataclass
+class Driver:
+    """One run: its loop, and who does its fits and its passes."""
+
+    board: Board
+    """Counts by candidate."""
+    referee: Referee
+    """Who may still win."""
+    executor: Executor
+    """Where tasks run."""
+    journal: Journaling
+    """Where finished tasks are written."""
+    run_id: str
+    """Tells this run's cached models from those of others."""
+    on_progress: Callable[[Progress], None] | None = None
+    """Called a few times a second."""
+    raise_failures: bool = False
+    """Whether a fit that raises ends the run."""
+    fit_timeout: float | None = None
+    """Seconds that one fit may take; None for as long as it takes."""
+    sample: PoolSample | None = None
+    """Pool rows that spans bring along; None for none."""
+    fitting: Fitting = field(init=False)
+    scoring: Scoring = field(init=False)
+
+    def __post_init__(self) -> None:
+        board, executor, journal = self.board, self.executor, self.journal
+        self.fitting = Fitting(
+            board,
+            executor,
+            journal,
+            self.referee.prunes,
+            self.raise_failures,
+            self.fit_timeout,
+        )
+        models = self.fitting.models
+        self.scoring = Scoring(
+            board, executor, journal, models, self.run_id, self.sample
+        )
+        self.started = time.perf_counter()
+
+    def run(self) -> Board:
+        """Go on until every candidate is complete, pruned or failed."""
+        try:
+            while True:
+                self._submit(self.referee.prune(self.board))
+                if not self._n_running:
+                    return self.board
+                self._wait()
+                self.journal.check()
+                self._report()
+        finally:
+            self.journal.flush()
+
+    def has_ended(self) -> bool:
+        """Prune by what is known, and return whether nothing is left to count."""
+        self.referee.prune(self.board)
+        return not self.board.racing.any()
+
+    def model(self, candidate: int, training: int) -> Any:
+        """Return one fitted model, fitted again if it is no longer there."""
+        self.fitting.fit_one(candidate, training)
+        while self.fitting.running:
+            self._wait()
+        return self.fitting.fetch(candidate, training)
+
+    @property
+    def _n_running(self) -> int:
+        return len(self.fitting.running) + len(self.scoring.running)
+
+    def _submit(self, lower: NDArray[np.float64]) -> None:
+        slots = self.executor.n_slots
+        if self.scoring.is_due:
+            self._begin_round(lower)
+        while self._n_running < AHEAD * slots:
+            if not (
+                self.scoring.submit_next(slots)
+                or self.fitting.submit_next(slots, lower)
+            ):
+                return
+
+    def _begin_round(self, lower: NDArray[np.float64]) -> None:
+        """Begin the next reading of the pool, or fit again what it lacks."""
+        members = self.scoring.next_members(
+            lower,
+            leaders_first=self.referee.prunes and not self.board.complete.any(),
+            fits_are_over=self.fitting.is_over,
+        )
+        if members and self.fitting.restore_models(members):
+            self.scoring.begin(members)
+
+    def _wait(self) -> None:
+        for finished in self.executor.wait(BEAT_SECONDS):
+            self._take(finished)
+
+    def _take(self, finished: Finished) -> None:
+        if finished.key in self.fitting.running:
+            self.fitting.take(finished)
+        elif finished.key in self.scoring.running and self.scoring.take(finished):
+            self._release()
+
+    def _release(self) -> None:
+        """Drop models that no candidate in the race needs, and keep the winner's."""
+        estimate = self.referee.criterion.evaluate(
+            self.board.evidence(), self.referee.settings
+        ).estimate
+        best = int(np.nanargmin(np.where(np.isnan(estimate), np.inf, estimate)))
+        self.fitting.release({best, *map(int, np.flatnonzero(self.board.racing))})
+
+    def _report(self) -> None:
+        if self.on_progress is None:
+            return
+        board = self.board
+        self.on_progress(
+            Progress(
+                fits_done=int((board.fit_status >= 0).sum()),
+                fits_total=board.fit_status.size,
+                fits_dropped=int((board.fit_status[board.pruned] < 0).sum()),
+                candidates_racing=int(board.racing.sum()),
+                candidates_pruned=int(board.pruned.sum()),
+                spans_done=self.scoring.n_spans_done,
+                spans_total=self.scoring.n_spans,
+                pool_rows_done=board.pool_rows_done,
+                seconds=time.perf_counter() - self.started,
+            )
+        )

@@ -1,0 +1,157 @@
+"""The passes of a run: rounds in which the pool is read for candidates that may win."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.passes import SPAN_NBYTES
+from dsel.searches.driving.board import Board
+from dsel.searches.driving.held import HeldModels
+from dsel.searches.driving.journaling import Journaling
+from dsel.searches.driving.logs import log_retry, log_span
+from dsel.searches.driving.rounds import Round, next_members, span_jobs
+from dsel.searches.driving.shift import PoolSample
+from dsel.searches.driving.tasks import SpanJob, SpanRecord, count_spans, models_of
+from dsel.searches.executing.executors import Executor, Finished, check_alive
+
+ATTEMPTS: Final = 3  # of one task
+MODELS_NBYTES: Final = 2**30  # of one round at most, on every worker
+WORTH_A_TASK = 2**17  # bytes not moved: some milliseconds on a slow network
+
+
+@dataclass
+class Scoring:
+    """Tasks that count over spans of the pool, round by round."""
+
+    board: Board
+    """Counts by candidate."""
+    executor: Executor
+    """Where tasks run."""
+    journal: Journaling
+    """Where counts are written."""
+    models: HeldModels
+    """Which task holds each model."""
+    run_id: str
+    """Tells this run's cached models from those of others."""
+    sample: PoolSample | None = None
+    """Pool rows that spans bring along; None for none."""
+    current: Round | None = None
+    running: dict[str, list[SpanJob]] = field(default_factory=dict)
+    """Jobs of each task that has not ended."""
+    attempts: dict[SpanJob, int] = field(default_factory=dict)
+    n_rounds: int = 0
+    n_spans: int = 0
+    serial: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a round may begin."""
+        return self.current is None and bool(self.board.spans)
+
+    @property
+    def n_spans_done(self) -> int:
+        """Spans counted in all rounds."""
+        waiting = [] if self.current is None else self.current.waiting
+        return self.n_spans - len(waiting) - sum(map(len, self.running.values()))
+
+    def next_members(
+        self, lower: NDArray[np.float64], *, leaders_first: bool, fits_are_over: bool
+    ) -> tuple[int, ...]:
+        """Return the candidates of the next round; see `rounds.next_members`."""
+        return next_members(
+            self.board,
+            lower,
+            leaders_first=leaders_first,
+            fits_are_over=fits_are_over,
+            nbytes=self.models.nbytes,
+            # As many bytes again when they are joined, and what a block takes.
+            budget=min(MODELS_NBYTES, self.executor.slot_memory // 4),
+        )
+
+    def begin(self, members: tuple[int, ...]) -> None:
+        """Begin a round for candidates whose models are all held."""
+        jobs = span_jobs(self.board, members)
+        self.n_rounds += 1
+        self.n_spans += len(jobs)
+        self.current = Round(f"round-{self.n_rounds}", members, jobs)
+
+    def submit_next(self, n_slots: int) -> bool:
+        """Submit the round's next task, if there is one."""
+        if self.current is None or not self.current.waiting:
+            return False
+        look = self.board.looks.parts[self.current.waiting[0].look]
+        n_rows = SPAN_NBYTES // look.pool.row_nbytes
+        self._submit(self.current, self.current.take(n_slots, n_rows))
+        return True
+
+    def take(self, finished: Finished) -> bool:
+        """Take what a task counted, or submit it again; whether that ends a round."""
+        jobs = self.running.pop(finished.key)
+        self.executor.forget(finished.key)
+        assert self.current is not None  # a round outlives its tasks
+        if finished.error is not None:
+            self._try_again(self.current, jobs, finished.error)
+        else:
+            self._note(self.current, finished.record)
+        if not self.current.is_over:
+            return False
+        for key in set(self.current.derived.values()) - set(self.current.derived):
+            self.executor.forget(key)
+        self.current = None
+        return True
+
+    def _submit(self, current: Round, jobs: list[SpanJob]) -> None:
+        key = f"span-{next(self.serial)}"
+        self.running[key] = jobs
+        first, sample, client = jobs[0], self.sample, self.executor.client
+        pool = self.board.looks.parts[first.look].pool
+        self.executor.submit(
+            key,
+            count_spans,
+            jobs,
+            [pool.sources(self.board.span_of(job), client) for job in jobs],
+            self.board.comparisons(),
+            f"{self.run_id}-{current.key}-{hash(first.candidates)}",
+            [None if sample is None else sample.wanted_of(job) for job in jobs],
+            inputs=self._inputs(current, first),
+            priority=10,
+        )
+
+    def _inputs(self, current: Round, job: SpanJob) -> list[str]:
+        """Return the keys of the models that a span counts, and of few others."""
+        derived, members = current.derived, current.members
+        trainings = (training.number for training in self.board.scheme.with_models)
+        whole = self.models.keys_of(job.candidates, trainings)
+        for key in whole - set(derived):
+            derived[key] = key
+            if self.models.unwanted_nbytes(key, members) > WORTH_A_TASK:
+                derived[key] = f"models-{next(self.serial)}"
+                self.executor.derive(derived[key], models_of, members, source=key)
+        return sorted(derived[key] for key in whole)
+
+    def _note(self, current: Round, records: list[SpanRecord]) -> None:
+        for record in records:
+            self.board.add_span(record)
+            log_span(record)
+            self.journal.span(record)
+            if self.sample is not None:
+                self.sample.add(record)
+            current.pace.learn(record.seconds)
+            current.in_flight -= 1
+
+    def _try_again(
+        self, current: Round, jobs: list[SpanJob], error: BaseException
+    ) -> None:
+        """Count spans again one by one; a span that keeps failing ends the run."""
+        check_alive(error)
+        is_final = isinstance(error, ValueError | TypeError | KeyError)
+        for job in jobs:
+            tries = self.attempts[job] = self.attempts.get(job, 0) + 1
+            if is_final or tries >= ATTEMPTS:
+                raise error
+            log_retry(f"span-{job.start}-{job.stop}", error)
+            self._submit(current, [job])

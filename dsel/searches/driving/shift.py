@@ -1,0 +1,64 @@
+"""Random pool rows, to be compared with the labeled ones.
+
+They are the rows of the first look whose words are small, so that any reading of it
+can bring them along: the search's own does. Only where a run goes on from a journal,
+and some of those rows were read before, the look is read for them alone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.chunking import stacked
+from dsel.data.filters import Part
+from dsel.data.words import SHIFT_STREAM
+from dsel.searches.driving.looks import Look
+from dsel.searches.driving.tasks import SpanJob, SpanRecord
+from dsel.searches.driving.two_sample import MOST_ROWS
+
+
+@dataclass
+class PoolSample:
+    """About `MOST_ROWS` random rows of a pool, as tasks bring them along."""
+
+    pool: Any
+    """The rows of the first look."""
+    starts: frozenset[int]
+    """First row numbers of its spans."""
+    drawn: Part
+    """Which rows are in the sample."""
+    found: dict[int, Any] = field(default_factory=dict)
+    """Rows brought along, by the first row number of their span."""
+
+    def wanted_of(self, job: SpanJob) -> Part | None:
+        """Return which rows a task is to bring; None if they are here already."""
+        is_known = job.look > 0 or job.start in self.found
+        return None if is_known else self.drawn
+
+    def add(self, record: SpanRecord) -> None:
+        """Keep what a task brought."""
+        if record.sample is not None:
+            self.found[record.job.start] = record.sample
+
+    def rows(self, **ways: Any) -> Any:
+        """Return the sample, in row order; `ways` are as `Pool.reduce` takes them."""
+        if self.starts <= self.found.keys():
+            return stacked([self.found[start] for start in sorted(self.starts)])
+        return stacked(self.pool.reduce(self._draw, _joined, **ways))
+
+    def _draw(self, X: Any, rows: NDArray[np.int64]) -> list[Any]:
+        drawn = self.drawn.rows(int(rows[0]), int(rows[-1]) + 1)
+        return [X[np.isin(rows, drawn)]]
+
+
+def sample_of_look(look: Look, *, seed: int) -> PoolSample:
+    """Return the sample of a look's rows, of which none is read yet."""
+    share = min(1.0, MOST_ROWS / look.pool.n_rows)
+    starts = frozenset(span.start for span in look.spans)
+    return PoolSample(look.pool, starts, Part(0.0, share, seed, SHIFT_STREAM))
+
+
+def _joined(earlier: list[Any], later: list[Any]) -> list[Any]:
+    return earlier + later

@@ -1,0 +1,100 @@
+"""What a run keeps in its store beside the cube: the journal and the chosen model."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+from typing import Any
+
+import xarray as xr
+
+from dsel.results import save_results
+from dsel.results.files import find_results
+from dsel.results.journal import Journal, open_journal
+from dsel.results.models import model_key, open_model, save_model
+from dsel.results.stored_journal import StoredJournal, read_journal
+from dsel.searches.executing.phases import WORK
+from dsel.searches.executing.versions import installed_versions
+
+Notes = Journal | StoredJournal
+"""What an earlier run wrote, and maybe the right to write more."""
+
+
+def run_journal(
+    place: Any, fingerprint: Mapping[str, Any]
+) -> AbstractContextManager[Notes | None]:
+    """Open the journal of a run to go on with it; None where nothing is kept.
+
+    Where nothing can be written a run that has ended is opened all the same.
+
+    Parameters
+    ----------
+    place
+        Store, or None.
+    fingerprint
+        What all that is counted depends on; versions are added.
+
+    Raises
+    ------
+    StoreMismatchError
+        Where the store holds another run.
+    OSError
+        Where nothing can be written, and no run was begun.
+    """
+    if place is None:
+        return nullcontext()
+    whole = {**fingerprint, "versions": installed_versions()}
+    try:
+        return open_journal(place, whole)
+    except OSError as error:
+        found = read_journal(place, whole, reason=error)
+        if found is None:
+            raise
+        return found
+
+
+def keep_results(results: xr.Dataset, place: Any, journal: Notes | None) -> None:
+    """Save the cube, unless it is there already and nothing can be written.
+
+    Raises
+    ------
+    OSError
+        Where nothing can be written and another cube is there, or none.
+    """
+    if isinstance(journal, StoredJournal):
+        earlier = find_results(place)
+        if earlier is not None and _counts(earlier).equals(_counts(results)):
+            return
+    save_results(results, place)
+
+
+def _counts(results: xr.Dataset) -> xr.Dataset:
+    """Return a cube without the times that counting took."""
+    return results.drop_vars(WORK.values(), errors="ignore")
+
+
+def kept_model(
+    journal: Notes | None, place: Any, path: str, fit: Callable[[], Any]
+) -> Any:
+    """Return the model of a path: the kept one, else `fit()`, which is then kept.
+
+    Parameters
+    ----------
+    journal, place
+        The open journal and the store where it is; None keeps nothing, nor does a
+        place that cannot be written to.
+    path
+        What the model depends on beside the fingerprint, its training included.
+    fit
+        Gives the fitted model.
+    """
+    if journal is None or find_spec("skops") is None:
+        return fit()
+    if model_key(place) == path:
+        try:
+            return open_model(place)
+        except ValueError:
+            pass  # a model of the user's own types, or a damaged one: fit it again
+    model = fit()
+    if isinstance(journal, Journal):
+        save_model(model, place, key=path)
+    return model

@@ -1,0 +1,73 @@
+import pickle
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dsel
+from dsel.models.base import FitCounts
+from dsel.searches.driving import rounds, scoring
+from dsel.searches.driving.held import HeldModels
+from dsel.searches.driving.tasks import FitJob, FitRecord
+from dsel.searches.executing.executors import LocalExecutor
+from tests.estimators import FAMILIES
+
+TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
+
+
+@pytest.fixture
+def held():
+    """Return two tasks: one holds candidates 0 and 1 on training 0, one 1 on 1."""
+    models = HeldModels()
+    models.add("fit-1", record_of(FitJob(0, (0, 1), 0), nbytes=100))
+    models.add("fit-2", record_of(FitJob(0, (1,), 1), nbytes=30))
+    return models
+
+
+def record_of(job, nbytes):
+    none = np.zeros((len(job.candidates), 1))
+    return FitRecord(job, FitCounts(none, none, none, none, {}), nbytes)
+
+
+def test_held_models__know_where_each_model_is(held):
+    assert held.keys_of([1], [0, 1]) == {"fit-1", "fit-2"}
+    assert held.has(0, 0)
+    assert not held.has(0, 1)
+    assert held.nbytes == {0: 50, 1: 80}
+
+
+def test_held_models__know_what_a_task_holds_of_others(held):
+    assert held.unwanted_nbytes("fit-1", (1,)) == 50
+    assert held.unwanted_nbytes("fit-2", (1,)) == 0
+
+
+def test_held_models__release_tasks_that_nobody_needs(held):
+    assert held.release({0}) == {"fit-2"}
+    assert held.has(1, 0)  # it is where a needed one is
+    assert not held.has(1, 1)
+    assert held.release(set()) == {"fit-1"}
+
+
+def derive_here(self, key, task, *arguments, source):
+    """Do what a cluster does, which moves what is derived."""
+    future = Future()
+    payload = self._futures[source].result()[1]
+    future.set_result(
+        pickle.loads(pickle.dumps(task(self._work, [payload], *arguments)))
+    )
+    self._futures[key] = future
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_run__counts_alike_with_models_that_are_left_behind(name, rng, monkeypatch):
+    X = rng.normal(size=(200, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=200), [-0.5, 0.5])
+    plan = dsel.plan_search(
+        *FAMILIES[name], X[:90], y[:90], X[90:], cv=3, random_state=0, prune=True
+    )
+    whole = plan.run(n_jobs=1).drop_vars(TIMES)
+    monkeypatch.setattr(scoring, "WORTH_A_TASK", -1)
+    monkeypatch.setattr(rounds, "LEADERS", 1)
+    monkeypatch.setattr(LocalExecutor, "derive", derive_here)
+    xr.testing.assert_equal(plan.run(n_jobs=1).drop_vars(TIMES), whole)

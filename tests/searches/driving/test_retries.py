@@ -1,0 +1,63 @@
+"""Tasks that do not come back: tried again, and laid at the door of one candidate."""
+
+import pytest
+import xarray as xr
+from sklearn.svm import SVC
+
+from dsel.errors import FitFailedWarning
+from dsel.searches import execute, plan_search
+from dsel.searches.driving import fitting
+from dsel.searches.driving.tasks import fit_jobs
+
+
+class Deadly:
+    """Fits jobs as a worker does, and dies of one candidate a number of times."""
+
+    def __init__(self, candidate, deaths):
+        self.candidate, self.deaths, self.asked = candidate, deaths, []
+
+    def __call__(self, work, payloads, jobs):
+        self.asked.append([job.candidates for job in jobs])
+        if self.deaths and any(self.candidate in job.candidates for job in jobs):
+            self.deaths -= 1
+            raise ChildProcessError("the worker died")
+        return fit_jobs(work, payloads, jobs)
+
+
+@pytest.fixture
+def plan(rng):
+    X = rng.normal(size=(120, 3))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    grid = {"C": [0.1, 1.0, 10.0, 100.0]}
+    return plan_search(
+        SVC(gamma=0.5), grid, X[:60], y[:60], X[60:], cv=2, random_state=0, prune=False
+    )
+
+
+def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan, monkeypatch):
+    whole = execute(plan, n_jobs=1).results
+    monkeypatch.setattr(fitting, "fit_jobs", Deadly(candidate=2, deaths=10**6))
+    with pytest.warns(FitFailedWarning, match="ChildProcessError: the worker died"):
+        found = execute(plan, n_jobs=1).results
+    assert found.status.values.tolist() == [0, 0, 2, 0]
+    others = {"C": [0, 1, 3]}
+    xr.testing.assert_equal(found.disagreements[others], whole.disagreements[others])
+
+
+def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):
+    whole = execute(plan, n_jobs=1).results
+    deadly = Deadly(candidate=2, deaths=1)
+    monkeypatch.setattr(fitting, "fit_jobs", deadly)
+    found = execute(plan, n_jobs=1).results
+    xr.testing.assert_equal(found.disagreements, whole.disagreements)
+    fits = sum(len(numbers) for task in deadly.asked for numbers in task)
+    trainings = len(plan.scheme.trainings)
+    assert fits == plan.n_candidates * (trainings + 1)  # one task again, no other
+
+
+def test_execute__raises_at_once_where_failures_are_to_be_raised(plan, monkeypatch):
+    deadly = Deadly(candidate=2, deaths=10**6)
+    monkeypatch.setattr(fitting, "fit_jobs", deadly)
+    with pytest.raises(ChildProcessError, match="the worker died"):
+        execute(plan, n_jobs=1, on_failure="raise")
+    assert [(2,)] in deadly.asked

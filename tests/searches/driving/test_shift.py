@@ -1,0 +1,111 @@
+"""The random pool rows that a search brings along while it reads the pool."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.naive_bayes import GaussianNB
+
+import dsel
+from dsel.data.blocks import read_blocks
+from dsel.searches import select
+from dsel.searches.comparing.counting import SpanTally
+from dsel.searches.driving.looks import Looks, plan_looks
+from dsel.searches.driving.shift import sample_of_look
+from dsel.searches.driving.tasks import SpanJob, SpanRecord
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(8).normal(size=(3000, 3))
+
+
+@pytest.fixture(scope="module")
+def labeled(rows):
+    return rows[:300], (rows[:300, 0] > 0).astype(int)
+
+
+def brought_along(sample, look):
+    """Read a look span by span, as a search does."""
+    for span in look.spans:
+        job = SpanJob(span.start, span.stop, ())
+        tally = SpanTally((), (), sample.wanted_of(job).rows(job.start, job.stop))
+        for block in read_blocks(look.pool.sources(span), 64):
+            tally.add(block, ())
+        sample.add(SpanRecord(job, (), (), 0.0, tally.sample))
+        assert sample.wanted_of(job) is None
+    return sample.rows()
+
+
+def looks_of(X, chunk_rows, kind):
+    if kind == "sparse":
+        return Looks(dsel.open_pool(sparse.csr_matrix(X)), seed=3)
+    pool = dsel.open_pool(da.from_array(X, chunks=(chunk_rows, 3)))
+    if kind == "whole":
+        return Looks(pool, seed=3)
+    shuffled = kind == "first rows"
+    return plan_looks(pool, 0.1, 3, share=0.5, shuffled=shuffled, seed=3)
+
+
+def as_array(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
+@pytest.mark.parametrize("kind", ["whole", "drawn rows", "first rows", "sparse"])
+def test_pool_sample__is_the_same_brought_along_or_read(rows, kind):
+    found = []
+    for chunk_rows in (100, 1400):
+        look = looks_of(rows, chunk_rows, kind).parts[0]
+        read = sample_of_look(look, seed=4).rows()
+        along = brought_along(sample_of_look(look, seed=4), look)
+        assert read.shape[0] == pytest.approx(min(500, look.pool.n_rows), rel=0.2)
+        found += [as_array(read), as_array(along)]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+
+
+def counting_pool(X, read):
+    def block(rows):
+        if len(rows):  # Dask tries an empty one while it plans
+            read.append(len(rows))
+        return rows
+
+    rows = da.from_array(X, chunks=(500, 3))
+    return rows.map_blocks(block, dtype=X.dtype, meta=np.empty((0, 3)))
+
+
+def reason(results):
+    return select(results).certificate.assumptions[0].reason
+
+
+def test_run__reads_the_pool_once_and_not_again_when_it_is_finished(
+    rows, labeled, tmp_path
+):
+    read = []
+    options = {"cv": 3, "shared_rows": "keep", "random_state": 1}
+    pool = counting_pool(rows, read)
+    plan = dsel.plan_search(None, [GaussianNB()], *labeled, pool, **options)
+    first = plan.run(out=tmp_path / "run")
+    assert sum(read) == len(rows)
+    assert "does not tell labeled rows from pool rows" in reason(first)
+    again = plan.run(out=tmp_path / "run")
+    assert sum(read) == len(rows)
+    assert reason(again) == reason(first)
+
+
+def test_run__that_goes_on_from_a_journal_finds_the_same(rows, labeled, tmp_path):
+    pool = da.from_array(np.tile(rows, (10, 1)), chunks=(500, 3))
+    plan = dsel.plan_search(
+        None, [GaussianNB()], *labeled, pool, cv=3, shared_rows="keep", random_state=1
+    )
+    assert len(plan.looks.parts[0].spans) > 2
+    whole = plan.run(out=tmp_path / "whole")
+
+    def stop(progress):
+        if progress.spans_done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        plan.run(out=tmp_path / "run", on_progress=stop, n_jobs=1)
+    resumed = plan.run(out=tmp_path / "run")
+    assert reason(resumed) == reason(whole)

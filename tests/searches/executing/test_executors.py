@@ -1,0 +1,178 @@
+import os
+
+import numpy as np
+import psutil
+import pytest
+import xarray as xr
+from dask import config
+from distributed import Client
+
+from dsel.cluster import Address, Local, connect
+from dsel.errors import ClusterLostError, VersionMismatchError
+from dsel.searches import plan_search
+from dsel.searches.driving import tasks
+from dsel.searches.driving.tasks import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
+from dsel.searches.executing import workers
+from dsel.searches.executing.executors import LocalExecutor, make_executor
+from tests.clusters import ROOT, running_cluster
+from tests.estimators import Sleeper
+from tests.job import counts_of, make_plan
+
+TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
+OTHER_VERSION = """
+from importlib import metadata
+there = metadata.version
+metadata.version = lambda name: "0.1" if name == "scikit-learn" else there(name)
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 2**20, 2**30, 2**40])
+def test_block_rows__shrink_with_memory_but_never_below_the_fewest(limit):
+    rows = _block_rows(10_000, limit)
+    fewest, most = BLOCK_ROWS
+    assert fewest <= rows <= most
+    assert rows == fewest or rows * 10_000 <= min(BLOCK_NBYTES, limit // 4)
+
+
+def test_local_executor__divides_free_memory_by_threads():
+    executor = LocalExecutor(None, 4)
+    try:
+        assert 0 < executor.slot_memory <= psutil.virtual_memory().total // 4
+    finally:
+        executor.close()
+
+
+@pytest.fixture
+def client():
+    with Client(
+        n_workers=2,
+        threads_per_worker=2,
+        memory_limit="1 GiB",
+        processes=False,
+        dashboard_address="127.0.0.1:0",
+        set_as_default=False,
+    ) as client:
+        yield client
+
+
+@pytest.mark.cluster
+def test_cluster_executor__knows_slots_and_the_memory_of_one(client):
+    executor = make_executor(None, client)
+    assert executor.n_slots == 4
+    assert 0 < executor.slot_memory <= 2**29
+    executor.close()
+
+
+@pytest.mark.cluster
+def test_cluster_executor__ends_when_workers_stay_away(client, monkeypatch):
+    executor = make_executor(None, client)
+    monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "COUNT_SECONDS", 0.0)
+    client.retire_workers([*client.nthreads()])
+    with pytest.raises(ClusterLostError, match=r"no workers for 0 s.*same command"):
+        assert executor.n_slots
+
+
+def make_two(work, payloads):
+    return None, {"wanted": 1, "other": 2}
+
+
+def wanted_of(work, payloads):
+    return None, {"wanted": payloads[0]["wanted"]}
+
+
+def tell(work, payloads):
+    return payloads, None
+
+
+def derived_input(executor):
+    """Return what a task gets of a payload that is derived from another."""
+    executor.submit("whole", make_two, keeps_payload=True)
+    assert [finished.key for finished in executor.wait(60.0)] == ["whole"]
+    executor.derive("small", wanted_of, source="whole")
+    executor.submit("told", tell, inputs=["small"])
+    [finished] = executor.wait(60.0)
+    executor.forget("small")
+    assert executor.fetch("whole")
+    executor.close()
+    return finished.result()
+
+
+@pytest.mark.cluster
+def test_cluster_executor__derives_inputs_that_are_smaller(client):
+    assert derived_input(make_executor(None, client)) == [{"wanted": 1}]
+
+
+def test_local_executor__shares_what_others_would_derive():
+    assert derived_input(LocalExecutor(None, 1)) == [{"wanted": 1, "other": 2}]
+
+
+@pytest.fixture
+def plan_of_sleepers(rng):
+    X = rng.normal(size=(60, 2))
+    grid = {"seconds": np.linspace(0.5, 0.6, 200)}
+    y = (X[:, 0] > 0).astype(int)
+    return plan_search(Sleeper(), grid, X, y, cv=2, random_state=0, prune=False)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
+    plan_of_sleepers, tmp_path
+):
+    other = tmp_path / "other"  # not where the first processes are started
+    other.mkdir()
+    (other / "sitecustomize.py").write_text(OTHER_VERSION)
+    with running_cluster(tmp_path, workers=1) as running:
+
+        def join(progress):
+            if "late" not in running.processes:
+                path = os.pathsep.join([str(other), str(ROOT)])
+                running.start_worker("late", PYTHONPATH=path)
+
+        with connect(Address(running.address), timeout=60) as client:
+            client.wait_for_workers(1, timeout=120)
+            expected = r"worker tcp://127.*scikit-learn 0\.1 \(client "
+            with pytest.raises(VersionMismatchError, match=expected):
+                plan_of_sleepers.run(client, on_progress=join)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+def test_run__workers_short_of_memory_read_smaller_blocks_and_live():
+    plan = make_plan(prune=False)
+    expected = counts_of(plan.run())
+    with connect(Local(workers=2, memory="520 MiB")) as client:
+        before = client.run(os.getpid)
+        found = counts_of(plan.run(client))
+        assert client.run(os.getpid) == before
+    assert found == expected
+
+
+def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > 0).astype(int)
+    grid = {"seconds": [0.0]}
+    plan = plan_search(Sleeper(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0)
+    whole = plan.run().drop_vars(TIMES)
+    monkeypatch.setattr(tasks, "spare_memory", lambda: 0)
+    xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)
+
+
+def die(work, payloads):
+    """Do what the system does to a process that asks for too much."""
+    os._exit(1)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
+    with (
+        config.set({"distributed.scheduler.allowed-failures": 0}),
+        connect(Local(workers=1)) as client,
+    ):
+        executor = make_executor(None, client)
+        executor.submit("task", die)
+        [finished] = executor.wait(120.0)
+        with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):
+            finished.result()

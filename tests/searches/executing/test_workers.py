@@ -1,0 +1,195 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from dask import config
+from distributed import Client
+from distributed.core import Status
+
+from dsel.cluster import Local, connect
+from dsel.errors import ClusterLostError
+from dsel.searches import plan_search
+from dsel.searches.executing import workers
+from dsel.searches.executing.workers import Workers
+from tests.clusters import running_cluster, wait_until
+from tests.estimators import Sleeper
+
+MIB = 2**20
+
+
+def worker(status="running", executing=0, held=300, managed=0):
+    """What a scheduler says of a worker of two threads and 500 MiB."""
+    return {
+        "status": status,
+        "nthreads": 2,
+        "memory_limit": 500 * MIB,
+        "metrics": {
+            "memory": held * MIB,
+            "managed_bytes": managed * MIB,
+            "task_counts": {"executing": executing, "ready": 1},
+        },
+    }
+
+
+class Cluster:
+    """A client whose workers are as they are told to be, and a clock."""
+
+    def __init__(self, monkeypatch, **found):
+        self.found, self.retired, self.now = found, [], 0.0
+        clock = SimpleNamespace(monotonic=lambda: self.now)
+        monkeypatch.setattr(workers, "time", clock)
+        self.workers = Workers(self)
+
+    def scheduler_info(self, n_workers):
+        assert n_workers == -1
+        return {"workers": self.found}
+
+    def retire_workers(self, addresses, *, close_workers):
+        assert close_workers
+        self.retired += addresses
+        for address in addresses:
+            del self.found[address]
+
+    def threads_after(self, seconds):
+        """Look every five seconds for so long; return the threads at the end."""
+        for _ in range(seconds // 5):
+            self.now += 5.0
+            found = self.workers.n_threads
+        return found
+
+
+def test_workers__counts_the_threads_of_those_that_run(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused"), c=worker())
+    assert cluster.threads_after(5) == 4
+
+
+def test_workers__task_memory_is_what_is_left_beside_unmanaged_bytes(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker(), b=worker(held=400, managed=50))
+    assert cluster.workers.task_memory == (500 - 350) * MIB // 2
+
+
+def test_workers__a_worker_paused_without_a_task_is_sent_away(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused"))
+    assert cluster.threads_after(15) == 2
+    assert cluster.retired == []
+    cluster.threads_after(10)
+    assert cluster.retired == ["b"]
+    assert list(cluster.found) == ["a"]
+
+
+def test_workers__a_paused_worker_may_end_what_it_runs(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused", executing=1))
+    cluster.threads_after(500)
+    assert cluster.retired == []
+
+
+def test_workers__a_worker_that_comes_back_is_not_sent_away(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker(), b=worker("paused"))
+    for status in ("running", "paused", "running", "paused"):
+        cluster.threads_after(15)
+        cluster.found["b"] = worker(status)
+    assert cluster.retired == []
+
+
+def test_workers__none_but_paused_ones_end_the_run(monkeypatch):
+    cluster = Cluster(monkeypatch, a=worker("paused"), b=worker("paused"))
+    cluster.threads_after(15)
+    expected = r"all 2 workers are paused .* of 500 MiB .* it holds 300.*`out=`"
+    with pytest.raises(ClusterLostError, match=expected):
+        cluster.threads_after(10)
+
+
+def test_workers__staying_away_ends_the_run_and_a_sleep_does_not(monkeypatch):
+    monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 30.0)
+    cluster = Cluster(monkeypatch)
+    cluster.now = 100_000.0
+    assert cluster.workers.n_threads == 1
+    assert cluster.threads_after(20) == 1
+    with pytest.raises(ClusterLostError, match="no workers for 30 s"):
+        cluster.threads_after(5)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path):
+    with (
+        running_cluster(tmp_path, workers=0) as cluster,
+        Client(cluster.address, timeout=5, set_as_default=False) as client,
+    ):
+        assert Workers(client).now() == {}
+        cluster.kill("scheduler")
+        wait_until(lambda: client.status == "closed", 60, "the client")
+        with pytest.raises(ClusterLostError, match="the scheduler is gone; run"):
+            Workers(client).now()
+
+
+def pause(dask_worker):
+    """Do what Dask does to a worker short of memory."""
+    dask_worker.status = Status.paused
+
+
+def resume(dask_worker):
+    """Do what Dask does where there is memory again."""
+    dask_worker.status = Status.running
+
+
+@pytest.fixture
+def two_workers(monkeypatch):
+    monkeypatch.setattr(workers, "PAUSED_SECONDS", 3.0)
+    with (
+        config.set({"distributed.worker.memory.pause": False}),
+        connect(Local(workers=2)) as client,
+    ):
+        yield client
+
+
+def plan_of_sleepers(rng, seconds):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    grid = {"seconds": seconds}
+    return plan_search(Sleeper(), grid, X, y, cv=2, random_state=0, prune=False)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng):
+    plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
+    first = min(two_workers.nthreads())
+
+    def pause_first(progress):
+        if progress.fits_done and first in two_workers.nthreads():
+            two_workers.run(pause, workers=[first])
+
+    found = plan.run(two_workers, on_progress=pause_first)
+    assert (found["status"] == 0).all()
+    assert len(two_workers.nthreads()) == 1
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
+    two_workers, rng, tmp_path
+):
+    plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
+
+    def pause_all(progress):
+        if progress.fits_done:
+            two_workers.run(pause)
+
+    with pytest.raises(ClusterLostError, match=r"all 2 workers are paused .*`out=`"):
+        plan.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
+    two_workers.run(resume)
+    assert (plan.run(two_workers, out=tmp_path / "run")["status"] == 0).all()
+
+
+@pytest.mark.parametrize("limit", [0, 320 * MIB, 500 * MIB])
+def test_check_limits__takes_workers_that_can_import_dsel(monkeypatch, limit):
+    found = {**worker(), "memory_limit": limit}
+    Cluster(monkeypatch, first=found).workers.check_limits()
+
+
+def test_check_limits__refuses_a_worker_that_would_die_of_its_imports(monkeypatch):
+    small = {**worker(), "memory_limit": 250 * MIB}
+    cluster = Cluster(monkeypatch, first=worker(), second=small)
+    with pytest.raises(MemoryError, match="may use 250 MiB, and its imports alone"):
+        cluster.workers.check_limits()
