@@ -26,8 +26,8 @@ def log_fit(scheme: Scheme, record: FitRecord) -> None:
     )
 
 
-def log_span(record: SpanRecord) -> None:
-    """Say which rows of the pool were compared for which candidates."""
+def log_span(record: SpanRecord, nbytes: int) -> None:
+    """Say which rows of the pool, of so many bytes, were compared for whom."""
     job = record.job
     _log(
         logging.INFO,
@@ -35,6 +35,7 @@ def log_span(record: SpanRecord) -> None:
         rows=f"{job.start}-{job.stop}",
         candidates=",".join(map(str, job.candidates)),
         seconds=round(record.seconds, 6),
+        bytes=nbytes,
     )
 
 

@@ -136,12 +136,17 @@ class Scoring:
     def _note(self, current: Round, records: list[SpanRecord]) -> None:
         for record in records:
             self.board.add_span(record)
-            log_span(record)
+            log_span(record, self._nbytes(record.job))
             self.journal.span(record)
             if self.sample is not None:
                 self.sample.add(record)
             current.pace.learn(record.seconds)
             current.in_flight -= 1
+
+    def _nbytes(self, job: SpanJob) -> int:
+        """Return what the rows of a span take as they are stored."""
+        pool = self.board.looks.parts[job.look].pool
+        return (job.stop - job.start) * int(pool.row_nbytes)
 
     def _try_again(
         self, current: Round, jobs: list[SpanJob], error: BaseException
