@@ -37,5 +37,9 @@ class WholeStore(WrapperStore[Store]):
             raise ValueError(f"the chunk {key} is missing")
         return found
 
+    def with_read_only(self, read_only: bool = False) -> "WholeStore":
+        """Return the same store for reading only, or for both: zarr 3.1.3 cannot."""
+        return WholeStore(self._store.with_read_only(read_only))
+
     def __str__(self) -> str:
         return str(self._store)

@@ -13,9 +13,9 @@ from dsel.results import open_results
 from dsel.searches import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
-    jobs,
     select_least_squares,
 )
+from dsel.searches.executing import jobs
 from dsel.searches.executing.executors import LocalExecutor
 from dsel.searches.least_squares import passes as least_squares_passes
 
