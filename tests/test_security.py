@@ -55,7 +55,10 @@ def _nodes(kind):
 
 
 # A process and the one that it started itself speak through a pipe, in memory.
-BETWEEN_OWN_PROCESSES = ("dsel/searches/fitting_process.py", "cloudpickle.loads")
+BETWEEN_OWN_PROCESSES = (
+    "dsel/searches/driving/fitting_process.py",
+    "cloudpickle.loads",
+)
 
 
 def test_sources__call_nothing_that_runs_what_it_reads():

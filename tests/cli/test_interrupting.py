@@ -31,6 +31,14 @@ def _session_of(process):
         return None
 
 
+@pytest.fixture(autouse=True)
+def hears_ctrl_c():
+    """Handle SIGINT as a terminal's programs do, wherever the tests were started."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def demo(tmp_path):
     options = ["--workers", "2", "--out", "results", "--log", "log.txt"]
