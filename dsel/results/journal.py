@@ -181,7 +181,6 @@ class Journal:
         """Return the log to write to; what was left half-done is tidied up first."""
         with naming_place(self._root.store):
             self._lock.check()
-            _sweep(self._root.store)
             group = self._root.require_group(GROUP)
             if not group.attrs.get(FINGERPRINT):
                 group.attrs[FINGERPRINT] = plain(self._fingerprint)
@@ -276,6 +275,7 @@ def open_journal(
             store, way_out="if no other run writes there, delete lock in it"
         ):
             lock.acquire()
+        _sweep(store)  # before any write of our own is under way
     try:
         with naming_damage(store):
             stored = fingerprint_in(root)

@@ -212,6 +212,15 @@ def test_open_journal__sweeps_partial_files(tmp_path):
     assert not leftover.exists()
 
 
+def test_journal__leaves_alone_what_its_own_process_is_writing(tmp_path):
+    with open_journal(tmp_path, FINGERPRINT) as journal:
+        under_way = tmp_path / "zarr.abc.partial"  # of a cube, say
+        under_way.write_bytes(b"half")
+        journal.append("one", {"errors": [1]})
+        journal.flush()
+        assert under_way.exists()
+
+
 def test_open_journal__says_where_it_cannot_write(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"cannot write to .*run the same command again"):
