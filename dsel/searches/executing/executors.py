@@ -170,13 +170,13 @@ class ClusterExecutor:
     def __init__(self, work: Any, client: Any, run_id: str) -> None:
         from dask import config
 
+        self._workers = Workers(client)
+        self._workers.check_limits()  # first: a lost scheduler answers nothing else
         versions = check_versions(client)
         self._client = client
         self._run_id = run_id
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._workers = Workers(client)
-        self._workers.check_limits()
         # One named task holds the labeled rows: a worker that loses them asks again.
         # They are meant to be part of the graph, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}

@@ -89,7 +89,17 @@ class Workers:
             )
 
     def now(self) -> dict[str, Worker]:
-        """Return all workers by address."""
+        """Return all workers by address.
+
+        Raises
+        ------
+        ClusterLostError
+            Where the scheduler is gone.
+        """
+        # A client that connects anew has given up its tasks, and an answer may take
+        # as long as the client's own patience.
+        if self._client.status != "running":
+            raise ClusterLostError(f"the scheduler is gone; {GO_ON}")
         try:
             return dict(self._client.scheduler_info(n_workers=-1)["workers"])
         except (OSError, KeyError) as error:  # a comm is closed; or has long been

@@ -34,6 +34,8 @@ def worker(status="running", executing=0, held=300, managed=0):
 class Cluster:
     """A client whose workers are as they are told to be, and a clock."""
 
+    status = "running"
+
     def __init__(self, monkeypatch, **found):
         self.found, self.retired, self.now = found, [], 0.0
         clock = SimpleNamespace(monotonic=lambda: self.now)
@@ -111,14 +113,15 @@ def test_workers__staying_away_ends_the_run_and_a_sleep_does_not(monkeypatch):
 
 @pytest.mark.cluster
 @pytest.mark.timeout(180)
-def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path):
+@pytest.mark.parametrize(("patience", "status"), [(5, "closed"), (600, "connecting")])
+def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path, patience, status):
     with (
         running_cluster(tmp_path, workers=0) as cluster,
-        Client(cluster.address, timeout=5, set_as_default=False) as client,
+        Client(cluster.address, timeout=patience, set_as_default=False) as client,
     ):
         assert Workers(client).now() == {}
         cluster.kill("scheduler")
-        wait_until(lambda: client.status == "closed", 60, "the client")
+        wait_until(lambda: client.status == status, 60, "the client")
         with pytest.raises(ClusterLostError, match="the scheduler is gone; run"):
             Workers(client).now()
 
