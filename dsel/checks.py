@@ -1,13 +1,16 @@
 """One input check per kind of quantity; messages name argument, value and way out."""
 
 import math
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+LOCAL: Final = ("", "file", "local", "memory")
+"""Protocols of which nothing is sent anywhere; their paths may hold any sign."""
 
 
 def check_probability(value: Any, name: str) -> float:
@@ -154,15 +157,11 @@ def check_url(url: str, name: str) -> None:
     ModuleNotFoundError
         Where a package is missing.
     ValueError
-        Where there is no such protocol, or a password in the URL.
+        Where there is no such protocol, or a password or a query in the URL.
     """
     from fsspec import get_filesystem_class  # not needed where nothing is at a URL
 
-    if urlsplit(url.rpartition("::")[2]).password is not None:
-        raise ValueError(
-            f"`{name}` must not hold a password, since URLs are kept and logged; pass "
-            "it in `storage_options` or by the environment."
-        )
+    _check_secrets(url, name)
     protocols = url.split("://")[0].split("::")  # chains such as simplecache::s3://
     try:
         for protocol in protocols:
@@ -177,6 +176,29 @@ def check_url(url: str, name: str) -> None:
             f"`{name}` must be a path or a URL such as s3://..., got {url!r}, whose "
             f"protocol {protocol!r} is not known."
         ) from error
+
+
+def _check_secrets(url: str, name: str) -> None:
+    """Raise where a URL holds what may be a secret, without showing it."""
+    for each in url.split("::"):
+        protocol, _, rest = each.rpartition("://")
+        if protocol in LOCAL:
+            continue
+        host = re.split("[/?]", rest, maxsplit=1)[0]
+        _, colon, port = host.partition(":")
+        user_is_key = protocol in ("http", "https") and "@" in host
+        # A password with a slash in it looks like a port that is no number.
+        if user_is_key or (colon and not port.isdecimal()):
+            raise ValueError(
+                f"`{name}` must not hold a password, since URLs are kept and logged; "
+                "pass it in `storage_options` or by the environment."
+            )
+        if "?" in rest:  # behind it, names of chunks would be no part of the path
+            raise ValueError(
+                f"`{name}` must not hold a query (the ? and what stands behind it), "
+                "since URLs are kept and logged; pass it in `storage_options`, for "
+                "http as {'params': {NAME: VALUE}}, or keys by the environment."
+            )
 
 
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -1,11 +1,14 @@
 """The exceptions and warnings that a caller may want to catch, and how to warn."""
 
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 STORAGE_LIBRARIES: Final = (
     "adlfs", "aiobotocore", "aiohttp", "azure", "botocore", "gcsfs", "google",
@@ -57,9 +60,40 @@ def reaching(place: object) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in STORAGE_LIBRARIES:
+        if not _is_of_a_storage_library(error):
             raise
-        raise ConnectionError(f"{place} cannot be reached: {error}") from error
+        told = without_queries(str(error))
+        shown = error if told == str(error) else None  # else no traceback tells it
+        raise ConnectionError(f"{place} cannot be reached: {told}") from shown
+
+
+def reached(place: object, read: Callable[[], T]) -> T:
+    """Return what `read` returns; like `reaching`, for tasks on other machines.
+
+    Errors of libraries may not survive the way from a worker, not even as a cause.
+    """
+    try:
+        return read()
+    except Exception as error:
+        if not _is_of_a_storage_library(error):
+            raise
+        told = without_queries(str(error))
+    raise ConnectionError(f"{place} cannot be reached: {told}")
+
+
+def _is_of_a_storage_library(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in STORAGE_LIBRARIES
+
+
+def without_queries(text: str) -> str:
+    """Return a text with what stands behind the ? of URLs left out: it may be a key.
+
+    Examples
+    --------
+    >>> without_queries("403, url='https://host/pool/zarr.json?sig=123'")
+    "403, url='https://host/pool/zarr.json?...'"
+    """
+    return re.sub(r"""(://[^\s?'"]*\?)[^\s'"]*""", r"\1...", text)
 
 
 def warn(message: str, category: type[DselWarning]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dsel.data.base import Layout, dense_layout, regular_boundaries, slices
 from dsel.data.canonical import canonical_text
+from dsel.errors import reached
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class ZarrRows:
 
     def _read(self, first: int, stop: int) -> Any:
         try:
-            return self.array[first:stop]
+            where = f"`pool` at {self.array.store}"
+            return reached(where, lambda: self.array[first:stop])
         except (RuntimeError, ValueError) as error:
             one = self.array.chunks[0]
             if stop - first > one:  # of several chunks, find the one

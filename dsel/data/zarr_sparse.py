@@ -18,6 +18,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from dsel.data.base import Layout, regular_boundaries, slices
 from dsel.data.canonical import canonical_text
 from dsel.data.zarr_rows import file_stamps
+from dsel.errors import reached
 
 PART_ROWS: Final = "part_rows"
 N_ROWS: Final = "n_rows"
@@ -105,8 +106,9 @@ def read_part(group: Any, number: int, shape: tuple[int, int]) -> Any:
         Where the part is missing or is no CSR matrix of this shape.
     """
     try:
-        part = group[part_name(number)]
-        arrays = tuple(part[name][:] for name in ("data", "indices", "indptr"))
+        arrays = reached(
+            f"`pool` at {group.store}", lambda: _arrays(group[part_name(number)])
+        )
         matrix = sparse.csr_matrix(arrays, shape=shape)
         matrix.check_format(full_check=True)
     except (KeyError, RuntimeError, ValueError) as error:
@@ -115,6 +117,10 @@ def read_part(group: Any, number: int, shape: tuple[int, int]) -> Any:
             "pool again."
         ) from error
     return matrix
+
+
+def _arrays(part: Any) -> tuple[Any, ...]:
+    return tuple(part[name][:] for name in ("data", "indices", "indptr"))
 
 
 def write_part(group: Any, number: int, rows: Any) -> None:

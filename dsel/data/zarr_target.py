@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import zarr
 
+from dsel.checks import check_url
 from dsel.data.open import COLUMNS, COMPLETE, FORMAT
 from dsel.data.zarr_sparse import (
     DTYPE,
@@ -81,7 +82,11 @@ def open_target(
     ------
     FileExistsError
         Where another pool, or something else, is there.
+    ValueError
+        Where the URL of the path is none that can be written to.
     """
+    if "://" in path:
+        check_url(path, "path")
     source = f"{heading.token} {heading.dtype} {chunk_rows}"
     node = _existing(path, options)
     if node is None:

@@ -14,6 +14,7 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import check_url
+from dsel.errors import without_queries
 from dsel.results.schema import SCHEMA_VERSION
 
 VERSION_ATTRIBUTE: Final = "dsel_schema_version"
@@ -158,10 +159,11 @@ def naming_damage(
     except Exception as error:
         if not _is_of_no_kind(error):
             raise
+        told = without_queries(str(error))
         raise ConnectionError(
-            f"cannot reach {store}: {error}. See that it is there and that its options "
+            f"cannot reach {store}: {told}. See that it is there and that its options "
             f"are right, then run the same command again."
-        ) from error
+        ) from (error if told == str(error) else None)
 
 
 @contextmanager
