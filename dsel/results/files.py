@@ -4,20 +4,14 @@ import asyncio
 import os
 import warnings
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import xarray as xr
-from xarray.conventions import encode_dataset_coordinates
 from zarr.abc.store import Store
-from zarr.api.asynchronous import create_array, create_group
-from zarr.codecs import Crc32cCodec, ZstdCodec
-from zarr.core.buffer import Buffer
-from zarr.core.dtype import get_data_type_from_native_dtype
+from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import LocalStore
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
@@ -31,6 +25,7 @@ from dsel.results.store import (
     open_store,
     read_root,
 )
+from dsel.results.zarr_group import group_files
 from dsel.stores import WholeStore
 
 POINTER: Final = "dsel_cube"
@@ -38,8 +33,11 @@ POINTER: Final = "dsel_cube"
 VARIABLES: Final = "dsel_cube_variables"
 """Attribute of the root: names of its variables; all chunks of these are stored."""
 PREFIX: Final = "cube-"
-SMALL_NBYTES: Final = 2**14
-"""Arrays of at most that many bytes are not worth the time to compress them."""
+FILL_VALUES: Final = {
+    each.name: schema.EMPTY[each.kind]
+    for each in schema.VARIABLES
+    if each.kind in (schema.COUNT, schema.FLAG)
+}
 
 
 def save_results(
@@ -179,64 +177,24 @@ def _generation(group: Any) -> int:
 
 
 def _write(results: xr.Dataset, store: Store, group: str) -> None:
-    """Write in memory first: a place takes a hundred small files best all at once."""
-    memory: dict[str, Buffer] = {}
-    sync(_write_arrays(results.compute(), MemoryStore(memory)))
-    files = {f"{group}/{key}": content for key, content in memory.items()}
+    contents = group_files(results.compute(), FILL_VALUES)
+    files = {f"{group}/{name}": content for name, content in contents.items()}
     if isinstance(store, LocalStore):
         _write_files(files, Path(store.root))
     else:
         sync(_put(files, store))
 
 
-async def _write_arrays(results: xr.Dataset, store: Store) -> None:
-    """Do what `Dataset.to_zarr` does, which waits for each array three times."""
-    variables, attributes = encode_dataset_coordinates(results)
-    await create_group(store=store, attributes=attributes, zarr_format=3)
-    for name, variable in variables.items():
-        array = await create_array(
-            store,
-            name=str(name),
-            shape=variable.shape,
-            dtype=_zarr_type(variable.dtype),
-            dimension_names=[str(dim) for dim in variable.dims],
-            attributes=dict(variable.attrs),
-            zarr_format=3,
-            chunk_key_encoding={"name": "default", "separator": "."},
-            **_encoding(str(name), variable),
-        )
-        await array.setitem(..., variable.values)
-
-
-@cache
-def _zarr_type(dtype: np.dtype[Any]) -> Any:
-    """Return what zarr makes of a type, for which it tries all that it knows."""
-    return get_data_type_from_native_dtype(dtype)
-
-
-def _write_files(files: Mapping[str, Buffer], root: Path) -> None:
+def _write_files(files: Mapping[str, bytes], root: Path) -> None:
     """Do what a LocalStore does, which changes threads for every file."""
     for folder in {name.rpartition("/")[0] for name in files}:
         os.makedirs(f"{root}/{folder}", exist_ok=True)
     for name, content in files.items():
         with open(f"{root}/{name}", "wb") as file:  # buffered: raw writes may be short
-            file.write(content.as_buffer_like())
+            file.write(content)
 
 
-async def _put(files: Mapping[str, Buffer], store: Store) -> None:
+async def _put(files: Mapping[str, bytes], store: Store) -> None:
     """Send everything at once: another machine takes its time over each."""
-    await asyncio.gather(*[store.set(name, each) for name, each in files.items()])
-
-
-def _encoding(name: str, variable: xr.Variable) -> dict[str, Any]:
-    spec = schema.BY_NAME.get(name)
-    small = variable.nbytes <= SMALL_NBYTES
-    encoding: dict[str, Any] = {
-        "compressors": [Crc32cCodec()] if small else [ZstdCodec(), Crc32cCodec()],
-        "config": {"write_empty_chunks": True},
-    }
-    if variable.size:
-        encoding["chunks"] = variable.shape
-    if spec is not None and spec.kind in (schema.COUNT, schema.FLAG):
-        encoding["fill_value"] = schema.EMPTY[spec.kind]
-    return encoding
+    make = default_buffer_prototype().buffer.from_bytes
+    await asyncio.gather(*[store.set(name, make(each)) for name, each in files.items()])
