@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from dsel.cli.interrupting import INTERRUPTED, interruptible
+from dsel.cli.interrupting import Interruption, interruptible
 from dsel.errors import ClusterLostError, reaching
 
 COMMANDS: Final = {
@@ -59,11 +59,9 @@ class LazyGroup(click.Group):
                 error.show()
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
-                click.echo(INTERRUPTED, err=True)
-                code = interruption.exit_code
+                code = interruption.end()
             except FORESEEN as error:
-                click.echo(f"Error: {error}", err=True)
-                code = 3 if isinstance(error, ClusterLostError) else 1
+                code = _failed(error, interruption)
         sys.exit(code if isinstance(code, int) else 0)
 
     def format_commands(
@@ -72,6 +70,15 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)])
+
+
+def _failed(error: BaseException, interruption: Interruption) -> int:
+    """Say what went wrong, in one line, and return the exit code."""
+    # Python 3.11 wraps what is raised while a class is made: an import, interrupted.
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        return interruption.end()
+    click.echo(f"Error: {error}", err=True)
+    return 3 if isinstance(error, ClusterLostError) else 1
 
 
 @click.group(cls=LazyGroup)

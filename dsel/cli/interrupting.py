@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import click
+
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what schedulers, containers and systems send; a terminal that is closed."""
 
@@ -28,6 +30,14 @@ class Interruption:
     def exit_code(self) -> int:
         """What shells give a process that a signal ended."""
         return 128 + (self.number or signal.SIGINT)
+
+    def end(self) -> int:
+        """Say that the command was interrupted, and return its exit code."""
+        click.echo(INTERRUPTED, err=True)
+        # Where a signal came amid the `exec` of text, as a dataclass is made by, Python
+        # would end by SIGINT, whatever the exit code; with the next one it forgets.
+        exec("")
+        return self.exit_code
 
     def __call__(self, number: int, frame: Any) -> None:
         """Raise KeyboardInterrupt, which closes what is open; at once the next time."""

@@ -3,11 +3,12 @@
 import logging
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dsel import checks
 from dsel.cluster.base import LOOPBACK_HTTP, ONE_THREAD, check_memory, check_texts
@@ -57,7 +58,7 @@ class Local:
             "distributed.scheduler.worker-ttl": None,
         }
         stack.enter_context(config.set(settings))
-        with _children_deaf_to_interrupts():
+        with _interrupts_wait():
             cluster = LocalCluster(
                 n_workers=self.workers or len(os.sched_getaffinity(0)),
                 threads_per_worker=1,
@@ -73,18 +74,41 @@ class Local:
 
 
 @contextmanager
-def _children_deaf_to_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C, which a terminal sends to all, from what is begun in the block.
+def _interrupts_wait() -> Iterator[None]:
+    """Hear Ctrl-C, SIGHUP and SIGTERM when the block is left, and not before.
+
+    A cluster that is interrupted while it begins is left half made, which Dask does not
+    know how to close.
 
     Workers, and those that replace them later, are started by a thread begun here, and
-    inherit from it which signals are blocked: we end them, and without tracebacks.
-    To us Ctrl-C comes when the block is left.
+    inherit from it that Ctrl-C and SIGHUP, which a terminal sends to all, are blocked:
+    we end them, and without tracebacks. SIGTERM must go on to end them, so it only
+    waits here.
     """
     # Python's own helper lets the thread that starts it hear again: not one of those.
     resource_tracker.ensure_running()
     deaf_to = {signal.SIGINT, signal.SIGHUP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, deaf_to)
     try:
-        yield
+        with _waiting(signal.SIGTERM):
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _waiting(number: int) -> Iterator[None]:
+    """Hand a signal that comes inside of the block to its handler at the end of it."""
+    handler = signal.getsignal(number)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not (in_main and callable(handler)):  # what has no handler leaves nothing open
+        yield
+        return
+    came: list[Any] = []
+    signal.signal(number, lambda _, frame: came.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(number, handler)
+        if came:
+            handler(number, came[0])

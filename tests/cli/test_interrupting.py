@@ -9,7 +9,7 @@ import threading
 import psutil
 import pytest
 
-from dsel.cli import interrupting
+from dsel.cli import group, interrupting, main
 from dsel.cli.interrupting import Interruption, interruptible
 from tests.clusters import environment, wait_until
 
@@ -71,6 +71,7 @@ def _first_fit_is_done(session, folder):
     ("moment", "number"),
     [
         (_workers_start, signal.SIGINT),
+        (_workers_start, signal.SIGTERM),
         (_first_fit_is_done, signal.SIGINT),
         (_first_fit_is_done, signal.SIGTERM),
     ],
@@ -85,6 +86,40 @@ def test_command__ends_in_good_order_when_interrupted(demo, tmp_path, number, mo
     assert "run the same command again to go on" in said
     assert "Traceback" not in said
     wait_until(lambda: not _members(demo.pid), 30, "the end of all workers")
+
+
+def test_command__is_interrupted_where_an_import_wraps_it(monkeypatch, capsys):
+    def importing(name):
+        # What Python 3.11 does to whatever is raised by `__set_name__`.
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(group, "import_module", importing)
+    with pytest.raises(SystemExit) as ended:
+        main(["demo"])
+    assert ended.value.code == 128 + signal.SIGINT
+    assert capsys.readouterr().err == f"{interrupting.INTERRUPTED}\n"
+
+
+def test_interruption__ends_with_its_exit_code_amid_an_exec_too(tmp_path):
+    (tmp_path / "stopped.py").write_text(
+        "import os, signal, sys\n"
+        "from dsel.cli.interrupting import interruptible\n"
+        "with interruptible() as interruption:\n"
+        "    try:\n"
+        "        exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
+        "    except KeyboardInterrupt:\n"
+        "        code = interruption.end()\n"
+        "sys.exit(code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "stopped"],
+        env=environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert ended.stderr == f"{interrupting.INTERRUPTED}\n"
 
 
 def test_interruption__ends_at_once_when_asked_again(monkeypatch):
