@@ -29,8 +29,11 @@ def open_store(
     *,
     storage_options: Mapping[str, Any] | None = None,
     read_only: bool = False,
+    name: str = "out",
 ) -> Store:
     """Return the zarr store at a path or URL; a store is returned as it is.
+
+    Errors call the argument `name`.
 
     Raises
     ------
@@ -42,13 +45,15 @@ def open_store(
     if isinstance(place, Store):
         return place
     if not isinstance(place, (str, os.PathLike)):
-        raise TypeError(f"`out` must be a path, a URL or a zarr store, got {place!r}.")
+        raise TypeError(
+            f"`{name}` must be a path, a URL or a zarr store, got {place!r}."
+        )
     text = os.fspath(place)
     if not text:
-        raise ValueError("`out` must name a place, got ''; '.' is this directory.")
+        raise ValueError(f"`{name}` must name a place, got ''; '.' is this directory.")
     if "://" not in text:
         return LocalStore(Path(text).absolute(), read_only=read_only)
-    check_url(text, "out")
+    check_url(text, name)
     options = dict(storage_options or {})
     store = FsspecStore.from_url(text, storage_options=options, read_only=read_only)
     store.fs.invalidate_cache()  # others may have written since this process looked

@@ -28,6 +28,7 @@ from dsel.searches.co_validation.row_disagreement import (
     write_row_disagreement,
 )
 from dsel.searches.execute import Outcome, execute
+from dsel.searches.executing.pool_rows import read_rows
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares.cube import select_least_squares
 from dsel.searches.least_squares.search import LeastSquaresSearch
@@ -58,6 +59,7 @@ __all__ = [
     "plan_bound",
     "plan_covalidation",
     "plan_search",
+    "read_rows",
     "sample_uncertain",
     "select",
     "select_least_squares",

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from dsel.bounds import row_disagreement
@@ -16,7 +15,7 @@ from dsel.data.labeled import check_pool_matches, labeled_rows
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.models.base import FittedGroup
-from dsel.searches.executing.pool_rows import write_rows
+from dsel.searches.executing.pool_rows import read_rows, write_rows
 from dsel.searches.grid import make_candidates
 from dsel.searches.model_set import train_grid
 
@@ -158,12 +157,17 @@ def most_disputed(
     rows, rates
         Row numbers by falling rate, equal ones by number, and their rates. One chunk
         is in memory at a time.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where nothing is there.
+    ValueError
+        Where it was not written to the end, or a chunk is missing or damaged.
     """
-    array: Any = zarr.open_group(path, mode="r")["disagreement"]
-    step = array.chunks[0]
     rows, rates = np.empty(0, dtype=np.int64), np.empty(0)
-    for start in range(0, array.shape[0], step):
-        found = np.asarray(array[start : start + step], dtype=np.float64)
+    for start, values in read_rows(path, "disagreement"):
+        found = values.astype(np.float64)
         known = np.flatnonzero(~np.isnan(found))
         rows = np.concatenate([rows, start + known])
         rates = np.concatenate([rates, found[known]])

@@ -1,23 +1,30 @@
 """Results for every row of a pool: computed span by span, written by the driver."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.abc.store import Store
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dsel.data.blocks import read_blocks
 from dsel.data.clients import resolve_client
 from dsel.data.pool import Pool
+from dsel.results.store import naming_damage, open_store
 from dsel.searches.executing.executors import make_executor
 from dsel.searches.executing.jobs import Job, completed
+from dsel.stores import WholeStore
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
 CHUNK_ROWS: Final = 2**18
 """Rows of a chunk of the written arrays."""
+WAY_OUT: Final = "delete it and write it again"
+COMPLETE: Final = "complete"
+"""Attribute of the group: whether every row is there."""
 
 RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
 """Takes a block and its row numbers, returns one array a field, rows first."""
@@ -44,7 +51,7 @@ def write_rows(
     pool
         The rows.
     path
-        Folder or URL of a new zarr group.
+        Folder or URL of a new zarr group, or a zarr store.
     task
         What to compute for a block.
     fields
@@ -55,8 +62,14 @@ def write_rows(
         Attributes of the group.
     client
         Dask client; None is the current one, else local threads.
+
+    Raises
+    ------
+    FileExistsError
+        Where something is there.
     """
-    arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
+    group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
+    touched: set[int] = set()
     with closing(make_executor((task, block_rows), resolve_client(client))) as executor:
         jobs = (
             Job(f"rows-{span.start}", _compute_span, (sources,))
@@ -64,7 +77,72 @@ def write_rows(
             for sources in [pool.sources(span, executor.client)]
         )
         for finished in completed(executor, jobs):
-            _write(arrays, *finished.result())
+            rows, values = finished.result()
+            _write(arrays, rows, values)
+            touched.update(np.unique(rows // CHUNK_ROWS).tolist())
+    for array in arrays.values():
+        for start in range(0, array.shape[0], CHUNK_ROWS):
+            if start // CHUNK_ROWS not in touched:  # its rows are all left out
+                array[start : start + CHUNK_ROWS] = array.fill_value
+    group.attrs[COMPLETE] = True
+
+
+def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Read a field that was written for every row of a pool, chunk by chunk.
+
+    Zarr by itself takes a chunk that was lost for rows that the pool left out.
+
+    Parameters
+    ----------
+    path
+        Folder, URL or zarr store that ``predict_pool``, `write_row_disagreement` or
+        `write_half_disagreement` wrote.
+    name
+        The field, such as ``label`` or ``disagreement``.
+
+    Yields
+    ------
+    start, values
+        Row number of the first value, and the values of consecutive rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where nothing is there.
+    ValueError
+        Where it has no such field, was not written to the end, or a chunk is missing
+        or damaged.
+    """
+    store = open_store(path, read_only=True, name="path")
+    array = _opened(store, name)
+    for start in range(0, array.shape[0], array.chunks[0]):
+        stop = min(start + array.chunks[0], array.shape[0])
+        with naming_damage(store, way_out=WAY_OUT):
+            values = _values(array, start, stop)
+        yield start, values
+
+
+def _opened(store: Store, name: str) -> Any:
+    try:
+        with naming_damage(store, way_out=WAY_OUT):
+            group = zarr.open_group(store, mode="r")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
+    if group.attrs.get(COMPLETE) is False:
+        raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
+    # Earlier versions left chunks out where no row had a value.
+    whole = WholeStore(store) if COMPLETE in group.attrs else store
+    with naming_damage(store, way_out=WAY_OUT):
+        return zarr.open_group(whole, mode="r")[name]
+
+
+def _values(array: Any, start: int, stop: int) -> NDArray[Any]:
+    try:
+        return np.asarray(array[start:stop])
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"{array.basename}, rows {start} to {stop - 1}: {error}"
+        ) from error
 
 
 def _create(
@@ -72,24 +150,27 @@ def _create(
     n_rows: int,
     fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
     attributes: Mapping[str, Any],
-) -> dict[str, Any]:
+) -> tuple[zarr.Group, dict[str, Any]]:
     try:
-        group = zarr.open_group(path, mode="w-")
+        group = zarr.open_group(open_store(path, name="path"), mode="w-")
     except FileExistsError as error:
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
         ) from error
-    group.attrs.update(dict(attributes))
-    return {
+    group.attrs.update({**attributes, COMPLETE: False})
+    arrays = {
         name: group.create_array(
             name,
             shape=(n_rows, *row_shape),
             chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
             dtype=dtype,
             fill_value=fill,
+            compressors=[ZstdCodec(), Crc32cCodec()],
+            config={"write_empty_chunks": True},  # of these objects, not stored
         )
         for name, (row_shape, dtype, fill) in fields.items()
     }
+    return group, arrays
 
 
 def _write(

@@ -277,6 +277,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Where the group of arrays is written; it must not exist. ``label`` holds
             class codes (-1 for rows that the pool's filters leave out),
             ``critical_count`` the critical epsilon times n, ``model`` the chosen one.
+            `dsel.searches.read_rows` reads them, and names a chunk that was lost.
         client
             Dask client; None is the current one, else local threads. Tasks return
             some bytes a row, the driver writes.
