@@ -85,11 +85,11 @@ def _interrupts_wait() -> Iterator[None]:
     we end them, and without tracebacks. SIGTERM must go on to end them, so it only
     waits here.
     """
-    # Python's own helper lets the thread that starts it hear again: not one of those.
-    resource_tracker.ensure_running()
-    deaf_to = {signal.SIGINT, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, deaf_to)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:
+        # Python's own helper is deaf to Ctrl-C, but lets its starter hear that again.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with _waiting(signal.SIGTERM):
             yield
     finally:

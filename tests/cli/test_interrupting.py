@@ -57,6 +57,10 @@ def demo(tmp_path):
     started.wait()
 
 
+def _first_helper_starts(session, folder):
+    return len(_members(session)) > 1
+
+
 def _workers_start(session, folder):
     return sum("spawn_main" in " ".join(p.cmdline()) for p in _members(session)) == 2
 
@@ -72,19 +76,22 @@ def _first_fit_is_done(session, folder):
     [
         (_workers_start, signal.SIGINT),
         (_workers_start, signal.SIGTERM),
+        (_first_helper_starts, signal.SIGHUP),
         (_first_fit_is_done, signal.SIGINT),
         (_first_fit_is_done, signal.SIGTERM),
     ],
 )
 def test_command__ends_in_good_order_when_interrupted(demo, tmp_path, number, moment):
     wait_until(lambda: moment(demo.pid, tmp_path), 60, "the moment")
-    # A terminal sends Ctrl-C to all processes; who ends a service sends it to one.
-    os.killpg(demo.pid, number) if number == signal.SIGINT else demo.send_signal(number)
+    # A terminal sends its signals to all processes; who ends a service sends it to one.
+    to_one = number == signal.SIGTERM
+    demo.send_signal(number) if to_one else os.killpg(demo.pid, number)
 
     assert demo.wait(timeout=60) == 128 + number
     said = (tmp_path / "output.txt").read_text()
     assert "run the same command again to go on" in said
     assert "Traceback" not in said
+    assert "Warning" not in said
     wait_until(lambda: not _members(demo.pid), 30, "the end of all workers")
 
 
