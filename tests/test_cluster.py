@@ -1,5 +1,6 @@
 """Clients from configurations: what is refused, what is started, what it listens on."""
 
+import math
 import os
 import socketserver
 import sys
@@ -25,7 +26,9 @@ from dsel.cluster import (
     connect,
     parse_config,
     read_config,
+    replacing,
 )
+from dsel.cluster.slurm import time_limit
 from dsel.data.freed_memory import thresholds_outside
 from dsel.errors import VersionMismatchError
 from dsel.searches.executing import versions
@@ -170,6 +173,35 @@ def test_slurm__writes_a_job_script_with_one_thread_per_process(certificates):
     assert "--nthreads 1 " in script
     assert "--nworkers 4 " in script
     assert "--dashboard-address 127.0.0.1:0" in script
+    # As dask-jobqueue's documentation has it: before the hour at which SLURM kills.
+    assert "--lifetime 3300s --lifetime-stagger 240s" in script
+
+
+@pytest.mark.parametrize(
+    ("walltime", "seconds", "options"),
+    [
+        ("10", 600, ["450s", "120s"]),
+        ("90:30", 90.5 * 60, ["5130s", "240s"]),
+        ("2:00:00", 7200, ["6900s", "240s"]),
+        ("1-12", 36 * 3600, ["129300s", "240s"]),
+        ("1-12:30", 36.5 * 3600, ["131100s", "240s"]),
+        ("1-00:00:30", 86430, ["86130s", "240s"]),
+        ("0", math.inf, []),
+        ("UNLIMITED", math.inf, []),
+    ],
+)
+def test_slurm__has_workers_leave_before_their_job_is_killed(
+    walltime, seconds, options
+):
+    config = Slurm(1, "1 GiB", walltime=walltime)
+    assert time_limit(walltime) == seconds
+    assert config.cluster_options()["worker_extra_args"][3::2] == options
+
+
+@pytest.mark.parametrize("walltime", ["", "2h", "1-", "02:00:00:00", "-5"])
+def test_slurm__refuses_a_wall_time_that_slurm_would(walltime):
+    with pytest.raises(ValueError, match="`walltime` must be a time limit as SLURM"):
+        Slurm(1, "1 GiB", walltime=walltime)
 
 
 def test_kubernetes__options_are_those_of_the_operator():
@@ -226,6 +258,49 @@ def test_slurm__says_that_this_is_no_node_of_a_site(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(FileNotFoundError, match="needs the command sbatch"):
         Slurm(1, "1 GiB").open(ExitStack(), 1.0)
+
+
+SBATCH = """#!{python}
+import pathlib, subprocess, sys
+script = pathlib.Path(sys.argv[1]).read_text()
+with open("{folder}/jobs.log", "ab") as log:
+    job = subprocess.Popen(["bash", "-c", script], stdout=log, stderr=log,
+                           start_new_session=True)
+with open("{folder}/jobs.txt", "a") as jobs:
+    print(job.pid, file=jobs)
+print("Submitted batch job", job.pid)
+"""
+SCANCEL = """#!/bin/sh
+kill -9 -- -$1
+"""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A SLURM that runs jobs here; returns what lists those that were submitted."""
+    text = SBATCH.format(python=sys.executable, folder=tmp_path)
+    for name, content in (("sbatch", text), ("scancel", SCANCEL)):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "jobs.txt"
+    return lambda: [int(line) for line in path.read_text().split()]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("processes", [1, 2])
+def test_slurm__replaces_a_job_that_ended(site, monkeypatch, processes):
+    pytest.importorskip("dask_jobqueue")
+    monkeypatch.setattr(replacing, "ENDED_SECONDS", 3.0)
+    config = Slurm(1, "2 GiB", processes=processes, interface="lo", patience=60)
+    with connect(config) as client:
+        for n_jobs in (1, 2, 3):
+            wait_until(lambda: len(client.nthreads()) == processes, 60, "workers")
+            time.sleep(2)  # it looks once a second
+            assert len(site()) == n_jobs
+            os.killpg(site()[-1], 9)
+            wait_until(lambda: not client.nthreads(), 30, "their end")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Workers as SLURM jobs, through dask-jobqueue."""
 
+import math
+import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 from shlex import quote
 from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dsel import checks
 from dsel.cluster.base import (
@@ -15,9 +17,16 @@ from dsel.cluster.base import (
     check_texts,
     import_extra,
 )
+from dsel.cluster.replacing import replacing_adaptive
 
 if TYPE_CHECKING:
     from distributed import Client
+
+_TIME_LIMIT: Final = re.compile(
+    r"(?:(\d+)-(\d+)(?::(\d+))?(?::(\d+))?)|(?:(\d+):)?(\d+):(\d+)|(\d+)"
+)
+"""Days, hours, minutes, seconds; hours, minutes, seconds; minutes."""
+_TIME_UNITS: Final = (86400, 3600, 60, 1, 3600, 60, 1, 60)
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Slurm:
     processes: int = 1
     """Worker processes, and cores, of one job."""
     walltime: str = "01:00:00"
-    """Time limit of one job."""
+    """Time limit of one job, as ``sbatch --time`` has it; its workers leave before."""
     queue: str | None = None
     """Partition; None means the site's default."""
     account: str | None = None
@@ -56,6 +65,7 @@ class Slurm:
         checks.check_integer(self.processes, "processes", at_least=1)
         check_texts(self)
         check_memory(self.memory, "memory")
+        time_limit(self.walltime)
         checks.check_positive(self.patience, "patience")
 
     def cluster_options(self) -> dict[str, Any]:
@@ -75,7 +85,10 @@ class Slurm:
             "job_script_prologue": [
                 f"export {k}={quote(v)}" for k, v in WORKER_ENVIRONMENT.items()
             ],
-            "worker_extra_args": ["--dashboard-address", LOOPBACK_HTTP],
+            "worker_extra_args": [
+                *("--dashboard-address", LOOPBACK_HTTP),
+                *_leaving(time_limit(self.walltime)),
+            ],
             "scheduler_options": {"dashboard_address": LOOPBACK_HTTP},
             **secured,
         }
@@ -91,8 +104,51 @@ class Slurm:
         from distributed import Client
 
         cluster = stack.enter_context(jobqueue.SLURMCluster(**self.cluster_options()))
-        # A fixed number of jobs by `adapt`, since `scale` replaces none that ended.
-        cluster.adapt(minimum_jobs=self.jobs, maximum_jobs=self.jobs)
+        cluster.adapt(
+            replacing_adaptive(), minimum_jobs=self.jobs, maximum_jobs=self.jobs
+        )
         client: Client = stack.enter_context(Client(cluster, timeout=timeout))
         client.wait_for_workers(1, timeout=self.patience)
         return client
+
+
+def time_limit(walltime: str) -> float:
+    """Return the seconds that a time limit of SLURM stands for.
+
+    Raises
+    ------
+    ValueError
+        Where it is none.
+
+    Examples
+    --------
+    >>> time_limit("90"), time_limit("02:00:00"), time_limit("1-12"), time_limit("0")
+    (5400.0, 7200.0, 129600.0, inf)
+    """
+    found = _TIME_LIMIT.fullmatch(walltime)
+    if found is None and walltime.upper() not in ("INFINITE", "UNLIMITED"):
+        raise ValueError(
+            '`walltime` must be a time limit as SLURM has it, such as "02:00:00" or '
+            f'"1-12", got {walltime!r}.'
+        )
+    parts = [int(part or 0) for part in found.groups()] if found else []
+    seconds = sum(n * s for n, s in zip(parts, _TIME_UNITS, strict=False))
+    return float(seconds) or math.inf
+
+
+def _leaving(limit: float) -> list[str]:
+    """Return the options with which workers leave before their job is killed.
+
+    What they hold goes to others then, and what they run is no death to Dask. Five
+    minutes before, give or take four, as dask-jobqueue recommends: not all at once.
+    """
+    if math.isinf(limit):
+        return []
+    before = min(300.0, limit / 4)
+    spread = 0.8 * before
+    return [
+        "--lifetime",
+        f"{limit - before:.0f}s",
+        "--lifetime-stagger",
+        f"{spread:.0f}s",
+    ]
