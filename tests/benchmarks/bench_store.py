@@ -3,9 +3,12 @@
 Run by hand: ``python -m tests.benchmarks.bench_store``. Prints the milliseconds per
 candidate of writing 20,000 of them (11 trainings each, in groups of 15 and alone), the
 seconds to reopen a finished search of 225 candidates, imports excluded, and what part
-of the digits run on two workers the store takes, both sides in turns.
+of the digits run on two workers the store takes, both sides in turns. A single round
+tells little on a machine whose cores are not all ours: the mean comes with its standard
+error, and beside it stands what the run itself says of opening and saving.
 """
 
+import json
 import statistics
 import sys
 import tempfile
@@ -18,6 +21,7 @@ from sklearn.svm import SVC
 from dsel.cluster import Local, connect
 from dsel.results.journal import open_journal
 from dsel.searches import execute, plan_search
+from dsel.searches.executing.phases import PHASE_SECONDS
 from tests import job
 
 N_CANDIDATES = 20_000
@@ -64,8 +68,11 @@ def reopening():
 
 
 def overhead(rounds):
-    """Return what part of the digits run is the store's, round by round."""
-    plan, shares = job.make_plan(prune=False), []
+    """Return what part of the digits run is the store's, round by round.
+
+    And seconds of a run without it, and seconds of opening and saving.
+    """
+    plan, shares, bare, own = job.make_plan(prune=False), [], [], []
     with connect(Local(workers=2)) as client:
         execute(plan, client)
         for _ in range(rounds):
@@ -73,12 +80,16 @@ def overhead(rounds):
             for keep in (False, True, True, False):
                 with tempfile.TemporaryDirectory() as place:
                     started = time.perf_counter()
-                    execute(plan, client, out=place if keep else None)
+                    done = execute(plan, client, out=place if keep else None)
                     seconds.append(time.perf_counter() - started)
+                if keep:
+                    phases = json.loads(done.results.attrs[PHASE_SECONDS])
+                    own.append(phases["resume"] + phases["save"])
             without, kept = seconds[0] + seconds[3], seconds[1] + seconds[2]
             shares.append(kept / without - 1)
-            print(f"without {without / 2:.2f} s, with {kept / 2:.2f} s")
-    return shares
+            bare.append(without / 2)
+            print(f"without {without / 2:.2f} s, with {kept / 2:.2f} s", flush=True)
+    return shares, statistics.median(bare), statistics.median(own)
 
 
 def main():
@@ -89,8 +100,13 @@ def main():
             f"{processor:.3f} ms of the processor"
         )
     print(f"{reopening():.2f} s to reopen 225 candidates (at most 2)")
-    shares = overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
-    print(f"median {statistics.median(shares):.1%} of the digits run (at most 3 %)")
+    shares, bare, own = overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
+    error = statistics.stdev(shares) / len(shares) ** 0.5
+    print(
+        f"{statistics.mean(shares):.1%} +- {error:.1%} of the digits run, median "
+        f"{statistics.median(shares):.1%} (at most 3 %)"
+    )
+    print(f"{own:.3f} s of {bare:.2f} s ({own / bare:.1%}) to open and to save")
 
 
 if __name__ == "__main__":
