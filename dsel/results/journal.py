@@ -26,6 +26,7 @@ from dsel.results.log import (
     ROOM,
     Log,
     create_log,
+    mend_header,
     write_payload,
 )
 from dsel.results.records import Record, encode, storable
@@ -189,6 +190,7 @@ class Journal:
                 return _make_log(group)
             before, _ = _neighbours(log.basename)
             del group[before]  # may be left by a rewrite that was cut short
+            mend_header(log)
             return log
 
     def _write_on(self) -> None:

@@ -10,6 +10,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +18,9 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import ZstdCodec
+from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
+from zarr.storage import MemoryStore, StorePath
 
 Log: TypeAlias = "zarr.Array[Any]"
 
@@ -26,6 +29,7 @@ MOST_CHUNKS: Final = 2**24
 MAGIC: Final = b"dsj1"
 HEAD: Final = struct.Struct("<4s16sIIII")  # magic, write, part, parts, length, checksum
 ROOM: Final = CHUNK - HEAD.size
+HEADER: Final = "zarr.json"
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,35 @@ def create_log(group: zarr.Group, name: str) -> Log:
         compressors=ZstdCodec(level=1),
         overwrite=True,
     )
+
+
+def open_log(group: zarr.Group, name: str) -> Log:
+    """Open a log whatever became of its header, which is the same for all.
+
+    Raises
+    ------
+    KeyError
+        Where there is neither a header nor a chunk.
+    """
+    place = StorePath(group.store, f"{group.path}/{name}".strip("/"))
+    log: Log = zarr.Array(zarr.AsyncArray(_blank().metadata, place))
+    if not sync((place / HEADER).exists()) and not sync(_n_listed(log)):
+        raise KeyError(place.path)
+    return log
+
+
+def mend_header(log: Log) -> None:
+    """Write the header again unless it is there, whole and right."""
+    place, prototype = log.store_path / HEADER, default_buffer_prototype()
+    right = log.metadata.to_buffer_dict(prototype)[HEADER]
+    stored = sync(place.get(prototype))
+    if stored is None or stored.to_bytes() != right.to_bytes():
+        sync(place.set(right))
+
+
+@cache
+def _blank() -> Log:
+    return create_log(zarr.open_group(MemoryStore(), mode="w"), "log")
 
 
 def write_payload(log: Log, payload: bytes, *, at: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import zarr
 from zarr.abc.store import Store
 
-from dsel.results.log import create_log, read_log, write_payload
+from dsel.results.log import create_log, open_log, read_log, write_payload
 from dsel.results.store import (
     make_root,
     naming_damage,
@@ -137,9 +137,8 @@ def _payload(store: Store) -> bytes:
             f"takes the counts from there."
         )
     with naming_damage(store, way_out=WAY_OUT):
-        log = zarr.open_group(store, mode="r", zarr_format=3)[f"{GROUP}/{name}"]
-        assert isinstance(log, zarr.Array)
-        payloads = read_log(log).payloads
+        group = zarr.open_group(store, path=GROUP, mode="r", zarr_format=3)
+        payloads = read_log(open_log(group, str(name))).payloads
     if not payloads:
         raise ValueError(f"the model at {store} is damaged; {WAY_OUT}.")
     return payloads[0]

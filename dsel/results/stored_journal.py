@@ -11,7 +11,7 @@ from zarr.abc.store import Store
 
 from dsel.errors import DselWarning, warn
 from dsel.results.fingerprint import check_fingerprint
-from dsel.results.log import NOTHING, Log, LogContent, read_log
+from dsel.results.log import NOTHING, Log, LogContent, open_log, read_log
 from dsel.results.records import Record, decode
 from dsel.results.store import naming_damage, open_store, read_root
 
@@ -124,12 +124,10 @@ def fingerprint_in(root: zarr.Group) -> dict[str, Any]:
 
 def find_log(root: zarr.Group) -> "Log | None":
     """Return the log that counts; None where there is none."""
-    name = root[GROUP].attrs.get(POINTER) if GROUP in root else None
-    if name is None:
+    group = root.get(GROUP)
+    if not isinstance(group, zarr.Group) or POINTER not in group.attrs:
         return None
-    found = root[f"{GROUP}/{name}"]
-    assert isinstance(found, zarr.Array)
-    return found
+    return open_log(group, str(group.attrs[POINTER]))
 
 
 def read_records(log: "Log | None") -> tuple[dict[str, Record], LogContent]:

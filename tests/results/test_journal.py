@@ -1,6 +1,7 @@
 """What was appended is found again, by the same run only, written by one at a time."""
 
 import os
+import shutil
 import time
 import uuid
 
@@ -13,7 +14,7 @@ from dsel.results import open_results, save_results
 from dsel.results.journal import Journal, open_journal
 from dsel.results.lock import WriterLock, machine
 from dsel.results.log import CHUNK, create_log, read_log, write_payload
-from dsel.results.stored_journal import read_fingerprint
+from dsel.results.stored_journal import read_fingerprint, read_journal
 
 FINGERPRINT = {"data": "3f9a", "seed": 7, "versions": {"numpy": "2.1"}}
 
@@ -295,6 +296,44 @@ def test_open_journal__counts_again_what_was_damaged(tmp_path, damage):
         journal = open_journal(tmp_path, FINGERPRINT)
     assert numbers_in(journal) == [0, 2, 1]
     journal.close()
+
+
+HEADERS = {
+    "cut short": lambda whole: whole[:100],
+    "empty": lambda _: b"",
+    "zeros": lambda whole: bytes(len(whole)),
+    "missing": lambda _: None,
+    "no header": lambda _: b"[1, 2]",
+    "a group": lambda _: b'{"zarr_format": 3, "node_type": "group"}',
+    "other chunks": lambda whole: whole.replace(b"65536", b"32768"),
+    "other numbers": lambda whole: whole.replace(b"uint8", b"int16"),
+    "other names": lambda whole: whole.replace(b'"/"', b'"."'),
+}
+
+
+@pytest.mark.parametrize("damage", HEADERS)
+def test_open_journal__needs_no_header_of_a_log_and_writes_it_again(tmp_path, damage):
+    with open_journal(tmp_path, FINGERPRINT) as journal:
+        append(journal, 0, 1)
+    header = tmp_path / "journal" / "log-1" / "zarr.json"
+    whole = header.read_bytes()
+    damaged = HEADERS[damage](whole)
+    header.unlink() if damaged is None else header.write_bytes(damaged)
+    stored = read_journal(tmp_path, FINGERPRINT, reason=OSError("read only"))
+    assert numbers_in(stored) == [0, 1]
+    with open_journal(tmp_path, FINGERPRINT) as journal:
+        append(journal, 2)
+    assert header.read_bytes() == whole
+    with open_journal(tmp_path, FINGERPRINT) as journal:
+        assert numbers_in(journal) == [0, 1, 2]
+
+
+def test_open_journal__says_that_a_log_is_gone(tmp_path):
+    with open_journal(tmp_path, FINGERPRINT) as journal:
+        append(journal, 0)
+    shutil.rmtree(tmp_path / "journal" / "log-1")
+    with pytest.raises(ValueError, match=r"journal/log-1 is missing.*from a copy"):
+        open_journal(tmp_path, FINGERPRINT)
 
 
 def test_open_journal__refuses_a_newer_store(tmp_path):

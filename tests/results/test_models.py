@@ -104,6 +104,13 @@ def test_open_model__finds_damage(rows, tmp_path):
         open_model(tmp_path)
 
 
+def test_open_model__needs_no_header_of_its_log(rows, tmp_path):
+    saved = LogisticRegression().fit(*rows)
+    save_model(saved, tmp_path)
+    (tmp_path / "model" / "skops-1" / "zarr.json").unlink()
+    assert (open_model(tmp_path).coef_ == saved.coef_).all()
+
+
 def test_save_model__names_the_extra_that_is_missing(rows, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\[models\]'"):
