@@ -26,6 +26,7 @@ from dsel.results.store import (
     read_root,
 )
 from dsel.results.zarr_group import group_files
+from dsel.results.stored_journal import read_fingerprint
 from dsel.stores import WholeStore
 
 POINTER: Final = "dsel_cube"
@@ -111,7 +112,7 @@ def open_results(
     Raises
     ------
     FileNotFoundError
-        Where there are no results, or a run that has not ended.
+        Where there are no results, or a run that has not ended, or an experiment.
     ValueError
         Where something else is there, a newer dsel wrote it, or it is damaged: in a
         variable that shows when its values are read.
@@ -120,10 +121,7 @@ def open_results(
     root = read_root(store)
     group = root.get(POINTER)
     if group is None:
-        raise FileNotFoundError(
-            f"{store} holds a run that has not ended; run the same command again to "
-            f"go on with it."
-        )
+        raise FileNotFoundError(_what_else(store))
     with naming_damage(
         store,
         way_out=f"delete {group} in it and run the same command again, which makes it "
@@ -131,6 +129,22 @@ def open_results(
     ):
         results = _open_group(store, str(group), root.get(VARIABLES))
     return naming_variables(results, str(store), str(group))
+
+
+def _what_else(store: Store) -> str:
+    """Say what a store without a cube holds, and what to do with it."""
+    with naming_damage(store):
+        fingerprint = read_fingerprint(store)
+    if "experiment" not in fingerprint:
+        return (
+            f"{store} holds a run that has not ended; run the same command again to "
+            f"go on with it."
+        )
+    name, seed = fingerprint["experiment"], fingerprint.get("seed", 0)
+    return (
+        f"{store} holds the pieces of an experiment, and no search; dsel reproduce "
+        f"{name} --seed {seed} --out with this place shows what they say."
+    )
 
 
 def _open_group(store: Store, group: str, variables: list[str] | None) -> xr.Dataset:

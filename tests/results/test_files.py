@@ -10,7 +10,8 @@ import pytest
 import zarr
 
 from dsel.results import open_results, save_results
-from dsel.results.files import VARIABLES
+from dsel.results.files import VARIABLES, find_results
+from dsel.results.journal import open_journal
 from dsel.results.store import VERSION_ATTRIBUTE
 
 
@@ -78,6 +79,19 @@ def test_open_results__says_where_nothing_is(tmp_path):
     zarr.create_group(tmp_path / "other")
     with pytest.raises(ValueError, match="holds no dsel results"):
         open_results(tmp_path / "other")
+
+
+def test_open_results__says_which_command_shows_an_experiment(tmp_path):
+    open_journal(tmp_path, {"experiment": "sugiyama", "seed": 7}).close()
+    with pytest.raises(FileNotFoundError, match="dsel reproduce sugiyama --seed 7"):
+        open_results(tmp_path)
+    assert find_results(tmp_path) is None
+
+
+def test_open_results__says_that_a_run_has_not_ended(tmp_path):
+    open_journal(tmp_path, {"seed": 0}).close()
+    with pytest.raises(FileNotFoundError, match="holds a run that has not ended"):
+        open_results(tmp_path)
 
 
 def test_open_results__refuses_other_kinds_of_places():
