@@ -25,8 +25,8 @@ from dsel.results.store import (
     open_store,
     read_root,
 )
-from dsel.results.zarr_group import group_files
 from dsel.results.stored_journal import read_fingerprint
+from dsel.results.zarr_group import group_files
 from dsel.stores import WholeStore
 
 POINTER: Final = "dsel_cube"
