@@ -2,9 +2,8 @@
 
 Run by hand: ``python -m tests.benchmarks.bench_scaling fits`` or ``... pool``. The bare
 processes do the same jobs, divided evenly beforehand, with no Dask between them. They
-have the settings of the memory that dsel's workers have; with ``--plain-memory`` they
-have not, are slower by a fifth, and lose less when they are two. Prints seconds of each
-round, and the ratio of the two factors (at least 0.9 wanted).
+have the settings of the memory that dsel's workers have. Prints seconds of each round,
+and the ratio of the two factors (at least 0.9 wanted).
 """
 
 import argparse
