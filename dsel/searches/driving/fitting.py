@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.errors import ClusterLostError
 from dsel.models.base import FIT_DONE
 from dsel.searches.driving.board import Board
 from dsel.searches.driving.held import HeldModels
@@ -17,11 +18,18 @@ from dsel.searches.driving.logs import log_fit, log_retry
 from dsel.searches.driving.queue import FitQueue
 from dsel.searches.driving.tasks import FitJob, FitRecord, fit_jobs
 from dsel.searches.driving.time_limits import fit_jobs_in_time
-from dsel.searches.executing.executors import Executor, Finished, check_alive
+from dsel.searches.executing.executors import (
+    Executor,
+    Finished,
+    check_alive,
+    died_of_task,
+)
+from dsel.searches.executing.workers import GO_ON, MORE_MEMORY
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 3  # of one task, before its worker's death is laid at its own door
+DEATHS: Final = 12  # of tasks in a row, before those of workers are laid at their own
 
 
 @dataclass
@@ -45,6 +53,8 @@ class Fitting:
     """Jobs of each task that has not ended."""
     models: HeldModels = field(default_factory=HeldModels)
     attempts: dict[FitJob, int] = field(default_factory=dict)
+    deaths: list[FitJob] = field(default_factory=list)
+    """Jobs that took their workers along, each alone, since a task ended well."""
     serial: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -109,6 +119,7 @@ class Fitting:
         """Take what a task counted, or submit it again."""
         jobs = self.running.pop(finished.key)
         if finished.error is None:
+            self.deaths.clear()
             self._note(finished.key, finished.record)
         else:
             self._try_again(jobs, finished.error)
@@ -139,6 +150,8 @@ class Fitting:
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again, one by one, then each candidate; who keeps failing fails."""
         check_alive(error)
+        if len(jobs) == 1 and died_of_task(error):
+            self._note_death(jobs[0], error)
         if len(jobs) == 1 and not isinstance(error, MemoryError):
             jobs = jobs[0].apart()  # what memory they need, they need for shared work
         for job in jobs:
@@ -148,6 +161,17 @@ class Fitting:
             else:
                 log_retry(f"fit-{job.group}-{job.training}", error)
                 self.submit([job])
+
+    def _note_death(self, job: FitJob, error: BaseException) -> None:
+        """Raise where workers die of whatever they are given; one group may be bad."""
+        self.deaths.append(job)
+        groups = {job.group for job in self.deaths}
+        if len(self.deaths) >= DEATHS and len(groups) > 1:
+            raise ClusterLostError(
+                f"workers die of whatever they are given: so ended {len(self.deaths)} "
+                f"tasks in a row, with fits of {len(groups)} groups of candidates. "
+                f"{MORE_MEMORY}; {GO_ON}"
+            ) from error
 
     def _give_up(self, job: FitJob, error: BaseException) -> None:
         if self.raise_failures:

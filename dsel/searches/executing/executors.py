@@ -316,6 +316,11 @@ def check_alive(error: BaseException | None) -> None:
         ) from error
 
 
+def died_of_task(error: BaseException) -> bool:
+    """Whether a task was given up since worker after worker had died under it."""
+    return type(error.__cause__).__name__ == "KilledWorker"
+
+
 def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:
     """Wait for one key, then take all that are there."""
     try:

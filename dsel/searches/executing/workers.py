@@ -24,6 +24,7 @@ IMPORTS_NBYTES: Final = 320 * 2**20  # a worker that may not hold them dies of t
 GO_ON: Final = (
     "run the same command again with the same `out=` to go on from what is stored."
 )
+MORE_MEMORY: Final = "Workers need more memory: give each at least 600 MiB"
 
 Worker = Mapping[str, Any]
 """What `distributed.Client.scheduler_info` says of one."""

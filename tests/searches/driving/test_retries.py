@@ -1,10 +1,11 @@
 """Tasks that do not come back: tried again, and laid at the door of one candidate."""
 
+import numpy as np
 import pytest
 import xarray as xr
 from sklearn.svm import SVC
 
-from dsel.errors import FitFailedWarning
+from dsel.errors import ClusterLostError, FitFailedWarning
 from dsel.searches import execute, plan_search
 from dsel.searches.driving import fitting
 from dsel.searches.driving.tasks import fit_jobs
@@ -42,6 +43,51 @@ def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan, monkeypat
     assert found.status.values.tolist() == [0, 0, 2, 0]
     others = {"C": [0, 1, 3]}
     xr.testing.assert_equal(found.disagreements[others], whole.disagreements[others])
+
+
+class KilledWorker(Exception):  # noqa: N818
+    """Named as Dask's own."""
+
+
+class Killing:
+    """Dies of some groups as a worker does that has too little memory."""
+
+    def __init__(self, *groups):
+        self.groups, self.n_deaths = groups, 0
+
+    def __call__(self, work, payloads, jobs):
+        if any(job.group in self.groups for job in jobs):
+            self.n_deaths += 1
+            raise MemoryError("4 workers had died") from KilledWorker()
+        return fit_jobs(work, payloads, jobs)
+
+
+@pytest.fixture
+def gammas(rng):
+    X = rng.normal(size=(120, 3))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    grid = {"C": [1.0, 10.0], "gamma": 2.0 ** np.arange(-9, 1)}
+    return plan_search(
+        SVC(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0, prune=False
+    )
+
+
+def test_execute__ends_where_workers_die_of_whatever_they_are_given(
+    gammas, monkeypatch
+):
+    killing = Killing(*range(10))
+    monkeypatch.setattr(fitting, "fit_jobs", killing)
+    with pytest.raises(ClusterLostError, match=r"die of whatever .* at least 600 MiB"):
+        execute(gammas, n_jobs=1)
+    assert killing.n_deaths < 20  # of 90 that would have to be waited for
+
+
+def test_execute__goes_on_where_workers_die_of_one_group_only(gammas, monkeypatch):
+    monkeypatch.setattr(fitting, "DEATHS", 1)
+    monkeypatch.setattr(fitting, "fit_jobs", Killing(0))
+    with pytest.warns(FitFailedWarning, match="2 of 20 candidates failed"):
+        found = execute(gammas, n_jobs=1).results
+    assert (found.status != 0).sum() == 2
 
 
 def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):

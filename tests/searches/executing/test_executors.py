@@ -13,7 +13,11 @@ from dsel.searches import plan_search
 from dsel.searches.driving import tasks
 from dsel.searches.driving.tasks import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
 from dsel.searches.executing import workers
-from dsel.searches.executing.executors import LocalExecutor, make_executor
+from dsel.searches.executing.executors import (
+    LocalExecutor,
+    died_of_task,
+    make_executor,
+)
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan
@@ -174,5 +178,6 @@ def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
         executor = make_executor(None, client)
         executor.submit("task", die)
         [finished] = executor.wait(120.0)
+        assert died_of_task(finished.error)
         with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):
             finished.result()
