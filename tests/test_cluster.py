@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import socketserver
 import sys
 import threading
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import dask.config
 import psutil
 import pytest
+from distributed import Client
 
 from dsel import cluster
 from dsel.cluster import (
@@ -32,7 +34,7 @@ from dsel.cluster.slurm import time_limit
 from dsel.data.freed_memory import thresholds_outside
 from dsel.errors import VersionMismatchError
 from dsel.searches.executing import versions
-from tests.clusters import make_certificates, running_cluster, wait_until
+from tests.clusters import ROOT, make_certificates, running_cluster, wait_until
 
 # Configurations
 
@@ -373,6 +375,33 @@ def test_connect__names_package_and_versions_that_differ(monkeypatch, local_clie
     expected = r"the scheduler .* scikit-learn [\d.]+ \(client 0\.1\)"
     with pytest.raises(VersionMismatchError, match=expected):
         versions.check_versions(local_client)
+
+
+@pytest.mark.cluster
+def test_connect__names_a_worker_with_other_code_of_the_same_version(tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "dsel", other / "dsel")
+    with (other / "dsel" / "names.py").open("a") as file:
+        file.write("# changed\n")
+    with running_cluster(tmp_path, workers=0) as running:
+        running.start_worker("other", PYTHONPATH=str(other))
+        expected = r"worker tcp.* code of dsel \w{12} \(client \w{12}\); install"
+        with Client(running.address) as client:
+            wait_until(client.nthreads, 60, "a worker")
+            with pytest.raises(VersionMismatchError, match=expected):
+                versions.check_versions(client)
+
+
+def test_code_reader__reads_a_copy_alike_and_no_zip(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "dsel", tmp_path / "dsel")
+    code = versions._code_reader()
+    ours = code()
+    copy = SimpleNamespace(submodule_search_locations=[str(tmp_path / "dsel")])
+    monkeypatch.setattr(versions, "find_spec", lambda name: copy)
+    assert code() == ours
+    copy.submodule_search_locations = [str(tmp_path / "dsel.zip" / "dsel")]
+    assert code() == ""
+    versions._compare({versions.CODE: ours}, {versions.CODE: ""}, "a worker from a zip")
 
 
 @pytest.mark.cluster

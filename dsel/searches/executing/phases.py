@@ -12,7 +12,8 @@ import numpy as np
 from dsel import names
 
 PHASE_SECONDS: Final = "phase_seconds"
-"""Attribute of the cube that holds them."""
+"""Attribute of the cube that holds them; a kept one was written before `save` and
+`model` ended, and lacks these two."""
 PHASES: Final = ("prepare", "resume", "search", "evaluate", "save", "model")
 """All wall time of a run in this process: looking at the pool and the workers, reading
 what was stored, fits and passes, judging, writing the cube, bringing the model."""

@@ -3,7 +3,10 @@
 import platform
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dsel.data.clients import current_worker
@@ -26,6 +29,10 @@ PACKAGES: Final = (
 """What must be the same on client and workers for counts to be the same."""
 
 
+CODE: Final = "code of dsel"
+"""What two checkouts of one version may differ in; told, but never stored."""
+
+
 def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     """Return the version of Python and of each package; "" where it is missing.
 
@@ -44,16 +51,27 @@ def _installed(packages: tuple[str, ...]) -> dict[str, str]:
     return _reader(packages)()
 
 
+@cache
+def _own_code() -> str:
+    return _code_reader()()
+
+
 def check_versions(client: "Client") -> dict[str, str]:
     """Compare the versions of scheduler and workers with ours, and return them.
+
+    Their code of dsel is compared as well, by a hash of its files.
 
     Raises
     ------
     VersionMismatchError
         Where one differs; names it, the package and both versions.
     """
-    ours = installed_versions()
-    read = _reader(PACKAGES)
+    ours = {**installed_versions(), CODE: _own_code()}
+    versions, code = _reader(PACKAGES), _code_reader()
+
+    def read() -> dict[str, str]:
+        return {**versions(), CODE: code()}
+
     _compare(ours, client.run_on_scheduler(read), "the scheduler")
     for worker, theirs in client.run(read).items():
         _compare(ours, theirs, f"worker {worker}")
@@ -72,7 +90,8 @@ def check_here(expected: tuple[tuple[str, str], ...]) -> None:
         Where they differ.
     """
     address = getattr(current_worker(), "address", "of this process")
-    _compare(dict(expected), installed_versions(), f"worker {address}")
+    ours = {**installed_versions(), CODE: _own_code()}
+    _compare(dict(expected), ours, f"worker {address}")
 
 
 def _reader(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:
@@ -89,11 +108,27 @@ def _reader(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:
     return read
 
 
+def _code_reader() -> Callable[[], str]:
+    def read() -> str:
+        """Return a hash of the source files; "" where there are none, as in a zip."""
+        spec = find_spec("dsel")
+        root = Path(((spec and spec.submodule_search_locations) or ["-"])[0])
+        digest = sha256()
+        files = sorted(root.rglob("*.py"))
+        for path in files:
+            digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+        return digest.hexdigest()[:12] if files else ""
+
+    return read
+
+
 def _compare(ours: Mapping[str, str], theirs: Mapping[str, str], who: str) -> None:
     different = [
         f"{name} {theirs[name] or 'missing'} (client {ours[name] or 'missing'})"
         for name in ours
         if theirs[name] != ours[name]
+        and not (name == CODE and "" in (ours[name], theirs[name]))
     ]
     if different:
         raise VersionMismatchError(
