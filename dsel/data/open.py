@@ -162,7 +162,8 @@ def _open_location(
         )
     if location.endswith(".npy"):
         return _open_object(_mapped(location), names)
-    node = _open_zarr(location, options)
+    place = rooted(location)
+    node = _open_zarr(place, location, options)
     if node.attrs.get(COMPLETE) is False:
         raise ValueError(
             f"`pool` {location!r} was not written to the end; run the same "
@@ -171,12 +172,12 @@ def _open_location(
     node = guarded(node) if FORMAT in node.attrs else node
     if is_sparse_group(node, FORMAT):
         columns = names or stored_columns(node.attrs)
-        parts = ZarrSparseStorage(node, columns, location, options)
+        parts = ZarrSparseStorage(node, columns, place, options)
         check_parts(node, parts.layout, location)
         return parts
     array = node if isinstance(node, zarr.Array) else _only_array(node, location)
     _check_array(array)
-    url = f"{location.rstrip('/')}/{array.path}".rstrip("/")
+    url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
     dense = ZarrStorage(array, names or stored_columns(array.attrs), url, options)
     check_chunks(array, dense.layout, location)
     return dense
@@ -192,10 +193,15 @@ def _mapped(path: str) -> Any:
         ) from error
 
 
-def _open_zarr(location: str, options: dict[str, Any]) -> Any:
+def rooted(location: str) -> str:
+    """Return a path from the root on, for tasks that run elsewhere; a URL as it is."""
+    return location if "://" in location else os.path.abspath(location)
+
+
+def _open_zarr(place: str, location: str, options: dict[str, Any]) -> Any:
     try:
         with reaching(f"`pool` {location!r}"):
-            return zarr.open(location, mode="r", storage_options=options or None)
+            return zarr.open(place, mode="r", storage_options=options or None)
     except FileNotFoundError as error:
         raise ValueError(
             f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "

@@ -15,7 +15,7 @@ from dsel.checks import check_integer
 from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
 from dsel.data.chunking import count_entries, cut_rows, rechunked
 from dsel.data.clients import resolve_client
-from dsel.data.open import COMPLETE, NUMERIC, open_pool
+from dsel.data.open import COMPLETE, NUMERIC, open_pool, rooted
 from dsel.data.pool import Pool
 from dsel.data.streams import RowStream, is_table, open_stream
 from dsel.data.tasks import values_in_order
@@ -91,10 +91,11 @@ def write_pool(
     else:
         rows = _pool_rows(source, dtype, options)
     size = chunk_rows or rows.chunk_rows()
-    node = open_target(str(path), rows.heading, size, options)
+    place = rooted(str(path))
+    node = open_target(place, rows.heading, size, options)
     if not node.attrs[COMPLETE]:
         rows.write(Target(node, size, on_progress), resolve_client(client))
-    return open_pool(path, storage_options=options)
+    return open_pool(place, storage_options=options)
 
 
 @dataclass(frozen=True)

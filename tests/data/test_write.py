@@ -265,3 +265,39 @@ def test_write_pool__takes_a_smaller_type_that_holds_every_value(tmp_path):
 def test_write_pool__refuses_types_that_are_no_numbers(dtype, tmp_path):
     with pytest.raises(TypeError, match="`dtype` must be a type of numbers"):
         write_pool(np.eye(2), tmp_path / "pool", dtype=dtype)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch, as_sparse):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    X = np.arange(30.0).reshape(10, 3)
+    pool = write_pool(
+        sparse.csr_matrix(X) if as_sparse else X,
+        "pool.zarr",
+        chunk_rows=2,
+        on_progress=lambda *_: os.chdir(tmp_path / "elsewhere"),
+    )
+    blocks = read_blocks(pool.sources(pool.spans(10)[0]), 10)
+    found = np.concatenate([_dense(block.X) for block in blocks])
+    np.testing.assert_array_equal(found, X)
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_open_pool__knows_a_relative_path_from_elsewhere(
+    tmp_path, monkeypatch, as_sparse
+):
+    monkeypatch.chdir(tmp_path)
+    X = np.arange(30.0).reshape(10, 3)
+    write_pool(sparse.csr_matrix(X) if as_sparse else X, "pool.zarr")
+    pool = open_pool("pool.zarr")
+    sources = pool.sources(pool.spans(10)[0])
+    monkeypatch.chdir("/")  # as on a worker that was started there
+    found = [block.X for block in read_blocks(sources, 10)]
+    np.testing.assert_array_equal(_dense(found[0]), X)
+    assert pool.token == open_pool(tmp_path / "pool.zarr").token
+
+
+def _dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
