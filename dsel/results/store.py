@@ -1,5 +1,6 @@
 """Where results live: a directory, an fsspec URL or a zarr store."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import zarr
+from fsspec.core import strip_protocol
 from zarr.abc.store import Store
 from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
@@ -20,6 +22,8 @@ from dsel.results.schema import SCHEMA_VERSION
 VERSION_ATTRIBUTE: Final = "dsel_schema_version"
 HEAD: Final = "zarr.json"
 """What describes a group, and holds its attributes."""
+POOL: Final = "dsel_pool"
+"""Attribute of pools that dsel wrote."""
 GROUPS: Final = ("journal", "cube-")
 """How the names of groups begin that are of use with the store's own head only."""
 
@@ -51,9 +55,12 @@ def open_store(
     text = os.fspath(place)
     if not text:
         raise ValueError(f"`{name}` must name a place, got ''; '.' is this directory.")
+    if "://" in text:
+        check_url(text, name)
+    if text.startswith(("file://", "local://")):
+        text = str(strip_protocol(text))
     if "://" not in text:
         return LocalStore(Path(text).absolute(), read_only=read_only)
-    check_url(text, name)
     options = dict(storage_options or {})
     store = FsspecStore.from_url(text, storage_options=options, read_only=read_only)
     store.fs.invalidate_cache()  # others may have written since this process looked
@@ -91,10 +98,12 @@ def make_root(store: Store) -> zarr.Group:
         Where the store takes no writes.
     ValueError
         Where its head was lost, and with it the name of the cube, or where the place
-        holds something else.
+        holds something else, or lies in a pool.
     """
     if store.read_only:
         raise OSError(EROFS, "the zarr store was opened for reading only")
+    if isinstance(store, LocalStore):
+        _check_outside(store)
     with naming_damage(store):
         root = _root(store)
     check_version(dict(root.attrs), str(store))
@@ -109,6 +118,22 @@ def _root(store: Store) -> zarr.Group:
             raise ValueError(f"{HEAD} is missing beside {', '.join(lost)}") from None
         attributes: dict[str, Any] = {VERSION_ATTRIBUTE: SCHEMA_VERSION}
         return zarr.open_group(store, mode="a", zarr_format=3, attributes=attributes)
+
+
+def _check_outside(store: LocalStore) -> None:
+    """Raise where a place lies in a pool, which would not be the same pool any more."""
+    for parent in Path(store.root).parents:
+        try:
+            head = json.loads((parent / HEAD).read_bytes())
+        except (OSError, ValueError):
+            continue
+        if not isinstance(head, dict):
+            continue
+        if head.get("node_type") == "array" or POOL in head.get("attributes", {}):
+            raise ValueError(
+                f"`out` {store} lies in the pool {parent}, which what is written there "
+                f"would change; choose another place."
+            )
 
 
 async def _groups_in(store: Store) -> list[str]:

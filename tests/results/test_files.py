@@ -8,7 +8,10 @@ import uuid
 import numpy as np
 import pytest
 import zarr
+from scipy.sparse import csr_matrix
 
+from dsel.data import open_pool
+from dsel.data.write import write_pool
 from dsel.results import open_results, save_results
 from dsel.results.files import VARIABLES, find_results
 from dsel.results.journal import open_journal
@@ -204,6 +207,21 @@ def test_open_results__says_that_a_pool_holds_no_results(tmp_path):
     zarr.create_array(tmp_path / "pool.zarr", data=np.eye(2))
     with pytest.raises(ValueError, match="is a zarr array, such as a pool, and holds"):
         open_results(tmp_path / "pool.zarr")
+
+
+@pytest.mark.parametrize("rows", [np.ones((9, 2)), csr_matrix(np.ones((9, 2)))])
+def test_save_results__writes_nothing_into_a_pool(cube, tmp_path, rows):
+    before = write_pool(rows, tmp_path / "pool.zarr").token
+    with pytest.raises(ValueError, match=r"run lies in the pool .*choose another"):
+        save_results(cube, tmp_path / "pool.zarr" / "runs" / "run")
+    assert open_pool(tmp_path / "pool.zarr").token == before
+
+
+@pytest.mark.parametrize("protocol", ["file", "local"])
+def test_save_results__takes_urls_of_local_places(cube, tmp_path, protocol):
+    save_results(cube, f"{protocol}://{tmp_path}/with space/ü")
+    opened = open_results(tmp_path / "with space" / "ü")
+    assert opened.load().identical(cube.load())
 
 
 def test_save_results__writes_over_nothing_that_is_not_its_own(cube, tmp_path):
