@@ -151,6 +151,16 @@ def test_address__refuses_certificates_for_an_unencrypted_one(certificates):
         Address("tcp://127.0.0.1:1", Tls.in_folder(certificates))
 
 
+@pytest.mark.parametrize("names", ["cert ca key", "ca cert ca", "key cert key"])
+def test_address__says_that_certificates_do_not_fit_together(certificates, names):
+    tls = Tls(*(str(certificates / f"{name}.pem") for name in names.split()))
+    with (
+        pytest.raises(ValueError, match="`tls` must name the authority's certificate"),
+        connect(Address("tls://127.0.0.1:9", tls), timeout=1.0),
+    ):
+        pass
+
+
 # Kinds whose service is not here
 
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from ssl import SSLError
+from typing import TYPE_CHECKING, Any
 
 from dsel.cluster.base import Tls, check_texts
 
@@ -53,7 +54,7 @@ class Address:
 
         # Without certificates of ours those of Dask's own configuration count.
         security = self.tls.security() if self.tls else Security()
-        has_context = security.get_connection_args("client").get("ssl_context")
+        has_context = _arguments(security).get("ssl_context")
         # Asked here: a client that fails on it is left half made, and hangs later.
         if self.address.startswith("tls") and has_context is None:
             raise ValueError(
@@ -78,6 +79,18 @@ class Address:
                 "that it runs, that the address and port are right, and whether it "
                 "asks for TLS certificates."
             ) from error
+
+
+def _arguments(security: "Security") -> dict[str, Any]:
+    """Return how a client connects; its certificates are read for it."""
+    try:
+        found: dict[str, Any] = security.get_connection_args("client")
+    except SSLError as error:
+        raise ValueError(
+            "`tls` must name the authority's certificate, yours, and the key that "
+            f"belongs to yours; these files do not fit together: {error}"
+        ) from error
+    return found
 
 
 async def _ask(address: str, security: "Security", timeout: float) -> None:

@@ -1,6 +1,7 @@
 """Versions of the packages that decide results: here, and on every worker."""
 
 import platform
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -70,7 +71,9 @@ def check_versions(client: "Client") -> dict[str, str]:
     versions, code = _reader(PACKAGES), _code_reader()
 
     def read() -> dict[str, str]:
-        return {**versions(), CODE: code()}
+        # What a process has loaded is what its files were when it was asked first.
+        ours = sys.modules.get("dsel.searches.executing.versions")
+        return {**versions(), CODE: getattr(ours, "_own_code", code)()}
 
     _compare(ours, client.run_on_scheduler(read), "the scheduler")
     for worker, theirs in client.run(read).items():

@@ -17,6 +17,7 @@ from dsel.errors import ClusterLostError
 logger = logging.getLogger(__name__)
 
 NO_WORKERS_SECONDS: Final = 600.0  # new pods may have an image to fetch first
+TELL_SECONDS: Final = 10.0  # without workers, before whoever waits is told
 PAUSED_SECONDS: Final = 20.0  # without a running task: more than spilling takes
 COUNT_SECONDS: Final = 2.0  # between two looks at how many workers there are
 LONGEST_LOOK_SECONDS: Final = 10.0  # what a look counts for at most, however late
@@ -44,6 +45,7 @@ class Workers:
         self._n_threads = 1
         self._looked = time.monotonic() - COUNT_SECONDS
         self._without = 0.0
+        self._has_told = False
         self._paused: dict[str, float] = {}
 
     @property
@@ -111,6 +113,7 @@ class Workers:
         running = [each for each in workers.values() if each["status"] == "running"]
         self._n_threads = max(1, sum(int(each["nthreads"]) for each in running))
         self._without = 0.0 if running else self._without + seconds
+        self._tell()
         self._paused = {
             address: self._paused.get(address, 0.0) + seconds
             for address, each in workers.items()
@@ -125,6 +128,17 @@ class Workers:
             raise ClusterLostError(
                 f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
             )
+
+    def _tell(self) -> None:
+        """Say once, each time that workers stay away, what is waited for."""
+        is_late = self._without > TELL_SECONDS
+        if is_late and not self._has_told:
+            logger.warning(
+                "the cluster has no workers that take tasks; waiting for some, for "
+                "%g s at most",
+                NO_WORKERS_SECONDS,
+            )
+        self._has_told = is_late
 
     def _send_away(self, addresses: list[str]) -> None:
         """Let others have the tasks and results of workers, and close these."""

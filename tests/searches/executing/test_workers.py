@@ -111,6 +111,20 @@ def test_workers__staying_away_ends_the_run_and_a_sleep_does_not(monkeypatch):
         cluster.threads_after(5)
 
 
+def test_workers__who_waits_for_some_is_told_once(monkeypatch, caplog):
+    cluster = Cluster(monkeypatch)
+    cluster.threads_after(5)
+    assert caplog.messages == []
+    cluster.threads_after(200)
+    expected = "no workers that take tasks; waiting for some, for 600 s at most"
+    assert [message.endswith(expected) for message in caplog.messages] == [True]
+    cluster.found["a"] = worker()
+    cluster.threads_after(5)
+    del cluster.found["a"]
+    cluster.threads_after(200)
+    assert len(caplog.messages) == 2
+
+
 @pytest.mark.cluster
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("patience", "status"), [(5, "closed"), (600, "connecting")])
