@@ -133,6 +133,8 @@ def open_results(
 
 def _what_else(store: Store) -> str:
     """Say what a store without a cube holds, and what to do with it."""
+    if str(store).rpartition("/")[2].rstrip(">)").startswith(PREFIX):
+        return f"{store} is a part of results; name the place that it lies in."
     with naming_damage(store):
         fingerprint = read_fingerprint(store)
     if "experiment" not in fingerprint:

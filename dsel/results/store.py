@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EROFS
@@ -26,6 +27,8 @@ POOL: Final = "dsel_pool"
 """Attribute of pools that dsel wrote."""
 GROUPS: Final = ("journal", "cube-")
 """How the names of groups begin that are of use with the store's own head only."""
+PART: Final = re.compile(r"(journal|lock|model|cube-\d+)$")
+"""Names of all groups of ours."""
 
 
 def open_store(
@@ -121,19 +124,28 @@ def _root(store: Store) -> zarr.Group:
 
 
 def _check_outside(store: LocalStore) -> None:
-    """Raise where a place lies in a pool, which would not be the same pool any more."""
-    for parent in Path(store.root).parents:
+    """Raise where a place lies in a pool, or in results: it would be a part of them."""
+    root = Path(store.root)
+    for parent in root.parents:
         try:
             head = json.loads((parent / HEAD).read_bytes())
         except (OSError, ValueError):
             continue
         if not isinstance(head, dict):
             continue
-        if head.get("node_type") == "array" or POOL in head.get("attributes", {}):
-            raise ValueError(
-                f"`out` {store} lies in the pool {parent}, which what is written there "
-                f"would change; choose another place."
-            )
+        attributes = head.get("attributes", {})
+        if head.get("node_type") == "array" or POOL in attributes:
+            what = "pool"
+        elif VERSION_ATTRIBUTE in attributes and PART.match(
+            root.relative_to(parent).parts[0]
+        ):
+            what = "results"
+        else:
+            continue
+        raise ValueError(
+            f"`out` {store} lies in the {what} {parent}, which what is written there "
+            f"would change; choose another place."
+        )
 
 
 async def _groups_in(store: Store) -> list[str]:

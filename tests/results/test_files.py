@@ -217,6 +217,20 @@ def test_save_results__writes_nothing_into_a_pool(cube, tmp_path, rows):
     assert open_pool(tmp_path / "pool.zarr").token == before
 
 
+@pytest.mark.parametrize("part", ["cube-1", "model/mine", "journal/x", "lock"])
+def test_save_results__writes_nothing_into_other_results(cube, tmp_path, part):
+    save_results(cube, tmp_path)
+    with pytest.raises(ValueError, match=r"lies in the results .*choose another"):
+        save_results(cube, tmp_path / part)
+    save_results(cube, tmp_path / "models")
+
+
+def test_open_results__says_that_a_part_of_results_is_none(cube, tmp_path):
+    save_results(cube, tmp_path)
+    with pytest.raises(FileNotFoundError, match="cube-1 is a part of results"):
+        open_results(tmp_path / "cube-1")
+
+
 @pytest.mark.parametrize("protocol", ["file", "local"])
 def test_save_results__takes_urls_of_local_places(cube, tmp_path, protocol):
     save_results(cube, f"{protocol}://{tmp_path}/with space/ü")
