@@ -49,6 +49,11 @@ def command(context: click.Context, /, name: str | None, **options: Any) -> None
         _refuse_options(context)
         click.echo("\n".join(_listing()))
         return
+    if "://" in (options["out"] or ""):
+        raise click.UsageError(
+            f"--out must be a folder, since tables are written there, too; got "
+            f"{options['out']!r}."
+        )
     experiment = BY_NAME[_known([name], BY_NAME, "NAME")[0]]
     scale = experiment.scale(
         sets=_sets(experiment, options["sets"]),

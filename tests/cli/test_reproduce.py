@@ -39,6 +39,7 @@ def test_reproduce__lists_what_can_be_reproduced():
         (["hardoon2009", "--repetitions", "11"], "must be 1 to 10, got 11"),
         (["hardoon2009", "--repetitions", "0"], "0 is not in the range"),
         (["loog2015", "--sets", "low,low"], "`sets` must differ"),
+        (["loog2015", "--out", "s3://bucket/x"], "--out must be a folder"),
         (["loog2015", "--data", "no-such-folder"], "'no-such-folder' does not exist"),
         (["loog2015", "--sets", "low"], "lrs (UCI: Low Resolution Spectrometer"),
         (
