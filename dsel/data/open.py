@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import zarr
+from fsspec.core import strip_protocol
 from scipy import sparse
 
 from dsel.checks import check_url
@@ -46,7 +47,7 @@ def open_pool(
     columns
         Names of the columns, where the source has none.
     storage_options
-        For fsspec, where the source is a URL.
+        For fsspec, where the source is a URL; else unused.
 
     Returns
     -------
@@ -163,6 +164,7 @@ def _open_location(
     if location.endswith(".npy"):
         return _open_object(_mapped(location), names)
     place = rooted(location)
+    options = options if "://" in place else {}
     node = _open_zarr(place, location, options)
     if node.attrs.get(COMPLETE) is False:
         raise ValueError(
@@ -194,7 +196,12 @@ def _mapped(path: str) -> Any:
 
 
 def rooted(location: str) -> str:
-    """Return a path from the root on, for tasks that run elsewhere; a URL as it is."""
+    """Return a path from the root on, for tasks that run elsewhere; a URL as it is.
+
+    A URL of a local place becomes its path: fsspec makes no folders there.
+    """
+    if location.startswith(("file://", "local://")):
+        return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
 
 

@@ -92,7 +92,8 @@ def write_pool(
         rows = _pool_rows(source, dtype, options)
     size = chunk_rows or rows.chunk_rows()
     place = rooted(str(path))
-    node = open_target(place, rows.heading, size, options)
+    its_options = options if "://" in place else {}
+    node = open_target(place, rows.heading, size, its_options)
     if not node.attrs[COMPLETE]:
         rows.write(Target(node, size, on_progress), resolve_client(client))
     return open_pool(place, storage_options=options)

@@ -284,6 +284,21 @@ def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch, as_sparse)
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
+@pytest.mark.parametrize("protocol", ["file", "local"])
+def test_write_pool__takes_urls_of_local_places(tmp_path, protocol):
+    place = f"{protocol}://{tmp_path}/with space/pool.zarr"
+    pool = write_pool(np.ones((5, 2)), place)
+    assert pool.token == open_pool(tmp_path / "with space" / "pool.zarr").token
+
+
+def test_write_pool__needs_options_for_one_of_two_places_only(tmp_path):
+    options = {"storage_options": {"unused": 1}}
+    write_pool(np.ones((5, 2)), "memory://options/pool.zarr")
+    place = tmp_path / "pool.zarr"
+    assert write_pool("memory://options/pool.zarr", place, **options).n_rows == 5
+    assert open_pool(place, **options).n_rows == 5
+
+
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_open_pool__knows_a_relative_path_from_elsewhere(
     tmp_path, monkeypatch, as_sparse
