@@ -178,6 +178,22 @@ def check_url(url: str, name: str) -> None:
         ) from error
 
 
+def check_path(path: str, name: str) -> None:
+    """Raise where a path to write to was meant as a URL, as in ``Path("s3://...")``.
+
+    Raises
+    ------
+    ValueError
+        Where a protocol is followed by one slash.
+    """
+    if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", path):
+        protocol, _, rest = path.partition(":/")
+        raise ValueError(
+            f"`{name}` {path!r} looks like a URL that lost a slash, as it does in a "
+            f"Path; write '{protocol}://{rest}', or './{path}' for a folder here."
+        )
+
+
 def _check_secrets(url: str, name: str) -> None:
     """Raise where a URL holds what may be a secret, without showing it."""
     for each in url.split("::"):

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from scipy import sparse
 
-from dsel.checks import check_integer
+from dsel.checks import check_integer, check_path
 from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
 from dsel.data.chunking import count_entries, cut_rows, rechunked
 from dsel.data.clients import resolve_client
@@ -83,6 +83,7 @@ def write_pool(
     >>> write_pool(np.zeros((3, 2)), f"{folder}/pool.zarr").n_rows
     3
     """
+    check_path(str(path), "path")
     options = dict(storage_options or {})
     if chunk_rows is not None:
         check_integer(chunk_rows, "chunk_rows", at_least=1)

@@ -16,7 +16,7 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel.checks import check_url
+from dsel.checks import check_path, check_url
 from dsel.errors import without_queries
 from dsel.results.schema import SCHEMA_VERSION
 
@@ -58,6 +58,7 @@ def open_store(
     text = os.fspath(place)
     if not text:
         raise ValueError(f"`{name}` must name a place, got ''; '.' is this directory.")
+    check_path(text, name)
     if "://" in text:
         check_url(text, name)
     if text.startswith(("file://", "local://")):

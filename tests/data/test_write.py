@@ -291,6 +291,13 @@ def test_write_pool__takes_urls_of_local_places(tmp_path, protocol):
     assert pool.token == open_pool(tmp_path / "with space" / "pool.zarr").token
 
 
+def test_write_pool__takes_no_url_that_lost_a_slash(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"`path` .*write 's3://bucket/pool.zarr'"):
+        write_pool(np.ones((5, 2)), "s3:/bucket/pool.zarr")
+    assert os.listdir() == []
+
+
 def test_write_pool__needs_options_for_one_of_two_places_only(tmp_path):
     options = {"storage_options": {"unused": 1}}
     write_pool(np.ones((5, 2)), "memory://options/pool.zarr")

@@ -4,6 +4,7 @@ import json
 import resource
 import shutil
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -229,6 +230,14 @@ def test_open_results__says_that_a_part_of_results_is_none(cube, tmp_path):
     save_results(cube, tmp_path)
     with pytest.raises(FileNotFoundError, match="cube-1 is a part of results"):
         open_results(tmp_path / "cube-1")
+
+
+def test_save_results__takes_no_url_that_lost_a_slash(cube, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"lost a slash.*write 's3://bucket/run'"):
+        save_results(cube, Path("s3://bucket/run"))
+    assert list(tmp_path.iterdir()) == []
+    save_results(cube, "./s3:/bucket/run")
 
 
 @pytest.mark.parametrize("protocol", ["file", "local"])
