@@ -1,5 +1,6 @@
 """Running one function over many spans, values coming back in order."""
 
+import logging
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +12,20 @@ from threadpoolctl import threadpool_limits
 
 from dsel.data.clients import current_worker, local_threads
 from dsel.data.freed_memory import freed_memory_kept
+from dsel.errors import ClusterLostError
+
+logger = logging.getLogger(__name__)
 
 AHEAD: Final = 4
 """Tasks submitted per worker thread: enough to keep it busy, few enough that rows sent
 along do not pile up."""
 TRIES: Final = 4
 """How often a task is asked for whose rows died with the worker that held them."""
+LOOK_SECONDS: Final = 10.0
+"""How long a task is waited for before it is asked who could run it."""
+NO_WORKERS_SECONDS: Final = 600.0
+"""How long workers may stay away, as in a search: by default Dask waits for ever."""
+LOST: Final = "the scheduler is gone; run the same again when there is one."
 
 Job = Callable[[Any], tuple[Any, ...]]
 """Called with the client (or None) just before a task starts; gives its arguments."""
@@ -99,13 +108,46 @@ class Submitter:
         return self.client.submit(_limited, self.function, *arguments, key=key, **where)
 
     def result(self, future: Any, number: int, job: Job) -> Any:
-        """Return a job's value; ask again when rows sent to a worker died with it."""
+        """Return a job's value; ask again when rows sent to a worker died with it.
+
+        Raises
+        ------
+        ClusterLostError
+            Where the scheduler is gone, or workers stay away.
+        """
         for _ in range(TRIES - 1):
             try:
-                return future.result()
+                return self._wait(future)
             except CancelledError:
                 future = self.submit(number, job)
-        return future.result()
+        return self._wait(future)
+
+    def _wait(self, future: Any) -> Any:
+        """Return a task's value, and look now and then who could compute it."""
+        without = 0.0
+        while True:
+            try:
+                return future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                if future.done():  # by now, or the error is the task's own
+                    return future.result()
+            without = 0.0 if _has_workers(self.client) else without + LOOK_SECONDS
+            if without == LOOK_SECONDS:
+                logger.warning("the cluster has no workers; waiting for some")
+            if without >= NO_WORKERS_SECONDS:
+                raise ClusterLostError(
+                    f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; run "
+                    "the same again when it has some."
+                )
+
+
+def _has_workers(client: Any) -> bool:
+    try:
+        if client.status == "running":
+            return bool(client.nthreads())
+    except OSError as error:
+        raise ClusterLostError(LOST) from error
+    raise ClusterLostError(LOST)
 
 
 def _limited(function: Callable[..., Any], *arguments: Any) -> Any:
