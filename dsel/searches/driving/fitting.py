@@ -29,7 +29,7 @@ from dsel.searches.executing.workers import GO_ON, MORE_MEMORY
 logger = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 3  # of one task, before its worker's death is laid at its own door
-DEATHS: Final = 12  # of tasks in a row, before those of workers are laid at their own
+DEATHS: Final = 12  # of tasks, before those of workers are laid at their own
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Fitting:
     models: HeldModels = field(default_factory=HeldModels)
     attempts: dict[FitJob, int] = field(default_factory=dict)
     deaths: list[FitJob] = field(default_factory=list)
-    """Jobs that took their workers along, each alone, since a task ended well."""
+    """Jobs that took their workers along, each alone, while none was done."""
     serial: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -119,7 +119,6 @@ class Fitting:
         """Take what a task counted, or submit it again."""
         jobs = self.running.pop(finished.key)
         if finished.error is None:
-            self.deaths.clear()
             self._note(finished.key, finished.record)
         else:
             self._try_again(jobs, finished.error)
@@ -163,13 +162,19 @@ class Fitting:
                 self.submit([job])
 
     def _note_death(self, job: FitJob, error: BaseException) -> None:
-        """Raise where workers die of whatever they are given; one group may be bad."""
+        """Raise where workers die of whatever they are given.
+
+        One group may be bad; and where any fit was ever done, so may many be.
+        """
+        if (self.board.fit_status == FIT_DONE).any():
+            return
         self.deaths.append(job)
         groups = {job.group for job in self.deaths}
         if len(self.deaths) >= DEATHS and len(groups) > 1:
             raise ClusterLostError(
                 f"workers die of whatever they are given: so ended {len(self.deaths)} "
-                f"tasks in a row, with fits of {len(groups)} groups of candidates. "
+                f"tasks, with fits of {len(groups)} groups of candidates, and no fit "
+                f"was done. "
                 f"{MORE_MEMORY}; {GO_ON}"
             ) from error
 

@@ -90,6 +90,17 @@ def test_execute__goes_on_where_workers_die_of_one_group_only(gammas, monkeypatc
     assert (found.status != 0).sum() == 2
 
 
+@pytest.mark.filterwarnings("ignore::dsel.errors.FitFailedWarning")
+def test_execute__goes_on_where_all_that_is_left_kills_workers(
+    gammas, monkeypatch, tmp_path
+):
+    """What was done shows that workers have memory enough, in a run before this too."""
+    monkeypatch.setattr(fitting, "fit_jobs", Killing(*range(1, 10)))
+    for _ in range(2):
+        found = execute(gammas, n_jobs=1, out=tmp_path / "run").results
+        assert (found.status != 0).sum() == 18
+
+
 def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):
     whole = execute(plan, n_jobs=1).results
     deadly = Deadly(candidate=2, deaths=1)
