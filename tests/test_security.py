@@ -61,11 +61,16 @@ BETWEEN_OWN_PROCESSES = (
 )
 
 
+def _is_constant(call):
+    return all(isinstance(argument, ast.Constant) for argument in call.args)
+
+
 def test_sources__call_nothing_that_runs_what_it_reads():
     found = [
         f"{where} {ast.unparse(call.func)}"
         for where, call in _nodes(ast.Call)
         if ast.unparse(call.func) in FORBIDDEN_CALLS
+        and not _is_constant(call)
         and (where.partition(":")[0], ast.unparse(call.func)) != BETWEEN_OWN_PROCESSES
     ]
     assert found == []

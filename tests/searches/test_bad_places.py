@@ -120,7 +120,6 @@ def test_run__of_a_store_without_its_head_says_where_it_is(
     [
         ("zarr.json", r"zarr\.json is missing.*copy, or choose another `out`"),
         ("journal/zarr.json", r"journal/zarr\.json is missing.*choose another `out`"),
-        ("journal/log-1/zarr.json", r"journal/log-1 is missing.*choose another `out`"),
         ("cube-1/zarr.json", r"cube-1/zarr\.json is missing.*delete cube-1 in it"),
         ("cube-1/status/zarr.json", r"cube-1 lacks status.*delete cube-1 in it"),
     ],
@@ -152,16 +151,14 @@ def test_run__of_a_store_with_a_damaged_lock_says_how_to_unlock_it(plan, tmp_pat
     plan.run(out=tmp_path)
 
 
-@pytest.mark.parametrize("lost", ["zarr.json", "skops-1/zarr.json"])
-def test_execute__of_a_damaged_model_says_how_to_make_it_anew(plan, tmp_path, lost):
+def test_execute__of_a_damaged_model_says_how_to_make_it_anew(plan, tmp_path):
     whole = execute(plan, out=tmp_path, with_model=True).model
-    (tmp_path / "model" / lost).write_text("{")
+    (tmp_path / "model" / "zarr.json").write_text("{")
     with pytest.raises(ValueError, match=r"is damaged.*delete model in it and run"):
         open_model(tmp_path)
-    if lost == "zarr.json":
-        with pytest.raises(ValueError, match=r"is damaged.*delete model in it and run"):
-            execute(plan, out=tmp_path, with_model=True)
-        shutil.rmtree(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"is damaged.*delete model in it and run"):
+        execute(plan, out=tmp_path, with_model=True)
+    shutil.rmtree(tmp_path / "model")
     again = execute(plan, out=tmp_path, with_model=True).model
     np.testing.assert_array_equal(again.theta_, whole.theta_)
 
