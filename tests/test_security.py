@@ -61,8 +61,8 @@ BETWEEN_OWN_PROCESSES = (
 )
 
 
-def _is_constant(call):
-    return all(isinstance(argument, ast.Constant) for argument in call.args)
+# Runs no text at all: Python forgets by it that an interrupt came amid another one.
+NO_TEXT = ("dsel/cli/interrupting.py", "exec('')")
 
 
 def test_sources__call_nothing_that_runs_what_it_reads():
@@ -70,7 +70,7 @@ def test_sources__call_nothing_that_runs_what_it_reads():
         f"{where} {ast.unparse(call.func)}"
         for where, call in _nodes(ast.Call)
         if ast.unparse(call.func) in FORBIDDEN_CALLS
-        and not _is_constant(call)
+        and (where.partition(":")[0], ast.unparse(call)) != NO_TEXT
         and (where.partition(":")[0], ast.unparse(call.func)) != BETWEEN_OWN_PROCESSES
     ]
     assert found == []

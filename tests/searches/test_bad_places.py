@@ -23,6 +23,7 @@ from dsel.errors import (
 )
 from dsel.results.models import open_model
 from dsel.searches import execute
+from dsel.searches.driving import fitting
 from dsel.searches.driving.fitting import Fitting
 from dsel.searches.driving.scoring import Scoring
 from dsel.searches.executing.executors import LocalExecutor
@@ -133,6 +134,18 @@ def test_run__of_a_store_that_lost_a_head_changes_nothing(plan, tmp_path, lost, 
     assert files_in(tmp_path) == before
 
 
+@pytest.mark.parametrize("damage", [None, "", "{"])
+def test_run__needs_no_head_of_its_log_and_counts_nothing_again(
+    plan, tmp_path, monkeypatch, damage
+):
+    whole = plan.run(out=tmp_path)
+    head = tmp_path / "journal" / "log-1" / "zarr.json"
+    head.unlink() if damage is None else head.write_text(damage)
+    monkeypatch.setattr(fitting, "fit_jobs", None)  # what is fitted again, fails
+    assert plan.run(out=tmp_path).drop_attrs().identical(whole.drop_attrs())
+    assert head.exists()
+
+
 def files_in(place):
     """Return all files but the lock, and when they were written."""
     return {
@@ -149,6 +162,13 @@ def test_run__of_a_store_with_a_damaged_lock_says_how_to_unlock_it(plan, tmp_pat
         plan.run(out=tmp_path)
     shutil.rmtree(tmp_path / "lock")
     plan.run(out=tmp_path)
+
+
+def test_execute__needs_no_head_of_the_kept_model(plan, tmp_path):
+    whole = execute(plan, out=tmp_path, with_model=True).model
+    (tmp_path / "model" / "skops-1" / "zarr.json").write_text("{")
+    again = execute(plan, out=tmp_path, with_model=True).model
+    np.testing.assert_array_equal(again.theta_, whole.theta_)
 
 
 def test_execute__of_a_damaged_model_says_how_to_make_it_anew(plan, tmp_path):
