@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def wait_until(condition, seconds=30.0, what="the condition"):
+def wait_until(condition, seconds=100.0, what="the condition"):
     """Poll `condition` until it is true and return its value, or fail.
 
     A round counts as a second at most: whoever was stopped meanwhile waits on.

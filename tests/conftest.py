@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.object_store import object_store
 
@@ -15,6 +16,12 @@ MARKERS = {
     "cluster": "starts Dask workers; run with --runcluster",
     "gpu": "needs a GPU; run with --rungpu",
 }
+
+# How long an example takes says how busy the machine is, not whether it holds.
+settings.register_profile(
+    "dsel", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("dsel")
 
 
 def pytest_addoption(parser):

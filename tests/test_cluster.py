@@ -416,16 +416,14 @@ def test_code_reader__reads_a_copy_alike_and_no_zip(tmp_path, monkeypatch):
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("protocol", ["tcp", "tls"])
-def test_connect__says_within_seconds_that_nobody_answers(protocol, certificates):
+def test_connect__says_that_nobody_answers(protocol, certificates):
     tls = Tls.in_folder(certificates) if protocol == "tls" else None
     config = Address(f"{protocol}://127.0.0.1:9", tls)
-    start = time.monotonic()
     with (
         pytest.raises(ConnectionError, match="no scheduler answered at"),
         connect(config, timeout=1.0),
     ):
         pass
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9])

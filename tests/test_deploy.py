@@ -350,7 +350,7 @@ def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "2")
     assert hosts("status") == "scheduler runs\nworkers runs\n"
-    with connect(Address(hosts.address, hosts.tls), timeout=20) as client:
+    with connect(Address(hosts.address, hosts.tls), timeout=60) as client:
         wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
         pids = client.run(lambda: __import__("os").getpid()).values()
         assert client.submit(sum, [1, 2]).result() == 3
@@ -422,8 +422,8 @@ def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "1")
     config = Address(hosts.address, hosts.tls)
-    with connect(config, timeout=20) as client:
-        client.wait_for_workers(1, timeout=20)
+    with connect(config, timeout=60) as client:
+        client.wait_for_workers(1, timeout=60)
     loop = psutil.Process(int((hosts.folder / "dsel-run/scheduler.pid").read_text()))
     for child in loop.children():
         child.kill()
@@ -432,7 +432,7 @@ def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
 
 def _workers(config):
     try:
-        with connect(config, timeout=2) as client:
+        with connect(config, timeout=10) as client:
             return len(client.nthreads())
     except OSError:
         return 0

@@ -8,26 +8,21 @@ import pytest
 
 import dsel
 
-HEAVY = ["distributed", "matplotlib", "numba"]
-DEPENDENCIES = "numpy, scipy.stats, sklearn.svm, xarray, zarr, dask.array"
-
 ALONE = """
-import json, sys, time
-start = time.process_time()
+import json, sys
+before = set(sys.modules)
 import dsel
-seconds = time.process_time() - start
-print(json.dumps({"seconds": seconds, "loaded": sorted(sys.modules)}))
+print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
-EVERY_NAME = f"""
-import json, sys, time
-import {DEPENDENCIES}
-start = time.process_time()
+EVERY_NAME = """
+import json, sys
+import numpy, scipy.stats, sklearn.svm, xarray, zarr, dask.array
+before = set(sys.modules)
 import dsel
 for name in dsel.__all__:
     getattr(dsel, name)
-seconds = time.process_time() - start
-print(json.dumps({{"seconds": seconds, "loaded": sorted(sys.modules)}}))
+print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
@@ -38,26 +33,21 @@ def _run(script):
     return json.loads(done.stdout)
 
 
-def _fastest(script, runs=3):
-    return min(_run(script)["seconds"] for _ in range(runs))
+def _packages(script):
+    """Return what a script loads besides the standard library."""
+    return {name.partition(".")[0] for name in _run(script)} - sys.stdlib_module_names
 
 
-def test_import__takes_below_a_tenth_of_a_second():
-    assert _fastest(ALONE) < 0.1
+# How long it takes depends on the machine: tests/benchmarks/bench_import.py.
 
 
 def test_import__loads_no_dependency():
-    loaded = set(_run(ALONE)["loaded"])
-    assert not loaded & {"numpy", "scipy", "sklearn", "xarray", "zarr", "dask"}
+    assert _packages(ALONE) == {"dsel"}
 
 
-def test_public_names__add_below_half_a_second_to_the_dependencies():
-    assert _fastest(EVERY_NAME) < 0.5
-
-
-@pytest.mark.parametrize("package", HEAVY)
-def test_public_names__leave_the_heavy_packages_unloaded(package):
-    assert package not in _run(EVERY_NAME)["loaded"]
+def test_public_names__load_no_package_but_the_dependencies():
+    # Not distributed, matplotlib or numba, each of which takes longer than dsel.
+    assert _packages(EVERY_NAME) <= {"dsel", "sklearn"}
 
 
 def test_public_names__are_sorted_few_and_listed_by_dir():

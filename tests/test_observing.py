@@ -5,6 +5,7 @@ import logging
 import re
 import time
 import urllib.request
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,10 +66,14 @@ def test_cube__says_where_the_time_went(plan):
     assert all(value >= 0 for value in found.values())
 
 
-def test_phases__add_up_to_the_time_of_the_run(plan, tmp_path):
-    began = time.perf_counter()
+def test_phases__add_up_to_the_time_of_the_run(plan, tmp_path, monkeypatch):
+    # Of this thread's own work: what else the machine does meanwhile takes none of it.
+    clock = SimpleNamespace(perf_counter=time.thread_time)
+    monkeypatch.setattr("dsel.searches.executing.phases.time", clock)
+    plan.run()  # imports
+    began = time.thread_time()
     outcome = execute(plan, out=tmp_path, with_model=True)
-    whole = time.perf_counter() - began
+    whole = time.thread_time() - began
     found = json.loads(outcome.results.attrs["phase_seconds"])
     assert sum(found[name] for name in PHASES) == pytest.approx(whole, rel=0.1)
 
@@ -97,6 +102,6 @@ def test_metrics__are_served_by_the_scheduler_on_loopback():
         client.submit(sum, [1, 2]).result()
         link = client.dashboard_link.replace("/status", "/metrics")
         assert link.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(link, timeout=10) as answer:
+        with urllib.request.urlopen(link, timeout=60) as answer:
             text = answer.read().decode()
     assert "dask_scheduler_workers" in text

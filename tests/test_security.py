@@ -174,8 +174,8 @@ def secured(tmp_path_factory):
     make_certificates(folder, "127.0.0.1")
     with running_cluster(folder, tls=tls_options(folder), protocol="tls") as running:
         running.trusted = Tls.in_folder(folder)
-        with connect(Address(running.address, running.trusted), timeout=20) as client:
-            client.wait_for_workers(2, timeout=30)
+        with connect(Address(running.address, running.trusted), timeout=60) as client:
+            client.wait_for_workers(2, timeout=120)
         yield running
 
 
@@ -227,7 +227,7 @@ def _answer(address, context):
     host, port = address.removeprefix("tls://").split(":")
     try:
         with (
-            socket.create_connection((host, int(port)), timeout=5) as raw,
+            socket.create_connection((host, int(port)), timeout=60) as raw,
             context.wrap_socket(raw) as wrapped,
         ):
             wrapped.send(b"hello")

@@ -108,7 +108,7 @@ def test_binomial_tail_inversion_lower__has_at_most_delta_in_its_tail(
     assert 1 - n_errors * (2e-9 + 6e-17 * n_samples) < ratio <= 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(counts_in_rows(), DELTAS)
 @example((999, 494_924_076), 8.3e-6)
 @example((1_000_000 - 1000, 1_000_000), 1e-4)
@@ -124,7 +124,7 @@ def test_binomial_tail_inversion__forward_tail_lies_just_below_delta(pair, delta
         assert tail >= delta * (1 - 1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(counts_in_rows(), DELTAS)
 def test_binomial_tail_inversion__falls_with_delta_and_with_rows(pair, delta):
     n_errors, n_samples = pair
@@ -135,7 +135,7 @@ def test_binomial_tail_inversion__falls_with_delta_and_with_rows(pair, delta):
     assert bound >= n_errors / n_samples
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(counts_in_rows(10**9), DELTAS)
 def test_binomial_tail_inversion_lower__mirrors_the_upper_limit(pair, delta):
     n_errors, n_samples = pair

@@ -85,7 +85,7 @@ def test_merged_folds__stay_finite_where_tails_underflow():
     assert 0.98 < found <= 1.0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(fold_counts(), st.floats(1e-8, 0.9), st.integers(0, 7))
 def test_merged_folds__rise_with_every_error(counts, delta, number):
     errors, rows = np.array(counts[0]), np.array(counts[1])
@@ -97,7 +97,7 @@ def test_merged_folds__rise_with_every_error(counts, delta, number):
     assert before >= np.mean(errors / rows) - 1e-12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(3, 10), st.integers(2, 300), st.floats(1e-6, 0.5), st.data())
 def test_merged_folds__beat_the_union_for_equal_counts(n_folds, n, delta, data):
     count = data.draw(st.integers(0, n))

@@ -8,7 +8,7 @@ from dsel.bounds import transductive
 from dsel.bounds.transductive import most_errors
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(1, 30), st.integers(1, 40), st.floats(1e-6, 0.9), st.data())
 def test_most_errors__is_the_largest_likely_total(n, pool, share, data):
     c = data.draw(st.integers(0, n))

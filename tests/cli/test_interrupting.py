@@ -87,7 +87,7 @@ def test_command__ends_in_good_order_when_interrupted(demo, tmp_path, number, mo
     to_one = number == signal.SIGTERM
     demo.send_signal(number) if to_one else os.killpg(demo.pid, number)
 
-    assert demo.wait(timeout=60) == 128 + number
+    assert demo.wait(timeout=120) == 128 + number
     said = (tmp_path / "output.txt").read_text()
     assert "run the same command again to go on" in said
     assert "Traceback" not in said

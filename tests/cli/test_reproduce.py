@@ -98,7 +98,7 @@ def test_reproduce__goes_on_after_a_kill(tmp_path):
     given = ["--data", str(tmp_path), "--out", str(out), "--repetitions", "1200"]
     command = [sys.executable, "-m", "dsel", *RUN, *given, "--quiet"]
     with subprocess.Popen(command, start_new_session=True) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         while len(kept(out)) < 20:
             assert process.poll() is None
             assert time.monotonic() < deadline

@@ -17,11 +17,11 @@ NEEDS_GLIBC = pytest.mark.skipif(
 EVERY_PAGE = 20 * 2**23 // 4096
 
 FAULTS = """
-import json, resource, threading, time
+import json, resource
 from dsel.data import freed_memory
 from dsel.data.freed_memory import freed_memory_kept
 
-freed_memory.LINGER_SECONDS = 0.2
+freed_memory.LINGER_SECONDS = 1e6
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -35,7 +35,11 @@ with freed_memory_kept():
     with freed_memory_kept():
         found["inside"] = faults()
 found["just after"] = faults()
-time.sleep(1)
+freed_memory.LINGER_SECONDS = 0
+with freed_memory_kept():
+    pass
+if memory := freed_memory._of_this_process():
+    memory._restoring.join()
 found["later"] = faults()
 print(json.dumps(found))
 """

@@ -218,7 +218,7 @@ def test_read_blocks__is_not_misled_by_a_sum_that_overflows():
     assert read_all(pool)[1].shape == (3, 2)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     lengths=st.lists(st.integers(1, 60), min_size=1, max_size=6),
     span_rows=st.integers(1, 100),

@@ -1,7 +1,7 @@
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -54,7 +54,6 @@ def test_find_shared_rows__takes_a_sparse_pool_and_dense_labeled_rows(rows):
     assert set(full) <= set(shared.pool_rows)
 
 
-@settings(deadline=None)
 @given(
     values=st.lists(st.tuples(*[st.integers(0, 2)] * 2), min_size=4, max_size=40),
     n_labeled=st.integers(2, 10),

@@ -1,4 +1,4 @@
-"""How long compiling takes: once in an environment, then read from its cache."""
+"""Compiling happens once in an environment; then its cache is read."""
 
 import json
 import os
@@ -7,12 +7,10 @@ import sys
 
 import pytest
 
-MOST_SECONDS = 10.0
-
 FIRST_USE = """
-import json, time
+import gc, json
 import numpy as np
-import numba
+from numba.core.dispatcher import Dispatcher
 from sklearn.svm import SVC
 from dsel.data.cache import ByteCache
 from dsel.data.trainings import Training
@@ -23,7 +21,6 @@ X = np.random.default_rng(0).normal(size=(1100, 3))
 y = (X[:, 0] > 0.5).astype(int) + (X[:, 1] > 0.5)
 rows = np.arange(len(X))
 training = Training(0, "full", rows, rows[:9])
-started = time.process_time()
 family = KernelSVMFamily(np.unique(y), 0, precision="mixed")
 for limit in (2**28, 10**6):  # the whole Gram matrix, and row by row
     piece = family.fit(
@@ -31,11 +28,13 @@ for limit in (2**28, 10**6):  # the whole Gram matrix, and row by row
     )
 piece.predict(X, [np.array(0)])
 piece.scores(X[:9], [np.array(0)])
-print(json.dumps(time.process_time() - started))
+ours = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+ours = [each for each in ours if each.py_func.__module__.startswith("dsel.")]
+print(json.dumps(sum(sum(each.stats.cache_misses.values()) for each in ours)))
 """
 
 
-def seconds_of_first_use(folder):
+def compiled_at_first_use(folder):
     done = subprocess.run(
         [sys.executable, "-c", FIRST_USE],
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
@@ -48,7 +47,6 @@ def seconds_of_first_use(folder):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_first_use__compiles_within_ten_seconds_and_once(tmp_path):
-    first, second = (seconds_of_first_use(tmp_path) for _ in range(2))
-    assert first < MOST_SECONDS
-    assert second < MOST_SECONDS / 4
+def test_first_use__compiles_what_later_ones_read(tmp_path):
+    assert compiled_at_first_use(tmp_path) > 0
+    assert compiled_at_first_use(tmp_path) == 0

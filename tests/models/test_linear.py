@@ -53,7 +53,7 @@ def test_predict__equals_sums_row_by_row(n_classes, learner, scale, make, rng):
     assert (codes[2] == drawn[:, 0]).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 1000),
     lengths=st.lists(st.integers(1, 30), min_size=1, max_size=6),

@@ -106,7 +106,7 @@ def test_block_residuals__equal_refits(problem, penalty, fit_intercept, rng):
             assert relative_error(loss, expected) < tolerance
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     n=strategies.integers(5, 30),
     n_folds=strategies.integers(2, 5),

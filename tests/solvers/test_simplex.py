@@ -63,7 +63,7 @@ def test_project_to_simplex__refuses_a_vector():
         project_to_simplex([1.0, 2.0])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 2))
 def test_minimize_quadratic_on_simplices__agrees_with_slsqp(seed, size, n_parts):
     rng = np.random.default_rng(seed)

@@ -107,7 +107,7 @@ def test_run__a_separate_scheduler_is_reached_by_address(digits, tmp_path):
         Client(cluster.address) as client,
         get_task_stream(client) as stream,
     ):
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=120)
         warm_up(client)
         plan = make_plan(digits, digits[0][400:], prune=False)
         results = plan.run(client)
