@@ -47,8 +47,8 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
     ----------
     path
         A CSV, TSV, Parquet, npz or svmlight file, or a zarr group with ``X`` and
-        ``y``. npz files and groups may hold ``classes`` (names of the codes in y),
-        ``feature_names`` and ``split``. Nothing is ever unpickled.
+        ``y``. npz files and groups may hold ``classes`` (distinct names of the codes
+        0, 1, ... in y), ``feature_names`` and ``split``. Nothing is ever unpickled.
     target
         Column, or array, of labels. Without it CSV and Parquet are unlabeled, npz
         and zarr take ``y``; svmlight files say it themselves.
@@ -60,7 +60,8 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
     TypeError
         Where a feature is not numeric.
     ValueError
-        Where the kind of file is unknown, or the target is not in it.
+        Where the kind of file is unknown, the target is not in it, or a code in y is
+        none of its classes.
     """
     location = str(path)
     if not os.path.exists(location):
@@ -106,10 +107,40 @@ def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Ta
         found = ", ".join(arrays) or "nothing"
         raise ValueError(f"{path!r} must hold an array {missing}, found {found}.")
     y = np.asarray(arrays[name]) if name in arrays else None
-    if y is not None and target is None and "classes" in arrays:
-        y = np.asarray(arrays["classes"])[y]
+    if y is not None and name == "y" and "classes" in arrays:
+        y = _class_names(y, np.asarray(arrays["classes"]), path)
     split = np.asarray(arrays["split"]) if "split" in arrays else None
     return Table(np.asarray(arrays["X"]), y, named_columns(arrays), split)
+
+
+def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:
+    """Return the class name of each row, or say which code or name is none.
+
+    A code of -1 is scikit-learn's mark of an unlabeled row, and would be numpy's last
+    class: rows without a label belong into the pool.
+    """
+    names, times = np.unique(classes, return_counts=True)
+    if classes.ndim != 1 or (times > 1).any():
+        found = f"{names[times > 1].tolist()[0]!r} twice" if classes.ndim == 1 else ""
+        raise ValueError(
+            f"{path!r} must hold distinct names in its array classes, one for each "
+            f"code of y, got {found or f'shape {classes.shape}'}; rename one of them."
+        )
+    whole = _as_integers(codes) if codes.dtype.kind in "fb" else codes
+    if whole.dtype.kind not in "iu" or whole.ndim != 1:
+        raise ValueError(
+            f"{path!r} must hold codes of its {len(classes)} classes in y, whole "
+            f"numbers from 0 to {len(classes) - 1}, got {whole.dtype} of shape "
+            f"{whole.shape}; leave out classes where y holds the labels themselves."
+        )
+    wrong = np.flatnonzero((whole < 0) | (whole >= len(classes)))
+    if len(wrong):
+        raise ValueError(
+            f"{path!r} must hold codes of its {len(classes)} classes in y, 0 to "
+            f"{len(classes) - 1}, but {len(wrong):,} rows have others (row {wrong[0]} "
+            f"has {whole[wrong[0]]}); rows without a label belong into the pool."
+        )
+    return np.asarray(classes[whole])
 
 
 def _from_zarr(path: str, target: str | None) -> Table:
@@ -128,5 +159,6 @@ def _from_zarr(path: str, target: str | None) -> Table:
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:
     """Return labels that are whole numbers as such: svmlight has only floats."""
-    whole = y.astype(np.int64)
+    with np.errstate(invalid="ignore"):  # NaN is no whole number
+        whole = y.astype(np.int64)
     return whole if (whole == y).all() else y

@@ -122,3 +122,15 @@ def test_select__refuses_a_split_without_two_parts(split, message, tmp_path):
     found = run("select", tmp_path / "t.npz", "--split")
     assert found.exit_code == 2
     assert re.search(message, found.output)
+
+
+def test_select__refuses_codes_and_names_that_are_no_class(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    np.savez(tmp_path / "minus.npz", X=X, y=y - 1, classes=np.arange(10))
+    np.savez(tmp_path / "twice.npz", X=X, y=y, classes=np.arange(10) // 2)
+
+    for name, message in [("minus", "has -1)"), ("twice", "got 0 twice")]:
+        found = run("select", tmp_path / f"{name}.npz", "--dry-run")
+        assert found.exit_code != 0
+        assert message in found.output
+        assert len(found.output.strip().splitlines()) == 1

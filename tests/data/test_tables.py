@@ -156,3 +156,30 @@ def test_read_table__takes_a_table_without_rows(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,label\n")
 
     assert read_table(tmp_path / "t.csv", target="label").X.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("codes", "classes", "message"),
+    [
+        ([0, 1, -1, 1], ["no", "yes"], r"1 rows have others \(row 2 has -1\)"),
+        ([0, 1, 1, 2], ["no", "yes"], r"0 to 1, but 1 rows have others"),
+        ([0, 1, 1, 0], ["no", "no"], "got 'no' twice; rename one"),
+        ([np.nan, 1, 1, 0], ["no", "yes"], "whole numbers from 0 to 1, got float64"),
+        ([0.5, 1, 1, 0], ["no", "yes"], "whole numbers from 0 to 1, got float64"),
+        (["no", "a", "no", "a"], ["a", "no"], "leave out classes where y holds"),
+    ],
+)
+def test_read_table__refuses_codes_that_are_no_class(codes, classes, message, tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=X, y=np.array(codes), classes=np.array(classes))
+
+    with pytest.raises(ValueError, match=message):
+        read_table(path)
+    with pytest.raises(ValueError, match=message):
+        read_table(path, target="y")
+
+
+def test_read_table__takes_minus_one_as_a_label_where_there_are_no_classes(tmp_path):
+    np.savez(tmp_path / "t.npz", X=X, y=np.array([-1, 1, 1, -1]))
+
+    assert read_table(tmp_path / "t.npz").y.tolist() == [-1, 1, 1, -1]
