@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 import zarr
 
-from dsel.experiments.loog2015_protocol import FILES, heuristic_passes, load_table
+from dsel.experiments.loog2015.protocol import FILES, heuristic_passes, load_table
 from dsel.models import SemiSupervisedLDA
 
 N_FEATURES, N_CLASSES, N_LABELED = 50, 5, 250

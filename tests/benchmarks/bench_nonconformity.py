@@ -29,7 +29,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from dsel.experiments import hardoon2009
-from dsel.experiments.hardoon2009_sets import SIZES, load_table, scale_to_range
+from dsel.experiments.hardoon2009.sets import SIZES, load_table, scale_to_range
 from dsel.searches import NonconformityClassifier
 from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 

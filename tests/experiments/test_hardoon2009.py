@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from dsel.experiments import hardoon2009, run_experiment
-from dsel.experiments.hardoon2009_numbers import PUBLISHED, PUBLISHED_SPEED_UP
-from dsel.experiments.hardoon2009_sets import SIZES, load_table
+from dsel.experiments.hardoon2009.numbers import PUBLISHED, PUBLISHED_SPEED_UP
+from dsel.experiments.hardoon2009.sets import SIZES, load_table
 
 
 def test_table_1__agrees_with_the_paper_where_it_can(data_dir):

@@ -5,14 +5,14 @@ import pytest
 import xarray as xr
 
 from dsel.experiments import loog2015, run_experiment
-from dsel.experiments.loog2015_constrained import compare_roots
-from dsel.experiments.loog2015_numbers import (
+from dsel.experiments.loog2015.constrained import compare_roots
+from dsel.experiments.loog2015.numbers import (
     CONSTRAINED,
     LOG_LIKELIHOODS,
     MISCLASSIFIED,
     SIZES,
 )
-from dsel.experiments.loog2015_protocol import (
+from dsel.experiments.loog2015.protocol import (
     METHODS,
     PARTS,
     Table,
@@ -22,7 +22,7 @@ from dsel.experiments.loog2015_protocol import (
     load_table,
     run_repetition,
 )
-from dsel.experiments.loog2015_tables import (
+from dsel.experiments.loog2015.tables import (
     comparison_table,
     constrained_table,
     permutation_tests,

@@ -6,13 +6,14 @@ import pytest
 import xarray as xr
 from sklearn.svm import SVC
 
-from dsel.experiments import madani2004, madani2004_tables, run_experiment
-from dsel.experiments.madani2004_machines import (
+from dsel.experiments import madani2004, run_experiment
+from dsel.experiments.madani2004 import tables
+from dsel.experiments.madani2004.machines import (
     halves_of,
     inner_products,
     machine_counts,
 )
-from dsel.experiments.madani2004_sets import load_problem, one_hot, text_features
+from dsel.experiments.madani2004.sets import load_problem, one_hot, text_features
 from dsel.kernels.polynomial import Polynomial
 from dsel.searches.co_validation.half_counts import half_counts
 from dsel.searches.grid import make_candidates
@@ -53,16 +54,16 @@ def test_estimation__gives_every_estimate(data_dir):
     }  # fmt: skip
     for name in ("dis_error", "two_fold_cv", "true_error", "half_true_error"):
         assert ((results[name] >= 0) & (results[name] <= 1)).all()
-    assert "figure_2b" in madani2004_tables.findings(results)
+    assert "figure_2b" in tables.findings(results)
 
 
 def test_selection__chooses_a_degree_by_every_criterion(data_dir):
     results = run_experiment(madani2004.SELECTION, "small", folder=data_dir)
-    errors = madani2004_tables.chosen_errors(results)
+    errors = tables.chosen_errors(results)
 
-    for name in madani2004_tables.CHOOSERS:
+    for name in tables.CHOOSERS:
         assert (errors[name] >= errors.best - 1e-12).all()
-    found = madani2004_tables.win_loss_tie(errors, "max_dt_e", "two_fold_cv")
+    found = tables.win_loss_tie(errors, "max_dt_e", "two_fold_cv")
     assert sum(found) == 2
 
 
@@ -75,8 +76,8 @@ def test_win_loss_tie__counts_means_over_trials():
         }
     )
 
-    assert madani2004_tables.win_loss_tie(errors, "a", "b") == (1, 1, 1)
-    assert madani2004_tables.win_loss_tie(errors, "a", "b", standard_errors=1.0) == (
+    assert tables.win_loss_tie(errors, "a", "b") == (1, 1, 1)
+    assert tables.win_loss_tie(errors, "a", "b", standard_errors=1.0) == (
         1,
         0,
         2,

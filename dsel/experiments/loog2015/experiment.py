@@ -12,7 +12,7 @@ What the text leaves open, and what was tried:
 - Which rows are labeled: one of each class, then any. Drawing any, and putting in the
   classes that are missing, gives climate .141 for the .150 printed (5 standard errors),
   and the likelihoods of landsat, letter and pen-based 3 to 4 too low.
-- Singular covariances: `SINGULAR` of `dsel.experiments.loog2015_numbers`.
+- Singular covariances: `SINGULAR` of `dsel.experiments.loog2015.numbers`.
 - qsar: MCPL's and the oracle's training likelihoods are .5 above the printed ones
   (oracle -36.37 +- 0.04 for -36.9), though the oracle's covariance is regular in each
   of 1000 draws. Leaving out any column does not explain it; errors and wins agree.
@@ -31,8 +31,8 @@ import numpy as np
 import xarray as xr
 
 from dsel.experiments.base import Experiment
-from dsel.experiments.loog2015_numbers import DEPARTURES, ERRORS, SIZE_COLUMNS, SIZES
-from dsel.experiments.loog2015_protocol import (
+from dsel.experiments.loog2015.numbers import DEPARTURES, ERRORS, SIZE_COLUMNS, SIZES
+from dsel.experiments.loog2015.protocol import (
     FILES,
     METHODS,
     PARTS,
@@ -41,7 +41,7 @@ from dsel.experiments.loog2015_protocol import (
     load_table,
     run_repetition,
 )
-from dsel.experiments.loog2015_tables import compare
+from dsel.experiments.loog2015.tables import compare
 
 
 @dataclass(frozen=True)

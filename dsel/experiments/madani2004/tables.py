@@ -12,8 +12,8 @@ from dsel.experiments.comparison import (
     mean_of,
     share_of,
 )
-from dsel.experiments.madani2004_numbers import LABELS, PUBLISHED
-from dsel.experiments.madani2004_sets import PROBLEMS
+from dsel.experiments.madani2004.numbers import LABELS, PUBLISHED
+from dsel.experiments.madani2004.sets import PROBLEMS
 from dsel.experiments.pieces import REPETITION
 
 CHOOSERS: Final = ("max_dt_e", "two_fold_cv", "loo_error", "max_cv_dt_e")

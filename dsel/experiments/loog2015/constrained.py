@@ -25,8 +25,8 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.linalg import sqrtm
 
-from dsel.experiments.loog2015_numbers import CONSTRAINED, CONSTRAINED_COLUMNS
-from dsel.experiments.loog2015_protocol import (
+from dsel.experiments.loog2015.numbers import CONSTRAINED, CONSTRAINED_COLUMNS
+from dsel.experiments.loog2015.protocol import (
     PARTS,
     SINGULAR_RIDGE,
     Table,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dsel.data.words import hashed_seed
 from dsel.experiments.comparison import Comparison, compare_number
-from dsel.experiments.loog2015_numbers import (
+from dsel.experiments.loog2015.numbers import (
     COMPARISON_COLUMNS,
     CONSTRAINED,
     CONSTRAINED_COLUMNS,
@@ -22,7 +22,7 @@ from dsel.experiments.loog2015_numbers import (
     ROUNDED,
     SINGULAR,
 )
-from dsel.experiments.loog2015_protocol import METHODS, PARTS
+from dsel.experiments.loog2015.protocol import METHODS, PARTS
 from dsel.experiments.pieces import REPETITION
 
 _SUPERVISED, _SEMI, _ORACLE, _CONSTRAINED = range(len(METHODS))

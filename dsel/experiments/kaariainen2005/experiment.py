@@ -41,7 +41,7 @@ from dsel.experiments.comparison import (
     mean_of,
     share_of,
 )
-from dsel.experiments.kaariainen2005_numbers import (
+from dsel.experiments.kaariainen2005.numbers import (
     DEPARTURES,
     ERRORS,
     LABELS,

@@ -27,15 +27,15 @@ from xarray import Dataset
 from dsel import names
 from dsel.data.labeled import labeled_rows
 from dsel.experiments.base import Experiment
-from dsel.experiments.madani2004_machines import (
+from dsel.experiments.madani2004.machines import (
     Floats,
     halves_of,
     inner_products,
     machine_counts,
 )
-from dsel.experiments.madani2004_numbers import DEPARTURES, ERRORS
-from dsel.experiments.madani2004_sets import FILES, PROBLEMS, Problem, load_problem
-from dsel.experiments.madani2004_tables import compare_choices, compare_estimates
+from dsel.experiments.madani2004.numbers import DEPARTURES, ERRORS
+from dsel.experiments.madani2004.sets import FILES, PROBLEMS, Problem, load_problem
+from dsel.experiments.madani2004.tables import compare_choices, compare_estimates
 from dsel.kernels.linear import Linear
 from dsel.kernels.polynomial import Polynomial
 from dsel.searches.co_validation.active import sample_uncertain

@@ -27,7 +27,7 @@ from dsel.bounds import printed_error_bound, threshold_bound
 from dsel.data.folds import holdout_split, random_folds
 from dsel.experiments.base import Experiment
 from dsel.experiments.comparison import Comparison, compare_number
-from dsel.experiments.hardoon2009_numbers import (
+from dsel.experiments.hardoon2009.numbers import (
     DEPARTURES,
     ERRORS,
     METHODS,
@@ -35,7 +35,7 @@ from dsel.experiments.hardoon2009_numbers import (
     PUBLISHED_OVERALL,
     PUBLISHED_SPEED_UP,
 )
-from dsel.experiments.hardoon2009_sets import (
+from dsel.experiments.hardoon2009.sets import (
     RECIPES,
     SCALINGS,
     SIZES,

@@ -199,7 +199,7 @@ DEPARTURES: Final = (
 """What is done here."""
 
 ROUNDED: Final = ("optical", "spambase", "qsar")
-"""Sets of which rounding makes Table 5; see `dsel.experiments.loog2015_constrained`."""
+"""Sets of which rounding makes Table 5; see `dsel.experiments.loog2015.constrained`."""
 
 LARGEST_LIKELIHOOD: Final = 100.0
 """Mean log-likelihoods beyond it, of sets in `SINGULAR`, are made by rounding."""

@@ -1,0 +1,25 @@
+"""Hardoon, Hussain and Shawe-Taylor (2009): choosing a model for each row.
+
+`experiment` has the protocol and Tables 1 to 3 and Figure 2, `sets` the data, `numbers`
+what is printed, `validity` what the paper claims of p-values and thresholds.
+"""
+
+from dsel.experiments.hardoon2009.experiment import (
+    EXPERIMENT,
+    SCALES,
+    cross_validation,
+    figure_2,
+    run_fold,
+    summary,
+    table_1,
+)
+
+__all__ = [
+    "EXPERIMENT",
+    "SCALES",
+    "cross_validation",
+    "figure_2",
+    "run_fold",
+    "summary",
+    "table_1",
+]

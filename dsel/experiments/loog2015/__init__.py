@@ -1,0 +1,14 @@
+"""Loog (2015): semi-supervised discriminant analysis.
+
+`experiment` has Tables 2 to 5, `protocol` what one repetition does, `tables` the
+comparison, `constrained` the moment-constrained columns, `numbers` what is printed.
+"""
+
+from dsel.experiments.loog2015.experiment import (
+    EXPERIMENT,
+    Scale,
+    learning_curve,
+    size_table,
+)
+
+__all__ = ["EXPERIMENT", "Scale", "learning_curve", "size_table"]
