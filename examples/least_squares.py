@@ -50,7 +50,7 @@ if len(sys.argv) > 1:
     from dsel.plots import plot_loss_curves
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    plot_loss_curves(search.results_, axes=left)
+    plot_loss_curves(search.results_, ax=left)
     right.plot(X, y, ".", color="0.6", label="samples")
     right.plot(dense, search.predict(dense), label="chosen")
     narrow = KernelLeastSquares(0.05, 1e-4).fit(X, y).predict(dense)

@@ -25,14 +25,14 @@ def bound_plan_data(plan: xr.Dataset) -> xr.DataArray:
     return bounds.isel({names.CERTIFICATE: order})
 
 
-def draw_bound_plan(bounds: xr.DataArray, axes: "Axes", *, recommended: str) -> None:
+def draw_bound_plan(bounds: xr.DataArray, ax: "Axes", *, recommended: str) -> None:
     """Draw one line for each certificate over the number of folds.
 
     Parameters
     ----------
     bounds
         What `bound_plan_data` returns.
-    axes
+    ax
         Where to draw.
     recommended
         Certificate that wears orange.
@@ -41,30 +41,35 @@ def draw_bound_plan(bounds: xr.DataArray, axes: "Axes", *, recommended: str) -> 
     for certificate in bounds[names.CERTIFICATE].values:
         values = bounds.sel({names.CERTIFICATE: certificate}).values
         color = ACCENT if certificate == recommended else BLUE
-        axes.plot(places, values, color=color, marker="o", markersize=3)
-        axes.annotate(
+        ax.plot(places, values, color=color, marker="o", markersize=3)
+        ax.annotate(
             f" {certificate}", (places[-1], values[-1]), color=color, fontsize=8
         )
-    axes.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
-    axes.set_xlim(-0.2, places[-1] + 1.4)
-    axes.grid(axis="y", color=GREY, linewidth=0.5)
-    axes.set_xlabel("folds")
-    axes.set_ylabel("bound on the error, on average")
-    tidy(axes, title="What each certificate would give")
+    ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
+    ax.set_xlim(-0.2, places[-1] + 1.4)
+    ax.grid(axis="y", color=GREY, linewidth=0.5)
+    ax.set_xlabel("folds")
+    ax.set_ylabel("bound on the error, on average")
+    tidy(ax, title="What each certificate would give")
 
 
-def plot_bound_plan(plan: xr.Dataset, axes: "Axes | None" = None) -> "Axes":
+def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw what each certificate of a plan would give, by number of folds.
 
     Parameters
     ----------
     plan
         Dataset of `dsel.plan_bound`.
-    axes
-        Where to draw; a new figure by default.
+    ax
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
     """
-    target = axes or new_axes()
+    ax = new_axes() if ax is None else ax
     draw_bound_plan(
-        bound_plan_data(plan), target, recommended=str(plan["recommended"].values)
+        bound_plan_data(plan), ax, recommended=str(plan["recommended"].values)
     )
-    return target
+    return ax

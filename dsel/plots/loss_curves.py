@@ -67,19 +67,19 @@ def loss_curves_data(
     )
 
 
-def draw_loss_curves(data: LossCurvesData, axes: "Axes") -> None:
+def draw_loss_curves(data: LossCurvesData, ax: "Axes") -> None:
     """Draw the curves and mark the choice.
 
     Parameters
     ----------
     data
         From `loss_curves_data`.
-    axes
+    ax
         Where to draw.
     """
     for number, (name, values) in enumerate(data.estimates.items()):
         # Estimates often agree: later curves are thinner and leave the others visible.
-        axes.plot(
+        ax.plot(
             data.regularizations,
             np.where(np.isfinite(values), values, np.nan),
             color=COLORS[number % len(COLORS)],
@@ -87,21 +87,21 @@ def draw_loss_curves(data: LossCurvesData, axes: "Axes") -> None:
             lw=3.2 - 0.5 * number,
         )
     if data.chosen > 0:
-        axes.axvline(data.chosen, color=ACCENT, lw=0.8, ls=":")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("regularization", color=INK)
-    axes.set_ylabel("estimated squared error", color=INK)
-    axes.legend(frameon=False, fontsize=8)
+        ax.axvline(data.chosen, color=ACCENT, lw=0.8, ls=":")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("regularization", color=INK)
+    ax.set_ylabel("estimated squared error", color=INK)
+    ax.legend(frameon=False, fontsize=8)
     tidy(
-        axes,
+        ax,
         title=f"width {data.width:.3g}, regularization {data.chosen:.3g} "
         f"by {data.criterion}",
     )
 
 
 def plot_loss_curves(
-    results: xr.Dataset, *, criterion: str | None = None, axes: "Axes | None" = None
+    results: xr.Dataset, *, criterion: str | None = None, ax: "Axes | None" = None
 ) -> "Axes":
     """Draw what a least-squares search estimated at the chosen width.
 
@@ -111,7 +111,7 @@ def plot_loss_curves(
         Cube of a `LeastSquaresSearch`.
     criterion
         What chooses the width; None means the criterion of the search.
-    axes
+    ax
         Where to draw; None makes a new figure.
 
     Returns
@@ -119,6 +119,6 @@ def plot_loss_curves(
     Axes
         What was drawn on.
     """
-    axes = new_axes() if axes is None else axes
-    draw_loss_curves(loss_curves_data(results, criterion=criterion), axes)
-    return axes
+    ax = new_axes() if ax is None else ax
+    draw_loss_curves(loss_curves_data(results, criterion=criterion), ax)
+    return ax

@@ -32,15 +32,15 @@ def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
             "figures need matplotlib, which is not installed; "
             "pip install 'dsel[plots]'."
         ) from error
-    _, axes = plt.subplots(figsize=(width, height), layout="constrained")
-    return axes
+    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    return ax
 
 
-def tidy(axes: "Axes", *, title: str) -> None:
+def tidy(ax: "Axes", *, title: str) -> None:
     """Give axes the common look."""
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=0, labelsize=8, colors=INK)
+    ax.set_title(title, loc="left", fontsize=10, color=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(length=0, labelsize=8, colors=INK)
 
 
 def value_labels(values: NDArray[Any]) -> list[str]:

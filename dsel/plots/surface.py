@@ -113,33 +113,33 @@ def surface_data(
     )
 
 
-def draw_surface(data: SurfaceData, axes: "Axes") -> None:
+def draw_surface(data: SurfaceData, ax: "Axes") -> None:
     """Draw a surface: a heat map over two parameters, points over one.
 
     Parameters
     ----------
     data
         From `surface_data`.
-    axes
+    ax
         Where to draw.
     """
     if data.y:
-        _draw_map(data, axes)
+        _draw_map(data, ax)
     else:
-        _draw_points(data, axes)
+        _draw_points(data, ax)
     note = f"\n{DROPPED}" if data.y and data.is_limit.any() else ""
-    axes.set_xlabel(data.x + note, color=INK)
+    ax.set_xlabel(data.x + note, color=INK)
     step = max(1, len(data.x_labels) // 16)
     places = range(0, len(data.x_labels), step)
-    axes.set_xticks(list(places), [data.x_labels[place] for place in places])
-    tidy(axes, title=data.title)
+    ax.set_xticks(list(places), [data.x_labels[place] for place in places])
+    tidy(ax, title=data.title)
 
 
 def plot_surface(
     results: xr.Dataset,
     criterion: str | None = None,
     *,
-    axes: "Axes | None" = None,
+    ax: "Axes | None" = None,
     **options: Any,
 ) -> "Axes":
     """Draw a criterion over the grid of a cube.
@@ -150,7 +150,7 @@ def plot_surface(
         Cube of a search.
     criterion
         What to show; by default the search's own criterion.
-    axes
+    ax
         Where to draw; None makes a new figure.
     **options
         ``delta``, ``x`` and ``y`` of `surface_data`.
@@ -161,9 +161,9 @@ def plot_surface(
         What was drawn on.
     """
     data = surface_data(results, criterion, **options)
-    axes = new_axes() if axes is None else axes
-    draw_surface(data, axes)
-    return axes
+    ax = new_axes() if ax is None else ax
+    draw_surface(data, ax)
+    return ax
 
 
 def _axes_of(results: xr.Dataset, x: str | None, y: str | None) -> tuple[str, ...]:
@@ -221,19 +221,19 @@ def _label(judged: Judgement) -> str:
     return f"{judged.criterion} ({kind})"
 
 
-def _draw_map(data: SurfaceData, axes: "Axes") -> None:
-    image = axes.imshow(
+def _draw_map(data: SurfaceData, ax: "Axes") -> None:
+    image = ax.imshow(
         np.where(np.isfinite(data.values), data.values, np.nan),
         origin="lower",
         aspect="auto",
         cmap=COLORMAP,
         norm=_scale(data.values),
     )
-    axes.set_facecolor(GREY)
-    axes.set_ylabel(data.y, color=INK)
-    axes.set_yticks(range(len(data.y_labels)), data.y_labels)
-    _draw_cells(data, axes, image)
-    bar = axes.figure.colorbar(image, ax=axes, label=data.label, pad=0.02)
+    ax.set_facecolor(GREY)
+    ax.set_ylabel(data.y, color=INK)
+    ax.set_yticks(range(len(data.y_labels)), data.y_labels)
+    _draw_cells(data, ax, image)
+    bar = ax.figure.colorbar(image, ax=ax, label=data.label, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
     bar.ax.yaxis.set_major_formatter("{x:g}")
@@ -250,28 +250,28 @@ def _scale(values: NDArray[np.float64]) -> Any:
     return LogNorm(low, high) if 0.0 < 1.2 * low < high else Normalize(0.0, high)
 
 
-def _draw_cells(data: SurfaceData, axes: "Axes", image: Any) -> None:
+def _draw_cells(data: SurfaceData, ax: "Axes", image: Any) -> None:
     with_numbers = data.values.shape[1] <= MOST_NUMBERS
     for (row, column), value in np.ndenumerate(data.values):
         ground = image.cmap(image.norm(value)) if np.isfinite(value) else GREY
         if data.is_limit[row, column]:
-            _draw_cell(axes, row, column, hatch="////", linewidth=0, edgecolor="white")
+            _draw_cell(ax, row, column, hatch="////", linewidth=0, edgecolor="white")
         if with_numbers:
             is_dark = np.isfinite(value) and image.norm(value) > 0.55
-            axes.text(
+            ax.text(
                 column, row, _cell_text(data, row, column), ha="center", va="center",
                 fontsize=7, color="white" if is_dark else INK,
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
             )  # fmt: skip
     if data.chosen is not None:
-        _draw_cell(axes, *data.chosen, linewidth=2.5, edgecolor=ACCENT)
+        _draw_cell(ax, *data.chosen, linewidth=2.5, edgecolor=ACCENT)
 
 
-def _draw_cell(axes: "Axes", row: int, column: int, **look: Any) -> None:
+def _draw_cell(ax: "Axes", row: int, column: int, **look: Any) -> None:
     from matplotlib.patches import Rectangle
 
     corner = (column - 0.5, row - 0.5)
-    axes.add_patch(Rectangle(corner, 1, 1, fill=False, **look))
+    ax.add_patch(Rectangle(corner, 1, 1, fill=False, **look))
 
 
 def _cell_text(data: SurfaceData, row: int, column: int) -> str:
@@ -284,19 +284,19 @@ def _cell_text(data: SurfaceData, row: int, column: int) -> str:
     return f"$\\geq${number}" if data.is_limit[row, column] else number
 
 
-def _draw_points(data: SurfaceData, axes: "Axes") -> None:
+def _draw_points(data: SurfaceData, ax: "Axes") -> None:
     values, is_limit = data.values[0], data.is_limit[0]
     places = np.arange(len(values))
     known = ~is_limit & np.isfinite(values)
-    axes.plot(places[known], values[known], "o-", color=BLUE, label=data.label)
+    ax.plot(places[known], values[known], "o-", color=BLUE, label=data.label)
     if is_limit.any():
-        axes.plot(
+        ax.plot(
             places[is_limit], values[is_limit], "^", color=PALE,
             label="dropped early: cannot be below",
         )  # fmt: skip
     if data.chosen is not None:
         at = data.chosen[1]
-        axes.plot(at, values[at], "o", color=ACCENT, markersize=9, label="chosen")
-    axes.set_ylim(0, 1.1 * values[np.isfinite(values)].max(initial=0.01))
-    axes.set_ylabel(data.label, color=INK)
-    axes.legend(frameon=False, fontsize=8)
+        ax.plot(at, values[at], "o", color=ACCENT, markersize=9, label="chosen")
+    ax.set_ylim(0, 1.1 * values[np.isfinite(values)].max(initial=0.01))
+    ax.set_ylabel(data.label, color=INK)
+    ax.legend(frameon=False, fontsize=8)

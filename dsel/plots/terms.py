@@ -85,39 +85,37 @@ def terms_data(
     )
 
 
-def draw_terms(data: TermsData, axes: "Axes") -> None:
+def draw_terms(data: TermsData, ax: "Axes") -> None:
     """Draw stacked bars, the best candidate on top.
 
     Parameters
     ----------
     data
         From `terms_data`.
-    axes
+    ax
         Where to draw.
     """
     places = np.arange(len(data.labels))[::-1]
-    axes.barh(
-        places, data.label_term, height=0.6, color=BLUE, label="from labeled rows"
-    )
-    axes.barh(
+    ax.barh(places, data.label_term, height=0.6, color=BLUE, label="from labeled rows")
+    ax.barh(
         places, data.disagreement_term, height=0.6, left=data.label_term, color=PALE,
         label="from disagreement on the pool",
     )  # fmt: skip
-    axes.plot(
+    ax.plot(
         data.cv_error, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
         label="error in cross-validation (an estimate)",
     )  # fmt: skip
-    axes.set_yticks(places, data.labels)
-    axes.set_xlabel("bound on the error", color=INK)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
-    tidy(axes, title=data.title)
+    ax.set_yticks(places, data.labels)
+    ax.set_xlabel("bound on the error", color=INK)
+    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
+    tidy(ax, title=data.title)
 
 
 def plot_terms(
     results: xr.Dataset,
     criterion: str | None = None,
     *,
-    axes: "Axes | None" = None,
+    ax: "Axes | None" = None,
     **options: Any,
 ) -> "Axes":
     """Draw what the smallest bounds of a cube are made of.
@@ -128,7 +126,7 @@ def plot_terms(
         Cube of a search.
     criterion
         A criterion that has two terms; by default the search's own.
-    axes
+    ax
         Where to draw; None makes a new figure.
     **options
         ``n_best`` and ``delta`` of `terms_data`.
@@ -139,6 +137,6 @@ def plot_terms(
         What was drawn on.
     """
     data = terms_data(results, criterion, **options)
-    axes = new_axes() if axes is None else axes
-    draw_terms(data, axes)
-    return axes
+    ax = new_axes() if ax is None else ax
+    draw_terms(data, ax)
+    return ax

@@ -51,38 +51,38 @@ def timing_data(results: xr.Dataset) -> TimingData:
     return TimingData(tuple(PHASES.values()), seconds)
 
 
-def draw_timing(data: TimingData, axes: "Axes") -> None:
+def draw_timing(data: TimingData, ax: "Axes") -> None:
     """Draw one bar for each phase.
 
     Parameters
     ----------
     data
         From `timing_data`.
-    axes
+    ax
         Where to draw.
     """
     places = np.arange(len(data.phases))[::-1]
-    axes.barh(places, data.seconds, color=BLUE, height=0.6)
+    ax.barh(places, data.seconds, color=BLUE, height=0.6)
     for place, seconds in zip(places, data.seconds, strict=True):
         share = seconds / data.total if data.total else 0.0
-        axes.annotate(
+        ax.annotate(
             f" {seconds:.3g} s ({share:.0%})", (seconds, place), va="center",
             fontsize=8, color=INK,
         )  # fmt: skip
-    axes.set_yticks(places, data.phases)
-    axes.set_xlim(right=1.25 * max(*data.seconds, 1e-9))
-    axes.set_xlabel("seconds, summed over tasks", color=INK)
-    tidy(axes, title=f"{data.total:.3g} s of work")
+    ax.set_yticks(places, data.phases)
+    ax.set_xlim(right=1.25 * max(*data.seconds, 1e-9))
+    ax.set_xlabel("seconds, summed over tasks", color=INK)
+    tidy(ax, title=f"{data.total:.3g} s of work")
 
 
-def plot_timing(results: xr.Dataset, *, axes: "Axes | None" = None) -> "Axes":
+def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw where the time of a search went.
 
     Parameters
     ----------
     results
         Cube of a search.
-    axes
+    ax
         Where to draw; None makes a new figure.
 
     Returns
@@ -90,6 +90,6 @@ def plot_timing(results: xr.Dataset, *, axes: "Axes | None" = None) -> "Axes":
     Axes
         What was drawn on.
     """
-    axes = new_axes(height=2.4) if axes is None else axes
-    draw_timing(timing_data(results), axes)
-    return axes
+    ax = new_axes(height=2.4) if ax is None else ax
+    draw_timing(timing_data(results), ax)
+    return ax
