@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
-from dsel.models.semi_supervised_lda import SemiSupervisedLDA
+from dsel.models.mcpl.estimators import SemiSupervisedLDA
 
 FAMILIES = {
     "kernel svm": (SVC(), {"C": [0.5, 4.0, 64.0], "gamma": [0.02, 0.5]}),

@@ -21,27 +21,31 @@ from typing import TYPE_CHECKING, Any, Final
 from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
 
 if TYPE_CHECKING:
-    from dsel.models.alternating_gradient import AlternatingGradientLDA
-    from dsel.models.expectation_maximization import ExpectationMaximizationLDA
+    from dsel.models.baselines.alternating_gradient import AlternatingGradientLDA
+    from dsel.models.baselines.moment_constrained import (
+        MomentConstrainedLDA,
+        MomentConstrainedNearestMean,
+    )
+    from dsel.models.baselines.self_training import (
+        ExpectationMaximizationLDA,
+        SelfLearningLDA,
+    )
+    from dsel.models.baselines.supervised import (
+        MaximumLikelihoodLDA,
+        MaximumLikelihoodNearestMean,
+        MaximumLikelihoodQDA,
+        OracleLDA,
+    )
     from dsel.models.kernel_centers import kmeans_centers, random_centers
     from dsel.models.kernel_least_squares import (
         KernelLeastSquares,
         KernelLeastSquaresClassifier,
     )
-    from dsel.models.maximum_likelihood import (
-        MaximumLikelihoodLDA,
-        MaximumLikelihoodNearestMean,
-        MaximumLikelihoodQDA,
+    from dsel.models.mcpl.estimators import (
+        SemiSupervisedLDA,
+        SemiSupervisedNearestMean,
+        SemiSupervisedQDA,
     )
-    from dsel.models.moment_constrained import (
-        MomentConstrainedLDA,
-        MomentConstrainedNearestMean,
-    )
-    from dsel.models.oracle import OracleLDA
-    from dsel.models.self_learning import SelfLearningLDA
-    from dsel.models.semi_supervised_lda import SemiSupervisedLDA
-    from dsel.models.semi_supervised_nearest_mean import SemiSupervisedNearestMean
-    from dsel.models.semi_supervised_qda import SemiSupervisedQDA
 
 __all__ = [
     "AlternatingGradientLDA",
@@ -67,20 +71,20 @@ __all__ = [
 ]
 
 _ESTIMATORS: Final = {
-    "AlternatingGradientLDA": "alternating_gradient",
-    "ExpectationMaximizationLDA": "expectation_maximization",
+    "AlternatingGradientLDA": "baselines.alternating_gradient",
+    "ExpectationMaximizationLDA": "baselines.self_training",
     "KernelLeastSquares": "kernel_least_squares",
     "KernelLeastSquaresClassifier": "kernel_least_squares",
-    "MaximumLikelihoodLDA": "maximum_likelihood",
-    "MaximumLikelihoodNearestMean": "maximum_likelihood",
-    "MaximumLikelihoodQDA": "maximum_likelihood",
-    "MomentConstrainedLDA": "moment_constrained",
-    "MomentConstrainedNearestMean": "moment_constrained",
-    "OracleLDA": "oracle",
-    "SelfLearningLDA": "self_learning",
-    "SemiSupervisedLDA": "semi_supervised_lda",
-    "SemiSupervisedNearestMean": "semi_supervised_nearest_mean",
-    "SemiSupervisedQDA": "semi_supervised_qda",
+    "MaximumLikelihoodLDA": "baselines.supervised",
+    "MaximumLikelihoodNearestMean": "baselines.supervised",
+    "MaximumLikelihoodQDA": "baselines.supervised",
+    "MomentConstrainedLDA": "baselines.moment_constrained",
+    "MomentConstrainedNearestMean": "baselines.moment_constrained",
+    "OracleLDA": "baselines.supervised",
+    "SelfLearningLDA": "baselines.self_training",
+    "SemiSupervisedLDA": "mcpl.estimators",
+    "SemiSupervisedNearestMean": "mcpl.estimators",
+    "SemiSupervisedQDA": "mcpl.estimators",
     "kmeans_centers": "kernel_centers",
     "random_centers": "kernel_centers",
 }

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.trainings import Training
+from dsel.models.arrays import Floats, Integers
 
 FIT_DONE: Final = 0
 FIT_FAILED: Final = 1
@@ -29,16 +30,53 @@ class Candidate:
 class FitCounts:
     """What fitting a group showed; every array is candidates x trainings."""
 
-    test_errors: NDArray[np.int64]
+    test_errors: Integers
     """Errors on the test rows of the training; -1 where the fit failed."""
-    train_errors: NDArray[np.int64]
+    train_errors: Integers
     """Errors on its own training rows; -1 where the fit failed."""
     status: NDArray[np.int8]
     """``FIT_DONE`` or ``FIT_FAILED``."""
-    seconds: NDArray[np.float64]
-    """Time of each fit; a group's shared work is divided evenly."""
-    messages: Mapping[tuple[int, int], str]
+    seconds: Floats
+    """Time of each fit, NaN where none was taken; shared work is divided evenly."""
+    messages: dict[tuple[int, int], str]
     """Candidate number and training number to what went wrong (or a remark)."""
+
+    @classmethod
+    def empty(cls, n_candidates: int, n_trainings: int) -> "FitCounts":
+        """Return counts of which nothing is known: every fit failed, so far."""
+        shape = (n_candidates, n_trainings)
+        return cls(
+            np.full(shape, -1, dtype=np.int64),
+            np.full(shape, -1, dtype=np.int64),
+            np.full(shape, FIT_FAILED, dtype=np.int8),
+            np.full(shape, np.nan),
+            {},
+        )
+
+    def record(self, places: Any, test_errors: Any, train_errors: Any) -> None:
+        """Write the errors of fits that were done, at `places` of the arrays."""
+        self.test_errors[places] = test_errors
+        self.train_errors[places] = train_errors
+        self.status[places] = FIT_DONE
+
+    def failed(self, candidate: int, training: int, error: Exception) -> None:
+        """Keep what a fit raised: a failed fit is data, not the end of a run."""
+        self.messages[candidate, training] = f"{type(error).__name__}: {error}"
+
+    def select(self, places: Any, training: int | None = None) -> "FitCounts":
+        """Return the counts at `places` of the arrays, one training's messages."""
+        kept = {
+            key: text
+            for key, text in self.messages.items()
+            if training is None or key[1] == training
+        }
+        return FitCounts(
+            self.test_errors[places],
+            self.train_errors[places],
+            self.status[places],
+            self.seconds[places],
+            kept,
+        )
 
 
 class FittedGroup(Protocol):
@@ -70,7 +108,7 @@ class FittedGroup(Protocol):
     def row_nbytes(self) -> int:
         """Working memory of `predict` for one row, so that callers size blocks."""
 
-    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return the class codes that the chosen trainings give to each row.
 
         Parameters
@@ -88,7 +126,7 @@ class FittedGroup(Protocol):
             failed. A row's codes do not depend on which other rows are in `X`.
         """
 
-    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores, shape (len(which), n_candidates, n_rows, n_classes).
 
         The larger a score the more likely the class; two-class margins f are given
@@ -151,7 +189,7 @@ class Family(Protocol):
         self,
         group: Sequence[Candidate],
         X: Any,
-        y: NDArray[np.int64],
+        y: Integers,
         trainings: Sequence[Training],
         *,
         pool: Any = None,

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import Candidate, Family
-from dsel.models.contrastive_family import ContrastiveFamily, is_contrastive
 from dsel.models.kernel_least_squares_family import (
     KernelLeastSquaresFamily,
     is_kernel_least_squares,
@@ -16,6 +15,8 @@ from dsel.models.kernel_least_squares_family import (
 from dsel.models.kernel_svm import KernelSVMFamily
 from dsel.models.kernel_svm_gram import whole_nbytes
 from dsel.models.kernel_svm_settings import check_candidates, is_svc, refusal
+from dsel.models.mcpl.estimators import MCPLClassifier
+from dsel.models.mcpl.family import MCPLFamily
 from dsel.models.scikit_learn import ScikitLearnFamily
 
 
@@ -67,10 +68,12 @@ def assign_families(
     )
     refused = {c.number: refusal([c], fit_params) for c in candidates}
     machines = tuple(c for c in candidates if refused[c.number] is None)
-    contrastive = tuple(
-        c for c in candidates if is_contrastive(c.estimator) and not fit_params
+    pessimistic = tuple(
+        c
+        for c in candidates
+        if isinstance(c.estimator, MCPLClassifier) and not fit_params
     )
-    taken = {c.number for c in (*squares, *machines, *contrastive)}
+    taken = {c.number for c in (*squares, *machines, *pessimistic)}
     others = tuple(c for c in candidates if c.number not in taken)
     assignments = []
     if squares:
@@ -79,10 +82,10 @@ def assign_families(
         check_candidates(machines, X)
         family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params), precision)
         assignments.append(_machines(family, machines, X.shape[0]))
-    if contrastive:
-        pessimist = ContrastiveFamily(np.asarray(classes), seed)
+    if pessimistic:
         remark = "all of them in the same reads of the pool"
-        assignments.append(_assignment(pessimist, contrastive, remark))
+        mcpl = MCPLFamily(np.asarray(classes), seed)
+        assignments.append(_assignment(mcpl, pessimistic, remark))
     if others:
         generic = ScikitLearnFamily(np.asarray(classes), seed, dict(fit_params))
         reasons = [refused[c.number] for c in others if is_svc(c.estimator)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dsel.data.canonical import canonical_text
 from dsel.data.trainings import Training
 from dsel.kernels.base import Kernel
-from dsel.models.base import FIT_DONE, FIT_FAILED, Cache, Candidate, FitCounts
+from dsel.models.base import Cache, Candidate, FitCounts
 from dsel.models.kernel_svm_fit import Fitted, Task, fit_training
 from dsel.models.kernel_svm_frames import (
     Frame,
@@ -108,22 +108,15 @@ class KernelSVMFamily:
     ) -> PackedSVMs:
         """Fit every candidate on every training; see `Family.fit`."""
         bench = _Bench(self, tuple(group), X, y, budget)
-        shape = (len(group), len(trainings))
-        counts = FitCounts(
-            np.full(shape, -1, dtype=np.int64),
-            np.full(shape, -1, dtype=np.int64),
-            np.full(shape, FIT_FAILED, dtype=np.int8),
-            np.zeros(shape),
-            {},
-        )
+        counts = FitCounts.empty(len(group), len(trainings))
         done: list[tuple[Frame, Fitted]] = []
         for column, training in enumerate(trainings):
             started = time.perf_counter()
             try:
                 frame, fitted = bench.fit(training)
             except Exception as error:
-                # A candidate that cannot be fitted is data, not the end of a run.
-                _note_failure(counts, group, training, error)
+                for candidate in group:
+                    counts.failed(candidate.number, training.number, error)
             else:
                 _note(counts, group, column, fitted)
                 done.append((frame, fitted))
@@ -145,13 +138,10 @@ class KernelSVMFamily:
             for each in piece.machines
             if wanted & set(each.candidates)
         )
-        shape = (len(numbers), len(trainings))
-        none = np.full(shape, -1, dtype=np.int64)
-        done = np.full(shape, FIT_DONE, dtype=np.int8)
         return PackedSVMs(
             numbers,
             trainings,
-            FitCounts(none, none, done, np.full(shape, np.nan), {}),
+            FitCounts.empty(len(numbers), len(trainings)),
             needed_rows(join_frames([piece.frames for piece in pieces]), machines),
             machines,
             {
@@ -257,22 +247,12 @@ def _note(
     """Write what one training showed; `fitted` is in ascending order of C."""
     place = {candidate.number: row for row, candidate in enumerate(group)}
     rows = [place[number] for number in fitted.machines.candidates]
-    counts.test_errors[rows, column] = fitted.test_errors
-    counts.train_errors[rows, column] = fitted.train_errors
-    counts.status[rows, column] = FIT_DONE
+    counts.record((rows, column), fitted.test_errors, fitted.train_errors)
     for number, message in zip(
         fitted.machines.candidates, fitted.messages, strict=True
     ):
         if message:
-            counts.messages[number, fitted.machines.training] = message  # type: ignore[index]
-
-
-def _note_failure(
-    counts: FitCounts, group: Sequence[Candidate], training: Training, error: Exception
-) -> None:
-    for candidate in group:
-        text = f"{type(error).__name__}: {error}"
-        counts.messages[candidate.number, training.number] = text  # type: ignore[index]
+            counts.messages[number, fitted.machines.training] = message
 
 
 def _pack(

@@ -1,16 +1,16 @@
 """Leave-one-out errors of a group; kernel SVMs without fits from scratch."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
 from dsel.data.trainings import Training
 from dsel.kernels.parts import anchor
-from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate, Family, FitCounts
+from dsel.models.arrays import Floats, Integers
+from dsel.models.base import FIT_FAILED, Candidate, Family, FitCounts
 from dsel.models.kernel_svm_settings import is_svc, refusal, resolve_kernel
 from dsel.solvers.leave_one_out import leave_one_out_codes
 
@@ -19,7 +19,7 @@ def leave_one_out_counts(
     family: Family,
     group: Sequence[Candidate],
     X: Any,
-    y: NDArray[np.int64],
+    y: Integers,
     training: Training,
     *,
     pool: Any = None,
@@ -44,17 +44,19 @@ def leave_one_out_counts(
     FitCounts
         One column: test errors, -1 where a fit failed; training errors are -1.
     """
-    parts: dict[str, NDArray[np.float64]] = {}
-    found: dict[int, FitCounts] = {}
+    parts: dict[str, Floats] = {}
+    counts = FitCounts.empty(len(group), 1)
     others = []
-    for candidate in group:
+    for place, candidate in enumerate(group):
         if has_fixed_kernel(candidate) and not family.fit_params:
-            found[candidate.number] = _from_full_solution(candidate, X, y, parts)
+            started = time.perf_counter()
+            counts.record(place, _errors_from_full_solution(candidate, X, y, parts), -1)
+            counts.seconds[place] = time.perf_counter() - started
         else:
-            others.append(candidate)
+            others.append(place)
     if others:
-        found |= _refitted(family, others, X, y, training, pool)
-    return _stacked([found[candidate.number] for candidate in group])
+        _refit(family, group, others, X, y, training, counts, pool=pool)
+    return counts
 
 
 def has_fixed_kernel(candidate: Candidate) -> bool:
@@ -71,13 +73,10 @@ def has_fixed_kernel(candidate: Candidate) -> bool:
     return bool(svc.kernel == "linear" or svc.gamma != "scale")
 
 
-def _from_full_solution(
-    candidate: Candidate,
-    X: Any,
-    y: NDArray[np.int64],
-    parts: dict[str, NDArray[np.float64]],
-) -> FitCounts:
-    started = time.perf_counter()
+def _errors_from_full_solution(
+    candidate: Candidate, X: Any, y: Integers, parts: dict[str, Floats]
+) -> int:
+    """Count errors by dropping a row at a time from the solution of all rows."""
     svc = candidate.estimator
     kernel = resolve_kernel(svc, X)
     if kernel.part not in parts:
@@ -86,59 +85,40 @@ def _from_full_solution(
     codes = leave_one_out_codes(
         gram, y, C=float(svc.C), tol=float(svc.tol), max_iter=svc.max_iter
     )
-    return _cell(int(np.sum(codes != y)), time.perf_counter() - started)
+    return int(np.sum(codes != y))
 
 
-def _refitted(
+def _refit(
     family: Family,
-    candidates: Sequence[Candidate],
+    group: Sequence[Candidate],
+    places: Sequence[int],
     X: Any,
-    y: NDArray[np.int64],
+    y: Integers,
     training: Training,
+    counts: FitCounts,
+    *,
     pool: Any,
-) -> dict[int, FitCounts]:
-    """Fit every candidate once a row; return its counts by its number."""
+) -> None:
+    """Fit the candidates at `places` once a row, and write their counts."""
     rows = np.arange(len(y))
     trainings = [
         Training(row, f"without-{row}", np.delete(rows, row), rows[row : row + 1])
         for row in range(len(y))
     ]
-    counts = family.fit(
-        candidates, X, y, trainings, pool=pool, budget=process_cache()
+    found = family.fit(
+        [group[place] for place in places],
+        X,
+        y,
+        trainings,
+        pool=pool,
+        budget=process_cache(),
     ).counts
-    found = {}
-    for place, candidate in enumerate(candidates):
-        failed = np.flatnonzero(counts.status[place] == FIT_FAILED)
-        errors = -1 if len(failed) else int(counts.test_errors[place].sum())
-        seconds = float(np.nansum(counts.seconds[place]))
-        messages = {}
-        if len(failed):
-            said = counts.messages.get((candidate.number, int(failed[0])), "")
-            key = (candidate.number, training.number)
-            messages[key] = f"without row {failed[0]}: {said}"
-        found[candidate.number] = _cell(errors, seconds, messages)
-    return found
-
-
-def _cell(
-    errors: int, seconds: float, messages: Mapping[tuple[int, int], str] | None = None
-) -> FitCounts:
-    """Return the counts of one candidate; none of them, and it has failed."""
-    status = FIT_FAILED if errors < 0 else FIT_DONE
-    return FitCounts(
-        np.array([[errors]]),
-        np.array([[-1]]),
-        np.array([[status]], dtype=np.int8),
-        np.array([[seconds]]),
-        messages or {},
-    )
-
-
-def _stacked(cells: Sequence[FitCounts]) -> FitCounts:
-    return FitCounts(
-        np.vstack([cell.test_errors for cell in cells]),
-        np.vstack([cell.train_errors for cell in cells]),
-        np.vstack([cell.status for cell in cells]),
-        np.vstack([cell.seconds for cell in cells]),
-        {key: text for cell in cells for key, text in cell.messages.items()},
-    )
+    for row, place in enumerate(places):
+        counts.seconds[place] = np.nansum(found.seconds[row])
+        failed = np.flatnonzero(found.status[row] == FIT_FAILED)
+        if not len(failed):
+            counts.record(place, found.test_errors[row].sum(), -1)
+            continue
+        number = group[place].number
+        said = found.messages.get((number, int(failed[0])), "")
+        counts.messages[number, training.number] = f"without row {failed[0]}: {said}"

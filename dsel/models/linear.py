@@ -21,9 +21,8 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import LinearSVC
 
-from dsel.models.base import FIT_DONE, FitCounts
-from dsel.models.semi_supervised_lda import SemiSupervisedLDA
-from dsel.models.semi_supervised_nearest_mean import SemiSupervisedNearestMean
+from dsel.models.base import FitCounts
+from dsel.models.mcpl.estimators import SemiSupervisedLDA, SemiSupervisedNearestMean
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_.
 LINEAR = (
@@ -100,10 +99,7 @@ class LinearStack:
     @property
     def counts(self) -> FitCounts:
         """Nothing is counted here: the pieces have the counts."""
-        shape = self.offsets.shape[:2]
-        none = np.full(shape, -1, dtype=np.int64)
-        done = np.full(shape, FIT_DONE, dtype=np.int8)
-        return FitCounts(none, none, done, np.full(shape, np.nan), {})
+        return FitCounts.empty(len(self.candidates), len(self.trainings))
 
     @property
     def nbytes(self) -> int:

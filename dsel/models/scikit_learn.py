@@ -18,8 +18,6 @@ from dsel.data.canonical import canonical_text
 from dsel.data.trainings import Training
 from dsel.data.words import hashed_seed
 from dsel.models.base import (
-    FIT_DONE,
-    FIT_FAILED,
     Cache,
     Candidate,
     FitCounts,
@@ -75,23 +73,21 @@ class ScikitLearnFamily:
     ) -> FittedGroup:
         """Fit every candidate on every training; see `Family.fit`."""
         models: dict[tuple[int, int], Any] = {}
-        counts = _no_counts(len(group), len(trainings))
+        counts = FitCounts.empty(len(group), len(trainings))
         for i, candidate in enumerate(group):
             for j, training in enumerate(trainings):
                 started = time.perf_counter()
                 key = (candidate.number, training.number)
                 try:
                     model = self._fit_one(candidate, X, y, training, pool)
-                    counts.test_errors[i, j], counts.train_errors[i, j] = (
-                        self._errors(model, X, y, rows)
+                    test, train = (
+                        count_errors(model, X, y, rows, self.classes)
                         for rows in (training.test_rows, training.train_rows)
                     )
-                    counts.status[i, j] = FIT_DONE
+                    counts.record((i, j), test, train)
                     models[key] = model
                 except Exception as error:
-                    # A candidate that cannot be fitted is data, not the end of a run.
-                    counts.test_errors[i, j] = counts.train_errors[i, j] = -1
-                    counts.messages[key] = f"{type(error).__name__}: {error}"  # type: ignore[index]
+                    counts.failed(*key, error)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(
             tuple(candidate.number for candidate in group),
@@ -122,7 +118,7 @@ class ScikitLearnFamily:
         return FittedClassifiers(
             tuple(numbers),
             tuple(trainings),
-            _no_counts(len(numbers), len(trainings)),
+            FitCounts.empty(len(numbers), len(trainings)),
             wanted,
             self.classes,
         )
@@ -155,13 +151,6 @@ class ScikitLearnFamily:
             if value is None and name.rpartition("__")[2] == "random_state"
         }
         return model.set_params(**unset)
-
-    def _errors(
-        self, model: Any, X: Any, y: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> int:
-        if not len(rows):
-            return 0
-        return int(np.sum(predict_codes(model, X[rows], self.classes) != y[rows]))
 
 
 @dataclass(frozen=True)
@@ -277,6 +266,19 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64
     return np.asarray(codes, dtype=np.int64)
 
 
+def count_errors(
+    model: Any,
+    X: Any,
+    y: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    classes: NDArray[Any],
+) -> int:
+    """Return the model's errors on some of the labeled rows."""
+    if not len(rows):
+        return 0
+    return int(np.sum(predict_codes(model, X[rows], classes) != y[rows]))
+
+
 def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     """Return one score per class: the margin where there is one, else probability.
 
@@ -331,17 +333,6 @@ def _alone_if_random(model: Any) -> AbstractContextManager[Any]:
         if name.rpartition("__")[2] == "probability"
     ]
     return _LIBSVM_DRAWS if True in asked else nullcontext()
-
-
-def _no_counts(n_candidates: int, n_trainings: int) -> FitCounts:
-    shape = (n_candidates, n_trainings)
-    return FitCounts(
-        np.full(shape, -1, dtype=np.int64),
-        np.full(shape, -1, dtype=np.int64),
-        np.full(shape, FIT_FAILED, dtype=np.int8),
-        np.full(shape, np.nan),
-        {},
-    )
 
 
 def _one_per_row(value: Any, n_rows: int) -> bool:

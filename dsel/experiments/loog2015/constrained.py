@@ -34,7 +34,7 @@ from dsel.experiments.loog2015.protocol import (
     load_table,
     needed_ridge,
 )
-from dsel.models.moment_constrained import root_of_ratio
+from dsel.models.baselines.moment_constrained import root_of_ratio
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from dsel.models import (
     OracleLDA,
     SemiSupervisedLDA,
 )
-from dsel.models.discriminant import fitted_classes
+from dsel.models.mcpl.discriminant import fitted_classes
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {

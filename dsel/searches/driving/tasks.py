@@ -196,17 +196,7 @@ def _records(jobs: Sequence[FitJob], models: FittedGroup) -> list[FitRecord]:
     return [
         FitRecord(
             job,
-            FitCounts(
-                counts.test_errors[:, [place]],
-                counts.train_errors[:, [place]],
-                counts.status[:, [place]],
-                counts.seconds[:, [place]],
-                {
-                    k: text
-                    for k, text in counts.messages.items()
-                    if k[1] == job.training
-                },
-            ),
+            counts.select(np.s_[:, [place]], job.training),
             share,
         )
         for place, job in enumerate(jobs)

@@ -9,10 +9,8 @@ lost it is fitted without a limit.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from dsel.data.trainings import LEAVE_ONE_OUT
-from dsel.models.base import FIT_FAILED, FitCounts
+from dsel.models.base import FitCounts
 from dsel.searches.driving.fitting_process import fitting_process
 from dsel.searches.driving.tasks import FitJob, FitRecord, Payload, Work
 
@@ -62,12 +60,7 @@ def _n_fits(work: Work, job: FitJob) -> int:
 
 def _late(job: FitJob, seconds: float) -> FitCounts:
     """Return the counts of a candidate that was not in time: there are none."""
-    message = f"TimeoutError: the fit took more than {seconds:g} s"
-    nothing = np.full((1, 1), -1, np.int64)
-    return FitCounts(
-        nothing,
-        nothing,
-        np.full((1, 1), FIT_FAILED, np.int8),
-        np.full((1, 1), np.nan),
-        {(job.candidates[0], job.training): message},
-    )
+    counts = FitCounts.empty(1, 1)
+    error = TimeoutError(f"the fit took more than {seconds:g} s")
+    counts.failed(job.candidates[0], job.training, error)
+    return counts

@@ -18,7 +18,7 @@ from dsel.models import (
     SelfLearningLDA,
     SemiSupervisedLDA,
 )
-from tests.models import contrast_reference as reference
+from tests.models.mcpl import definition as reference
 
 ESTIMATORS = [
     AlternatingGradientLDA,

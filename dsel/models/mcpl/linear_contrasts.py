@@ -1,15 +1,19 @@
-"""Contrast of linear discriminant analysis as a function of the pool's class sums."""
+"""Contrasts of LDA and of the nearest mean as functions of the pool's class sums."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from dsel.models.affine_frame import AffineFrame, whitening_frame
-from dsel.models.gaussian import GaussianClasses, maximum_likelihood
-from dsel.models.moments import ClassMoments, Moments
-from dsel.models.pool_passes import ClassScores, ClassSums
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.gaussian import (
+    ClassMoments,
+    GaussianClasses,
+    Moments,
+    maximum_likelihood,
+)
+from dsel.models.mcpl.pool_passes import ClassScores, ClassSums
+from dsel.models.mcpl.whitening import Whitening, centring_of, whitening_of
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,11 @@ class LDAContrast:
     class, flattened. A ridge is part of the whitening and changes no formula.
     """
 
-    frame: AffineFrame
+    whitening: Whitening
     """The coordinates."""
-    masses: NDArray[np.float64]
+    masses: Floats
     """Labeled rows of each class, shape (K,)."""
-    sums: NDArray[np.float64]
+    sums: Floats
     """Sums of the labeled rows of each class, shape (K, d)."""
     n_rows: float
     """Rows in all, labeled and not."""
@@ -41,24 +45,24 @@ class LDAContrast:
     offset: float
     """What all classes share of the supervised log-density, mean over all rows."""
 
-    def expand(self, point: NDArray[np.float64]) -> "LDAExpansion":
+    def expand(self, point: Floats) -> "LDAExpansion":
         """Return the contrast around a point."""
         rows = point.reshape(len(self.masses), -1)
         return LDAExpansion(self, self.masses + rows[:, 0], self.sums + rows[:, 1:])
 
-    def scores(self, gradient: NDArray[np.float64]) -> ClassScores:
+    def scores(self, gradient: Floats) -> ClassScores:
         """Return what a row adds to the contrast by going to each class."""
         rows = gradient.reshape(len(self.masses), -1)
         return ClassScores(rows[:, 0], rows[:, 1:])
 
-    def point(self, sums: ClassSums) -> NDArray[np.float64]:
-        """Return class sums, given in the frame, as a point."""
+    def point(self, sums: ClassSums) -> Floats:
+        """Return class sums, given in whitened coordinates, as a point."""
         return np.column_stack([sums.masses, sums.sums]).ravel()
 
-    def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
+    def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         here = self.expand(point)
-        return self.frame.unwhiten(
+        return self.whitening.unwhiten(
             GaussianClasses(here.priors, here.means, here.covariance[None])
         )
 
@@ -73,8 +77,8 @@ class LDAExpansion:
     def __init__(
         self,
         contrast: LDAContrast,
-        masses: NDArray[np.float64],
-        sums: NDArray[np.float64],
+        masses: Floats,
+        sums: Floats,
     ) -> None:
         self._contrast = contrast
         self._masses = masses
@@ -89,7 +93,7 @@ class LDAExpansion:
         self._linear = (self._inner @ self._spread) / roots[:, None]
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Shared covariance, shape (d, d)."""
         return np.asarray(np.eye(self.means.shape[1]) - self._spread.T @ self._spread)
 
@@ -106,14 +110,14 @@ class LDAExpansion:
         return float(fitted - reference - contrast.n_rows * contrast.offset)
 
     @property
-    def gradient(self) -> NDArray[np.float64]:
+    def gradient(self) -> Floats:
         """Derivatives with respect to the masses and sums, shape (K (1 + d),)."""
         scores = self._contrast.supervised
         squares = np.einsum("kd,kd->k", self._linear, self.means)
         constants = np.log(self.priors) - 0.5 * squares - scores.constants
         return np.column_stack([constants, self._linear - scores.linear]).ravel()
 
-    def curvature(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curvature(self, directions: Floats) -> Floats:
         """Return the Hessian times each row of `directions`, same shape."""
         n_classes, n_features = self.means.shape
         rows = directions.reshape(-1, n_classes, 1 + n_features)
@@ -129,9 +133,7 @@ class LDAExpansion:
         products = np.concatenate([d_constant[:, :, None], d_linear], axis=2)
         return np.asarray(products.reshape(directions.shape))
 
-    def _d_covariance_times_linear(
-        self, d_mass: NDArray[np.float64], d_mean: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _d_covariance_times_linear(self, d_mass: Floats, d_mean: Floats) -> Floats:
         """Return the change of the covariance, times each class's linear part.
 
         The change has low rank: it is never formed.
@@ -162,12 +164,12 @@ def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDACo
         contrast are then penalised by ``-ridge/2 tr(inverse covariance)``.
     """
     total = labeled.total.merged(pool)
-    frame = whitening_frame(total, ridge=ridge)
+    whitening = whitening_of(total, ridge=ridge)
     fit = maximum_likelihood(labeled, ridge=ridge, shared=True)
     centre = labeled.total.mean
-    steps = frame.whiten(fit.means - centre)
-    start = frame.whiten((centre - frame.shift)[None])[0]
-    factor = cho_factor(frame.whiten_matrix(fit.covariances[0]), lower=True)
+    steps = whitening.whiten(fit.means - centre)
+    start = whitening.whiten((centre - whitening.shift)[None])[0]
+    factor = cho_factor(whitening.whiten_matrix(fit.covariances[0]), lower=True)
     linear = cho_solve(factor, steps.T).T
     squares = np.einsum("kd,kd->k", linear, steps)
     # What the classes share may be larger by many orders: it goes to the offset.
@@ -176,10 +178,98 @@ def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDACo
     shared = np.trace(cho_solve(factor, np.eye(len(start))))
     shared += start @ cho_solve(factor, start)
     return LDAContrast(
-        frame,
+        whitening,
         labeled.counts,
         labeled.counts[:, None] * (steps + start),
         total.count,
         ClassScores(constants, linear),
         float(-0.5 * (log_det + shared)),
+    )
+
+
+@dataclass(frozen=True)
+class NearestMeanContrast:
+    r"""The best contrast with the supervised means that class sums allow.
+
+    Classes are normal with identity covariance and equal priors, so
+
+    .. math:: g = \tfrac12 \sum_k \|S_k - \nu_k m_k\|^2 / n_k
+
+    for supervised means m. A point holds ``(nu_k, S_k)`` per class, flattened.
+    """
+
+    whitening: Whitening
+    """Coordinates shifted to the mean of all rows."""
+    masses: Floats
+    """Labeled rows of each class, shape (K,)."""
+    means: Floats
+    """Supervised means in these coordinates, shape (K, d)."""
+    n_rows: float
+    """Rows in all, labeled and not."""
+
+    def expand(self, point: Floats) -> "NearestMeanExpansion":
+        """Return the contrast around a point."""
+        return NearestMeanExpansion(self, point.reshape(len(self.masses), -1))
+
+    def scores(self, gradient: Floats) -> ClassScores:
+        """Return what a row adds to the contrast by going to each class."""
+        rows = gradient.reshape(len(self.masses), -1)
+        return ClassScores(rows[:, 0], rows[:, 1:])
+
+    def point(self, sums: ClassSums) -> Floats:
+        """Return class sums, given in whitened coordinates, as a point."""
+        return np.column_stack([sums.masses, sums.sums]).ravel()
+
+    def classes(self, point: Floats) -> GaussianClasses:
+        """Return the maximum likelihood estimate, in the original coordinates."""
+        means = self.means + self.expand(point).shifts
+        return self.whitening.unwhiten(nearest_mean_classes(means))
+
+
+class NearestMeanExpansion:
+    """The contrast of the nearest mean and its two derivatives around one point."""
+
+    def __init__(self, contrast: NearestMeanContrast, rows: Floats) -> None:
+        self._means = contrast.means
+        self._masses = contrast.masses + rows[:, 0]
+        surplus = rows[:, 1:] - rows[:, :1] * contrast.means
+        self.shifts = surplus / self._masses[:, None]
+
+    @property
+    def value(self) -> float:
+        """Contrast g at the point, in nats."""
+        return float(0.5 * self._masses @ np.einsum("kd,kd->k", *(self.shifts,) * 2))
+
+    @property
+    def gradient(self) -> Floats:
+        """Derivatives with respect to the masses and sums, flattened."""
+        middles = self._means + 0.5 * self.shifts
+        constants = -np.einsum("kd,kd->k", self.shifts, middles)
+        return np.column_stack([constants, self.shifts]).ravel()
+
+    def curvature(self, directions: Floats) -> Floats:
+        """Return the Hessian times each row of `directions`, same shape."""
+        rows = directions.reshape(-1, *self._means.shape[:1], self._means.shape[1] + 1)
+        d_mass = rows[:, :, :1]
+        fitted = self._means + self.shifts
+        d_shift = (rows[:, :, 1:] - d_mass * fitted) / self._masses[:, None]
+        d_constant = -np.einsum("rkd,kd->rk", d_shift, fitted)
+        products = np.concatenate([d_constant[:, :, None], d_shift], axis=2)
+        return np.asarray(products.reshape(directions.shape))
+
+
+def nearest_mean_classes(means: Floats) -> GaussianClasses:
+    """Return classes of equal priors and identity covariance about `means`."""
+    n_classes, n_features = means.shape
+    return GaussianClasses(
+        np.full(n_classes, 1.0 / n_classes), means, np.eye(n_features)[None]
+    )
+
+
+def nearest_mean_contrast(labeled: ClassMoments, pool: Moments) -> NearestMeanContrast:
+    """Return the contrast of the nearest mean for labeled rows and a pool's moments."""
+    total = labeled.total.merged(pool)
+    whitening = centring_of(total)
+    return NearestMeanContrast(
+        whitening, labeled.counts, labeled.means - whitening.shift, total.count
     )

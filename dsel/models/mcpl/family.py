@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,20 @@ from sklearn.dummy import DummyClassifier
 from dsel.checks import check_integer
 from dsel.data.trainings import Training
 from dsel.errors import GuaranteeWarning
+from dsel.models.arrays import Integers
 from dsel.models.base import (
-    FIT_DONE,
-    FIT_FAILED,
     Cache,
     Candidate,
     FitCounts,
     FittedGroup,
 )
-from dsel.models.contrast import ContrastFit, ContrastProblem, fit_contrasts
-from dsel.models.contrastive import ContrastiveClassifier
-from dsel.models.discriminant import read_labeled, read_pool, store_classes
+from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
+from dsel.models.mcpl.estimators import MCPLClassifier
+from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
 from dsel.models.scikit_learn import (
     FittedClassifiers,
     ScikitLearnFamily,
-    predict_codes,
+    count_errors,
 )
 from dsel.solvers.frank_wolfe import CONVERGED
 
@@ -36,13 +36,8 @@ Key = tuple[int, int]
 """Candidate number and training number."""
 
 
-def is_contrastive(estimator: Any) -> bool:
-    """Return whether the estimator is fitted by contrastive pessimistic likelihood."""
-    return isinstance(estimator, ContrastiveClassifier)
-
-
 @dataclass(frozen=True)
-class ContrastiveFamily:
+class MCPLFamily:
     """MCPL estimators; the fits of a call share every read of the pool.
 
     The model of one candidate and training is the same, to the bit, whatever else is
@@ -52,7 +47,7 @@ class ContrastiveFamily:
     classes: NDArray[Any]
     """Label of each class code, sorted."""
     seed: int = 0
-    """Unused: the fits draw nothing."""
+    """Not needed: the fits draw nothing."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     """Must be empty: the estimators' `fit` takes none."""
 
@@ -83,7 +78,7 @@ class ContrastiveFamily:
         self,
         group: Sequence[Candidate],
         X: Any,
-        y: NDArray[np.int64],
+        y: Integers,
         trainings: Sequence[Training],
         *,
         pool: Any = None,
@@ -93,27 +88,37 @@ class ContrastiveFamily:
         del budget  # blocks of the pool are kept by the pool itself
         started = time.perf_counter()
         models: dict[Key, Any] = {}
-        messages: dict[Key, str] = {}
         problems: dict[Key, ContrastProblem] = {}
-        for candidate in group:
-            for training in trainings:
-                key = (candidate.number, training.number)
-                rows = training.train_rows
-                try:
-                    models[key], problem = _begin(
-                        candidate.estimator, X[rows], self.classes[y[rows]]
+        counts = FitCounts.empty(len(group), len(trainings))
+        for candidate, training in product(group, trainings):
+            key = (candidate.number, training.number)
+            rows = training.train_rows
+            try:
+                models[key], problem = _begin(
+                    candidate.estimator, X[rows], self.classes[y[rows]]
+                )
+                if problem is not None:
+                    problems[key] = problem
+            except Exception as error:
+                counts.failed(*key, error)
+        _solve(models, problems, pool, counts)
+        for i, candidate in enumerate(group):
+            for j, training in enumerate(trainings):
+                model = models.get((candidate.number, training.number))
+                if model is not None:
+                    test, train = (
+                        count_errors(model, X, y, rows, self.classes)
+                        for rows in (training.test_rows, training.train_rows)
                     )
-                    if problem is not None:
-                        problems[key] = problem
-                except Exception as error:
-                    messages[key] = f"{type(error).__name__}: {error}"
-        _solve(models, problems, pool, messages)
-        fitted = _with_counts(self.classes, group, trainings, models, messages)
-        _count_errors(fitted, X, y, trainings)
-        fitted.counts.seconds[:] = (
-            time.perf_counter() - started
-        ) / fitted.counts.seconds.size
-        return fitted
+                    counts.record((i, j), test, train)
+        counts.seconds[:] = (time.perf_counter() - started) / counts.seconds.size
+        return FittedClassifiers(
+            tuple(candidate.number for candidate in group),
+            tuple(training.number for training in trainings),
+            counts,
+            models,
+            self.classes,
+        )
 
     def join(
         self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
@@ -123,7 +128,7 @@ class ContrastiveFamily:
 
 
 def _begin(
-    estimator: ContrastiveClassifier, X: Any, labels: NDArray[Any]
+    estimator: MCPLClassifier, X: Any, labels: NDArray[Any]
 ) -> tuple[Any, ContrastProblem | None]:
     """Return a model and what is to be solved for it, if anything."""
     if np.all(labels == labels[0]):
@@ -137,26 +142,21 @@ def _solve(
     models: dict[Key, Any],
     problems: Mapping[Key, ContrastProblem],
     pool: Any,
-    messages: dict[Key, str],
+    counts: FitCounts,
 ) -> None:
     """Solve all problems together and set the estimates; drop models that fail."""
     if not problems:
         return
-    keys = list(problems)
-    first = models[keys[0]]
+    first = models[next(iter(problems))]
     try:
         start_rows = check_integer(first.start_rows, "start_rows", at_least=0)
         opened = read_pool(first, pool)
+        fits = _fits([*problems.values()], opened, start_rows)
     except Exception as error:
-        for key in keys:
-            messages[key] = f"{type(error).__name__}: {error}"
-            del models[key]
-        return
-    for key, fit in zip(
-        keys, _fits([problems[key] for key in keys], opened, start_rows), strict=True
-    ):
+        fits = [error] * len(problems)
+    for key, fit in zip(problems, fits, strict=True):
         if isinstance(fit, Exception):
-            messages[key] = f"{type(fit).__name__}: {fit}"
+            counts.failed(*key, fit)
             del models[key]
             continue
         store_classes(models[key], fit.classes)
@@ -164,7 +164,7 @@ def _solve(
             warnings.simplefilter("always", GuaranteeWarning)
             models[key].report(fit)
         for remark in caught:
-            messages[key] = str(remark.message)
+            counts.messages[key] = str(remark.message)
 
 
 def _fits(
@@ -180,52 +180,3 @@ def _fits(
             return [error]
         alone = [_fits([problem], pool, start_rows) for problem in problems]
         return [each[0] for each in alone]
-
-
-def _with_counts(
-    classes: NDArray[Any],
-    group: Sequence[Candidate],
-    trainings: Sequence[Training],
-    models: Mapping[Key, Any],
-    messages: dict[Key, str],
-) -> FittedClassifiers:
-    """Return the group with its counts still to be filled."""
-    numbers = tuple(candidate.number for candidate in group)
-    shape = (len(numbers), len(trainings))
-    status = np.full(shape, FIT_FAILED, dtype=np.int8)
-    for i, candidate in enumerate(numbers):
-        for j, training in enumerate(trainings):
-            if (candidate, training.number) in models:
-                status[i, j] = FIT_DONE
-    counts = FitCounts(
-        np.full(shape, -1, dtype=np.int64),
-        np.full(shape, -1, dtype=np.int64),
-        status,
-        np.full(shape, np.nan),
-        messages,
-    )
-    named = tuple(training.number for training in trainings)
-    return FittedClassifiers(numbers, named, counts, models, classes)
-
-
-def _count_errors(
-    fitted: FittedClassifiers,
-    X: Any,
-    y: NDArray[np.int64],
-    trainings: Sequence[Training],
-) -> None:
-    """Count errors on test and training rows of every model that was fitted."""
-    for i, candidate in enumerate(fitted.candidates):
-        for j, training in enumerate(trainings):
-            model = fitted.models.get((candidate, training.number))
-            if model is None:
-                continue
-            for counts, rows in (
-                (fitted.counts.test_errors, training.test_rows),
-                (fitted.counts.train_errors, training.train_rows),
-            ):
-                wrong = 0
-                if len(rows):
-                    codes = predict_codes(model, X[rows], fitted.classes)
-                    wrong = int(np.sum(codes != y[rows]))
-                counts[i, j] = wrong

@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 
 from dsel.data import open_pool
-from dsel.models.contrast import ContrastProblem, fit_contrasts
-from dsel.models.discriminant import supervised_fit
-from dsel.models.lda_contrast import lda_contrast
-from dsel.models.moments import class_moments, moments_of
-from dsel.models.nearest_mean_contrast import (
+from dsel.models.mcpl.discriminant import supervised_fit
+from dsel.models.mcpl.gaussian import class_moments, moments_of
+from dsel.models.mcpl.linear_contrasts import (
+    lda_contrast,
     nearest_mean_classes,
     nearest_mean_contrast,
 )
-from dsel.models.pool_passes import (
+from dsel.models.mcpl.pool_passes import (
     ClassScores,
     ClassSums,
     Labeling,
     chunk_lowest,
     read_lowest,
 )
-from dsel.models.qda_contrast import qda_contrast
+from dsel.models.mcpl.quadratic_contrast import qda_contrast
+from dsel.models.mcpl.saddle_point import ContrastProblem, fit_contrasts
 from dsel.solvers.frank_wolfe import CONVERGED
 from dsel.solvers.simplex import project_to_simplex
-from tests.models import contrast_reference as reference
+from tests.models.mcpl import definition as reference
 
 KINDS = ["lda", "qda", "mean"]
 
@@ -76,7 +76,7 @@ def test_fit_contrasts__saddle_value_is_that_of_projected_gradient(rng):
     X, y, U = make_rows(rng, n_classes=2)
     problem = make_problem(X, y, "lda")
     contrast = problem.contrast(problem.labeled, moments_of(U))
-    Z = contrast.frame.whiten(U - contrast.frame.shift)
+    Z = contrast.whitening.whiten(U - contrast.whitening.shift)
     soft = np.full((len(U), 2), 0.5)
     for _ in range(5000):
         here = contrast.expand(np.column_stack([soft.sum(axis=0), soft.T @ Z]).ravel())
@@ -233,7 +233,7 @@ def test_contrast__derivatives_are_those_of_differences(rng, kind, ridge):
         q, V = rng.dirichlet(np.ones(3), len(U)), U - origin
         products = np.einsum("uk,ud,ue->kde", q, V, V)
         sums = ClassSums(q.sum(axis=0), q.T @ V, products)
-        return contrast.point(contrast.frame.whiten_sums(sums, origin))
+        return contrast.point(contrast.whitening.whiten_sums(sums, origin))
 
     point, step = random_point(), 1e-5
     along = random_point() - point

@@ -6,11 +6,12 @@ import pytest
 from dsel.data import open_pool
 from dsel.data.cache import process_cache
 from dsel.data.trainings import Training
-from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean, contrast
+from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean
 from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate
-from dsel.models.contrastive_family import ContrastiveFamily
 from dsel.models.linear import LinearStack
-from dsel.models.pool_passes import read_start
+from dsel.models.mcpl import saddle_point
+from dsel.models.mcpl.family import MCPLFamily
+from dsel.models.mcpl.pool_passes import read_first_pass
 from dsel.searches import plan_search
 
 
@@ -39,7 +40,7 @@ def make_candidates(ridges):
 
 def fit(rows, ridges, trainings):
     X, y, pool = rows
-    family = ContrastiveFamily(np.array(["a", "b", "c"]))
+    family = MCPLFamily(np.array(["a", "b", "c"]))
     group = family.groups(make_candidates(ridges))[0]
     return family.fit(
         group, X, y, trainings, pool=open_pool(pool), budget=process_cache()
@@ -89,7 +90,7 @@ def test_join__linear_models_become_one_product(rows):
     X, _, _ = rows
     trainings = make_trainings(len(X))
     fitted = fit(rows, [0.0, 1.0], trainings)
-    family = ContrastiveFamily(np.array(["a", "b", "c"]))
+    family = MCPLFamily(np.array(["a", "b", "c"]))
     joined = family.join([fitted])
     assert isinstance(joined, LinearStack)
     which = [np.array(2), np.arange(60) % 4]
@@ -124,9 +125,9 @@ def test_plan_search__all_fits_of_a_grid_share_the_reads_of_the_pool(rows, monke
 
     def counted(source, labelings, **options):
         reads.append(len(labelings))
-        return read_start(source, labelings, **options)
+        return read_first_pass(source, labelings, **options)
 
-    monkeypatch.setattr(contrast, "read_start", counted)
+    monkeypatch.setattr(saddle_point, "read_first_pass", counted)
     grid = {"ridge": [0.1, 1.0]}
 
     results = plan_search(

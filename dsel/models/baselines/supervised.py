@@ -1,4 +1,4 @@
-"""Linear discriminant analysis that is told the pool's labels: for evaluation only."""
+"""Both ends of the scale: fits to the labeled rows alone, and to all labels."""
 
 from functools import partial
 from typing import Any, Self
@@ -6,21 +6,107 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.models.discriminant import (
+from dsel.models.arrays import Integers
+from dsel.models.mcpl.discriminant import (
+    DiscriminantClassifier,
     GaussianClassifier,
+    Labeled,
     encode,
     read_labeled,
     read_pool,
     store_classes,
     supervised_fit,
 )
-from dsel.models.moments import (
+from dsel.models.mcpl.gaussian import (
     ClassMoments,
+    GaussianClasses,
     Moments,
     dense_blocks,
     empty_moments,
     moments_of,
+    stack_moments,
 )
+from dsel.models.mcpl.linear_contrasts import nearest_mean_classes
+
+
+class MaximumLikelihoodLDA(DiscriminantClassifier):
+    """Linear discriminant analysis; the shared covariance has divisor N.
+
+    Parameters
+    ----------
+    ridge
+        Added to the diagonal of the scatter matrix, >= 0.
+
+    Attributes
+    ----------
+    classes_, priors_, means_, covariance_, n_features_in_
+        As in every discriminant classifier; the covariance is shared, (d, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0], [2.0], [5.0], [7.0]]), [0, 0, 1, 1]
+    >>> MaximumLikelihoodLDA().fit(X, y).covariance_
+    array([[1.]])
+    """
+
+    def __init__(self, *, ridge: float = 0.0) -> None:
+        self.ridge = ridge
+
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit; the pool is not looked at."""
+        return supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
+
+
+class MaximumLikelihoodQDA(DiscriminantClassifier):
+    """Quadratic discriminant analysis; each covariance has its class's N as divisor.
+
+    Parameters
+    ----------
+    ridge
+        Added to the diagonal of every class's scatter matrix, >= 0.
+
+    Attributes
+    ----------
+    classes_, priors_, means_, covariance_, n_features_in_
+        As in every discriminant classifier; ``covariance_`` is (K, d, d).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0], [2.0], [5.0], [9.0]]), [0, 0, 1, 1]
+    >>> MaximumLikelihoodQDA().fit(X, y).covariance_.ravel()
+    array([1., 4.])
+    """
+
+    def __init__(self, *, ridge: float = 0.0) -> None:
+        self.ridge = ridge
+
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit; the pool is not looked at."""
+        return supervised_fit(
+            labeled.moments, ridge=self.ridge, shared=False, labels=self.classes_
+        )
+
+
+class MaximumLikelihoodNearestMean(DiscriminantClassifier):
+    """The nearest mean classifier: equal priors, identity covariance.
+
+    Attributes
+    ----------
+    classes_, priors_, means_, covariance_, n_features_in_
+        As in every discriminant classifier.
+
+    Examples
+    --------
+    >>> model = MaximumLikelihoodNearestMean().fit([[0.0], [2.0], [5.0]], [0, 0, 1])
+    >>> model.predict([[2.9], [3.1]]).tolist()
+    [0, 1]
+    """
+
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the supervised fit; the pool is not looked at."""
+        return nearest_mean_classes(labeled.moments.means)
 
 
 class OracleLDA(GaussianClassifier):
@@ -101,7 +187,7 @@ class OracleLDA(GaussianClassifier):
 
 
 def _chunk_classes(
-    X: Any, rows: NDArray[np.int64], *, codes: NDArray[np.intp], n_classes: int
+    X: Any, rows: Integers, *, codes: NDArray[np.intp], n_classes: int
 ) -> ClassMoments:
     parts = [empty_moments(X.shape[1])] * n_classes
     first = 0
@@ -110,20 +196,12 @@ def _chunk_classes(
         first += len(block)
         for code in np.unique(here):
             parts[code] = parts[code].merged(moments_of(block[here == code]))
-    return _stack(parts)
+    return stack_moments(parts)
 
 
 def _merge(one: ClassMoments, other: ClassMoments) -> ClassMoments:
     pairs = zip(_unstack(one), _unstack(other), strict=True)
-    return _stack([left.merged(right) for left, right in pairs])
-
-
-def _stack(parts: list[Moments]) -> ClassMoments:
-    return ClassMoments(
-        np.array([part.count for part in parts]),
-        np.array([part.mean for part in parts]),
-        np.array([part.scatter for part in parts]),
-    )
+    return stack_moments([left.merged(right) for left, right in pairs])
 
 
 def _unstack(moments: ClassMoments) -> list[Moments]:

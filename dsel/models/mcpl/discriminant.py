@@ -14,15 +14,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsel.checks import check_nonnegative
 from dsel.data import open_pool
 from dsel.data.labeled import check_column_names
-from dsel.models.gaussian import GaussianClasses, is_singular, maximum_likelihood
-from dsel.models.moments import ClassMoments, class_moments
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.gaussian import (
+    ClassMoments,
+    GaussianClasses,
+    class_moments,
+    is_singular,
+    maximum_likelihood,
+)
 
 
 @dataclass(frozen=True)
 class Labeled:
     """Checked labeled rows."""
 
-    X: NDArray[np.float64]
+    X: Floats
     """Shape (n_rows, d)."""
     codes: NDArray[np.intp]
     """Class codes, shape (n_rows,)."""
@@ -53,11 +59,11 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
     """
 
     classes_: NDArray[Any]
-    priors_: NDArray[np.float64]
-    means_: NDArray[np.float64]
-    covariance_: NDArray[np.float64]
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
+    priors_: Floats
+    means_: Floats
+    covariance_: Floats
+    coef_: Floats
+    intercept_: Floats
     n_features_in_: int
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -67,14 +73,14 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
             return np.asarray(self.classes_[(scores > 0.0).astype(np.intp)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the posterior probability of each class, shape (n_rows, K)."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
         return np.asarray(softmax(scores, axis=1))
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> Floats:
         """Return ln p(x, k) but for a term that all classes share, shape (n_rows, K).
 
         For two classes it is the difference of the second and the first, (n_rows,).
@@ -105,11 +111,9 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
         codes = encode(np.asarray(y), self.classes_, "y")
         return float(scores[np.arange(len(codes)), codes].mean())
 
-    def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _checked(self, X: ArrayLike) -> Floats:
         check_is_fitted(self, "means_")
-        rows: NDArray[np.float64] = validate_data(
-            self, X, dtype=np.float64, reset=False
-        )
+        rows: Floats = validate_data(self, X, dtype=np.float64, reset=False)
         return rows
 
 
@@ -169,7 +173,7 @@ def store_classes(estimator: GaussianClassifier, classes: GaussianClasses) -> No
 
 def _linear_scores(
     classes: GaussianClasses,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return coefficients of ln p(x, k) less a function that all classes share.
 
     For two classes there is one row, the difference of the second and the first.

@@ -3,28 +3,27 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dsel.models.gaussian import GaussianClasses
-from dsel.models.moments import ClassMoments, Moments
-from dsel.models.pool_passes import ClassScores, ClassSums
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
+from dsel.models.mcpl.pool_passes import ClassScores, ClassSums
 
 
 @dataclass(frozen=True)
-class AffineFrame:
+class Whitening:
     """Coordinates z with ``x = shift + factor z``."""
 
-    shift: NDArray[np.float64]
+    shift: Floats
     """Shape (d,)."""
-    factor: NDArray[np.float64]
+    factor: Floats
     """Lower triangular L, shape (d, d)."""
 
-    def whiten(self, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    def whiten(self, steps: Floats) -> Floats:
         """Return L^-1 times each row: differences of rows, shape (r, d)."""
         return np.asarray(solve_triangular(self.factor, steps.T, lower=True).T)
 
-    def whiten_matrix(self, matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    def whiten_matrix(self, matrices: Floats) -> Floats:
         """Return L^-1 A L^-T for each matrix of shape (..., d, d)."""
         inverse = self.whiten(np.eye(len(self.shift))).T
         return np.asarray(inverse @ matrices @ inverse.T)
@@ -37,7 +36,7 @@ class AffineFrame:
             self.whiten_matrix(labeled.scatters),
         )
 
-    def whiten_sums(self, sums: ClassSums, origin: NDArray[np.float64]) -> ClassSums:
+    def whiten_sums(self, sums: ClassSums, origin: Floats) -> ClassSums:
         """Return sums of ``x - origin`` as sums of z."""
         step = origin - self.shift
         masses = sums.masses[:, None]
@@ -51,9 +50,7 @@ class AffineFrame:
             )
         return ClassSums(sums.masses, self.whiten(moved), products)
 
-    def scores_about(
-        self, scores: ClassScores, origin: NDArray[np.float64]
-    ) -> ClassScores:
+    def scores_about(self, scores: ClassScores, origin: Floats) -> ClassScores:
         """Return functions of z as functions of ``x - origin``."""
         start = self.whiten((origin - self.shift)[None])[0]
         constants = scores.constants + scores.linear @ start
@@ -77,9 +74,7 @@ class AffineFrame:
         )
 
 
-def log_density_scores(
-    classes: GaussianClasses, origin: NDArray[np.float64]
-) -> ClassScores:
+def log_density_scores(classes: GaussianClasses, origin: Floats) -> ClassScores:
     """Return ln p(x, k) of ``x - origin``, without what all classes share.
 
     Parameters
@@ -99,8 +94,8 @@ def log_density_scores(
     return ClassScores(constants - 0.5 * log_dets, linear, -0.5 * precisions)
 
 
-def whitening_frame(total: Moments, *, ridge: float) -> AffineFrame:
-    """Return the frame in which (scatter + ridge I) / count is the identity.
+def whitening_of(total: Moments, *, ridge: float) -> Whitening:
+    """Return coordinates in which (scatter + ridge I) / count is the identity.
 
     Raises
     ------
@@ -108,9 +103,9 @@ def whitening_frame(total: Moments, *, ridge: float) -> AffineFrame:
         Where that matrix is not positive definite.
     """
     covariance = (total.scatter + ridge * np.eye(len(total.mean))) / total.count
-    return AffineFrame(total.mean, np.asarray(np.linalg.cholesky(covariance)))
+    return Whitening(total.mean, np.asarray(np.linalg.cholesky(covariance)))
 
 
-def plain_frame(total: Moments) -> AffineFrame:
+def centring_of(total: Moments) -> Whitening:
     """Return coordinates that are shifted to the mean of all rows, and no more."""
-    return AffineFrame(total.mean, np.eye(len(total.mean)))
+    return Whitening(total.mean, np.eye(len(total.mean)))

@@ -12,21 +12,21 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dsel.models.moments import Moments, dense_blocks, empty_moments, moments_of
+from dsel.models.arrays import Floats, Integers
+from dsel.models.mcpl.gaussian import Moments, dense_blocks, empty_moments, moments_of
 
 
 @dataclass(frozen=True)
 class ClassScores:
     """One real function of a row per class: constant + linear, and maybe quadratic."""
 
-    constants: NDArray[np.float64]
+    constants: Floats
     """Shape (K,)."""
-    linear: NDArray[np.float64]
+    linear: Floats
     """Shape (K, d)."""
-    quadratic: NDArray[np.float64] | None = None
+    quadratic: Floats | None = None
     """Symmetric matrices A of x'Ax, shape (K, d, d); None where there are none."""
 
     @property
@@ -35,7 +35,7 @@ class ClassScores:
         quadratic = None if self.quadratic is None else -self.quadratic
         return ClassScores(-self.constants, -self.linear, quadratic)
 
-    def of(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of(self, rows: Floats) -> Floats:
         """Return the scores of `rows`, shape (K, n_rows)."""
         scores = self.linear @ rows.T + self.constants[:, None]
         if self.quadratic is not None:
@@ -52,11 +52,11 @@ class ClassSums:
     the classes, share by share.
     """
 
-    masses: NDArray[np.float64]
+    masses: Floats
     """Shape (K,)."""
-    sums: NDArray[np.float64]
+    sums: Floats
     """Shape (K, d)."""
-    products: NDArray[np.float64] | None = None
+    products: Floats | None = None
     """Sums of xx', shape (K, d, d); None where they are not asked for."""
 
     def plus(self, other: "ClassSums") -> "ClassSums":
@@ -81,7 +81,7 @@ class Labeling:
 
     scores: tuple[ClassScores, ...]
     """Functions of ``x - origin``, evaluated in one matrix product."""
-    origin: NDArray[np.float64]
+    origin: Floats
     """Subtracted from every row first, so that sums keep their digits, shape (d,)."""
     cuts: tuple[int, ...] = ()
     """Row numbers, ascending, at which a new share of the pool begins: sums of the
@@ -110,26 +110,28 @@ class SoftSums:
 
 
 @dataclass(frozen=True)
-class Start:
+class FirstPass:
     """What the first pass returns."""
 
     moments: Moments
     """Moments of all rows."""
-    sample: NDArray[np.float64]
+    sample: Floats
     """Every so many-th row."""
     sums: list[list[ClassSums]]
     """As of `read_lowest`."""
 
-    def plus(self, other: "Start") -> "Start":
+    def plus(self, other: "FirstPass") -> "FirstPass":
         """Return what one pass over both sets of rows returns."""
-        return Start(
+        return FirstPass(
             self.moments.merged(other.moments),
             np.vstack([self.sample, other.sample]),
             _add_all(self.sums, other.sums),
         )
 
 
-def read_start(pool: Any, labelings: Sequence[Labeling], *, n_sampled: int) -> Start:
+def read_first_pass(
+    pool: Any, labelings: Sequence[Labeling], *, n_sampled: int
+) -> FirstPass:
     """Return moments, a sample, and the sums of each row's lowest class: one pass.
 
     Parameters
@@ -147,8 +149,8 @@ def read_start(pool: Any, labelings: Sequence[Labeling], *, n_sampled: int) -> S
         Where values of the pool are too large to square.
     """
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
-    count = partial(_chunk_start, labelings=tuple(labelings), stride=stride)
-    start: Start = pool.reduce(count, Start.plus, keep=True)
+    count = partial(_chunk_first_pass, labelings=tuple(labelings), stride=stride)
+    start: FirstPass = pool.reduce(count, FirstPass.plus, keep=True)
     if not np.isfinite(start.moments.scatter).all():
         raise ValueError(
             "`pool` must hold values that can be squared, but some are too large; "
@@ -158,24 +160,24 @@ def read_start(pool: Any, labelings: Sequence[Labeling], *, n_sampled: int) -> S
 
 
 def read_moments(pool: Any) -> Moments:
-    """Return the moments of all rows of the pool: one pass; see `read_start`."""
-    return read_start(pool, [], n_sampled=0).moments
+    """Return the moments of all rows of the pool: one pass; see `read_first_pass`."""
+    return read_first_pass(pool, [], n_sampled=0).moments
 
 
-def _chunk_start(
+def _chunk_first_pass(
     X: Any,
-    rows: NDArray[np.int64],
+    rows: Integers,
     *,
     labelings: Sequence[Labeling],
     stride: int,
-) -> Start:
+) -> FirstPass:
     moments = empty_moments(X.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
         for block in dense_blocks(X):
             moments = moments.merged(moments_of(block))
     chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
     sample = np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
-    return Start(moments, sample, chunk_lowest(X, rows, labelings=labelings))
+    return FirstPass(moments, sample, chunk_lowest(X, rows, labelings=labelings))
 
 
 def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
@@ -202,7 +204,7 @@ def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums
 
 
 def chunk_lowest(
-    X: Any, rows: NDArray[np.int64], *, labelings: Sequence[Labeling]
+    X: Any, rows: Integers, *, labelings: Sequence[Labeling]
 ) -> list[list[ClassSums]]:
     """Do the work of `read_lowest` on one chunk of rows, given with their numbers."""
     totals = [
@@ -228,9 +230,9 @@ def chunk_lowest(
 
 
 def _share_sums(
-    membership: NDArray[np.float64],
+    membership: Floats,
     score: ClassScores,
-    rows: NDArray[np.float64],
+    rows: Floats,
     bounds: Sequence[int],
 ) -> ClassSums:
     """Return the sums of the classes within each share, between two bounds."""
@@ -248,9 +250,7 @@ def _share_sums(
     )
 
 
-def _lowest(
-    linear: NDArray[np.float64], score: ClassScores, rows: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _lowest(linear: Floats, score: ClassScores, rows: Floats) -> Floats:
     """Return 1 for the lowest class of each row, 0 for the others, shape (K, rows)."""
     values = linear + score.constants[:, None]
     if score.quadratic is not None:
@@ -276,9 +276,7 @@ def _no_sums(score: ClassScores, n_shares: int = 1) -> ClassSums:
     return ClassSums(np.zeros(size), np.zeros((size, n_features)), products)
 
 
-def _weighted_sums(
-    weights: NDArray[np.float64], score: ClassScores, rows: NDArray[np.float64]
-) -> ClassSums:
+def _weighted_sums(weights: Floats, score: ClassScores, rows: Floats) -> ClassSums:
     products = None
     if score.quadratic is not None:
         products = np.array([(rows * weight[:, None]).T @ rows for weight in weights])
@@ -294,9 +292,7 @@ def _add_all(
     ]
 
 
-def read_posteriors(
-    pool: Any, scores: ClassScores, origin: NDArray[np.float64]
-) -> SoftSums:
+def read_posteriors(pool: Any, scores: ClassScores, origin: Floats) -> SoftSums:
     """Share each row among the classes in proportion to exp(score): one pass.
 
     Parameters
@@ -315,10 +311,10 @@ def read_posteriors(
 
 def _chunk_posteriors(
     X: Any,
-    rows: NDArray[np.int64],
+    rows: Integers,
     *,
     scores: ClassScores,
-    origin: NDArray[np.float64],
+    origin: Floats,
 ) -> SoftSums:
     total = SoftSums(_no_sums(scores), 0.0)
     for block in dense_blocks(X):

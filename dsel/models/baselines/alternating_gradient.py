@@ -1,22 +1,21 @@
 """The paper's heuristic for MCPL: alternate a fit and a projected gradient step."""
 
-from dataclasses import dataclass
+import operator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.checks import check_integer, check_positive
 from dsel.errors import GuaranteeWarning, warn
-from dsel.models.discriminant import (
+from dsel.models.arrays import Floats, Integers
+from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     Labeled,
     supervised_fit,
 )
-from dsel.models.gaussian import GaussianClasses
-from dsel.models.lda_contrast import LDAContrast, lda_contrast
-from dsel.models.moments import dense_blocks
-from dsel.models.pool_passes import read_moments
+from dsel.models.mcpl.gaussian import GaussianClasses, dense_blocks
+from dsel.models.mcpl.linear_contrasts import LDAContrast, lda_contrast
+from dsel.models.mcpl.pool_passes import read_moments
 from dsel.solvers.simplex import project_to_simplex
 
 _LOWEST = -1000.0
@@ -92,20 +91,18 @@ class AlternatingGradientLDA(DiscriminantClassifier):
 
     def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
         """Return the fit at which the scheme stopped; warn where it proves nothing."""
-        schedule = _Schedule(
-            check_positive(self.step, "step"),
-            check_positive(self.tol, "tol"),
-            check_integer(self.max_iter, "max_iter", at_least=1),
-        )
+        step, tol = check_positive(self.step, "step"), check_positive(self.tol, "tol")
+        max_iter = check_integer(self.max_iter, "max_iter", at_least=1)
         classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
         self.duality_gap_, self.contrast_lower_, self.n_iter_ = 0.0, 0.0, 1
         if pool is None:
             return classes
         contrast = lda_contrast(labeled.moments, read_moments(pool), ridge=self.ridge)
-        stop = _alternate(contrast, classes, _all_rows(pool), schedule)
-        self.duality_gap_ = stop.gap / contrast.n_rows
-        self.contrast_lower_ = (stop.value - stop.gap) / contrast.n_rows
-        self.n_iter_ = stop.n_steps
+        point, value, gap, self.n_iter_ = _alternate(
+            contrast, classes, _all_rows(pool), step=step, tol=tol, max_iter=max_iter
+        )
+        self.duality_gap_ = gap / contrast.n_rows
+        self.contrast_lower_ = (value - gap) / contrast.n_rows
         if self.contrast_lower_ < 0.0:
             warn(
                 "the alternating scheme stopped where nothing is certified "
@@ -113,60 +110,43 @@ class AlternatingGradientLDA(DiscriminantClassifier):
                 "worse than the supervised one; use SemiSupervisedLDA.",
                 GuaranteeWarning,
             )
-        return contrast.classes(stop.point)
+        return contrast.classes(point)
 
 
-@dataclass(frozen=True)
-class _Schedule:
-    step: float
-    tol: float
-    max_steps: int
-
-
-@dataclass(frozen=True)
-class _Stop:
-    point: NDArray[np.float64]
-    value: float
-    gap: float
-    n_steps: int
-
-
-def _all_rows(pool: Any) -> NDArray[np.float64]:
-    blocks: list[NDArray[np.float64]] = pool.reduce(_chunk_rows, _join)
+def _all_rows(pool: Any) -> Floats:
+    blocks: list[Floats] = pool.reduce(_chunk_rows, operator.add)
     return np.vstack(blocks)
 
 
-def _chunk_rows(X: Any, rows: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def _chunk_rows(X: Any, rows: Integers) -> list[Floats]:
     return list(dense_blocks(X))
-
-
-def _join(
-    one: list[NDArray[np.float64]], other: list[NDArray[np.float64]]
-) -> list[NDArray[np.float64]]:
-    return one + other
 
 
 def _alternate(
     contrast: LDAContrast,
     supervised: GaussianClasses,
-    rows: NDArray[np.float64],
-    schedule: _Schedule,
-) -> _Stop:
+    rows: Floats,
+    *,
+    step: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[Floats, float, float, int]:
+    """Return the point where the scheme stopped, its contrast, its gap, the steps."""
     first = np.maximum(supervised.log_joint(rows), _LOWEST)
     soft = project_to_simplex(first)
-    whitened = contrast.frame.whiten(rows - contrast.frame.shift)
+    whitened = contrast.whitening.whiten(rows - contrast.whitening.shift)
     before = np.inf
-    for t in range(1, schedule.max_steps + 1):
+    for t in range(1, max_iter + 1):
         sums = np.column_stack([soft.sum(axis=0), soft.T @ whitened])
         here = contrast.expand(sums.ravel())
         scores = contrast.scores(here.gradient)
         gains = whitened @ scores.linear.T + scores.constants
         value = here.value
-        if abs(value - before) / contrast.n_rows < schedule.tol:
+        if abs(value - before) / contrast.n_rows < tol:
             break
-        if t < schedule.max_steps:
+        if t < max_iter:
             before = value
-            moved = soft - schedule.step / t * gains
+            moved = soft - step / t * gains
             soft = project_to_simplex(np.maximum(moved, _LOWEST))
     gap = float(np.sum(soft * gains) - gains.min(axis=1).sum())
-    return _Stop(sums.ravel(), value, gap, t)
+    return sums.ravel(), value, gap, t

@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.models.affine_frame import AffineFrame, whitening_frame
-from dsel.models.gaussian import GaussianClasses, maximum_likelihood
-from dsel.models.moments import ClassMoments, Moments
-from dsel.models.pool_passes import ClassScores, ClassSums
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.gaussian import (
+    ClassMoments,
+    GaussianClasses,
+    Moments,
+    maximum_likelihood,
+)
+from dsel.models.mcpl.pool_passes import ClassScores, ClassSums
+from dsel.models.mcpl.whitening import Whitening, whitening_of
 
 
 @dataclass(frozen=True)
@@ -25,36 +29,36 @@ class QDAContrast:
     convex. A point holds one row ``(nu_k, S_k, Q_k)`` for each class, flattened.
     """
 
-    frame: AffineFrame
+    whitening: Whitening
     """Coordinates in which the covariance of all rows is the identity."""
-    labeled: NDArray[np.float64]
+    labeled: Floats
     """The same rows for the labeled data, a ridge included, shape (K, 1 + d + d d)."""
     n_rows: float
     """Rows in all, labeled and not."""
-    supervised: NDArray[np.float64]
+    supervised: Floats
     """Supervised log-density as a linear function of such rows, less its mean over
     the classes, same shape."""
     offset: float
     """That mean, summed over all rows."""
 
-    def expand(self, point: NDArray[np.float64]) -> "QDAExpansion":
+    def expand(self, point: Floats) -> "QDAExpansion":
         """Return the contrast around a point."""
         return QDAExpansion(self, self.labeled + point.reshape(self.labeled.shape))
 
-    def scores(self, gradient: NDArray[np.float64]) -> ClassScores:
+    def scores(self, gradient: Floats) -> ClassScores:
         """Return what a row adds to the contrast by going to each class."""
         constants, linear, quadratic = _split(gradient.reshape(self.labeled.shape))
         return ClassScores(constants, linear, quadratic)
 
-    def point(self, sums: ClassSums) -> NDArray[np.float64]:
-        """Return class sums, given in the frame, as a point."""
+    def point(self, sums: ClassSums) -> Floats:
+        """Return class sums, given in whitened coordinates, as a point."""
         assert sums.products is not None
         return _join(sums.masses, sums.sums, sums.products).ravel()
 
-    def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
+    def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         here = self.expand(point)
-        return self.frame.unwhiten(
+        return self.whitening.unwhiten(
             GaussianClasses(here.priors, here.means, here.covariances)
         )
 
@@ -62,7 +66,7 @@ class QDAContrast:
 class QDAExpansion:
     """The contrast of QDA and its two derivatives around one point."""
 
-    def __init__(self, contrast: QDAContrast, rows: NDArray[np.float64]) -> None:
+    def __init__(self, contrast: QDAContrast, rows: Floats) -> None:
         self._contrast = contrast
         self._rows = rows
         self._masses, sums, products = _split(rows)
@@ -84,20 +88,20 @@ class QDAExpansion:
         return float(self._masses @ each - reference - self._contrast.offset)
 
     @property
-    def gradient(self) -> NDArray[np.float64]:
+    def gradient(self) -> Floats:
         """Derivatives with respect to masses, sums and products, flattened."""
         rows = log_density_rows(
             np.log(self.priors) - 0.5 * self._log_dets, self.means, self._precisions
         )
         return (rows - self._contrast.supervised).ravel()
 
-    def curvature(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curvature(self, directions: Floats) -> Floats:
         """Return the Hessian times each row of `directions`, same shape."""
         shape = self._rows.shape
         products = [self._product(row.reshape(shape)) for row in directions]
         return np.array([product.ravel() for product in products])
 
-    def _product(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _product(self, row: Floats) -> Floats:
         d_mass, d_sum, d_products = _split(row)
         masses = self._masses[:, None]
         d_mean = (d_sum - d_mass[:, None] * self.means) / masses
@@ -133,14 +137,14 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
         sides are then penalised by ``-ridge/2 sum_k tr(inverse covariance_k)``.
     """
     total = labeled.total.merged(pool)
-    frame = whitening_frame(total, ridge=ridge)
-    here = frame.whiten_labeled(labeled)
-    floor = ridge * frame.whiten_matrix(np.eye(len(total.mean)))
+    whitening = whitening_of(total, ridge=ridge)
+    here = whitening.whiten_labeled(labeled)
+    floor = ridge * whitening.whiten_matrix(np.eye(len(total.mean)))
     scatters = here.scatters + floor
     counts = here.counts
     products = scatters + counts[:, None, None] * _outer(here.means, here.means)
     fit = maximum_likelihood(labeled, ridge=ridge, shared=False)
-    covariances = frame.whiten_matrix(fit.covariances)
+    covariances = whitening.whiten_matrix(fit.covariances)
     log_dets = np.linalg.slogdet(covariances)[1]
     rows = _join(counts, counts[:, None] * here.means, products)
     reference = log_density_rows(
@@ -149,20 +153,20 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
         np.asarray(np.linalg.inv(covariances)),
     )
     # What the classes share may be larger by many orders: it goes to the offset. In
-    # the frame the rows add up to 0, and their squares with one ridge to a multiple
-    # of the identity.
+    # whitened coordinates the rows add up to 0, and their squares with one ridge to a
+    # multiple of the identity.
     shared = reference.mean(axis=0)
     constant, _, quadratic = _split(shared[None])
     squares = total.count * np.eye(len(total.mean)) + (len(counts) - 1) * floor
     offset = total.count * constant[0] + np.sum(quadratic[0] * squares)
-    return QDAContrast(frame, rows, total.count, reference - shared, float(offset))
+    return QDAContrast(whitening, rows, total.count, reference - shared, float(offset))
 
 
 def log_density_rows(
-    offsets: NDArray[np.float64],
-    means: NDArray[np.float64],
-    precisions: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    offsets: Floats,
+    means: Floats,
+    precisions: Floats,
+) -> Floats:
     """Return Gaussian log-densities as rows linear in (1, x, xx').
 
     Parameters
@@ -179,23 +183,21 @@ def log_density_rows(
     return _join(constants, linear, -0.5 * precisions)
 
 
-def _outer(
-    left: NDArray[np.float64], right: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _outer(left: Floats, right: Floats) -> Floats:
     return np.asarray(left[:, :, None] * right[:, None, :])
 
 
 def _join(
-    masses: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    products: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    masses: Floats,
+    sums: Floats,
+    products: Floats,
+) -> Floats:
     return np.column_stack([masses, sums, products.reshape(len(masses), -1)])
 
 
 def _split(
-    rows: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    rows: Floats,
+) -> tuple[Floats, Floats, Floats]:
     """Return the columns of masses, of sums, and of products as matrices."""
     n_features = int(np.sqrt(rows.shape[1] - 1))
     products = rows[:, 1 + n_features :].reshape(len(rows), n_features, n_features)

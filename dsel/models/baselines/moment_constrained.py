@@ -3,17 +3,16 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.models.discriminant import (
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     Labeled,
     supervised_fit,
 )
-from dsel.models.gaussian import GaussianClasses
-from dsel.models.moments import ClassMoments, Moments
-from dsel.models.nearest_mean_contrast import nearest_mean_classes
-from dsel.models.pool_passes import read_moments
+from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
+from dsel.models.mcpl.linear_contrasts import nearest_mean_classes
+from dsel.models.mcpl.pool_passes import read_moments
 
 
 class MomentConstrainedLDA(DiscriminantClassifier):
@@ -118,9 +117,7 @@ def moved_classes(
     )
 
 
-def root_of_ratio(
-    above: NDArray[np.float64], below: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def root_of_ratio(above: Floats, below: Floats) -> Floats:
     """Return the root A of ``above below^-1`` with positive eigenvalues.
 
     ``A below A'`` is `above`. Both are symmetric, (d, d), and `below` is regular: in
@@ -133,6 +130,6 @@ def root_of_ratio(
     return np.asarray(np.linalg.solve(lower.T, (lower @ root).T).T)
 
 
-def _covariance(moments: Moments, ridge: float) -> NDArray[np.float64]:
+def _covariance(moments: Moments, ridge: float) -> Floats:
     scatter = moments.scatter + ridge * np.eye(len(moments.mean))
     return np.asarray(scatter / moments.count)

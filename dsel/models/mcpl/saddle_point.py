@@ -15,18 +15,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.affine_frame import AffineFrame, log_density_scores
-from dsel.models.gaussian import GaussianClasses
-from dsel.models.moments import ClassMoments, Moments, moments_of
-from dsel.models.pool_passes import (
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments, moments_of
+from dsel.models.mcpl.pool_passes import (
     ClassScores,
     ClassSums,
+    FirstPass,
     Labeling,
-    Start,
     chunk_lowest,
+    read_first_pass,
     read_lowest,
-    read_start,
 )
+from dsel.models.mcpl.whitening import Whitening, log_density_scores
 from dsel.solvers.frank_wolfe import (
     Expansion,
     Hull,
@@ -44,23 +44,23 @@ class Contrast(Protocol):
     """The contrast of one kind of classifier as a function of the pool's sums."""
 
     @property
-    def frame(self) -> AffineFrame:
+    def whitening(self) -> Whitening:
         """Coordinates of its points."""
 
     @property
     def n_rows(self) -> float:
         """Rows in all, labeled and not."""
 
-    def expand(self, point: NDArray[np.float64]) -> Expansion:
+    def expand(self, point: Floats) -> Expansion:
         """Return the contrast around a point."""
 
-    def scores(self, gradient: NDArray[np.float64]) -> ClassScores:
+    def scores(self, gradient: Floats) -> ClassScores:
         """Return what a row adds to the contrast by going to each class."""
 
-    def point(self, sums: ClassSums) -> NDArray[np.float64]:
-        """Return class sums, given in the frame, as a point."""
+    def point(self, sums: ClassSums) -> Floats:
+        """Return class sums, given in whitened coordinates, as a point."""
 
-    def classes(self, point: NDArray[np.float64]) -> GaussianClasses:
+    def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
 
 
@@ -97,7 +97,7 @@ class ContrastFit:
 
 
 @dataclass(frozen=True)
-class _Beginning:
+class _WarmStart:
     """Vertices to start from, as labelings of the pool's shares, and their weights."""
 
     labeling: Labeling
@@ -106,15 +106,15 @@ class _Beginning:
     """Which of the functions labels each vertex, shape (r,)."""
     shares: NDArray[np.intp]
     """Which share of the pool it labels, shape (r,)."""
-    weights: NDArray[np.float64]
+    weights: Floats
     """Weights, those of each share adding up to 1, shape (r,)."""
 
-    def hull(self, vertices: NDArray[np.float64]) -> Hull:
+    def hull(self, vertices: Floats) -> Hull:
         """Return the hull, given vertices of shape (functions, shares, n)."""
         chosen = vertices[self.places, self.shares]
         return Hull(chosen, self.shares, self.places, self.weights)
 
-    def cut_at(self, cuts: tuple[int, ...]) -> "_Beginning":
+    def cut_at(self, cuts: tuple[int, ...]) -> "_WarmStart":
         """Return the same for the shares of other rows."""
         return replace(self, labeling=replace(self.labeling, cuts=cuts))
 
@@ -124,7 +124,7 @@ class _Solved:
     """A minimum of one contrast, and how to find its vertices on other rows."""
 
     minimum: Minimum
-    beginning: _Beginning
+    start: _WarmStart
 
 
 Labeler = Callable[[Sequence[Labeling]], list[list[ClassSums]]]
@@ -150,19 +150,17 @@ def fit_contrasts(
     """
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
     cuts = _cuts(int(pool.boundaries[-1]))
-    beginnings = [_supervised_beginning(problem, cuts) for problem in problems]
-    asked = [] if n_sampled else [each.labeling for each in beginnings]
-    start = read_start(pool, asked, n_sampled=n_sampled)
+    starts = [_supervised_start(problem, cuts) for problem in problems]
+    labelings = [] if n_sampled else [each.labeling for each in starts]
+    first = read_first_pass(pool, labelings, n_sampled=n_sampled)
     if n_sampled:
-        beginnings = _solve_sample(problems, start, cuts)
-    contrasts = [each.contrast(each.labeled, start.moments) for each in problems]
+        starts = _solve_sample(problems, first, cuts)
+    contrasts = [each.contrast(each.labeled, first.moments) for each in problems]
     solvers = [
-        _solver(problem, contrast, beginning)
-        for problem, contrast, beginning in zip(
-            problems, contrasts, beginnings, strict=True
-        )
+        _solver(problem, contrast, start)
+        for problem, contrast, start in zip(problems, contrasts, starts, strict=True)
     ]
-    known = None if n_sampled else start.sums
+    known = None if n_sampled else first.sums
     solved = _run_together(solvers, partial(read_lowest, pool), known=known)
     return [
         _certified(problem, contrast, each, n_before=2 if n_sampled else 1)
@@ -175,74 +173,70 @@ def _cuts(n_rows: int) -> tuple[int, ...]:
     return tuple(n_rows * share // _N_SHARES for share in range(1, _N_SHARES))
 
 
-def _supervised_beginning(
-    problem: ContrastProblem, cuts: tuple[int, ...]
-) -> _Beginning:
+def _supervised_start(problem: ContrastProblem, cuts: tuple[int, ...]) -> _WarmStart:
     origin = problem.labeled.total.mean
     scores = log_density_scores(problem.supervised, origin).negated
     shares = np.arange(_N_SHARES)
     labeling = Labeling((scores,), origin, cuts)
-    return _Beginning(labeling, np.zeros_like(shares), shares, np.ones(_N_SHARES))
+    return _WarmStart(labeling, np.zeros_like(shares), shares, np.ones(_N_SHARES))
 
 
 def _solve_sample(
-    problems: Sequence[ContrastProblem], start: Start, cuts: tuple[int, ...]
-) -> list[_Beginning]:
+    problems: Sequence[ContrastProblem], first: FirstPass, cuts: tuple[int, ...]
+) -> list[_WarmStart]:
     """Solve on some rows, each standing for many; return the labelings that mattered.
 
     One read of the pool, cut as given, turns them into vertices of the whole problem.
     """
-    numbers = np.arange(len(start.sample))
+    numbers = np.arange(len(first.sample))
     sample_cuts = _cuts(len(numbers))
-    weight = start.moments.count / len(numbers)
-    within = moments_of(start.sample).weighted(weight)
+    weight = first.moments.count / len(numbers)
+    within = moments_of(first.sample).weighted(weight)
 
     def label(labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
-        found = chunk_lowest(start.sample, numbers, labelings=labelings)
+        found = chunk_lowest(first.sample, numbers, labelings=labelings)
         return [[sums.times(weight) for sums in each] for each in found]
 
     solvers = [
         _solver(
             replace(problem, tol=max(problem.tol, _SAMPLE_TOL)),
             problem.contrast(problem.labeled, within),
-            _supervised_beginning(problem, sample_cuts),
+            _supervised_start(problem, sample_cuts),
         )
         for problem in problems
     ]
-    return [each.beginning.cut_at(cuts) for each in _run_together(solvers, label)]
+    return [each.start.cut_at(cuts) for each in _run_together(solvers, label)]
 
 
-def _solver(
-    problem: ContrastProblem, contrast: Contrast, beginning: _Beginning
-) -> Solver:
+def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> Solver:
     """Yield labelings of the pool, want their sums, share by share."""
-    first = beginning.labeling
+    first = start.labeling
 
-    def vertices(sums: ClassSums) -> NDArray[np.float64]:
-        flat = contrast.point(contrast.frame.whiten_sums(sums, first.origin))
+    def vertices(sums: ClassSums) -> Floats:
+        flat = contrast.point(contrast.whitening.whiten_sums(sums, first.origin))
         return flat.reshape(first.n_shares, -1)
 
     found = yield first
-    asked = list(first.scores)
+    functions = list(first.scores)
     inner = minimize_over_polytope(
         contrast,
-        beginning.hull(np.array([vertices(sums) for sums in found])),
+        start.hull(np.array([vertices(sums) for sums in found])),
         tol=problem.tol * contrast.n_rows,
         max_passes=problem.max_passes,
     )
     gradient = next(inner)
     while True:
         scores = contrast.scores(gradient)
-        asked.append(contrast.frame.scores_about(scores, first.origin))
-        found = yield replace(first, scores=(asked[-1],))
+        functions.append(contrast.whitening.scores_about(scores, first.origin))
+        found = yield replace(first, scores=(functions[-1],))
         try:
             gradient = inner.send(vertices(found[0]))
         except StopIteration as stop:
             minimum: Minimum = stop.value
             hull = minimum.hull
             keys, places = np.unique(hull.keys, return_inverse=True)
-            kept = replace(first, scores=tuple(asked[key] for key in keys))
-            return _Solved(minimum, _Beginning(kept, places, hull.parts, hull.weights))
+            kept = replace(first, scores=tuple(functions[key] for key in keys))
+            return _Solved(minimum, _WarmStart(kept, places, hull.parts, hull.weights))
 
 
 def _run_together(
@@ -254,17 +248,17 @@ def _run_together(
 
     `known` holds the first answers where there is no need to ask for them.
     """
-    asked = {place: next(solver) for place, solver in enumerate(solvers)}
+    waiting = {place: next(solver) for place, solver in enumerate(solvers)}
     solved: dict[int, _Solved] = {}
-    while asked:
-        answers = label(list(asked.values())) if known is None else known
+    while waiting:
+        answers = label(list(waiting.values())) if known is None else known
         known = None
-        for place, answer in zip(list(asked), answers, strict=True):
+        for place, answer in zip(list(waiting), answers, strict=True):
             try:
-                asked[place] = solvers[place].send(answer)
+                waiting[place] = solvers[place].send(answer)
             except StopIteration as stop:
                 solved[place] = stop.value
-                del asked[place]
+                del waiting[place]
     return [solved[place] for place in range(len(solvers))]
 
 

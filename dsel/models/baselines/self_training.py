@@ -1,0 +1,226 @@
+"""Self-learning and expectation maximisation: LDA refitted to labels of its own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dsel.checks import check_integer, check_positive
+from dsel.models.arrays import Floats
+from dsel.models.mcpl.discriminant import (
+    DiscriminantClassifier,
+    Labeled,
+    supervised_fit,
+)
+from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
+from dsel.models.mcpl.linear_contrasts import LDAContrast, lda_contrast
+from dsel.models.mcpl.pool_passes import (
+    ClassScores,
+    ClassSums,
+    Labeling,
+    read_lowest,
+    read_moments,
+    read_posteriors,
+)
+from dsel.models.mcpl.whitening import log_density_scores
+
+
+@dataclass(frozen=True)
+class LDASteps:
+    """From class sums of the pool to a fit, and from a fit to scores of its rows."""
+
+    contrast: LDAContrast
+    """Knows the labeled rows, and the moments of all."""
+    origin: Floats
+    """Subtracted from the pool's rows, shape (d,)."""
+
+    def classes(self, sums: ClassSums) -> GaussianClasses:
+        """Return the maximum likelihood fit to labeled rows and labeled pool."""
+        here = self.contrast.whitening.whiten_sums(sums, self.origin)
+        return self.contrast.classes(self.contrast.point(here))
+
+    def scores(self, classes: GaussianClasses) -> ClassScores:
+        """Return ln p(x, k) of ``x - origin``, without what all classes share."""
+        return log_density_scores(classes, self.origin)
+
+    def labeling(self, classes: GaussianClasses) -> Labeling:
+        """Return how a fit labels rows."""
+        return Labeling((self.scores(classes).negated,), self.origin)
+
+
+def lda_steps(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDASteps:
+    """Return the steps for labeled rows and the moments of a pool.
+
+    Parameters
+    ----------
+    labeled
+        Moments of the labeled rows; their pooled covariance is regular.
+    pool
+        Moments of the unlabeled rows.
+    ridge
+        Added to the diagonal of every scatter.
+    """
+    return LDASteps(lda_contrast(labeled, pool, ridge=ridge), pool.mean)
+
+
+class SelfLearningLDA(DiscriminantClassifier):
+    """LDA refitted to its own labeling of the pool until the labels repeat.
+
+    It carries no guarantee: likelihood and error may be worse than supervised.
+
+    Parameters
+    ----------
+    ridge
+        Added to the diagonal of every scatter matrix, >= 0.
+    max_passes
+        Relabelings of the pool at most, >= 1.
+
+    Attributes
+    ----------
+    classes_, priors_, means_, covariance_, n_features_in_
+        As in every discriminant classifier; the covariance is shared, (d, d).
+    n_passes_
+        Reads of the pool.
+    converged_
+        Whether the labels repeated. Where they alternate between two states the
+        earlier one is kept, and this is True.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [2.0], [5.0], [7.0]], [0, 0, 1, 1]
+    >>> model = SelfLearningLDA().fit(X, y, pool=[[1.0], [2.0], [6.0], [6.0]])
+    >>> model.means_.ravel(), model.converged_
+    (array([1.25, 6.  ]), True)
+    """
+
+    n_passes_: int
+    converged_: bool
+
+    def __init__(self, *, ridge: float = 0.0, max_passes: int = 1000) -> None:
+        self.ridge = ridge
+        self.max_passes = max_passes
+
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the fit to its own labeling of the pool."""
+        limit = check_integer(self.max_passes, "max_passes", at_least=1)
+        classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
+        self.n_passes_, self.converged_ = 0, True
+        if pool is None:
+            return classes
+        steps = lda_steps(labeled.moments, read_moments(pool), ridge=self.ridge)
+        classes, n_labelings, self.converged_ = _relabel(steps, classes, pool, limit)
+        self.n_passes_ = n_labelings + 1
+        return classes
+
+
+def _relabel(
+    steps: LDASteps, classes: GaussianClasses, pool: Any, limit: int
+) -> tuple[GaussianClasses, int, bool]:
+    """Return the last state, how often the pool was labeled, whether it settled."""
+    earlier: ClassSums | None = None
+    latest: ClassSums | None = None
+    for n_labelings in range(1, limit + 1):
+        sums = read_lowest(pool, [steps.labeling(classes)])[0][0]
+        # Equal sums give equal fits: the labels need not be kept to see a repeat.
+        if _is_same(sums, latest) or _is_same(sums, earlier):
+            return steps.classes(sums), n_labelings, True
+        earlier, latest = latest, sums
+        classes = steps.classes(sums)
+    return classes, limit, False
+
+
+def _is_same(one: ClassSums, other: ClassSums | None) -> bool:
+    return other is not None and (
+        np.array_equal(one.masses, other.masses)
+        and np.array_equal(one.sums, other.sums)
+    )
+
+
+class ExpectationMaximizationLDA(DiscriminantClassifier):
+    """LDA by EM: the labels of the pool are missing data.
+
+    The likelihood of what was observed (rows and labels of the labeled part, rows of
+    the pool) never falls from step to step. Nothing is guaranteed against the
+    supervised fit: likelihood of the true labels, and error, may be worse.
+
+    Parameters
+    ----------
+    ridge
+        Added to the diagonal of every scatter matrix, >= 0; the likelihood is then
+        penalised by ``-ridge/2 tr(inverse covariance)``.
+    tol
+        Relative change of the log-likelihood at which to stop, > 0.
+    max_passes
+        Steps at most, >= 1.
+
+    Attributes
+    ----------
+    classes_, priors_, means_, covariance_, n_features_in_
+        As in every discriminant classifier; the covariance is shared, (d, d).
+    n_passes_
+        Reads of the pool.
+    observed_log_likelihoods_
+        Log-likelihood before each step, in nats; nondecreasing.
+    converged_
+        Whether the change fell below `tol`.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [2.0], [5.0], [7.0]], [0, 0, 1, 1]
+    >>> model = ExpectationMaximizationLDA().fit(X, y, pool=[[1.0], [2.0], [6.5]])
+    >>> bool((np.diff(model.observed_log_likelihoods_) >= 0).all())
+    True
+    """
+
+    n_passes_: int
+    converged_: bool
+    observed_log_likelihoods_: Floats
+
+    def __init__(
+        self, *, ridge: float = 0.0, tol: float = 1e-9, max_passes: int = 1000
+    ) -> None:
+        self.ridge = ridge
+        self.tol = tol
+        self.max_passes = max_passes
+
+    def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
+        """Return the fit at which the likelihood has settled."""
+        tol = check_positive(self.tol, "tol")
+        limit = check_integer(self.max_passes, "max_passes", at_least=1)
+        classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
+        path: list[float] = []
+        self.n_passes_, self.converged_ = 0, True
+        if pool is not None:
+            moments = read_moments(pool)
+            steps = lda_steps(labeled.moments, moments, ridge=self.ridge)
+            self.converged_ = False
+            while len(path) < limit and not self.converged_:
+                found = read_posteriors(pool, steps.scores(classes), steps.origin)
+                shared = _shared_part(steps, classes, labeled, moments, self.ridge)
+                path.append(found.log_evidence + shared)
+                self.converged_ = len(path) > 1 and _is_settled(path, tol)
+                classes = steps.classes(found.sums)
+            self.n_passes_ = len(path) + 1
+        self.observed_log_likelihoods_ = np.array(path)
+        return classes
+
+
+def _is_settled(path: list[float], tol: float) -> bool:
+    return abs(path[-1] - path[-2]) <= tol * abs(path[-1])
+
+
+def _shared_part(
+    steps: LDASteps,
+    classes: GaussianClasses,
+    labeled: Labeled,
+    pool: Moments,
+    ridge: float,
+) -> float:
+    """Return the log-likelihood but for the pool's sum of log-summed scores."""
+    precision = np.linalg.inv(classes.covariances[0])
+    log_det = np.linalg.slogdet(classes.covariances[0])[1]
+    constant = -0.5 * (log_det + len(pool.mean) * np.log(2.0 * np.pi))
+    unlabeled = pool.count * constant - 0.5 * np.sum(precision * pool.scatter)
+    joint = classes.log_joint(labeled.X)
+    chosen = joint[np.arange(len(joint)), labeled.codes].sum()
+    return float(unlabeled + chosen - 0.5 * ridge * np.trace(precision))
