@@ -21,7 +21,7 @@ def transductive(
     *,
     delta: ArrayLike,
 ) -> BoundTerms:
-    r"""Error bound on the pool's own rows, through the fold where it is smallest.
+    r"""Error bound on the counted pool rows, through the fold where it is smallest.
 
     With :math:`E_i` the largest number of errors of fold model :math:`i` on its
     held-out rows and the pool together that is not too unlikely,
@@ -29,7 +29,7 @@ def transductive(
     .. math::
         E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta / k\},
 
-    the error rate of the full model on the :math:`m` rows of the pool is at most
+    the error rate of the full model on the :math:`m` counted pool rows is at most
 
     .. math:: \min_i \frac{E_i - c_i}{m} + \frac{a_i}{m}.
 
@@ -39,9 +39,9 @@ def transductive(
         As :func:`semi_supervised_cv_bound` takes them.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model,
-        :math:`a_i`, counted on the whole pool for every fold. Folds on the last axis.
+        :math:`a_i`, counted on the same rows for every fold. Folds on the last axis.
     n_unlabeled
-        Rows of the pool, all of them, :math:`m`. At least 1.
+        Pool rows that were counted, and that the bound is about, :math:`m`. At least 1.
 
     Returns
     -------
@@ -59,13 +59,14 @@ def transductive(
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over which rows are labeled and
-    which are in the pool, the full model errs on at most that share of the pool. With
+    which are in the pool, the full model errs on at most that share of those rows. With
     one share for each candidate, summing to at most delta, all bounds hold at once.
     Assumes: labeled rows and pool are exchangeable draws; folds drawn at random,
     never stratified; fold models that saw nothing of their fold; models that do not
     depend on the pool.
     Source: exact hypergeometric tails given the bag of rows; it says nothing about
-    rows outside the pool.
+    rows that were not counted, be they in a larger pool (which was cut by
+    ``max_unlabeled``, divided for a learner, or from which labeled rows were excluded).
 
     Examples
     --------

@@ -10,7 +10,7 @@ from dsel import names
 from dsel.searches.plan_bound import plan_bound
 
 REMARKS = {
-    "transductive": "transductive: the error on the pool's own rows only",
+    "transductive": "transductive: the error on the counted pool rows only",
     "holdout_bound": "holdout_bound: a model trained without the part held out",
     "best_fold": "best_fold: for --criterion cv_error --certificate "
     "best_fold_of_leader",

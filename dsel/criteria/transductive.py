@@ -1,6 +1,8 @@
-"""The bound on the error made on the rows of the pool themselves, as a criterion.
+"""The bound on the error made on the counted rows of the pool, as a criterion.
 
-It says nothing about other rows. Nothing proves that it rises with every count.
+Those are the pool without what ``max_unlabeled`` leaves out, what a learner was fitted
+on, and what was excluded. It says nothing about other rows. Nothing proves that it
+rises with every count.
 """
 
 from typing import Final

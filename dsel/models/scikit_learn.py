@@ -3,7 +3,7 @@
 import inspect
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -258,6 +258,43 @@ def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[st
 def takes_pool(estimator: Any) -> bool:
     """Return whether the estimator's `fit` wants the unlabeled rows as `pool`."""
     return "pool" in inspect.signature(estimator.fit).parameters
+
+
+def check_pool_learners(estimators: Iterable[Any]) -> None:
+    """Raise where a learner that wants the pool stands inside another estimator.
+
+    Raises
+    ------
+    ValueError
+        Naming both: the outer one's `fit` would give the inner one no pool.
+    """
+    for estimator in estimators:
+        inner = None if takes_pool(estimator) else _pool_learner_in(estimator)
+        if inner is not None:
+            learner, outer = type(inner).__name__, type(estimator).__name__
+            raise ValueError(
+                f"`estimator` must be the {learner} itself, whose `fit` wants the "
+                f"pool: a {outer} around it passes none on. Search the {learner} alone "
+                f"(labeled rows and pool may be scaled alike before, by numbers that "
+                f"neither gave), or give the {outer} a `fit` that takes `pool`."
+            )
+
+
+def _pool_learner_in(estimator: Any) -> Any:
+    """Return a part that wants the pool; what is frozen is not fitted any more."""
+    from sklearn.frozen import FrozenEstimator
+
+    parts = {"": estimator, **estimator.get_params(deep=True)}
+    frozen = [
+        f"{name}__" if name else ""
+        for name, part in parts.items()
+        if isinstance(part, FrozenEstimator)
+    ]
+    for name, part in parts.items():
+        is_fitted = not isinstance(part, type) and hasattr(part, "fit")
+        if is_fitted and not name.startswith(tuple(frozen)) and takes_pool(part):
+            return part
+    return None
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:

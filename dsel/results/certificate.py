@@ -34,6 +34,8 @@ class Certificate:
     """Part of the bound that comes from the pool."""
     lower: float = nan
     """Lower end of the interval; NaN where only the upper bound was asked for."""
+    n_unlabeled: int = 0
+    """Pool rows that were counted: all that `transductive` speaks of."""
 
     def __post_init__(self) -> None:
         check_probability(self.delta, "delta")
@@ -103,7 +105,10 @@ class Certificate:
 
     def _rows(self) -> str:
         if self.criterion == "transductive":
-            return "the rows of this pool"
+            rows = f"{self.n_unlabeled:,} " if self.n_unlabeled else ""
+            return (
+                f"the {rows}pool rows that were counted, which says nothing of others"
+            )
         return "new rows drawn like the labeled ones"
 
     def _terms(self) -> list[str]:

@@ -17,6 +17,7 @@ from dsel.checks import check_probability
 from dsel.data.folds import full_training, holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
+from dsel.models.scikit_learn import check_pool_learners
 from dsel.results import Certificate
 from dsel.searches.comparing.scheme import RandomFold, Scheme
 from dsel.searches.execute import Outcome, execute
@@ -138,6 +139,8 @@ def search_and_certify(
         labeled rows, and the cube of the certifying part.
     """
     plan = plan_of(_rows(X, split.train_rows), _rows(y, split.train_rows))
+    candidates = map(plan.candidate, range(plan.n_candidates))
+    check_pool_learners(each.estimator for each in candidates)
     found = execute(plan, client, **_within(running, "selection"))
     chosen = plan.candidate(found.choice.candidate).estimator
     last = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **certifying)

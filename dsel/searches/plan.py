@@ -27,7 +27,7 @@ from dsel.data.shared import POLICIES
 from dsel.data.trainings import trainings_token
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
-from dsel.models.scikit_learn import checked_params, takes_pool
+from dsel.models.scikit_learn import check_pool_learners, checked_params, takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.comparing.known_labels import KnownLabels, with_labels
@@ -247,6 +247,7 @@ def plan_search(
         disagreement. A label that is not in `y` is an error of every model.
     max_unlabeled
         About how many pool rows to use at most: a random part, fixed in advance.
+        ``transductive`` is about the rows that are counted, and no others.
     stop_within
         If given, a candidate is compared on the pool only until its bound is that near
         to what the whole pool would give. The bounds then hold at every look, which
@@ -316,8 +317,9 @@ def plan_search(
         prune=prune,
         seed=seed,
         assumptions=plan_ledger(
-            look_for_signs(labeled.X, scheme.trainings, candidates),
+            look_for_signs(labeled, scheme.trainings, candidates, params),
             random_folds=None if scheme.is_plain_random else repr(cv),
+            has_pool=looks.pool is not None,
             pool_is_fitted=fitting is not None,
             breaks_independence=dependence,
             shuffled=pool_is_shuffled and (looks.may_stop or max_unlabeled is not None),
@@ -367,6 +369,7 @@ def _prepare_pool(
         return None, None
     opened = open_pool(pool)
     check_pool_matches(opened, labeled)
+    check_pool_learners(candidate.estimator for candidate in candidates)
     if not any(takes_pool(candidate.estimator) for candidate in candidates):
         return opened, None
     fitting = opened.part(0.0, FITTING_PART, seed=seed)

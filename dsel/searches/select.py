@@ -164,6 +164,7 @@ def _certificate(
         label_term=float(terms.label_term[chosen]),
         disagreement_term=float(terms.disagreement_term[chosen]),
         lower=nan if terms.lower is None else float(terms.lower[chosen]),
+        n_unlabeled=int(question.counts.get(names.N_UNLABELED, 0)),
     )
 
 

@@ -4,14 +4,15 @@ Rows say a little about what was done to them: a table whose columns all have me
 variance 1 to the last digit was scaled with all of its rows, fold by fold or not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from dsel.data.labeled import LabeledRows
 from dsel.data.shared import comparable, row_hashes
 from dsel.data.trainings import Training
 from dsel.models.base import Candidate
@@ -19,6 +20,14 @@ from dsel.models.base import Candidate
 FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
 _FEW_VALUES: Final = 10
+_BALANCED: Final = (
+    "weighs classes by their sizes among all labeled rows, held-out ones included: use "
+    "class_weight='balanced', which each fit computes from its own rows"
+)
+_PRIORS: Final = (
+    "are the class frequencies among all labeled rows, held-out ones included: leave "
+    "them out, so that each fit takes those of its own rows"
+)
 _TOLERANCE: Final = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 
 
@@ -32,14 +41,31 @@ class Signs:
     """What breaks A3: preprocessing with the held-out rows."""
     preparation: str
     """What may break A3, and is declared not to."""
+    frozen: str
+    """What may break A3 and A4: parts that were fitted before."""
+    weights_of_all: str
+    """What breaks A3: weights or priors that the labels of all rows give."""
+    given_weights: str
+    """What may break A3: weights, of which only that is not seen."""
 
 
 def look_for_signs(
-    X: Any, trainings: Sequence[Training], candidates: Iterable[Candidate]
+    labeled: LabeledRows,
+    trainings: Sequence[Training],
+    candidates: Sequence[Candidate],
+    fit_params: Mapping[str, Any],
 ) -> Signs:
     """Return what labeled rows, folds and estimators say of the assumptions."""
-    doubts = filter(None, (scaled_by_range(X), frozen_parts(candidates)))
-    return Signs(copies(X, trainings), standardised(X), "; ".join(doubts))
+    frozen = frozen_parts(candidates)
+    doubts = filter(None, (scaled_by_range(labeled.X), frozen))
+    return Signs(
+        copies=copies(labeled.X, trainings),
+        scaling=standardised(labeled.X),
+        preparation="; ".join(doubts),
+        frozen=frozen,
+        weights_of_all=weights_of_all(labeled, candidates, fit_params),
+        given_weights=given_weights(fit_params),
+    )
 
 
 def standardised(X: Any) -> str:
@@ -90,6 +116,45 @@ def frozen_parts(candidates: Iterable[Candidate]) -> str:
     return ""
 
 
+def weights_of_all(
+    labeled: LabeledRows,
+    candidates: Iterable[Candidate],
+    fit_params: Mapping[str, Any],
+) -> str:
+    """Return which weights or priors the labels of all rows give; empty if none do.
+
+    Weights that balance the classes of all labeled rows, n / (K n_c) up to a factor,
+    carry the labels of held-out rows into every fold's fit, and so do priors n_c / n.
+    Nothing is seen where classes are of one size.
+    """
+    counts = np.bincount(labeled.y)
+    if (counts == counts[0]).all():
+        return ""
+    given = [
+        *fit_params.items(),
+        *(each for c in candidates for each in c.estimator.get_params().items()),
+    ]
+    for name, value in given:
+        is_prior = _last(name) == "priors" and np.shape(value) == counts.shape
+        if is_prior and _proportional(value, counts):
+            return f"`{name}` {_PRIORS}"
+        if _proportional(_per_class(name, value, labeled), 1.0 / counts):
+            return f"`{name}` {_BALANCED}"
+    return ""
+
+
+def given_weights(fit_params: Mapping[str, Any]) -> str:
+    """Return what is declared of weights that are given; empty where there are none."""
+    given = [
+        f"`{name}`"
+        for name, value in fit_params.items()
+        if _last(name) == "sample_weight" and value is not None
+    ]
+    if not given:
+        return ""
+    return f"{', '.join(given)} was not computed from the labels of all rows"
+
+
 def copies(X: Any, trainings: Sequence[Training]) -> str:
     """Return how many labeled rows equal one that another fold holds out."""
     hashes = row_hashes(comparable(X, X.dtype))
@@ -117,6 +182,30 @@ def few_rows(trainings: Sequence[Training]) -> str:
         f"a fold has {min(sizes)} rows: with fewer than {FEW_ROWS} its limit says "
         f"almost nothing; ask for fewer folds"
     )
+
+
+def _last(name: str) -> str:
+    """Return the parameter's own name, without the steps that lead to it."""
+    return name.rpartition("__")[2]
+
+
+def _per_class(name: str, value: Any, labeled: LabeledRows) -> ArrayLike:
+    """Return the weight of each class; zeros where rows of a class have several."""
+    if isinstance(value, Mapping) and _last(name) == "class_weight":
+        return [value.get(label, 1.0) for label in labeled.classes.tolist()]
+    weights = np.zeros(labeled.n_classes)
+    if _last(name) == "sample_weight" and value is not None:
+        given = np.asarray(value, dtype=float)
+        weights[labeled.y] = given
+        if not np.allclose(given, weights[labeled.y], rtol=1e-6, atol=0.0):
+            weights[:] = 0.0
+    return weights
+
+
+def _proportional(values: ArrayLike, others: NDArray[Any]) -> bool:
+    """Return whether positive values are the others times one factor."""
+    ratio = np.asarray(values, dtype=float) / others
+    return bool(ratio[0] > 0 and np.allclose(ratio, ratio[0], rtol=1e-6, atol=0.0))
 
 
 def _continuous(X: Any) -> NDArray[Any] | None:

@@ -3,17 +3,23 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 import dsel
 from dsel.searches import select
 from dsel.searches.driving.two_sample import two_sample_test
 from dsel.searches.signs import scaled_by_range, standardised
+from tests.estimators import Rememberer
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +109,99 @@ def test_certificate__says_that_a_part_was_fitted_before(rows):
     made = plan(X[:300], y[:300], X[300:], estimator)
     # One frozen part is shared by all clones, which scikit-learn's threads cannot bear.
     found = select(made.run(n_jobs=1)).certificate
-    assert "a frozen part" in reason(found, "A3").reason
+    for name in ("A3", "A4"):
+        assert reason(found, name).state == "declared"
+        assert "a frozen part" in reason(found, name).reason
+
+
+def test_certificate__declares_that_nothing_was_fitted_on_the_pool_before(rows):
+    X, y = rows
+    outside = PCA(2).fit(X)  # of labeled rows and pool: nothing in them shows it
+    found = certificate(outside.transform(X[:300]), y[:300], outside.transform(X[300:]))
+    assert found.certified
+    assert reason(found, "A4").state == "declared"
+    assert "no scaler, PCA or other step was fitted" in reason(found, "A4").reason
+    assert "the pool rows that are counted (A4)" in " ".join(found.reading().split())
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.01])
+def test_certificate__is_refused_for_weights_of_all_labels(rows, factor):
+    X, y = rows[0][:300], (rows[0][:300, 0] > 2.5).astype(int)
+    weights = factor * compute_sample_weight("balanced", y)
+    found = certificate(X, y, rows[0][300:], fit_params={"sample_weight": weights})
+    assert not found.certified
+    assert "A3 is violated: `sample_weight` weighs classes by" in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (lambda y: GaussianNB(priors=np.bincount(y) / len(y)), "priors"),
+        (lambda y: make_pipeline(SVC(class_weight=balanced(y))), "svc__class_weight"),
+    ],
+)
+def test_certificate__is_refused_for_parameters_of_all_labels(rows, estimator, name):
+    X, y = rows[0][:300], (rows[0][:300, 0] > 2.5).astype(int)
+    found = certificate(X, y, rows[0][300:], estimator(y))
+    assert not found.certified
+    assert f"A3 is violated: `{name}`" in found.reasons[0]
+
+
+def balanced(y):
+    return dict(
+        enumerate(compute_class_weight("balanced", classes=np.array([0, 1]), y=y))
+    )
+
+
+def test_certificate__declares_other_weights_not_to_come_from_all_labels(rows):
+    X, y = rows
+    for weights in (np.ones(300), np.where(y[:300], 2.0, 1.0), 1.0 + X[:300, 0] ** 2):
+        params = {"sample_weight": weights}
+        found = certificate(X[:300], y[:300], X[300:], fit_params=params)
+        assert found.certified
+        assert reason(found, "A3").state == "declared"
+        assert "was not computed from the labels of all" in reason(found, "A3").reason
+    own = certificate(X[:300], y[:300], X[300:], SVC(class_weight="balanced"))
+    assert own.certified
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda learner: make_pipeline(StandardScaler(), learner),
+        lambda learner: VotingClassifier([("a", learner), ("b", GaussianNB())]),
+        lambda learner: BaggingClassifier(learner, n_estimators=2),
+        lambda learner: GridSearchCV(learner, {"errs_on_pool": [True, False]}),
+    ],
+)
+def test_plan__refuses_a_pool_learner_inside_another_estimator(rows, wrap):
+    X, y = rows
+    outer = wrap(Rememberer())
+    message = f"must be the Rememberer itself.* a {type(outer).__name__} around it"
+    with pytest.raises(ValueError, match=message):
+        plan(X[:300], y[:300], X[300:], outer)
+    search = dsel.SemiSupervisedSearchCV(None, [Counting(outer)], certify_rows=0.3)
+    with pytest.raises(ValueError, match="must be the Rememberer itself"):
+        search.fit(X[:300], y[:300], X[300:])
+    assert Counting.n_fits == 0
+    plan(X[:300], y[:300], None, outer)
+    plan(X[:300], y[:300], X[300:], Counting(FrozenEstimator(Rememberer())))
+
+
+class Counting(ClassifierMixin, BaseEstimator):
+    n_fits = 0
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def fit(self, X, y):
+        Counting.n_fits += 1
+        self.inner_ = clone(self.inner).fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X)
 
 
 def test_certificate__says_which_rows_are_copies_of_another_fold(rows):
@@ -174,3 +272,4 @@ def test_plan__gives_a_learner_that_wants_the_pool_another_part_of_it(rows):
     both = made.work.fitting_pool.n_rows + made.pool.n_rows
     assert both == len(X) - 300
     assert "a part of the pool that is not counted" in made.assumptions[3].reason
+    assert made.assumptions[3].state == "declared"
