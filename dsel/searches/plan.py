@@ -297,11 +297,8 @@ def plan_search(
     scheme = cross_validation(
         cv, labeled, seed, with_pool=pool is not None, criteria=criteria
     )
-    if pool_labels is not None:
-        scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
-    groups, remarks, dependence = make_groups(
-        candidates, labeled, seed, params, precision
-    )
+    scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
+    groups, remarks, depends = make_groups(candidates, labeled, seed, params, precision)
     return Plan(
         axes=grid_axes(grid),
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
@@ -321,7 +318,7 @@ def plan_search(
             random_folds=None if scheme.is_plain_random else repr(cv),
             has_pool=looks.pool is not None,
             pool_is_fitted=fitting is not None,
-            breaks_independence=dependence,
+            breaks_independence=depends,
             shuffled=pool_is_shuffled and (looks.may_stop or max_unlabeled is not None),
         ),
         remarks=remarks,

@@ -63,7 +63,7 @@ class KnownLabels:
 
 
 def with_labels(
-    scheme: Scheme, labels: ArrayLike, pool: Any, classes: NDArray[Any]
+    scheme: Scheme, labels: ArrayLike | None, pool: Any, classes: NDArray[Any]
 ) -> Scheme:
     """Return the scheme that also counts errors on the pool rows of known label.
 
@@ -73,7 +73,7 @@ def with_labels(
         Trainings; the errors of halves and of the full training are counted.
     labels
         One label for each row of the pool's source, masked where it is not known. A
-        label that is none of the classes is an error of every model.
+        label that is none of the classes is an error of every model. None for none.
     pool
         The unlabeled pool.
     classes
@@ -84,6 +84,8 @@ def with_labels(
     ValueError
         Where there is no pool, or not one label for each of its rows.
     """
+    if labels is None:
+        return scheme
     codes = _codes(labels, pool, classes)
     known = []
     if scheme.halving is not None:
