@@ -9,6 +9,7 @@ import queue
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -103,6 +104,8 @@ class LocalExecutor:
         self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="dsel")
         self._futures: dict[str, Future[tuple[Any, Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._limits = ExitStack()
+        self._limits.enter_context(single_threaded())
 
     @property
     def n_slots(self) -> int:
@@ -162,6 +165,7 @@ class LocalExecutor:
         """Wait for running tasks; those that wait are cancelled."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._futures.clear()
+        self._limits.close()
 
 
 class ClusterExecutor:
