@@ -146,6 +146,25 @@ def check_labels(y: Any) -> NDArray[Any]:
     return labels
 
 
+def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each answer among the classes, which it must equal.
+
+    What equals no class gets a code below -1 that only equal answers share. So it is
+    wrong whatever the label, and differs from every other answer, as it does for who
+    compares the answers themselves. (Any rule would do for the bounds: where two
+    models answer with no class, both are wrong.)
+    """
+    if (_number_kind(answers) == _number_kind(classes)) and answers.dtype.kind != "O":
+        near = np.searchsorted(classes, answers).clip(max=len(classes) - 1)
+        codes = np.where(classes[near] == answers, near, -1)
+    else:
+        places = {label: place for place, label in enumerate(classes.tolist())}
+        codes = np.array([places.get(each, -1) for each in answers.tolist()], int)
+    others = np.flatnonzero(codes < 0)
+    codes[others] = [_code_of_none(each) for each in answers[others].tolist()]
+    return np.asarray(codes, dtype=np.int64)
+
+
 def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
     """Raise ValueError where the pool has other columns than the labeled rows."""
     if pool.n_columns != labeled.n_columns:
@@ -230,3 +249,12 @@ def _kind(label: Any) -> str:
         if isinstance(label, types):
             return kind
     return "number" if np.isscalar(label) else type(label).__name__
+
+
+def _number_kind(labels: NDArray[Any]) -> str:
+    return "number" if labels.dtype.kind in "biuf" else labels.dtype.kind
+
+
+def _code_of_none(answer: Any) -> int:
+    digest = blake2b(repr(answer).encode(), digest_size=7).digest()
+    return -2 - int.from_bytes(digest)

@@ -123,7 +123,8 @@ class FittedGroup(Protocol):
         -------
         ndarray
             Class codes, shape (len(which), n_candidates, n_rows); -1 where the fit
-            failed. A row's codes do not depend on which other rows are in `X`.
+            failed, below that for what is no class. A row's codes do not depend on
+            which other rows are in `X`.
         """
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, column_or_1d
 
+from dsel.data.cache import nbytes_of
 from dsel.data.canonical import canonical_text
+from dsel.data.labeled import codes_of
 from dsel.data.trainings import Training
 from dsel.data.words import hashed_seed
 from dsel.models.base import (
@@ -171,7 +173,7 @@ class FittedClassifiers:
     @property
     def nbytes(self) -> int:
         """What moving the models costs: the arrays that they hold."""
-        return sum(model_nbytes(model) for model in self.models.values())
+        return nbytes_of(self.models)
 
     def __sizeof__(self) -> int:
         """Return what Dask takes for the size."""
@@ -298,9 +300,20 @@ def _pool_learner_in(estimator: Any) -> Any:
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Predict and turn labels into class codes."""
-    codes = np.searchsorted(classes, model.predict(X))
-    return np.asarray(codes, dtype=np.int64)
+    """Predict and turn labels into class codes; see `codes_of`.
+
+    Raises
+    ------
+    ValueError
+        Where the model does not answer each row with one label.
+    """
+    answers = column_or_1d(model.predict(X))
+    if len(answers) != X.shape[0]:
+        raise ValueError(
+            f"`predict` of {type(model).__name__} must answer each row with one label, "
+            f"got {len(answers)} labels for {X.shape[0]} rows."
+        )
+    return codes_of(answers, classes)
 
 
 def count_errors(
@@ -336,27 +349,26 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float6
             f"with `decision_function` or `predict_proba`."
         )
     scores = np.full((X.shape[0], len(classes)), -np.inf)
-    scores[:, np.searchsorted(classes, model.classes_)] = seen
+    scores[:, places_of_classes(model, classes)] = seen
     return scores
 
 
-def model_nbytes(model: Any) -> int:
-    """Return the bytes of the arrays that a model holds, however deep."""
-    seen: set[int] = set()
+def places_of_classes(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the places of a model's `classes_` among the classes.
 
-    def weigh(value: Any) -> int:
-        if id(value) in seen:
-            return 0
-        seen.add(id(value))
-        if isinstance(value, np.ndarray):
-            return value.nbytes
-        if isinstance(value, Mapping):
-            return sum(map(weigh, value.values()))
-        if isinstance(value, list | tuple):
-            return sum(map(weigh, value))
-        return weigh(vars(value)) if hasattr(value, "__dict__") else 0
-
-    return weigh(model)
+    Raises
+    ------
+    ValueError
+        Where the model has a class of its own.
+    """
+    places = codes_of(np.asarray(model.classes_), classes)
+    if (places < 0).any():
+        own = model.classes_[int(np.argmax(places < 0))]
+        raise ValueError(
+            f"`classes_` of {type(model).__name__} must be labels that it was fitted "
+            f"to, got {own!r}; its scores belong to no class."
+        )
+    return places
 
 
 def _alone_if_random(model: Any) -> AbstractContextManager[Any]:

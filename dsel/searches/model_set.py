@@ -15,6 +15,7 @@ from dsel.data.trainings import Training
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.base import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.models.choosing import assign_families
+from dsel.models.scikit_learn import places_of_classes
 from dsel.searches.executing.executors import make_executor
 from dsel.searches.executing.jobs import Job, completed
 
@@ -80,7 +81,7 @@ class ModelSet:
         """
         values = np.full((self.n_models, X.shape[0], len(self.classes)), -np.inf)
         for value, model in zip(values, self.models(), strict=True):
-            known = np.searchsorted(self.classes, model.classes_)
+            known = places_of_classes(model, self.classes)
             value[:, known] = _checked_shape(ask(model, X), (X.shape[0], len(known)))
         return values
 

@@ -59,9 +59,9 @@ class RowCounter:
         return {"disagreement": rates, "variance": rates / 2}
 
     def _label_counts(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.stack(
-            [np.sum(codes == c, axis=0) for c in range(self.n_classes)], axis=-1
-        )
+        counts = [np.sum(codes == c, axis=0) for c in range(self.n_classes)]
+        # Answers that are no class are all wrong, so here they are one.
+        return np.stack([*counts, np.sum(codes < 0, axis=0)], axis=-1)
 
 
 def write_row_disagreement(
