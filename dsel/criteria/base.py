@@ -83,6 +83,19 @@ class Criterion(Protocol):
     def holds_out_one_fold(self) -> bool:
         """Whether only the first fold is held out, as in a single split."""
 
+    @property
+    def by_halves(self) -> bool:
+        """Whether it reads random halvings, which are no folds."""
+
+    @property
+    def only_about(self) -> str:
+        """Which candidates have a number, and what helps others; empty: all have."""
+
+
+def reads_folds(criterion: Criterion) -> bool:
+    """Return whether a criterion reads errors of folds, not of random halves."""
+    return names.FOLD_ERRORS in criterion.needs and not criterion.by_halves
+
 
 def has_failed(evidence: Evidence) -> NDArray[np.bool_]:
     """Return which candidates failed, shape (n_candidates,)."""

@@ -38,6 +38,12 @@ def _leads(evidence: Evidence) -> NDArray[np.bool_]:
     return leads
 
 
-BEST_FOLD_OF_LEADER: Final = Bound("best_fold_of_leader", _judge_leader, COUNTS)
+BEST_FOLD_OF_LEADER: Final = Bound(
+    "best_fold_of_leader",
+    _judge_leader,
+    COUNTS,
+    only_about="the candidate of least cross-validation error; choose by "
+    "criterion='cv_error', or report certificate='best_fold'",
+)
 """The label term by a union over candidates and folds; the second one conditionally on
 the labeled rows."""

@@ -53,6 +53,10 @@ class Bound:
     """Whether it is known for one candidate when the folds of all are counted."""
     deploys: str = "full"
     """Name of the training whose model it is about."""
+    only_about: str = ""
+    """Which candidates have a number, and what helps others; empty: all have."""
+    by_halves: bool = False
+    """It reads folds."""
     holds_out_one_fold: bool = False
     """Whether it reads the first fold only."""
     reads_whole_pool: bool = False

@@ -86,6 +86,10 @@ class CvError:
     """The sum of errors never falls."""
     deploys: str = "full"
     """The model of all labeled rows."""
+    only_about: str = ""
+    """Every candidate has a number."""
+    by_halves: bool = False
+    """It reads folds."""
     holds_out_one_fold: bool = False
     """All folds count."""
     reads_whole_pool: bool = False

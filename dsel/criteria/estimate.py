@@ -59,6 +59,8 @@ class Estimate:
     """It never falls when a count grows."""
     deploys: str = "full"
     """The model of all labeled rows."""
+    only_about: str = ""
+    """Every candidate has a number."""
     holds_out_one_fold: bool = False
     """All trainings count."""
     reads_whole_pool: bool = True

@@ -40,6 +40,13 @@ def _judge(evidence: Evidence, settings: Settings) -> Terms:
     return Terms(label_term + disagreement_term, label_term, disagreement_term)
 
 
-LEADERS: Final = Bound("leaders", _judge, COUNTS, compares_all=True)
+LEADERS: Final = Bound(
+    "leaders",
+    _judge,
+    COUNTS,
+    compares_all=True,
+    only_about=f"the {N_LEADERS} candidates of smallest label term, and known where "
+    f"all folds are counted; search with prune=False, or report certificate='cv_bound'",
+)
 """Union bounds, the second one conditionally on the labeled rows: leaders are a
 function of these, which is why all of them must be counted."""

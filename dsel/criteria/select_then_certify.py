@@ -13,16 +13,20 @@ from dsel.criteria.bound import Bound
 from dsel.criteria.cv_bound import COUNTS, of_random_fold
 
 
-def _of_one_fold(
-    fold_errors: NDArray[Any], fold_rows: NDArray[Any], *pool: Any, **settings: Any
-) -> BoundTerms:
-    n_folds = fold_errors.shape[1]
+def check_one_fold(n_folds: int) -> None:
+    """Raise ValueError unless there is one fold only, of the certifying rows."""
     if n_folds != 1:
         raise ValueError(
             f"`certificate` 'select_then_certify' needs labeled rows that took no part "
-            f"in the selection, but these results hold {n_folds} folds that all did; "
-            f"plan the search with certify_rows=0.2, or use 'best_fold'."
+            f"in the selection, but there are {n_folds} folds that all did; plan the "
+            f"search with certify_rows=0.2, or use 'best_fold'."
         )
+
+
+def _of_one_fold(
+    fold_errors: NDArray[Any], fold_rows: NDArray[Any], *pool: Any, **settings: Any
+) -> BoundTerms:
+    check_one_fold(fold_errors.shape[1])
     return select_then_certify(fold_errors[:, 0], fold_rows[0], *pool, **settings)
 
 

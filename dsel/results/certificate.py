@@ -1,7 +1,7 @@
 """The certificate: how wrong a chosen model can be, and on what that rests."""
 
 from dataclasses import dataclass, field
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from textwrap import fill
 
 from dsel.checks import check_probability
@@ -36,14 +36,16 @@ class Certificate:
     """Lower end of the interval; NaN where only the upper bound was asked for."""
     n_unlabeled: int = 0
     """Pool rows that were counted: all that `transductive` speaks of."""
+    fold: int | None = None
+    """Fold that the model was trained without; None for that of all labeled rows."""
 
     def __post_init__(self) -> None:
         check_probability(self.delta, "delta")
 
     @property
     def bound(self) -> float:
-        """The bound as reported: ``min(1, unclipped)``."""
-        return min(1.0, self.unclipped)
+        """The bound as reported: ``min(1, unclipped)``; NaN where it has no number."""
+        return self.unclipped if isnan(self.unclipped) else min(1.0, self.unclipped)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -63,7 +65,9 @@ class Certificate:
             for each in self.assumptions
             if each.is_violated
         ]
-        return (*self.objections, *violated)
+        unknown = isnan(self.unclipped) and not self.objections
+        missing = [f"{self.criterion} has no number"] if unknown else []
+        return (*self.objections, *missing, *violated)
 
     def reading(self) -> str:
         """Return the certificate in plain words, reasons against it first.
@@ -84,7 +88,7 @@ class Certificate:
             return [
                 "This is no guarantee.",
                 *(_sentence(reason) for reason in self.reasons),
-                f"The number {self.bound:.4g} ({self.criterion}) is an estimate only.",
+                *self._weak_number(),
             ]
         if self.unclipped >= 1:
             return [
@@ -95,13 +99,23 @@ class Certificate:
             ]
         return [self._claim(), *self._terms(), *self._declared()]
 
+    def _weak_number(self) -> list[str]:
+        if isnan(self.unclipped):
+            return []
+        return [f"The number {self.bound:.4g} ({self.criterion}) is an estimate only."]
+
     def _claim(self) -> str:
         at_least = f"at least {_percent(self.lower)} and " if self.lower > 0 else ""
         return (
-            f"With probability at least {_percent(1 - self.delta)}, the chosen model "
+            f"With probability at least {_percent(1 - self.delta)}, {self._model()} "
             f"errs on {at_least}at most {_percent(self.bound)} of {self._rows()} "
             f"({self.criterion})."
         )
+
+    def _model(self) -> str:
+        if self.fold is None:
+            return "the chosen model"
+        return f"the chosen candidate's model that was trained without fold {self.fold}"
 
     def _rows(self) -> str:
         if self.criterion == "transductive":
@@ -137,6 +151,8 @@ class Certificate:
             f"criterion={self.criterion!r}",
             f"certified={self.certified}",
         ]
+        if self.fold is not None:
+            fields.append(f"model trained without fold {self.fold}")
         if not self.certified:
             fields.append(f"reasons={list(self.reasons)}")
         return f"Certificate({', '.join(fields)})"

@@ -41,14 +41,21 @@ class Choice:
         """Probability with which the bound may fail."""
         return self.certificate.delta
 
+    @property
+    def fold(self) -> int | None:
+        """What `Plan.model` takes for the model that the certificate is about."""
+        return self.certificate.fold
+
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
         certificate = self.certificate
+        model = f", model trained without fold {self.fold}"
         sign = "<=" if certificate.certified else "~"
         return (
             f"Choice(candidate {self.candidate}: {params or 'no parameters'}; "
             f"error {sign} {self.bound:.4g}, delta={self.delta:g}, "
-            f"criterion={self.criterion!r}, certified={certificate.certified})"
+            f"criterion={self.criterion!r}, certified={certificate.certified}"
+            f"{'' if self.fold is None else model})"
         )
 
 

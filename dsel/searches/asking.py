@@ -9,6 +9,7 @@ from dsel import names
 from dsel.bounds import uniform_shares
 from dsel.checks import check_probability
 from dsel.criteria import Criterion, Evidence, Settings, get_criterion
+from dsel.criteria.base import reads_folds
 from dsel.results import check_cube, evidence
 
 UNDECLARED = (0.05, 0.5)  # delta and label share of a cube that nobody has judged
@@ -67,6 +68,7 @@ def ask(
 
 def check_evidence(criterion: Criterion, counts: Evidence) -> None:
     """Raise ValueError where the search did not count what the criterion needs."""
+    _check_trainings(criterion, counts)
     for name in criterion.needs:
         values = counts.get(name)
         if values is None or (values.size and np.all(values < 0)):
@@ -79,6 +81,25 @@ def check_evidence(criterion: Criterion, counts: Evidence) -> None:
         raise ValueError(
             f"`criterion` {criterion.name!r} needs the whole pool, but this search "
             f"could stop reading before its end; search without `stop_within`."
+        )
+
+
+def _check_trainings(criterion: Criterion, counts: Evidence) -> None:
+    """Raise ValueError where a criterion of folds is asked of halves, or the reverse.
+
+    Halves that no pool compares stand on the axis of folds: half of the rows each.
+    """
+    rows = counts[names.FOLD_ROWS]
+    on_axes = rows.ndim == 2
+    are_halves = on_axes or (
+        names.DISAGREEMENTS not in criterion.needs
+        and 2 * rows.sum() == rows.size * int(counts[names.N_LABELED])
+    )
+    if (on_axes and reads_folds(criterion)) or (criterion.by_halves and not are_halves):
+        found, wanted = ("halves", "folds") if on_axes else ("folds", "halves")
+        raise ValueError(
+            f"`criterion` {criterion.name!r} reads {wanted} of the labeled rows, but "
+            f"this search counted {found}; plan one with criterion={criterion.name!r}."
         )
 
 

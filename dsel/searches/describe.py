@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from dsel.data.trainings import FULL
 from dsel.searches.projection import n_spans, project
 from dsel.searches.signs import few_rows
 
@@ -23,7 +24,7 @@ def describe(plan: "Plan") -> str:
         f"  tasks            {_tasks(plan)}",
         f"  projected memory {_memory(plan)}",
         f"  certificate      {plan.certificate.name} at delta={plan.delta:g}, "
-        f"{plan.label_share:g} of it for the labeled rows",
+        f"{plan.label_share:g} of it for the labeled rows{_model(plan)}",
         f"  seed             {plan.seed}",
         *(f"  {remark}" for remark in plan.remarks),
         *_small_folds(plan),
@@ -31,6 +32,10 @@ def describe(plan: "Plan") -> str:
     violated = [each for each in plan.assumptions if each.is_violated]
     lines += [f"  NOT CERTIFIED: {each.name}, {each.reason}" for each in violated]
     return "\n".join(lines)
+
+
+def _model(plan: "Plan") -> str:
+    return "" if plan.certificate.deploys == FULL else "; the model is that of fold 0"
 
 
 def _small_folds(plan: "Plan") -> list[str]:

@@ -166,8 +166,8 @@ def _driver(
 
 
 def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:
-    """Return the model that the criterion's number is about, kept or fitted."""
-    name = plan.criterion.deploys
+    """Return the model that the certificate is about, kept or fitted."""
+    name = plan.certificate.deploys
     path = f"{driver.journal.paths[candidate]}/{name}"
     fit = partial(driver.model, candidate, plan.scheme.number_of(name))
     return kept_model(driver.journal.journal, place, path, fit)

@@ -97,7 +97,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     best_index_ : int
         Its number.
     best_estimator_ : estimator
-        The chosen model; for the criteria of folds trained on all labeled rows.
+        The chosen model, the one that `certificate_` is about: trained on all labeled
+        rows, or, where it is ``holdout_bound``, without fold 0.
     plan_ : Plan
         What was run. It holds the labeled rows and refers to the pool, so it stays
         behind when the search is pickled.

@@ -139,7 +139,8 @@ class Plan:
             cube's C order.
         fold
             Number of the fold whose rows were held out; of random halvings,
-            ``2 * repeat + half``. None for the model of all labeled rows.
+            ``2 * repeat + half``. None for the model of all labeled rows. The model
+            that a certificate is about is that of ``choice.fold``.
 
         Returns
         -------
@@ -214,7 +215,9 @@ def plan_search(
         What ranks the candidates; by default ``cv_bound`` with a pool and
         ``cv_error`` without.
     certificate
-        What the reported number is; by default what `criterion` gives.
+        What the reported number is; by default what `criterion` gives. It decides which
+        model is handed over: with ``holdout_bound`` that of fold 0's training rows,
+        with every other one that of all labeled rows.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share

@@ -42,7 +42,7 @@ def _training(plan: "Plan", fold: int | None) -> int:
         return check_integer(fold, "fold", at_least=0, at_most=last)
     if plan.scheme.full is None:
         raise ValueError(
-            f"`fold` must be given: {plan.criterion.name!r} trains nothing on all "
+            f"`fold` must be given: {plan.certificate.name!r} trains nothing on all "
             f"labeled rows; its model is that of fold 0."
         )
     return plan.scheme.full

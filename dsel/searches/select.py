@@ -10,6 +10,7 @@ from dsel.bounds.events import DeltaLedger
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.bound import reading
 from dsel.criteria.disagreement import pool_disagreement
+from dsel.data.trainings import FULL
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import params_of
 from dsel.results.cube import assumptions_of
@@ -147,6 +148,8 @@ def _certificate(
     objections: tuple[str, ...],
 ) -> Certificate:
     delta, declared = question.delta, question.declared_delta
+    if reported.is_guarantee and np.isnan(terms.estimate[chosen]):
+        objections = (*objections, _not_computed(reported))
     if delta != declared:
         late = LATER.format(delta=delta, declared=declared)
         assumptions = tuple(
@@ -165,7 +168,16 @@ def _certificate(
         disagreement_term=float(terms.disagreement_term[chosen]),
         lower=nan if terms.lower is None else float(terms.lower[chosen]),
         n_unlabeled=int(question.counts.get(names.N_UNLABELED, 0)),
+        fold=None if reported.deploys == FULL else 0,
     )
+
+
+def _not_computed(reported: Criterion) -> str:
+    """Say why a bound has no number for the chosen candidate, and what to do."""
+    why = reported.only_about or (
+        "candidates with all of their counts; search with prune=False"
+    )
+    return f"{reported.name} has no number for the chosen candidate: it is about {why}"
 
 
 def _remarks(counts: Evidence) -> tuple[str, ...]:

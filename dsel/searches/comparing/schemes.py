@@ -9,7 +9,8 @@ import numpy as np
 from dsel import names
 from dsel.checks import check_integer
 from dsel.criteria import Criterion
-from dsel.criteria.estimate import Estimate
+from dsel.criteria.base import reads_folds
+from dsel.criteria.select_then_certify import SELECT_THEN_CERTIFY, check_one_fold
 from dsel.data.folds import (
     fold_trainings,
     full_training,
@@ -53,16 +54,32 @@ def cross_validation(
     ------
     TypeError, ValueError
         Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
-        splitter.
+        splitter; where no scheme can count for all criteria.
     """
+    _check_together(criteria)
     scheme = (
         cv
         if isinstance(cv, Scheme)
         else _drawn(cv, labeled, seed, with_pool=with_pool, criteria=criteria)
     )
+    if SELECT_THEN_CERTIFY in criteria:
+        check_one_fold(scheme.n_folds)
     if any(names.LOO_ERRORS in criterion.needs for criterion in criteria):
         return with_leave_one_out(scheme, len(labeled.y))
     return scheme
+
+
+def _check_together(criteria: tuple[Criterion, ...]) -> None:
+    """Raise where one criterion reads halves and another one folds."""
+    by_halves = [each.name for each in criteria if each.by_halves]
+    by_folds = [each.name for each in criteria if reads_folds(each)]
+    if by_halves and by_folds:
+        raise ValueError(
+            f"`criterion` and `certificate` must read the same trainings, but "
+            f"{by_halves[0]!r} reads random halves of the labeled rows and "
+            f"{by_folds[0]!r} reads folds; name two of one kind, or leave out "
+            f"`certificate`."
+        )
 
 
 def with_leave_one_out(scheme: Scheme, n_rows: int) -> Scheme:
@@ -83,7 +100,7 @@ def _drawn(
 ) -> Scheme:
     """Return the trainings that `cv` says: folds, halvings, or one split."""
     n_rows = len(labeled.y)
-    if any(isinstance(each, Estimate) and each.by_halves for each in criteria):
+    if any(each.by_halves for each in criteria):
         repeats = check_integer(cv, "cv", at_least=1)
         return random_halves(n_rows, repeats, seed=seed, with_pool=with_pool)
     plain = isinstance(cv, str) or not hasattr(cv, "split")  # strings have one too
