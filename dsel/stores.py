@@ -1,10 +1,16 @@
-"""Zarr stores in which a chunk that is not there is an error.
+"""What dsel asks of zarr stores before it reads or writes them.
 
 Zarr takes a missing chunk for one that holds the fill value only. What dsel writes has
 all of its chunks, so one that is missing was lost, and must not be read as zeros.
+
+Zarr decodes a chunk with whatever codec the array's header names, and one of those
+unpickles, which runs code. Arrays may come from anywhere, so dsel decodes chunks with
+codecs that only move and compress bytes.
 """
 
-from typing import TYPE_CHECKING, Final
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from zarr.abc.store import ByteRequest, Store
 from zarr.storage import WrapperStore
@@ -12,11 +18,55 @@ from zarr.storage import WrapperStore
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
 
+# fmt: off
+NUMBER_CODECS: Final = frozenset({
+    "adler32", "astype", "bitround", "blosc", "bz2", "crc32", "crc32c", "delta",
+    "fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "lz4", "lzma",
+    "packbits", "quantize", "shuffle", "zlib", "zstd",
+})
+"""Codecs of format 2, which format 3 names with "numcodecs." before them."""
+CODECS: Final = frozenset({
+    "bytes", "endian", "blosc", "crc32c", "gzip", "sharding_indexed", "transpose",
+    "vlen-bytes", "vlen-utf8", "zstd",
+}) | {f"numcodecs.{name}" for name in NUMBER_CODECS}
+"""Codecs of format 3."""
+# fmt: on
+
 HEADERS: Final = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 """How the keys end that hold no chunk."""
 
 
-class WholeStore(WrapperStore[Store]):
+class CheckedStore(WrapperStore[Store]):
+    """Another store of format 3, whose headers name known codecs only."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: "BufferPrototype",
+        byte_range: ByteRequest | None = None,
+    ) -> "Buffer | None":
+        """Return what is stored under a key.
+
+        Raises
+        ------
+        ValueError
+            Where it is the header of an array with a codec that is not known.
+        """
+        found = await super().get(key, prototype, byte_range)
+        if found is not None and key.endswith("zarr.json"):
+            header = json.loads(found.to_bytes())
+            check_codecs(header.get("codecs", ()), f"the array of {key}")
+        return found
+
+    def with_read_only(self, read_only: bool = False) -> Self:
+        """Return the same store for reading only, or for both: zarr 3.1.3 cannot."""
+        return type(self)(self._store.with_read_only(read_only))
+
+    def __str__(self) -> str:
+        return str(self._store)
+
+
+class WholeStore(CheckedStore):
     """Another store, of which every chunk that is asked for must be there."""
 
     async def get(
@@ -30,16 +80,53 @@ class WholeStore(WrapperStore[Store]):
         Raises
         ------
         ValueError
-            Where a chunk is not there.
+            Where a chunk is not there, or a codec is not known.
         """
         found = await super().get(key, prototype, byte_range)
         if found is None and not key.endswith(HEADERS):
             raise ValueError(f"the chunk {key} is missing")
         return found
 
-    def with_read_only(self, read_only: bool = False) -> "WholeStore":
-        """Return the same store for reading only, or for both: zarr 3.1.3 cannot."""
-        return WholeStore(self._store.with_read_only(read_only))
 
-    def __str__(self) -> str:
-        return str(self._store)
+def check_array(array: Any) -> None:
+    """Raise where a zarr array could run code when it is read; reads no chunk.
+
+    Raises
+    ------
+    ValueError
+        Where a chunk holds Python objects, or has a codec that dsel does not know.
+    """
+    stored = array.metadata.to_dict()
+    where = f"the array {array.path or array.name!r} of {array.store}"
+    if stored["zarr_format"] == 3:
+        check_codecs(stored["codecs"], where)
+        return
+    if array.dtype.hasobject:
+        raise ValueError(
+            f"{where} holds Python objects, which dsel never decodes; write it as "
+            f"numbers, or in zarr format 3."
+        )
+    codecs = [*(stored["filters"] or ()), stored["compressor"]]
+    _check_known({each["id"] for each in codecs if each}, NUMBER_CODECS, where)
+
+
+def check_codecs(codecs: Iterable[Mapping[str, Any]], where: str) -> None:
+    """Raise ValueError where an array of format 3 has a codec that is not known."""
+    _check_known(set(_named(codecs)), CODECS, where)
+
+
+def _named(codecs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the names of codecs, and of those that a shard has inside."""
+    for codec in codecs:
+        yield str(codec["name"])
+        inside = codec.get("configuration", {})
+        for key in ("codecs", "index_codecs"):
+            yield from _named(inside.get(key, ()))
+
+
+def _check_known(found: set[str], known: frozenset[str], where: str) -> None:
+    if unknown := sorted(found - known):
+        raise ValueError(
+            f"{where} is stored with {', '.join(unknown)}, which dsel never decodes; "
+            f"write it with blosc, gzip or zstd, or without any codec."
+        )

@@ -18,6 +18,7 @@ from dsel.data.pool import Pool
 from dsel.data.zarr_rows import ZarrStorage
 from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
 from dsel.errors import reaching
+from dsel.stores import check_array
 
 COLUMNS: Final = "columns"
 """Attribute of a zarr pool: names of its columns."""
@@ -246,6 +247,8 @@ def _check_array(array: Any) -> None:
         )
     if np.dtype(array.dtype).kind not in NUMERIC:
         raise TypeError(f"`pool` must be numeric, got values of type {array.dtype}.")
+    if isinstance(array, zarr.Array):
+        check_array(array)
 
 
 def _check_names(storage: Storage) -> None:

@@ -24,6 +24,7 @@ from dsel.data.streams import (
     numeric_values,
     parquet_module,
 )
+from dsel.stores import check_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +153,10 @@ def _from_zarr(path: str, target: str | None) -> Table:
             f"`path` must end in one of {endings} or be a zarr group with X and y, "
             f"got {path!r}."
         ) from error
-    table = _from_arrays(dict(group.arrays()), target, path)
+    arrays = dict(group.arrays())
+    for array in arrays.values():
+        check_array(array)
+    table = _from_arrays(arrays, target, path)
     columns = table.columns or stored_columns(group.attrs)
     return Table(table.X, table.y, columns, table.split)
 

@@ -19,6 +19,7 @@ from dsel.data.base import Layout, regular_boundaries, slices
 from dsel.data.canonical import canonical_text
 from dsel.data.zarr_rows import file_stamps
 from dsel.errors import reached
+from dsel.stores import check_array
 
 PART_ROWS: Final = "part_rows"
 N_ROWS: Final = "n_rows"
@@ -120,7 +121,10 @@ def read_part(group: Any, number: int, shape: tuple[int, int]) -> Any:
 
 
 def _arrays(part: Any) -> tuple[Any, ...]:
-    return tuple(part[name][:] for name in ("data", "indices", "indptr"))
+    arrays = [part[name] for name in ("data", "indices", "indptr")]
+    for array in arrays:
+        check_array(array)
+    return tuple(array[:] for array in arrays)
 
 
 def write_part(group: Any, number: int, rows: Any) -> None:

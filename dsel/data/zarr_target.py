@@ -130,7 +130,10 @@ def _create(
             DTYPE: heading.dtype.str,
         }
         return zarr.create_group(
-            path, attributes=attributes, storage_options=options or None
+            path,
+            attributes=attributes,
+            zarr_format=3,
+            storage_options=options or None,
         )
     return zarr.create_array(
         path,
@@ -139,6 +142,7 @@ def _create(
         dtype=heading.dtype,
         compressors=fast_codecs(heading.dtype),
         attributes=attributes,
+        zarr_format=3,
         config={"write_empty_chunks": True},
         storage_options=options or None,
     )

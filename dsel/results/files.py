@@ -27,7 +27,7 @@ from dsel.results.store import (
 )
 from dsel.results.stored_journal import read_fingerprint
 from dsel.results.zarr_group import group_files
-from dsel.stores import WholeStore
+from dsel.stores import CheckedStore, WholeStore
 
 POINTER: Final = "dsel_cube"
 """Attribute of the root: the group of the cube that counts."""
@@ -157,7 +157,7 @@ def _open_group(store: Store, group: str, variables: list[str] | None) -> xr.Dat
                 warnings.filterwarnings("ignore", "Object at .* is not recognized")
             # Format 2 knows a codec that unpickles; a store may be from elsewhere.
             results: xr.Dataset = xr.open_zarr(
-                store if variables is None else WholeStore(store),
+                CheckedStore(store) if variables is None else WholeStore(store),
                 group=group,
                 consolidated=False,
                 chunks=None,

@@ -16,7 +16,7 @@ from dsel.data.pool import Pool
 from dsel.results.store import naming_damage, open_store
 from dsel.searches.executing.executors import make_executor
 from dsel.searches.executing.jobs import Job, completed
-from dsel.stores import WholeStore
+from dsel.stores import WholeStore, check_array
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
@@ -125,7 +125,7 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
 def _opened(store: Store, name: str) -> Any:
     try:
         with naming_damage(store, way_out=WAY_OUT):
-            group = zarr.open_group(store, mode="r")
+            group = zarr.open_group(store, mode="r", zarr_format=3)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
     if group.attrs.get(COMPLETE) is False:
@@ -133,7 +133,9 @@ def _opened(store: Store, name: str) -> Any:
     # Earlier versions left chunks out where no row had a value.
     whole = WholeStore(store) if COMPLETE in group.attrs else store
     with naming_damage(store, way_out=WAY_OUT):
-        return zarr.open_group(whole, mode="r")[name]
+        array = zarr.open_group(whole, mode="r", zarr_format=3)[name]
+        check_array(array)
+    return array
 
 
 def _values(array: Any, start: int, stop: int) -> NDArray[Any]:
@@ -152,7 +154,7 @@ def _create(
     attributes: Mapping[str, Any],
 ) -> tuple[zarr.Group, dict[str, Any]]:
     try:
-        group = zarr.open_group(open_store(path, name="path"), mode="w-")
+        group = zarr.open_group(open_store(path, name="path"), mode="w-", zarr_format=3)
     except FileExistsError as error:
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
