@@ -269,7 +269,9 @@ def plan_search(
         processes that can be ended, one for each thread; give seconds rather than
         fractions, since the first fit of a process also loads what it needs. Which
         candidates fail depends on the machine, so the choice may differ from run to
-        run; the certificate stands, since its delta is shared by all candidates.
+        run; the certificate stands, since its delta is shared by all candidates. A run
+        that goes on from its `out` tries again whatever failed, but what ran out of
+        time only with more of it, or without a limit.
 
     Returns
     -------

@@ -366,26 +366,39 @@ def test_run__goes_on_whatever_the_clock_of_the_place_said(
 
 
 class Hungry(GaussianNB):
-    """Fits where there is room for it."""
+    """Fits where nothing is in its way."""
 
-    has_room = True
+    in_the_way = None
 
     def fit(self, X, y, sample_weight=None):
-        if self.var_smoothing > 0.5 and not Hungry.has_room:
-            raise MemoryError("no room")
+        if self.var_smoothing > 0.5 and Hungry.in_the_way:
+            raise Hungry.in_the_way("no room")
         return super().fit(X, y, sample_weight)
 
 
-def test_run__tries_again_what_failed_for_want_of_memory(
-    table, tmp_path, monkeypatch, counted
-):
+@pytest.mark.parametrize(
+    "error", [MemoryError, OSError, ConnectionError, TimeoutError, ValueError]
+)
+def test_run__tries_again_what_failed(table, tmp_path, monkeypatch, counted, error):
     plan = make_plan(table, table[0][100:], Hungry())
     with monkeypatch.context() as patch:
-        patch.setattr(Hungry, "has_room", False)
-        with pytest.warns(FitFailedWarning, match="MemoryError: no room"):
+        patch.setattr(Hungry, "in_the_way", error)
+        with pytest.warns(FitFailedWarning, match=f"{error.__name__}: no room"):
             assert (plan.run(out=tmp_path / "run").status == 2).sum() == 1
     found = plan.run(out=tmp_path / "run")
     xr.testing.assert_equal(counts(found), counts(plan.run()))
     counted.clear()
     plan.run(out=tmp_path / "run")
     assert not counted
+
+
+def test_run__that_ended_with_failures_is_opened_where_nothing_can_be_written(
+    table, tmp_path, monkeypatch
+):
+    plan = make_plan(table, table[0][100:], Hungry())
+    monkeypatch.setattr(Hungry, "in_the_way", OSError)
+    with pytest.warns(FitFailedWarning, match="OSError: no room"):
+        first = plan.run(out=tmp_path)
+    with pytest.warns(FitFailedWarning, match="OSError: no room"):
+        found = plan.run(out=LocalStore(tmp_path, read_only=True))
+    xr.testing.assert_equal(counts(found), counts(first))

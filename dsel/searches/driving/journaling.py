@@ -3,6 +3,12 @@
 A record names its candidates by their paths, which say all that their counts depend on
 beside the fingerprint, and the training or the rows of the span. A larger grid over the
 same data therefore finds its old cells, and what was written is never counted again.
+
+What failed is written apart, and tried again by the next run: a disk may have been
+full. A bound may be read all the same, because delta is divided among all candidates,
+those that failed too, before any is fitted; which of them can be fitted in the end is
+no reading of the pool. Only fits that ran out of time are not tried again with as
+little of it, and nothing is where the place cannot be written to.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +17,10 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsel.models.base import FIT_FAILED
+from dsel.results.stored_journal import StoredJournal
 from dsel.searches.comparing.scheme import Scheme
 from dsel.searches.driving.board import Board
 from dsel.searches.driving.tasks import FitRecord, Group, SpanJob, SpanRecord
@@ -21,6 +29,7 @@ from dsel.searches.executing.keeping import Notes
 FIT = "fit/"
 SPAN = "span/"
 LIMIT = "limit"
+FAILED = "/failed"
 
 
 @dataclass(frozen=True)
@@ -37,33 +46,35 @@ class Journaling:
     """Seconds that one fit may take; those that took longer once may now have more."""
 
     def fit(self, record: FitRecord) -> None:
-        """Write the counts of one fit job.
+        """Write the counts of one fit job, and apart from them what failed."""
+        failed = record.counts.status[:, 0] == FIT_FAILED
+        late = f"/{LIMIT}-{self.fit_timeout}" if record.is_late else ""
+        self._append_fits(record, np.flatnonzero(~failed), "")
+        self._append_fits(record, np.flatnonzero(failed), late or FAILED)
 
-        What failed for want of memory is not written: there may be more next time.
-        """
-        if any(
-            text.startswith("MemoryError") for text in record.counts.messages.values()
-        ):
-            return
-        if self.journal is None:
+    def _append_fits(
+        self, record: FitRecord, mine: NDArray[np.intp], suffix: str
+    ) -> None:
+        """Write the fits at some places of a record that ended alike."""
+        if self.journal is None or not len(mine):
             return
         job, counts = record.job, record.counts
         training = self.scheme.trainings[job.training]
-        paths = [self.paths[number] for number in job.candidates]
+        numbers = [job.candidates[place] for place in mine]
+        paths = [self.paths[number] for number in numbers]
         limit = {LIMIT: self.fit_timeout} if record.is_late else {}
-        suffix = f"/{LIMIT}-{self.fit_timeout}" if record.is_late else ""
         self.journal.append(
             f"{FIT}{_joined(paths)}/{training.name}{suffix}",
             {
                 "training": training.name,
                 "paths": paths,
-                "test_errors": counts.test_errors[:, 0],
-                "train_errors": counts.train_errors[:, 0],
-                "failed": counts.status[:, 0] == FIT_FAILED,
-                "seconds": counts.seconds[:, 0],
+                "test_errors": counts.test_errors[mine, 0],
+                "train_errors": counts.train_errors[mine, 0],
+                "failed": counts.status[mine, 0] == FIT_FAILED,
+                "seconds": counts.seconds[mine, 0],
                 "messages": [
                     counts.messages.get((number, training.number), "")
-                    for number in job.candidates
+                    for number in numbers
                 ],
                 **limit,
             },
@@ -111,24 +122,26 @@ class Journaling:
     def _replay_fit(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
         trainings = {each.name: each.number for each in self.scheme.trainings}
         training = trainings.get(record["training"])
-        if training is None or self._has_more_time(record):
+        if training is None:
             return
         for i, path in enumerate(record["paths"]):
             if path not in numbers:
+                continue
+            if record["failed"][i] and self._is_tried_again(record):
                 continue
             number = numbers[path]
             errors = int(record["test_errors"][i]), int(record["train_errors"][i])
             failed, seconds = bool(record["failed"][i]), float(record["seconds"][i])
             board.set_fit(number, training, errors, failed, seconds)
-            if record["messages"][i]:
-                board.messages[number, training] = record["messages"][i]
+            board.messages[number, training] = record["messages"][i]
 
-    def _has_more_time(self, record: Any) -> bool:
-        """Whether these fits ran out of time, and of less than they would have now."""
+    def _is_tried_again(self, record: Any) -> bool:
+        """Whether fits that failed may end otherwise now, and that can be kept."""
         limit = record.get(LIMIT)
-        return limit is not None and (
-            self.fit_timeout is None or self.fit_timeout > float(limit)
+        has_time = (
+            limit is None or self.fit_timeout is None or self.fit_timeout > float(limit)
         )
+        return has_time and not isinstance(self.journal, StoredJournal)
 
     def _replay_span(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
         start, stop = int(record["start"]), int(record["stop"])
