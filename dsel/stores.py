@@ -9,14 +9,28 @@ codecs that only move and compress bytes.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from zarr.abc.store import ByteRequest, Store
+from zarr.core.sync import sync
 from zarr.storage import WrapperStore
 
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
+
+VERSION_ATTRIBUTE: Final = "dsel_schema_version"
+"""Attribute of results stores that dsel wrote."""
+POOL: Final = "dsel_pool"
+"""Attribute of pools that dsel wrote."""
+HEAD: Final = "zarr.json"
+"""What describes a group, and holds its attributes."""
+PART: Final = re.compile(r"(journal|lock|model|cube-\d+)$")
+"""Names of all groups of results."""
+HALF_WRITTEN: Final = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial$")
+"""Names of files that zarr was killed at."""
 
 # fmt: off
 NUMBER_CODECS: Final = frozenset({
@@ -130,3 +144,61 @@ def _check_known(found: set[str], known: frozenset[str], where: str) -> None:
             f"{where} is stored with {', '.join(unknown)}, which dsel never decodes; "
             f"write it with blosc, gzip or zstd, or without any codec."
         )
+
+
+def check_empty(store: Store, name: str) -> None:
+    """Raise where anything is in a place: what dsel did not write it leaves alone.
+
+    Errors call the argument `name`.
+
+    Raises
+    ------
+    ValueError
+        Where it is not empty.
+    """
+    if names := sync(_names_in(store)):
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        raise ValueError(
+            f"`{name}` {store} must be an empty place or hold dsel's own, but "
+            f"{', '.join(names[:3])}{more} is there; choose another place."
+        )
+
+
+async def _names_in(store: Store) -> list[str]:
+    """Return what a place holds; a head that zarr was killed at is nothing."""
+    names = [name async for name in store.list_dir("")]
+    return sorted(name for name in names if not HALF_WRITTEN.match(name))
+
+
+def check_outside(path: str | Path, name: str) -> None:
+    """Raise where a path lies in a pool, or in results: it would be a part of them.
+
+    Errors call the argument `name`.
+
+    Raises
+    ------
+    ValueError
+        In either case.
+    """
+    place = Path(path).resolve()
+    for parent in place.parents:
+        what = _what_is_at(parent, place.relative_to(parent).parts[0])
+        if what is not None:
+            raise ValueError(
+                f"`{name}` {path} lies in the {what} {parent}, which what is written "
+                f"there would change; choose another place."
+            )
+
+
+def _what_is_at(folder: Path, part: str) -> str | None:
+    """Say what a folder is of which `part` would be a part."""
+    try:
+        head = json.loads((folder / HEAD).read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(head, dict):
+        return None
+    attributes = head.get("attributes") or {}
+    if head.get("node_type") == "array" or POOL in attributes:
+        return "pool"
+    return "results" if VERSION_ATTRIBUTE in attributes and PART.match(part) else None

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import zarr
+from zarr.storage import FsspecStore
 
 from dsel.checks import check_url
 from dsel.data.open import COLUMNS, COMPLETE, FORMAT
@@ -19,6 +20,7 @@ from dsel.data.zarr_sparse import (
     fast_codecs,
     write_part,
 )
+from dsel.stores import check_empty, check_outside
 
 SOURCE: Final = "source"
 """Attribute: what the pool is written from, so that only that is gone on with."""
@@ -87,6 +89,8 @@ def open_target(
     """
     if "://" in path:
         check_url(path, "path")
+    else:
+        check_outside(path, "path")
     source = f"{heading.token} {heading.dtype} {chunk_rows}"
     node = _existing(path, options)
     if node is None:
@@ -109,6 +113,8 @@ def _existing(path: str, options: dict[str, Any]) -> Any:
             raise FileExistsError(
                 f"`path` must be free, but {path!r} is there and is no pool."
             ) from None
+        if "://" in path:
+            check_empty(FsspecStore.from_url(path, storage_options=options), "path")
         return None
 
 

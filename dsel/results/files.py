@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import xarray as xr
+import zarr
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
@@ -17,7 +19,6 @@ from dsel.results import schema
 from dsel.results.checking import check_cube
 from dsel.results.reading import naming_variables
 from dsel.results.store import (
-    HEAD,
     holds,
     make_root,
     naming_damage,
@@ -27,13 +28,17 @@ from dsel.results.store import (
 )
 from dsel.results.stored_journal import read_fingerprint
 from dsel.results.zarr_group import group_files
-from dsel.stores import CheckedStore, WholeStore
+from dsel.stores import HEAD, CheckedStore, WholeStore
 
 POINTER: Final = "dsel_cube"
 """Attribute of the root: the group of the cube that counts."""
 VARIABLES: Final = "dsel_cube_variables"
 """Attribute of the root: names of its variables; all chunks of these are stored."""
 PREFIX: Final = "cube-"
+OWN_FILE: Final = re.compile(
+    r"([^/]+/)?(zarr\.json|c([./]\d+)*|[^/]+\.[0-9a-f]{32}\.partial)$"
+)
+"""What may be in the group of a cube, if only dsel wrote there."""
 FILL_VALUES: Final = {
     each.name: schema.EMPTY[each.kind]
     for each in schema.VARIABLES
@@ -80,14 +85,16 @@ def save_results(
     store = open_store(place, storage_options=storage_options)
     with naming_place(store):
         root = make_root(store)
-        generation = _generation(root.attrs.get(POINTER)) + 1
+        before = _generation(root.attrs.get(POINTER))
+        generation = before + 1  # may be left by a writer that was killed
+        while not _is_removed(root, f"{PREFIX}{generation}"):
+            generation += 1
         group = f"{PREFIX}{generation}"
-        del root[group]  # may be left by a writer that was killed
         _write(results, store, group)
         names = sorted(map(str, results.variables))
         root.attrs.update({POINTER: group, VARIABLES: names})
-        for old in range(max(1, generation - 3), generation - 1):
-            del root[f"{PREFIX}{old}"]
+        for old in range(max(1, before - 2), before):
+            _is_removed(root, f"{PREFIX}{old}")
 
 
 def open_results(
@@ -190,6 +197,19 @@ def find_results(
 def _generation(group: Any) -> int:
     number = str(group or "").removeprefix(PREFIX)
     return int(number) if number.isdecimal() else 0
+
+
+def _is_removed(root: zarr.Group, group: str) -> bool:
+    """Remove a cube, unless somebody put files there; return whether it is gone."""
+    if not all(map(OWN_FILE.match, sync(_files_in(root.store, group)))):
+        return False
+    del root[group]
+    return True
+
+
+async def _files_in(store: Store, group: str) -> list[str]:
+    prefix = f"{group}/"
+    return [key.removeprefix(prefix) async for key in store.list_prefix(prefix)]
 
 
 def _write(results: xr.Dataset, store: Store, group: str) -> None:

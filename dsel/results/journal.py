@@ -31,7 +31,6 @@ from dsel.results.log import (
 )
 from dsel.results.records import Record, encode, storable
 from dsel.results.store import (
-    HEAD,
     holds,
     make_root,
     naming_damage,
@@ -46,6 +45,7 @@ from dsel.results.stored_journal import (
     fingerprint_in,
     read_records,
 )
+from dsel.stores import HALF_WRITTEN, HEAD
 
 WRITE_SECONDS: Final = 0.5
 """How often the thread looks for records to write."""
@@ -308,5 +308,7 @@ def _sweep(store: Store) -> None:
     """Delete what writers that were killed left half-written."""
     if isinstance(store, LocalStore):
         root = Path(store.root)
-        for leftover in (*root.glob("*.partial"), *(root / GROUP).rglob("*.partial")):
-            leftover.unlink(missing_ok=True)
+        found = (*root.glob("zarr.*.partial"), *(root / GROUP).rglob("*.partial"))
+        for leftover in found:
+            if HALF_WRITTEN.match(leftover.name):
+                leftover.unlink(missing_ok=True)

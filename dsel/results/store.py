@@ -1,8 +1,6 @@
 """Where results live: a directory, an fsspec URL or a zarr store."""
 
-import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EROFS
@@ -19,16 +17,10 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel.checks import check_path, check_url
 from dsel.errors import without_queries
 from dsel.results.schema import SCHEMA_VERSION
+from dsel.stores import HEAD, VERSION_ATTRIBUTE, check_empty, check_outside
 
-VERSION_ATTRIBUTE: Final = "dsel_schema_version"
-HEAD: Final = "zarr.json"
-"""What describes a group, and holds its attributes."""
-POOL: Final = "dsel_pool"
-"""Attribute of pools that dsel wrote."""
 GROUPS: Final = ("journal", "cube-")
 """How the names of groups begin that are of use with the store's own head only."""
-PART: Final = re.compile(r"(journal|lock|model|cube-\d+)$")
-"""Names of all groups of ours."""
 
 
 def open_store(
@@ -102,51 +94,29 @@ def make_root(store: Store) -> zarr.Group:
         Where the store takes no writes.
     ValueError
         Where its head was lost, and with it the name of the cube, or where the place
-        holds something else, or lies in a pool.
+        holds anything else, or lies in a pool.
     """
     if store.read_only:
         raise OSError(EROFS, "the zarr store was opened for reading only")
     if isinstance(store, LocalStore):
-        _check_outside(store)
+        check_outside(store.root, "out")
     with naming_damage(store):
-        root = _root(store)
+        root = _stored_root(store)
+    if root is None:
+        check_empty(store, "out")
+        attributes: dict[str, Any] = {VERSION_ATTRIBUTE: SCHEMA_VERSION}
+        root = zarr.open_group(store, mode="a", zarr_format=3, attributes=attributes)
     check_version(dict(root.attrs), str(store))
     return root
 
 
-def _root(store: Store) -> zarr.Group:
+def _stored_root(store: Store) -> zarr.Group | None:
     try:
         return zarr.open_group(store, mode="r+", zarr_format=3)
     except FileNotFoundError:
         if lost := sync(_groups_in(store)):
             raise ValueError(f"{HEAD} is missing beside {', '.join(lost)}") from None
-        attributes: dict[str, Any] = {VERSION_ATTRIBUTE: SCHEMA_VERSION}
-        return zarr.open_group(store, mode="a", zarr_format=3, attributes=attributes)
-
-
-def _check_outside(store: LocalStore) -> None:
-    """Raise where a place lies in a pool, or in results: it would be a part of them."""
-    root = Path(store.root)
-    for parent in root.parents:
-        try:
-            head = json.loads((parent / HEAD).read_bytes())
-        except (OSError, ValueError):
-            continue
-        if not isinstance(head, dict):
-            continue
-        attributes = head.get("attributes", {})
-        if head.get("node_type") == "array" or POOL in attributes:
-            what = "pool"
-        elif VERSION_ATTRIBUTE in attributes and PART.match(
-            root.relative_to(parent).parts[0]
-        ):
-            what = "results"
-        else:
-            continue
-        raise ValueError(
-            f"`out` {store} lies in the {what} {parent}, which what is written there "
-            f"would change; choose another place."
-        )
+        return None
 
 
 async def _groups_in(store: Store) -> list[str]:

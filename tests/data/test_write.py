@@ -5,6 +5,7 @@ import sys
 import textwrap
 
 import dask.array as da
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -323,3 +324,19 @@ def test_open_pool__knows_a_relative_path_from_elsewhere(
 
 def _dense(rows):
     return rows.toarray() if sparse.issparse(rows) else rows
+
+
+@pytest.mark.parametrize("rows", [np.ones((9, 2)), sparse.csr_matrix(np.ones((9, 2)))])
+def test_write_pool__writes_nothing_into_a_pool(tmp_path, rows):
+    before = write_pool(rows, tmp_path / "pool.zarr").token
+    with pytest.raises(ValueError, match=r"`path` .* lies in the pool .*choose anot"):
+        write_pool(rows, tmp_path / "pool.zarr" / "more.zarr")
+    assert open_pool(tmp_path / "pool.zarr").token == before
+
+
+def test_write_pool__writes_nothing_into_what_others_have_at_a_url():
+    files = fsspec.filesystem("memory")
+    files.pipe("/taken/notes.txt", b"mine")
+    with pytest.raises(ValueError, match=r"must be an empty place .*notes.txt is ther"):
+        write_pool(np.ones((9, 2)), "memory://taken")
+    assert files.find("/taken") == ["/taken/notes.txt"]

@@ -16,7 +16,7 @@ from dsel.data.write import write_pool
 from dsel.results import open_results, save_results
 from dsel.results.files import VARIABLES, find_results
 from dsel.results.journal import open_journal
-from dsel.results.store import VERSION_ATTRIBUTE
+from dsel.stores import VERSION_ATTRIBUTE
 
 
 @pytest.fixture(params=["directory", "url"])
@@ -216,6 +216,32 @@ def test_save_results__writes_nothing_into_a_pool(cube, tmp_path, rows):
     with pytest.raises(ValueError, match=r"run lies in the pool .*choose another"):
         save_results(cube, tmp_path / "pool.zarr" / "runs" / "run")
     assert open_pool(tmp_path / "pool.zarr").token == before
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["cube-1/mine.csv", "download.partial", "notes.txt"])
+def test_save_results__touches_nothing_of_others(cube, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    before = content(tmp_path)
+    with pytest.raises(ValueError, match=r"`out` .*empty place .*choose another"):
+        save_results(cube, tmp_path)
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["cube-1/mine.csv", "cube-2/mine.csv", "a.partial"])
+def test_save_results__removes_nothing_that_others_put_there(cube, tmp_path, name):
+    save_results(cube, tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    for _ in range(5):
+        save_results(cube, tmp_path)
+        assert open_results(tmp_path).load().identical(cube)
+    assert (tmp_path / name).read_text() == "mine"
+    assert len(list(tmp_path.glob("cube-*"))) == 2 + name.startswith("cube")
 
 
 @pytest.mark.parametrize("part", ["cube-1", "model/mine", "journal/x", "lock"])

@@ -200,7 +200,7 @@ def _beat(place):
 
 def test_open_journal__sweeps_partial_files(tmp_path):
     open_journal(tmp_path, FINGERPRINT).close()
-    leftover = tmp_path / "journal" / "log-1" / "c" / "0.abc.partial"
+    leftover = tmp_path / "journal" / "log-1" / "c" / f"0.{32 * 'a'}.partial"
     leftover.parent.mkdir(parents=True, exist_ok=True)
     leftover.write_bytes(b"half")
     open_journal(tmp_path, FINGERPRINT).close()

@@ -402,3 +402,29 @@ def test_run__that_ended_with_failures_is_opened_where_nothing_can_be_written(
     with pytest.warns(FitFailedWarning, match="OSError: no room"):
         found = plan.run(out=LocalStore(tmp_path, read_only=True))
     xr.testing.assert_equal(counts(found), counts(first))
+
+
+@pytest.mark.parametrize("name", ["cube-1/mine.csv", "download.partial", "notes.txt"])
+def test_run__touches_nothing_of_others(plan, tmp_path, name, counted):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ValueError, match=r"`out` .*empty place .*choose another"):
+        plan.run(out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name.partition("/")[0]]
+    assert (tmp_path / name).read_text() == "mine"
+    assert not counted
+
+
+def test_run__removes_nothing_that_others_put_there(plan, tmp_path):
+    plan.run(out=tmp_path)
+    others = [tmp_path / "a.partial", tmp_path / "journal" / "b.partial"]
+    for path in others:
+        path.write_text("mine")
+    plan.run(out=tmp_path)
+    assert [path.read_text() for path in others] == ["mine", "mine"]
+
+
+def test_run__begins_where_a_run_was_killed_at_its_first_file(plan, tmp_path):
+    (tmp_path / f"zarr.{32 * '0'}.partial").write_text("{")
+    plan.run(out=tmp_path)
+    assert not list(tmp_path.glob("*.partial"))
