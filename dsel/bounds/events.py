@@ -54,6 +54,19 @@ class Event(StrEnum):
     """Two given models differ as often as an interval says."""
 
 
+def is_of_leaders(event: str) -> bool:
+    """Whether the share of an event goes to whoever leads, not to each candidate.
+
+    Notes
+    -----
+    Guarantee: none of its own.
+    Assumes: a name that `read_out` gave, which may say at which looks it holds.
+    Source: none.
+    """
+    leading = (Event.LEADER_DISAGREEMENT, Event.LEADERS_DISAGREEMENT)
+    return event.partition(" ")[0] in leading
+
+
 @dataclass(frozen=True)
 class Basis:
     """The events behind a certificate; those of one term divide its share equally."""

@@ -131,8 +131,8 @@ def open_results(
         raise FileNotFoundError(_what_else(store))
     with naming_damage(
         store,
-        way_out=f"delete {group} in it and run the same command again, which makes it "
-        f"anew of the counts, but no longer knows which certificates were read before",
+        way_out="run the same command again with the same `out`, which makes it anew "
+        "of what was counted; what was declared there is in the journal",
     ):
         results = _open_group(store, str(group), root.get(VARIABLES))
     return naming_variables(results, str(store), str(group))

@@ -61,10 +61,9 @@ class _Named(BackendArray):
     def _read(self, key: tuple[Any, ...]) -> Any:
         try:
             return self._variable[key].values
-        except (RuntimeError, TypeError, ValueError) as error:
+        except (RuntimeError, ValueError) as error:  # of codecs and checksums
             raise ValueError(
                 f"{self._place} is damaged: `{self._name}` in {self._group} cannot be "
                 f"read ({error}). Run the same command again with the same `out`, "
-                f"which makes it anew of what was counted; where that ends here too, "
-                f"delete {self._group} first."
+                f"which makes it anew of what was counted."
             ) from error

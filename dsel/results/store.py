@@ -165,7 +165,10 @@ def naming_damage(
             f"choose another place."
         ) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
+        # zarr has these for a head of the wrong kind, and mistakes of ours raise them.
+        said = error if isinstance(error, ValueError) else _broken_head(store)
+        if not said:
+            raise
         raise ValueError(
             f"{store} is damaged, a file in it cannot be read ({said}); {way_out}."
         ) from error
@@ -177,6 +180,20 @@ def naming_damage(
             f"cannot reach {store}: {told}. See that it is there and that its options "
             f"are right, then run the same command again."
         ) from (error if told == str(error) else None)
+
+
+def _broken_head(store: Store) -> str:
+    """Return which group or array has a head that zarr cannot read, and why."""
+    for key in sorted(sync(_heads_in(store))):
+        try:
+            zarr.open(store, path=key[: -len(HEAD)], mode="r", zarr_format=3)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return f"{key}: {error!r}"
+    return ""
+
+
+async def _heads_in(store: Store) -> list[str]:
+    return [key async for key in store.list_prefix("") if key.endswith(HEAD)]
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from dsel.checks import check_choice
 from dsel.data.clients import count_threads, resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice
-from dsel.results.files import find_results
 from dsel.results.store import open_store
 from dsel.results.stored_journal import StoredJournal
 from dsel.searches.cube import make_results
+from dsel.searches.declarations import account_of, declare
 from dsel.searches.driving.board import Board
 from dsel.searches.driving.journaling import Journaling, paths_of
 from dsel.searches.driving.referee import Referee
@@ -28,7 +28,7 @@ from dsel.searches.executing.executors import Executor, make_executor
 from dsel.searches.executing.jobs import Notebook
 from dsel.searches.executing.keeping import Notes, keep_results, kept_model, run_journal
 from dsel.searches.executing.phases import PHASE_SECONDS, PhaseClock
-from dsel.searches.ledger import carry_over
+from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.select import select
 from dsel.searches.sharing import pool_sample, settle_pool, with_shift
 
@@ -106,6 +106,7 @@ def execute(
             _check_memory(plan, executor)
         with clock.phase("resume"):
             journal = stack.enter_context(run_journal(place, plan.fingerprint))
+            declared = _declare(plan, journal)
             driver = _driver(
                 plan, executor, journal, run_id, raise_failures=on_failure == "raise"
             )
@@ -118,7 +119,7 @@ def execute(
             evidence = final_evidence(driver.board, driver.referee)
             _check_failures(plan, evidence)
             compared = with_shift(plan, driver.sample, Notebook(journal), client)
-            results = _results(compared, evidence, place)
+            results = _results(compared, evidence, driver.journal, declared)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:
@@ -138,6 +139,13 @@ def _check_memory(plan: "Plan", executor: Executor) -> None:
     for group in plan.work.groups:
         # Tasks keep half of their share of the memory for what they cannot see.
         group.family.check_budget(len(plan.work.y), executor.slot_memory // 2)
+
+
+def _declare(plan: "Plan", journal: Notes | None) -> str:
+    """Write what the plan may read before anything is counted; return where it is."""
+    if journal is None:
+        return ""
+    return declare(journal, declaration_of(plan, paths_of(plan.work.groups)))
 
 
 def _driver(
@@ -173,11 +181,15 @@ def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:
     return kept_model(driver.journal.journal, place, path, fit)
 
 
-def _results(plan: "Plan", evidence: Mapping[str, Any], place: Any) -> xr.Dataset:
-    """Return the cube; its ledger goes on from what was seen in the same place."""
+def _results(
+    plan: "Plan", evidence: Mapping[str, Any], journaling: Journaling, declared: str
+) -> xr.Dataset:
+    """Return the cube, with what the runs of its place have paid for so far."""
     results = make_results(plan, evidence)
-    earlier = None if place is None else find_results(place)
-    return results if earlier is None else carry_over(results, earlier)
+    if journaling.journal is None:
+        return results
+    account = account_of(journaling.journal.read())
+    return settle(results, account, declared, journaling.paths)
 
 
 def _empty_board(plan: "Plan") -> Board:

@@ -1,14 +1,17 @@
 """The ledger of delta in the cube: what was paid for, and what a reserve may pay.
 
 A certificate is a guarantee at the share of delta that was set aside for the events
-behind it before the results were seen. Another certificate, a larger delta or more
+behind it before the results were seen. Another certificate, a larger delta or other
 candidates cost more: what a declared reserve pays for stays a guarantee, the rest is an
 estimate. (Whether what is added depended on the results, nobody but the user can know:
-A5 stays declared.)
+A5 stays declared.) Where a place is kept, `dsel.searches.declarations` has the account
+of all its runs, and the cube a copy.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING, Final
 
 import xarray as xr
 
@@ -16,13 +19,19 @@ from dsel import names
 from dsel.bounds.events import CERTIFICATE_EVENTS, DeltaLedger, ReadOut, read_out
 from dsel.bounds.reading import WHOLE_POOL, Reading, reading_of
 from dsel.criteria import get_criterion
-from dsel.results import Assumption
 from dsel.results.choice import candidate_labels
 from dsel.results.cube import assumptions_of, with_assumptions
 from dsel.results.schema import DECLARED, VIOLATED
 from dsel.results.spending import Spending, spending_of, with_spending
+from dsel.searches.declarations import ROUNDING, Account, Declaration, Verdict
 
-ROUNDING = 1e-12
+if TYPE_CHECKING:
+    from dsel.searches.plan import Plan
+
+KEPT_IN: Final = "ledger_kept_in"
+"""Attribute of a cube whose ledger is a copy of what its place keeps."""
+N_NAMED: Final = 3
+"""Candidates that a reason names."""
 
 
 def open_ledger(
@@ -92,7 +101,7 @@ def add_certificate(
     Parameters
     ----------
     results
-        Cube of a search that was planned with a ``reserve``.
+        Cube of a search that was planned with a ``reserve``, and run without ``out``.
     certificate
         Name of a criterion that is a guarantee.
     delta
@@ -109,8 +118,15 @@ def add_certificate(
     Raises
     ------
     ValueError
-        Where the reserve does not cover it.
+        Where the reserve does not cover it, or the run had an ``out``: what is spent
+        there has to be known to later runs.
     """
+    if KEPT_IN in results.attrs:
+        raise ValueError(
+            f"`results` are from a run with `out`, whose journal keeps what delta is "
+            f"spent on; run the same search with certificate={certificate!r} and the "
+            f"same `out`, which counts only what is not counted yet."
+        )
     ledger = ledger_of(results)
     if ledger is None:
         raise ValueError("`results` has no delta to spend; plan a search with one.")
@@ -122,54 +138,112 @@ def add_certificate(
         ledger = ledger.draw(due - ledger.remaining)
     paid = with_ledger(results, ledger.read(read))
     reason = f"{certificate} was added after the run and paid from its reserve"
-    return with_assumptions(paid, _noted(assumptions_of(paid), DECLARED, reason))
+    return _with_a5(paid, DECLARED, reason)
 
 
-def carry_over(results: xr.Dataset, earlier: xr.Dataset) -> xr.Dataset:
-    """Return a cube whose ledger goes on from that of an earlier one of the same data.
+def declaration_of(plan: "Plan", paths: Mapping[int, str]) -> Declaration:
+    """Return what a plan declares in its place; `paths` are those of its candidates."""
+    ledger = open_ledger(
+        plan.certificate.name,
+        delta=plan.delta,
+        label_share=plan.label_share,
+        reserve=plan.reserve,
+        reading=plan.looks.reading,
+    )
+    return Declaration(
+        tuple(paths[number] for number in sorted(paths)),
+        plan.certificate.name,
+        plan.criterion.name,
+        plan.delta,
+        plan.reserve,
+        ledger.spent,
+    )
 
-    New candidates, another certificate or another delta are paid from the earlier
-    reserve; where that is too small the cube's A5 is violated.
+
+def settle(
+    results: xr.Dataset, account: Account, key: str, paths: Mapping[int, str]
+) -> xr.Dataset:
+    """Return a run's cube with what its place has paid for, or with A5 violated.
+
+    What stands in the cube is a copy: the place's journal keeps the declarations.
 
     Parameters
     ----------
     results
-        The new cube, with the ledger of its own plan.
-    earlier
-        What was in the same store, and may have been seen.
+        The cube, with the ledger of its own plan.
+    account
+        Of all declarations of the place.
+    key
+        Of the run's own declaration.
+    paths
+        Of the candidates, by their numbers in the cube.
     """
-    before, wanted = ledger_of(earlier), ledger_of(results)
-    if before is None or wanted is None or not wanted.read_outs:
+    verdict, run = account.verdicts[key], account.declared[key]
+    results = results.assign_attrs({KEPT_IN: "journal"})
+    texts = candidate_labels(results)
+    labels = {paths[number]: text for number, text in enumerate(texts)}
+    if not verdict.is_paid:
+        reason = verdict.lost or _unpaid(verdict, labels)
+        name = f"run {verdict.number} of this place ({verdict.when})"
+        return _with_a5(results, VIOLATED, f"{name} is not paid for: {reason}")
+    results = with_ledger(results, _copy(account, run))
+    if verdict.number == 1 or verdict.cost <= ROUNDING:
         return results
-    labels = candidate_labels(results)
-    n_added = len(set(labels) - set(candidate_labels(earlier)))
-    read = wanted.read_outs[0]
-    if n_added == 0 and _due(before, read) <= ROUNDING:
-        return with_ledger(results, before)
-    # Each candidate that is new costs its own share of all events.
-    due = _due(before, read) + n_added * read.delta / len(labels)
-    if due > before.remaining + before.reserve + ROUNDING:
-        reason = (
-            f"{n_added} candidates or another certificate were added after results "
-            f"were seen: that costs {due:g} of delta, of which "
-            f"{before.remaining + before.reserve:g} is left"
-        )
-        changed = _noted(assumptions_of(results), VIOLATED, reason)
-        return with_assumptions(results, changed)
-    reason = f"{n_added} candidates were added later, paid from the declared reserve"
-    paid = with_ledger(results, _charged(before, read, due))
-    return with_assumptions(paid, _noted(assumptions_of(paid), DECLARED, reason))
+    reason = (
+        f"{_asked(verdict, labels)} after {verdict.n_seen} were seen, paid from what "
+        f"the first run of this place declared ({_up(verdict.cost)} of delta)"
+    )
+    return _with_a5(results, DECLARED, reason)
 
 
-def _charged(ledger: DeltaLedger, read: ReadOut, due: float) -> DeltaLedger:
-    """Charge `due` to the events of a read-out, in the proportion of its shares."""
-    if due > ledger.remaining:
-        ledger = ledger.draw(min(ledger.reserve, due - ledger.remaining))
-    spent = ledger.spent
-    needed = {e: max(s, spent.get(e, 0.0)) for e, s in read.spends.items()}
-    extra = due - sum(s - spent.get(e, 0.0) for e, s in needed.items())
-    spends = {e: s + extra * read.spends[e] / read.delta for e, s in needed.items()}
-    return ledger.read(ReadOut(read.certificate, spends))
+def _copy(account: Account, run: Declaration) -> DeltaLedger:
+    """Return the account as far as it is about the candidates of one run."""
+    paid = {event: account.affords(run, event) for event in account.paid}
+    reads: dict[str, ReadOut] = {}
+    for each in (run, *account.declared.values()):
+        spends = {event: paid.get(event, 0.0) for event in each.spends}
+        if spends and all(spends.values()):
+            reads.setdefault(each.certificate, ReadOut(each.certificate, spends))
+    reserve = min(account.reserve, max(0.0, account.budget - account.spent))
+    return DeltaLedger(account.budget, reserve, tuple(reads.values()))
+
+
+def _unpaid(verdict: Verdict, labels: Mapping[str, str]) -> str:
+    """Say what a run asked for, what was left, and what would have been enough."""
+    needed = verdict.cost - verdict.left + verdict.reserve
+    delta = verdict.budget - verdict.reserve
+    enough = (
+        f"it would have needed `reserve` = {_up(needed)} in the first run"
+        if needed + delta < 1.0
+        else "no `reserve` covers that: declare all of it in the first run"
+    )
+    return (
+        f"{_asked(verdict, labels)} after {verdict.n_seen} were seen, which costs "
+        f"{_up(verdict.cost)} of delta, of which {verdict.left:.4g} is left; {enough} "
+        f"({verdict.first_when})"
+    )
+
+
+def _asked(verdict: Verdict, labels: Mapping[str, str]) -> str:
+    asked = []
+    for found, what in (
+        (verdict.raised, "got a larger share of delta or another certificate"),
+        (verdict.new, "came in addition"),
+    ):
+        if found:
+            few = "candidate" if len(found) == 1 else "candidates"
+            asked.append(f"{len(found)} {few}{_first(found, labels)} {what}")
+    return " and ".join(asked) or "another certificate was asked for"
+
+
+def _first(found: Iterable[str], labels: Mapping[str, str]) -> str:
+    named = [text for path, text in labels.items() if path in found]
+    more = "; ..." if len(named) > N_NAMED else ""
+    return f" ({'; '.join(named[:N_NAMED])}{more})" if any(named) else ""
+
+
+def _up(number: float) -> str:
+    return f"{ceil(number * 1e4 - 1e-9) / 1e4:g}"
 
 
 def _read(
@@ -190,16 +264,16 @@ def _due(ledger: DeltaLedger, read: ReadOut) -> float:
     return sum(max(0.0, s - spent.get(e, 0.0)) for e, s in read.spends.items())
 
 
-def _noted(
-    ledger: Iterable[Assumption], state: str, reason: str
-) -> tuple[Assumption, ...]:
-    """Return the assumptions with `reason` added to A5, which never gets better."""
+def _with_a5(results: xr.Dataset, state: str, reason: str) -> xr.Dataset:
+    """Return the cube with `reason` added to A5, which never gets better."""
     noted = []
-    for each in ledger:
+    for each in assumptions_of(results):
         if each.name != "A5":
             noted.append(each)
             continue
-        worse = VIOLATED if VIOLATED in (each.state, state) else state
-        both = "; ".join(filter(None, (each.reason, reason)))
+        # What spoke for it is no reason any more where it is violated now.
+        before = each.reason if each.is_violated or state != VIOLATED else ""
+        worse = VIOLATED if each.is_violated else state
+        both = "; ".join(filter(None, (before, reason)))
         noted.append(replace(each, state=worse, reason=both))
-    return tuple(noted)
+    return with_assumptions(results, noted)

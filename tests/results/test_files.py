@@ -200,7 +200,9 @@ def test_open_results__unpickles_nothing(cube, tmp_path):
     )  # fmt: skip
     (place / ".zattrs").write_text(json.dumps({"_ARRAY_DIMENSIONS": ["C", "kernel"]}))
     (place / "0.0").write_bytes(chunk)
-    with pytest.raises(ValueError, match=r"is damaged.*cube-1 lacks message.*delete"):
+    with pytest.raises(
+        ValueError, match=r"is damaged.*cube-1 lacks message.*run the same"
+    ):
         open_results(tmp_path)
 
 

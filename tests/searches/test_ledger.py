@@ -1,11 +1,14 @@
 """What was not paid for before the results were seen is no guarantee."""
 
+import shutil
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
+from dsel.errors import DselWarning
 from dsel.searches.ledger import add_certificate, ledger_of
 from dsel.searches.select import select
 
@@ -14,12 +17,12 @@ SMALL = {"n_neighbors": [1, 3]}
 LARGE = {"n_neighbors": [1, 3, 9, 27]}
 
 
-def run(grid=SMALL, *, out=None, **options):
+def run(grid=SMALL, *, out=None, on_progress=None, **options):
     plan = dsel.plan_search(
         KNeighborsClassifier(), grid, X[:300], Y[:300], X[300:],
         **{"cv": 3, "delta": 0.1, "random_state": 3, "prune": False} | options,
     )  # fmt: skip
-    return plan.run(out=out)
+    return plan.run(out=out, on_progress=on_progress)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +99,13 @@ def test_run__extended_after_the_results_loses_the_guarantee(tmp_path):
     run(out=tmp_path)
     certificate = select(run(LARGE, out=tmp_path)).certificate
     assert not certificate.certified
-    assert "2 candidates or another certificate were added" in certificate.reasons[0]
+    [reason] = certificate.reasons
+    assert (
+        "2 candidates (n_neighbors=9; n_neighbors=27) came in addition after 2"
+        in reason
+    )
+    assert "costs 0.05 of delta, of which 0 is left" in reason
+    assert "needed `reserve` = 0.05 in the first run" in reason
 
 
 def test_run__extended_from_a_reserve_stays_certified(tmp_path):
@@ -104,7 +113,9 @@ def test_run__extended_from_a_reserve_stays_certified(tmp_path):
     larger = run(LARGE, out=tmp_path, reserve=0.1)
     certificate = select(larger).certificate
     assert certificate.certified
-    assert "2 candidates were added later" in certificate.assumptions[4].reason
+    assert (
+        "came in addition after 2 were seen, paid" in certificate.assumptions[4].reason
+    )
     # Two of four candidates are new: half of delta again.
     assert ledger_of(larger).reserve == pytest.approx(0.05)
     assert ledger_of(larger).delta == pytest.approx(0.2)
@@ -120,6 +131,88 @@ def test_run__with_another_certificate_in_the_same_place_is_not_declared(tmp_pat
     run(out=tmp_path)
     certificate = select(run(out=tmp_path, certificate="best_fold")).certificate
     assert not certificate.certified
+    assert "2 candidates (n_neighbors=1; n_neighbors=3) got" in certificate.reasons[0]
+
+
+def test_run__that_was_not_paid_for_stays_so_when_it_is_run_again(tmp_path):
+    first = select(run(out=tmp_path)).certificate
+    for _ in range(2):
+        larger = select(run(LARGE, out=tmp_path)).certificate
+        assert not larger.certified
+        assert "A5 is violated: run 2 of this place (" in larger.reasons[0]
+    # Its shares were paid for before anything was seen, and it is the same number.
+    assert select(run(out=tmp_path)).certificate == first
+    assert not select(run(LARGE, out=tmp_path)).certificate.certified
+
+
+@pytest.mark.parametrize("before", [{}, {"criterion": "cv_error"}])
+def test_run__of_the_winner_alone_pays_for_all_who_were_seen(tmp_path, before):
+    run(LARGE, out=tmp_path, reserve=0.2, **before)
+    winner = select(run({"n_neighbors": [9]}, out=tmp_path)).certificate
+    needed = 0.3
+    assert not winner.certified
+    assert "1 candidate (n_neighbors=9) got a larger share" in winner.reasons[0]
+    assert f"needed `reserve` = {needed:g} in the first" in winner.reasons[0]
+
+
+@pytest.mark.parametrize(("reserve", "certified"), [(0.3, True), (0.29, False)])
+def test_run__of_the_winner_alone_is_covered_by_the_reserve_it_names(
+    tmp_path, reserve, certified
+):
+    run(LARGE, out=tmp_path, reserve=reserve)
+    winner = select(run({"n_neighbors": [9]}, out=tmp_path)).certificate
+    assert winner.certified == certified
+
+
+def test_run__of_the_same_candidates_after_ranking_costs_what_it_declared(tmp_path):
+    run(LARGE, out=tmp_path, criterion="cv_error")
+    assert select(run(LARGE, out=tmp_path)).certificate.certified
+    assert not select(run(SMALL, out=tmp_path)).certificate.certified
+
+
+@pytest.mark.parametrize("certificate", ["best_fold_of_leader", "leaders"])
+def test_run__lets_nobody_lead_a_part_of_what_was_seen(tmp_path, certificate):
+    first = run(LARGE, out=tmp_path, certificate=certificate, reserve=0.1)
+    assert select(first).certificate.certified
+    part = run(SMALL, out=tmp_path, certificate=certificate)
+    assert not select(part).certificate.certified
+
+
+def test_run__knows_what_was_declared_without_any_cube(tmp_path):
+    run(LARGE, out=tmp_path)
+    for cube in tmp_path.glob("cube-*"):
+        shutil.rmtree(cube)
+    assert not select(run(SMALL, out=tmp_path)).certificate.certified
+
+
+def test_run__knows_what_a_run_declared_that_was_cut_short(tmp_path):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(LARGE, out=tmp_path, on_progress=stop)
+    assert not select(run(SMALL, out=tmp_path)).certificate.certified
+    assert select(run(LARGE, out=tmp_path)).certificate.certified
+
+
+def test_run__without_the_declaration_of_what_was_counted_certifies_nothing(tmp_path):
+    run(LARGE, out=tmp_path)
+    declared = min((tmp_path / "journal").rglob("c/*"), key=lambda chunk: chunk.name)
+    declared.write_bytes(b"rubbish")
+    with pytest.warns(DselWarning, match="damaged"):
+        certificate = select(run(SMALL, out=tmp_path)).certificate
+    assert "under a declaration that is missing" in certificate.reasons[0]
+
+
+def test_add_certificate__of_a_place_is_a_run_there(tmp_path):
+    results = run(out=tmp_path, reserve=0.1)
+    with pytest.raises(ValueError, match=r"run the same search with certificate='best"):
+        results.dsel.read("best_fold", delta=0.1)
+    both = run(out=tmp_path, certificate="best_fold")
+    assert select(both).certificate.certified
+    assert select(both, certificate="cv_bound").certificate.certified
+    # The limits of the folds were paid for already.
+    assert ledger_of(both).reserve == pytest.approx(0.05)
 
 
 def test_plan_search__checks_the_reserve():

@@ -1,0 +1,252 @@
+"""What each run of a place declared before it counted anything, and what that costs.
+
+The journal of a place keeps one declaration for each run: its candidates and what
+they may spend of delta, event by event. All else (what is paid, what is left, which run
+asked for too much) is computed from their list, so that no cube is kept for it.
+
+Why what is certified in a place fails with probability at most its budget, the delta
+and reserve of its first run: let E(j, e, s) be the event that limit e of candidate j
+does not hold at share s. It has probability at most s, and lies in E(j, e, t) for every
+t >= s. A run is paid for where every E(j, e, s) that its certificate rests on has
+s <= paid[e][j], and paid sums to at most the budget. A certificate of any run that is
+paid for then fails only if some E(j, e, paid[e][j]) happens, whoever was chosen, and in
+whatever order, before or after other runs: so a run that was paid for stays so, also
+when it is run again after one that was not.
+
+Two things would break this if shares were fixed by the results. A *raise* of candidates
+that were counted here can single out whoever looks best, which is as likely to fail as
+all of them at that share: so all that were ever seen are paid up to it, and the choice
+among raises of one event costs its largest share only, since these events are nested.
+A *leader's* share belongs to a set of candidates, and who leads is a function of
+labeled rows only if nobody of the set was seen when it was first declared: else any of
+those seen may have been made the leader. That what is new, a candidate or a kind of
+certificate, was not chosen by the results cannot be seen here, and stays declared (A5).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+
+from dsel.bounds.events import is_of_leaders
+from dsel.results.records import Record
+from dsel.searches.executing.keeping import Notes
+
+PREFIX: Final = "declaration/"
+COUNTS: Final = ("fit/", "span/")
+"""How the keys of records begin that hold counts of candidates."""
+ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a run may read, and what all its candidates together may spend on it."""
+
+    candidates: tuple[str, ...]
+    """Their paths."""
+    certificate: str
+    criterion: str
+    delta: float
+    reserve: float
+    spends: Mapping[str, float]
+    """Share of delta of each event; none where the run only estimates."""
+
+    @property
+    def token(self) -> str:
+        """What tells it from others; the order of candidates plays no role."""
+        rest = (self.certificate, self.criterion, self.delta, self.reserve)
+        text = repr((_set_of(self.candidates), *rest, sorted(self.spends.items())))
+        return _digest(text)
+
+    def share(self, event: str) -> float:
+        """Return what each candidate has of an event; of leaders any may have all."""
+        parts = 1 if is_of_leaders(event) else len(self.candidates)
+        return self.spends[event] / parts
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run was paid for, by the declarations before it."""
+
+    number: int
+    """Of the run in its place, from 1."""
+    when: str
+    """When it began."""
+    first_when: str
+    """When the first run of the place began."""
+    budget: float
+    """Delta and reserve of the first run."""
+    reserve: float
+    """Its reserve alone."""
+    left: float
+    """What was left of the budget when this run was declared."""
+    cost: float
+    """What it costs beyond what was paid already."""
+    new: frozenset[str]
+    """Its candidates that no run had declared before."""
+    raised: frozenset[str]
+    """Those that were seen, and were not paid for at their new shares."""
+    n_seen: int
+    """Candidates that were seen before."""
+    lost: str = ""
+    """Why the list of declarations before it is not known to be whole."""
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether its shares are part of the budget."""
+        return not self.lost and self.cost <= self.left + ROUNDING
+
+
+@dataclass
+class Account:
+    """Declarations added up, one after the other."""
+
+    budget: float = 0.0
+    spent: float = 0.0
+    paid: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Largest share by event, then by candidate, or by set of candidates."""
+    seen: set[str] = field(default_factory=set)
+    """Candidates that any run declared, paid for or not."""
+    fresh_sets: set[str] = field(default_factory=set)
+    """Sets of candidates nobody of whom was seen when they were declared."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    declared: dict[str, Declaration] = field(default_factory=dict)
+    reserve: float = 0.0
+    first_when: str = ""
+    lost: str = ""
+
+    def add(self, key: str, record: Record) -> None:
+        """Take the next declaration: pay for it if what is left covers it."""
+        run, number = _from_record(record), int(record["number"])
+        if not self.verdicts:
+            self.budget = run.delta + run.reserve
+            self.reserve, self.first_when = run.reserve, str(record["when"])
+        if number != len(self.verdicts) and not self.lost:
+            self.lost = (
+                "a declaration of an earlier run is missing in its damaged journal"
+            )
+        charges = {event: self._charges(run, event) for event in run.spends}
+        left = self.budget - self.spent
+        verdict = Verdict(
+            number + 1,
+            str(record["when"]),
+            self.first_when,
+            self.budget,
+            self.reserve,
+            left,
+            sum(self._due(event, each) for event, each in charges.items()),
+            frozenset(set(run.candidates) - self.seen),
+            frozenset(set().union(*charges.values()) & set(run.candidates) & self.seen),
+            len(self.seen),
+            self.lost,
+        )
+        self.verdicts[key], self.declared[key] = verdict, run
+        if verdict.is_paid:
+            self.spent += verdict.cost
+            for event, each in charges.items():
+                self.paid.setdefault(event, {}).update(each)
+        if not self.seen & set(run.candidates):
+            self.fresh_sets.add(_set_of(run.candidates))
+        self.seen |= set(run.candidates)
+
+    def add_counts(self, paths: Iterable[str]) -> None:
+        """Take what was counted: of no candidate that was not declared."""
+        unknown = set(paths) - self.seen
+        if unknown and not self.lost:
+            self.lost = (
+                f"{len(unknown)} candidates were counted there under a declaration "
+                f"that is missing: an older dsel wrote none, or its journal is damaged"
+            )
+
+    def affords(self, run: Declaration, event: str) -> float:
+        """Return what all candidates of a run may spend on an event."""
+        paid = self.paid.get(event, {})
+        each = min(paid.get(path, 0.0) for path in run.candidates)
+        if is_of_leaders(event):
+            return max(each, paid.get(_set_of(run.candidates), 0.0))
+        # Its own sum, where it has no more: n times a n-th is not always the whole.
+        is_own = event in run.spends and each <= run.share(event)
+        return run.spends[event] if is_own and each else each * len(run.candidates)
+
+    def _charges(self, run: Declaration, event: str) -> dict[str, float]:
+        """Return who has to be paid up to which share, by candidate or set of them."""
+        share, paid = run.share(event), self.paid.get(event, {})
+        mine, whole = set(run.candidates), _set_of(run.candidates)
+        short = {path for path in mine if paid.get(path, 0.0) < share - ROUNDING}
+        if not short or paid.get(whole, 0.0) >= share - ROUNDING:
+            return {}
+        is_fresh = whole in self.fresh_sets or not mine & self.seen
+        if is_of_leaders(event) and is_fresh:
+            return {whole: share}
+        who = self.seen if short & self.seen else set()
+        if short - self.seen:
+            who = who | ({whole} if is_of_leaders(event) else short - self.seen)
+        return {path: share for path in who if paid.get(path, 0.0) < share}
+
+    def _due(self, event: str, charges: Mapping[str, float]) -> float:
+        paid = self.paid.get(event, {})
+        return sum(share - paid.get(path, 0.0) for path, share in charges.items())
+
+
+def declare(journal: Notes, run: Declaration) -> str:
+    """Write what a run may read, unless it stands there; return its key.
+
+    Raises
+    ------
+    OSError
+        Where it is not there and cannot be written: then nothing may be counted.
+    """
+    key, records = PREFIX + run.token, journal.read()
+    if key not in records:
+        number = sum(each.startswith(PREFIX) for each in records)
+        journal.append(key, _record(run, number))
+        journal.flush()
+    return key
+
+
+def account_of(records: Mapping[str, Record]) -> Account:
+    """Return what the declarations of a journal come to, in the order of writing."""
+    account = Account()
+    for key, record in records.items():
+        if key.startswith(PREFIX):
+            account.add(key, record)
+        elif key.startswith(COUNTS):
+            account.add_counts(record["paths"])
+    return account
+
+
+def _record(run: Declaration, number: int) -> dict[str, Any]:
+    return {
+        "number": number,
+        "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "candidates": list(run.candidates),
+        "certificate": run.certificate,
+        "criterion": run.criterion,
+        "delta": run.delta,
+        "reserve": run.reserve,
+        "events": list(run.spends),
+        "shares": np.array(list(run.spends.values()), dtype=np.float64),
+    }
+
+
+def _from_record(record: Record) -> Declaration:
+    shares = map(float, record["shares"])
+    return Declaration(
+        tuple(record["candidates"]),
+        str(record["certificate"]),
+        str(record["criterion"]),
+        float(record["delta"]),
+        float(record["reserve"]),
+        dict(zip(record["events"], shares, strict=True)),
+    )
+
+
+def _set_of(candidates: Iterable[str]) -> str:
+    return _digest(" ".join(sorted(candidates)))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=12).hexdigest()
