@@ -7,6 +7,7 @@ import click
 import xarray as xr
 
 from dsel import names
+from dsel.results.rounding import at_most, confidence
 from dsel.searches.plan_bound import plan_bound
 
 REMARKS = {
@@ -116,9 +117,9 @@ def _number(value: xr.DataArray) -> float | None:
 
 def in_words(plan: xr.Dataset) -> list[str]:
     """Return the table and the recommendation as lines."""
-    chance = 1 - float(plan[names.DELTA])
+    chance = confidence(float(plan[names.DELTA]))
     lines = [
-        f"Bound on the error with probability {chance:g}, on average, for "
+        f"Bound on the error with probability {chance}, on average, for "
         f"{int(plan[names.N_LABELED]):,} labeled rows,",
         f"{int(plan[names.N_UNLABELED]):,} pool rows and "
         f"{int(plan[names.N_CANDIDATES]):,} candidates, if the error is "
@@ -150,7 +151,7 @@ def _table(plan: xr.Dataset, variable: str, title: str, show: Any) -> list[str]:
 
 
 def _as_bound(value: float) -> str:
-    return "-" if value != value else f"{min(1.0, value):.3f}"
+    return "-" if value != value else at_most(min(1.0, value), decimals=3)
 
 
 def _as_rows(value: int) -> str:
@@ -166,7 +167,8 @@ def _recommendation(plan: xr.Dataset) -> list[str]:
         f"labels held out"
     )
     bound = min(1.0, float(plan["recommended_bound"]))
-    lines = [f"Recommended: {plan['recommended'].values!s} {how}, about {bound:.3f}."]
+    about = at_most(bound, decimals=3)
+    lines = [f"Recommended: {plan['recommended'].values!s} {how}, about {about}."]
     if bound > 2 * float(plan["expected_error"]):
         lines.append(
             "This is loose: with so few labels every honest bound is. More labels, or "

@@ -7,6 +7,8 @@ import click
 import numpy as np
 
 from dsel import names
+from dsel.criteria import get_criterion
+from dsel.results.rounding import at_most, confidence
 from dsel.searches import Outcome, Plan
 from dsel.searches.executing.phases import PHASE_SECONDS, describe_times
 
@@ -94,7 +96,7 @@ def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
         f"Chosen        {params or 'the only candidate'}",
         f"From          {plan.n_candidates} candidates{dropped}, "
         f"{facts['n_labeled']:,} labeled rows, {facts['n_unlabeled']:,} unlabeled",
-        _number(plan, facts),
+        _number(facts),
     ]
     if facts["cv_error"] is not None and facts["certificate"] != CV_ERROR:
         lines.append(f"CV estimate   {facts['cv_error']:.4f} (no guarantee)")
@@ -115,15 +117,16 @@ def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _number(plan: Plan, facts: dict[str, Any]) -> str:
+def _number(facts: dict[str, Any]) -> str:
     """Return the line of the reported number: a bound, or what is none."""
-    if not plan.certificate.is_guarantee:
-        return (
-            f"Estimate      {facts['bound']:.4f} ({facts['certificate']}, no guarantee)"
-        )
+    if facts["bound"] is None:
+        return "Bound         none, see above"
+    number = at_most(facts["bound"], decimals=4)
+    if not get_criterion(facts["certificate"]).is_guarantee:
+        return f"Estimate      {number} ({facts['certificate']}, no guarantee)"
     weak = "" if facts["certified"] else "  (NOT a guarantee, see above)"
-    odds = f"with probability {1 - facts['delta']:g}"
-    return f"Bound         {facts['bound']:.4f} {odds}{weak}"
+    odds = f"with probability {confidence(facts['delta'])}"
+    return f"Bound         {number} {odds}{weak}"
 
 
 def _short(value: Any) -> str:

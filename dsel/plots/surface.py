@@ -20,12 +20,14 @@ from dsel.plots.style import (
     value_labels,
 )
 from dsel.results.cube import candidate_dims
+from dsel.results.rounding import at_least, at_most, confidence
 from dsel.searches.judge import Judgement, judge
 from dsel.searches.select import select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BOUND: Final = "bound on the error"
 MOST_NUMBERS: Final = 15
 """Columns up to which every cell shows its number."""
 DROPPED: Final = "hatched: dropped early; the number is a lower limit"
@@ -201,7 +203,8 @@ def _choice(
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
     what = (
-        f"error at most {choice.bound:.4g} with probability {1 - choice.delta:g}"
+        f"error at most {at_most(choice.bound)} with probability "
+        f"{confidence(choice.delta)}"
         if certificate.certified
         else f"{choice.estimate:.4g}, no guarantee"
     )
@@ -217,7 +220,7 @@ def _place(at: dict[str, int], dims: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _label(judged: Judgement) -> str:
-    kind = "bound on the error" if judged.is_guarantee else "estimate"
+    kind = BOUND if judged.is_guarantee else "estimate"
     return f"{judged.criterion} ({kind})"
 
 
@@ -280,8 +283,12 @@ def _cell_text(data: SurfaceData, row: int, column: int) -> str:
     value = data.values[row, column]
     if not np.isfinite(value):
         return "?"
-    number = f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.2f}"
-    return f"$\\geq${number}" if data.is_limit[row, column] else number
+    decimals = 3 if value < 1 else 2
+    if data.is_limit[row, column]:
+        return f"$\\geq${at_least(value, decimals=decimals).removeprefix('0')}"
+    is_bound = BOUND in data.label
+    number = at_most(value, decimals=decimals) if is_bound else f"{value:.{decimals}f}"
+    return number.removeprefix("0")
 
 
 def _draw_points(data: SurfaceData, ax: "Axes") -> None:

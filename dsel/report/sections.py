@@ -16,6 +16,7 @@ from dsel.report.figures import as_svg
 from dsel.report.html import figure, paragraph, section, table, text
 from dsel.report.story import Story
 from dsel.results.choice import params_of
+from dsel.results.rounding import at_most
 
 N_BEST = 10
 N_FAILURES = 10
@@ -32,7 +33,7 @@ def verdict(story: Story) -> str:
     choice, certificate = story.choice, story.choice.certificate
     chosen = params_label(dict(choice.params))
     if certificate.certified:
-        headline = f"Error at most {100 * choice.bound:.2f} %"
+        headline = f"Error at most {at_most(choice.bound, decimals=2, percent=True)} %"
         kind = "verdict"
     else:
         headline = "No guarantee"
@@ -82,9 +83,12 @@ def best(story: Story) -> str:
         (
             n,
             params_label(params_of(story.results, n)),
-            f"{estimate[n]:.4f}",
-            _number(judged.label_term.values.ravel()[n]),
-            _number(judged.disagreement_term.values.ravel()[n]),
+            _number(estimate[n], is_bound=judged.is_guarantee),
+            _number(judged.label_term.values.ravel()[n], is_bound=judged.is_guarantee),
+            _number(
+                judged.disagreement_term.values.ravel()[n],
+                is_bound=judged.is_guarantee,
+            ),
             f"{errors[n].sum() / rows:.4f}" if rows > 0 else "",
         )
         for n in shown
@@ -141,7 +145,10 @@ def others(story: Story) -> str:
         (
             str(name),
             str(answers.params.values[n]),
-            f"{answers.estimate.values[n]:.4f}",
+            _number(
+                answers.estimate.values[n],
+                is_bound=bool(answers.is_guarantee.values[n]),
+            ),
             "bound" if answers.is_guarantee.values[n] else "estimate",
         )
         for n, name in enumerate(answers[names.CRITERION].values)
@@ -194,8 +201,10 @@ def provenance(story: Story) -> str:
     )
 
 
-def _number(value: float) -> str:
-    return f"{value:.4f}" if np.isfinite(value) else ""
+def _number(value: float, *, is_bound: bool) -> str:
+    if not np.isfinite(value):
+        return ""
+    return at_most(value, decimals=4) if is_bound else f"{value:.4f}"
 
 
 def _unwrapped(lines: str) -> str:

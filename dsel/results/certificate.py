@@ -6,6 +6,7 @@ from textwrap import fill
 
 from dsel.checks import check_probability
 from dsel.results.assumptions import Assumption, full_ledger
+from dsel.results.rounding import at_least, at_most, confidence
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +94,7 @@ class Certificate:
         if self.unclipped >= 1:
             return [
                 f"The bound says nothing: at delta = {self.delta:g} {self.criterion} "
-                f"comes to {self.unclipped:.4g}, and no error rate is above 1.",
+                f"comes to {at_most(self.unclipped)}, and no error rate is above 1.",
                 "More labeled rows, fewer candidates or larger folds bring it down; "
                 "`plan_bound` shows by how much.",
             ]
@@ -102,13 +103,15 @@ class Certificate:
     def _weak_number(self) -> list[str]:
         if isnan(self.unclipped):
             return []
-        return [f"The number {self.bound:.4g} ({self.criterion}) is an estimate only."]
+        number = at_most(self.bound)
+        return [f"The number {number} ({self.criterion}) is an estimate only."]
 
     def _claim(self) -> str:
-        at_least = f"at least {_percent(self.lower)} and " if self.lower > 0 else ""
+        lower = f"at least {at_least(self.lower, percent=True)}% and "
         return (
-            f"With probability at least {_percent(1 - self.delta)}, {self._model()} "
-            f"errs on {at_least}at most {_percent(self.bound)} of {self._rows()} "
+            f"With probability at least {confidence(self.delta, percent=True)}%, "
+            f"{self._model()} errs on {lower if self.lower > 0 else ''}at most "
+            f"{at_most(self.bound, percent=True)}% of {self._rows()} "
             f"({self.criterion})."
         )
 
@@ -129,8 +132,9 @@ class Certificate:
         if not (isfinite(self.label_term) and isfinite(self.disagreement_term)):
             return []
         return [
-            f"Of this, {_percent(self.label_term)} comes from errors on labeled rows "
-            f"and {_percent(self.disagreement_term)} from disagreement on the pool."
+            f"Of this, {at_most(self.label_term, percent=True)}% comes from errors on "
+            f"labeled rows and {at_most(self.disagreement_term, percent=True)}% from "
+            f"disagreement on the pool."
         ]
 
     def _declared(self) -> list[str]:
@@ -146,7 +150,7 @@ class Certificate:
     def __repr__(self) -> str:
         sign = "<=" if self.certified else "~"
         fields = [
-            f"error {sign} {self.bound:.4g}",
+            f"error {sign} {at_most(self.bound)}",
             f"delta={self.delta:g}",
             f"criterion={self.criterion!r}",
             f"certified={self.certified}",
@@ -156,10 +160,6 @@ class Certificate:
         if not self.certified:
             fields.append(f"reasons={list(self.reasons)}")
         return f"Certificate({', '.join(fields)})"
-
-
-def _percent(rate: float) -> str:
-    return f"{100 * rate:.4g}%"
 
 
 def _sentence(reason: str) -> str:

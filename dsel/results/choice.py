@@ -12,6 +12,7 @@ from dsel import names
 from dsel.results.certificate import Certificate
 from dsel.results.cube import candidate_dims, candidate_shape
 from dsel.results.grid import parameter_name
+from dsel.results.rounding import at_most
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +54,7 @@ class Choice:
         sign = "<=" if certificate.certified else "~"
         return (
             f"Choice(candidate {self.candidate}: {params or 'no parameters'}; "
-            f"error {sign} {self.bound:.4g}, delta={self.delta:g}, "
+            f"error {sign} {at_most(self.bound)}, delta={self.delta:g}, "
             f"criterion={self.criterion!r}, certified={certificate.certified}"
             f"{'' if self.fold is None else model})"
         )

@@ -157,7 +157,7 @@ def test_plan_bound_command__prints_the_table():
         command, ["500", "100000", "--delta", "0.01", "--folds", "5"]
     )
     assert shown.exit_code == 0, shown.output
-    assert "0.254" in shown.output
+    assert "0.255" in shown.output
     assert "Recommended: select_then_certify with 20 % of the labels" in shown.output
 
 
