@@ -87,16 +87,12 @@ def check_evidence(criterion: Criterion, counts: Evidence) -> None:
 def _check_trainings(criterion: Criterion, counts: Evidence) -> None:
     """Raise ValueError where a criterion of folds is asked of halves, or the reverse.
 
-    Halves that no pool compares stand on the axis of folds: half of the rows each.
+    Folds and halves disagree with different models; their errors are read alike.
     """
-    rows = counts[names.FOLD_ROWS]
-    on_axes = rows.ndim == 2
-    are_halves = on_axes or (
-        names.DISAGREEMENTS not in criterion.needs
-        and 2 * rows.sum() == rows.size * int(counts[names.N_LABELED])
-    )
-    if (on_axes and reads_folds(criterion)) or (criterion.by_halves and not are_halves):
-        found, wanted = ("halves", "folds") if on_axes else ("folds", "halves")
+    are_halves = counts[names.FOLD_ROWS].ndim == 2
+    of_halves = criterion.by_halves and names.DISAGREEMENTS in criterion.needs
+    if reads_folds(criterion) if are_halves else of_halves:
+        found, wanted = ("halves", "folds") if are_halves else ("folds", "halves")
         raise ValueError(
             f"`criterion` {criterion.name!r} reads {wanted} of the labeled rows, but "
             f"this search counted {found}; plan one with criterion={criterion.name!r}."

@@ -155,7 +155,7 @@ def test_terms_data__adds_up_best_first(cube):
 def test_terms_data__refuses_what_has_no_terms():
     cube = make(GRID, [9, 3, 8, 2, 30, 0])
     with pytest.raises(ValueError, match="has no two terms to show"):
-        terms_data(cube, "cv_error")
+        terms_data(cube, "two_fold_cv")
 
 
 def test_timing_data__sums_the_seconds(cube):
