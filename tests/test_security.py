@@ -7,6 +7,8 @@ import os
 import pickle
 import socket
 import ssl
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from scipy import sparse
 from zarr.codecs import Crc32cCodec
 
 import dsel
-from dsel.cluster import Address, Tls, connect
+from dsel.cluster import Address, Local, Tls, connect
 from dsel.data.tables import read_table
 from dsel.results import fold_axes, grid_axes, make_cube
 from tests.clusters import make_certificates, running_cluster, tls_options
@@ -321,6 +323,44 @@ def test_running_cluster__listens_on_loopback_only(secured):
         if connection.status == psutil.CONN_LISTEN
     }
     assert addresses == {"127.0.0.1"}
+
+
+STRANGER = """
+import asyncio, os, sys
+from distributed import Security, rpc
+
+async def ask(address, security):
+    ways = security.get_connection_args("client")
+    async with rpc(address, connection_args=ways, timeout=2) as there:
+        await asyncio.wait_for(there.identity(), 2)
+        return address
+
+async def ask_all(places):
+    mine = Security.temporary()
+    asked = [ask(each.replace("tls:", "tcp:"), Security()) for each in places]
+    asked += [ask(each, mine) for each in places if each.startswith("tls:")]
+    said = await asyncio.gather(*asked, return_exceptions=True)
+    assert all(isinstance(each, str | OSError) for each in said), said
+    print(os.getuid(), "hears", [each for each in said if isinstance(each, str)])
+
+asyncio.run(ask_all(sys.argv[1:]))
+if os.getuid() == 0:
+    os.setuid(65534)
+    asyncio.run(ask_all(sys.argv[1:]))
+"""
+
+
+@pytest.mark.cluster
+def test_local__answers_nobody_who_only_knows_the_addresses():
+    with connect(Local(workers=1)) as client:
+        workers = client.scheduler_info()["workers"]
+        nannies = [worker["nanny"] for worker in workers.values()]
+        places = [client.scheduler.address, *workers, *nannies]
+        command = [sys.executable, "-c", STRANGER, *places]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    users = [0, 65534] if os.getuid() == 0 else [os.getuid()]
+    assert done.stdout.splitlines() == [f"{user} hears []" for user in users]
+    assert len(places) == 3
 
 
 def _family(process):

@@ -129,7 +129,7 @@ def choose_config(
     if scheduler is None:
         if tls is not None:
             raise ValueError(
-                "`tls` needs `scheduler`; local workers use loopback only."
+                "`tls` needs `scheduler`; local workers make their own certificates."
             )
         return None if workers is None else Local(workers=workers)
     if workers is not None:

@@ -21,9 +21,10 @@ SPAWN_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 
 @dataclass(frozen=True)
 class Local:
-    """Worker processes on this machine, one thread each, reachable from it alone.
+    """Worker processes on this machine, one thread each, reachable by this one alone.
 
-    A script that opens one needs ``if __name__ == "__main__":``, since the processes
+    They listen on loopback, and answer only who has the key that is made for them when
+    they start: other users of this machine have not. A script that opens one needs ``if __name__ == "__main__":``, since the processes
     are spawned.
 
     Examples
@@ -49,7 +50,7 @@ class Local:
     def open(self, stack: ExitStack, timeout: float) -> "Client":
         """Start the processes and return their client."""
         from dask import config
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Security
 
         settings = {
             **{f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in ONE_THREAD.items()},
@@ -64,6 +65,8 @@ class Local:
                 threads_per_worker=1,
                 memory_limit=self.memory,
                 host="127.0.0.1",
+                # Loopback is open to everybody who has an account on this machine.
+                security=Security.temporary(),
                 dashboard_address=LOOPBACK_HTTP,
                 worker_dashboard_address=LOOPBACK_HTTP,
                 silence_logs=logging.CRITICAL,
