@@ -66,3 +66,23 @@ class Rememberer(ClassifierMixin, BaseEstimator):
 
 def _contents(X, rows=None):
     return [row.tobytes() for row in np.ascontiguousarray(X)]
+
+
+class KillsWhenSent(ClassifierMixin, BaseEstimator):
+    """Answers with the sign of a column; its process dies when it is sent, fitted."""
+
+    def __init__(self, pids=(), reverse=False):
+        self.pids, self.reverse = pids, reverse
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[((X[:, 0] > 0) != self.reverse).astype(int)]
+
+    def __getstate__(self):
+        if hasattr(self, "classes_"):
+            for pid in (*self.pids, os.getpid()):
+                os.kill(pid, 9)
+        return super().__getstate__()

@@ -1,6 +1,6 @@
 """The digits job as a process of its own, for tests that kill things.
 
-    python -m tests.job SCHEDULER FOLDER [--prune] [--out PLACE]
+    python -m tests.job SCHEDULER FOLDER [--prune] [--in-memory] [--out PLACE]
 
 writes the cube to FOLDER/cube.json (counts only) and a line for each finished task to
 FOLDER/log.txt. Without a scheduler ("local") it runs on threads.
@@ -42,6 +42,24 @@ def make_plan(prune, pool=None):
     )
 
 
+def make_short_plan(prune):
+    """9 candidates, 3 folds, and a pool of 50 MB in memory; a few seconds."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(1)
+    pool = np.tile(X, (55, 1)) + rng.normal(size=(55 * len(X), 1))
+    return dsel.plan_search(
+        SVC(),
+        {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]},
+        X[:200],
+        y[:200] < 5,
+        pool,
+        cv=3,
+        random_state=0,
+        shared_rows="keep",
+        prune=prune,
+    )
+
+
 def counts_of(cube):
     """Everything in the cube but times, to the last bit, as JSON has it."""
     return {
@@ -56,6 +74,7 @@ def main():
     parser.add_argument("scheduler")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--prune", action="store_true")
+    parser.add_argument("--in-memory", action="store_true", help="a short job")
     parser.add_argument("--out")
     parser.add_argument("--log", type=Path)
     given = parser.parse_args()
@@ -69,7 +88,8 @@ def main():
         with connect(config, timeout=600) if config else nullcontext() as client:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
-            cube = make_plan(given.prune).run(client, out=given.out)
+            make = make_short_plan if given.in_memory else make_plan
+            cube = make(given.prune).run(client, out=given.out)
     except (OSError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         sys.exit(3)

@@ -24,8 +24,8 @@ class Local:
     """Worker processes on this machine, one thread each, reachable by this one alone.
 
     They listen on loopback, and answer only who has the key that is made for them when
-    they start: other users of this machine have not. A script that opens one needs ``if __name__ == "__main__":``, since the processes
-    are spawned.
+    they start: other users of this machine have not. A script that opens one needs
+    ``if __name__ == "__main__":``, since the processes are spawned.
 
     Examples
     --------

@@ -157,7 +157,10 @@ def _sent(rows: Any, client: Any) -> Any:
     """Keep large slices out of the scheduler: send them straight to a worker."""
     if client is None or nbytes_of(rows) < _SENT_NBYTES:
         return rows
-    return client.scatter(rows, hash=False)
+    try:
+        return client.scatter(rows, hash=False)
+    except OSError:  # no worker takes them now: they wait with their task for one
+        return rows
 
 
 def _shape_text(array: Any) -> bytes:

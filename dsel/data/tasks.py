@@ -84,7 +84,7 @@ def _cluster_values(
             yield submitter.result(*under_way[0])
             under_way.popleft()
     finally:
-        if under_way:
+        if under_way and client.status == "running":  # else there is nobody to tell
             client.cancel([future for future, _, _ in under_way])
 
 
@@ -117,28 +117,38 @@ class Submitter:
         """
         for _ in range(TRIES - 1):
             try:
-                return self._wait(future)
+                return result_of(future, self.client)
             except CancelledError:
                 future = self.submit(number, job)
-        return self._wait(future)
+        return result_of(future, self.client)
 
-    def _wait(self, future: Any) -> Any:
-        """Return a task's value, and look now and then who could compute it."""
-        without = 0.0
-        while True:
-            try:
-                return future.result(timeout=LOOK_SECONDS)
-            except TimeoutError:
-                if future.done():  # by now, or the error is the task's own
-                    return future.result()
-            without = 0.0 if _has_workers(self.client) else without + LOOK_SECONDS
-            if without == LOOK_SECONDS:
-                logger.warning("the cluster has no workers; waiting for some")
-            if without >= NO_WORKERS_SECONDS:
-                raise ClusterLostError(
-                    f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; run "
-                    "the same again when it has some."
-                )
+
+def result_of(future: Any, client: Any) -> Any:
+    """Return a task's value, and look now and then who could compute or send it.
+
+    Dask by itself waits for ever, also for what a worker held that died since.
+
+    Raises
+    ------
+    ClusterLostError
+        Where the scheduler is gone, or workers stay away.
+    """
+    without = 0.0
+    while True:
+        try:
+            return future.result(timeout=LOOK_SECONDS)
+        except OSError as error:
+            if future.status == "error":  # it is the task's own
+                raise
+            waited = LOOK_SECONDS if isinstance(error, TimeoutError) else 0.0
+        without = 0.0 if _has_workers(client) else without + waited
+        if without == waited > 0:
+            logger.warning("the cluster has no workers; waiting for some")
+        if without >= NO_WORKERS_SECONDS:
+            raise ClusterLostError(
+                f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; run "
+                "the same again when it has some."
+            )
 
 
 def _has_workers(client: Any) -> bool:

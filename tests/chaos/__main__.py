@@ -7,6 +7,11 @@ written lost or counted again. Prints a line for each run and exits 1 if one is 
 With ``--log FILE`` runs are remembered there, one JSON object a line, and those that
 are there are not repeated. Takes about ten seconds a run on two cores; with
 ``--asleep 370`` sleeps and stalls outlast the silence that Dask allows a worker.
+
+    python -m tests.chaos --faults 200 [--seed 1] [--minutes 30]
+
+makes random faults of mixed kinds, several in each of many short runs with a pool in
+memory: workers, clients and schedulers killed, workers stopped for a while.
 """
 
 import argparse
@@ -21,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.chaos.killing import KILLS, disturb, start_cluster, undisturbed
+from tests.chaos.storms import storms
 
 ATTEMPTS = 5  # at a run whose job was over before its moment came
 
@@ -33,9 +39,15 @@ def main():
     parser.add_argument("--asleep", type=float, help="seconds of sleeps and stalls")
     parser.add_argument("--prune", action="store_true")
     parser.add_argument("--log", type=Path)
+    parser.add_argument("--faults", type=int, help="mixed, in short runs")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     given = parser.parse_args()
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    if given.faults is not None:
+        with tempfile.TemporaryDirectory() as place:
+            made = storms(given.faults, given.seed, Path(place), _say, given.minutes)
+        sys.exit(0 if made else 1)
     runs = [(kind, n) for kind in KILLS for n in range(getattr(given, f"{kind}s"))]
     ended = _remembered(given.log)
     missing = [(kind, n) for kind, n in runs if f"{kind}-{n}" not in ended]

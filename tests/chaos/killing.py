@@ -17,7 +17,7 @@ from distributed import Client
 from dsel.results.journal import open_journal
 from dsel.results.stored_journal import read_fingerprint
 from tests.clusters import ROOT, RunningCluster, environment, wait_until
-from tests.job import make_plan
+from tests.job import make_plan, make_short_plan
 
 WORKERS = 2
 SLEEP_SECONDS = 30.0  # longer than the patience of any writer or comm
@@ -63,6 +63,8 @@ class Job:
         self.out = self.folder / "out"
         self.cluster, self.options, self.asleep = cluster, options, asleep
         self.starts = 0
+        make = make_short_plan if "--in-memory" in options else make_plan
+        self.plan = make(prune=False)
 
     def start(self):
         """Start it, or start it again on what is stored."""
@@ -105,7 +107,7 @@ class Job:
             records = journal.read().values()
         numbers = {
             path: candidate.number
-            for group in make_plan(prune=False).work.groups
+            for group in self.plan.work.groups
             for candidate, path in zip(group.candidates, group.paths, strict=True)
         }
         return {

@@ -16,9 +16,15 @@ from dsel.searches.driving.logs import log_retry, log_span
 from dsel.searches.driving.rounds import Round, next_members, span_jobs
 from dsel.searches.driving.shift import PoolSample
 from dsel.searches.driving.tasks import SpanJob, SpanRecord, count_spans, models_of
-from dsel.searches.executing.executors import Executor, Finished, check_alive
+from dsel.searches.executing.executors import (
+    Executor,
+    Finished,
+    LostInputError,
+    check_alive,
+)
 
 ATTEMPTS: Final = 3  # of one task
+LOST_ATTEMPTS: Final = 8  # where its worker died: of another task, as likely as not
 MODELS_NBYTES: Final = 2**30  # of one round at most, on every worker
 WORTH_A_TASK = 2**17  # bytes not moved: some milliseconds on a slow network
 
@@ -154,9 +160,10 @@ class Scoring:
         """Count spans again one by one; a span that keeps failing ends the run."""
         check_alive(error)
         is_final = isinstance(error, ValueError | TypeError | KeyError)
+        most = LOST_ATTEMPTS if isinstance(error, LostInputError) else ATTEMPTS
         for job in jobs:
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1
-            if is_final or tries >= ATTEMPTS:
+            if is_final or tries >= most:
                 raise error
             log_retry(f"span-{job.start}-{job.stop}", error)
             self._submit(current, [job])

@@ -8,15 +8,17 @@ payload (fitted models) where it was made, under the task's key.
 import queue
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final, Protocol
 
 import psutil
 
 from dsel.data.clients import count_threads
 from dsel.data.freed_memory import freed_memory_kept
+from dsel.data.tasks import result_of
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.executing.threads import single_threaded
 from dsel.searches.executing.versions import check_here, check_versions
@@ -24,6 +26,11 @@ from dsel.searches.executing.workers import GO_ON, Workers
 
 DERIVED_PRIORITY: Final = 100
 """More than that of any task which waits for what is derived."""
+
+
+class LostInputError(OSError):
+    """What was sent for a task died with a worker; submitted again it may be done."""
+
 
 Task = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
@@ -179,6 +186,7 @@ class ClusterExecutor:
         versions = check_versions(client)
         self._client = client
         self._run_id = run_id
+        self._serial = count(1)  # what is submitted again is another task to Dask
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         # One named task holds the labeled rows: a worker that loses them asks again.
@@ -218,7 +226,7 @@ class ClusterExecutor:
         already, so short tasks are told of late: only those pay it that need it.
         """
         payloads = [self._futures[name][0] for name in inputs]
-        name = f"{key}-{self._run_id}"
+        name = f"{key}-{self._run_id}-{next(self._serial)}"
         whole = record = self._client.submit(
             _run_on_worker if keeps_payload else _record_on_worker,
             task,
@@ -244,7 +252,7 @@ class ClusterExecutor:
             self._work,
             [self._futures[source][0]],
             *arguments,
-            key=f"{key}-{self._run_id}",
+            key=f"{key}-{self._run_id}-{next(self._serial)}",
             priority=DERIVED_PRIORITY,
             pure=False,
         )
@@ -258,17 +266,36 @@ class ClusterExecutor:
     def _ending(self, key: str) -> Finished:
         record = self._futures[key][1]
         try:
-            return Finished(key, record.result())
+            return Finished(key, result_of(record, self._client))
         except ImportError as error:
             check_versions(self._client)  # a worker without dsel may have joined
             return Finished(key, None, error)
+        except CancelledError as error:
+            return Finished(key, None, self._lost_input(error))
+        except ClusterLostError:
+            raise
         except Exception as error:
             return Finished(key, None, _explained(error))
+
+    def _lost_input(self, error: CancelledError) -> BaseException:
+        """Return the same, or what is to be tried again: the run's work is still there.
+
+        Dask gives up a task where rows that were sent ahead of it died with a worker.
+        """
+        if self._client.status != "running" or self._work.cancelled():
+            return error
+        lost = LostInputError("rows that were sent to a worker died with it")
+        lost.__cause__ = error
+        return lost
 
     def fetch(self, key: str) -> Any:
         """Bring the payload kept under `key` to this process."""
         payload = self._client.submit(_payload, self._futures[key][0], pure=False)
-        return payload.result()
+        try:
+            return result_of(payload, self._client)
+        except CancelledError as error:
+            check_alive(error)
+            raise
 
     def forget(self, key: str) -> None:
         """Cancel the task if it has not begun, and drop its payload."""

@@ -4,13 +4,21 @@ What ends is noted in the run's journal, if there is one, and is not computed ag
 The driver in `dsel.searches.driving.run` is for searches that go in rounds and prune.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from dsel.data.tasks import TRIES
 from dsel.results.stored_journal import StoredJournal
-from dsel.searches.executing.executors import Executor, Finished, Task, check_alive
+from dsel.searches.executing.executors import (
+    Executor,
+    Finished,
+    LostInputError,
+    Task,
+    check_alive,
+)
 from dsel.searches.executing.keeping import Notes
 
 AHEAD: Final = 2
@@ -30,6 +38,16 @@ class Job:
     """Called with the executor's work, no payloads, and the arguments."""
     arguments: tuple[Any, ...] = ()
     """Passed on to the task."""
+    sources: Callable[[], list[Any]] | None = None
+    """Gives the argument before these when the job is submitted, and again where rows
+    of a pool, which are sent to a worker then, died with it."""
+
+    def submit(self, executor: Executor, *, keeps_payload: bool) -> None:
+        """Start it."""
+        rows = () if self.sources is None else (self.sources(),)
+        executor.submit(
+            self.key, self.task, *rows, *self.arguments, keeps_payload=keeps_payload
+        )
 
 
 def completed(
@@ -60,22 +78,29 @@ def completed(
     StoreBusyError
         Where another run has taken over the place of the notes.
     """
-    waiting, n_running = iter(jobs), 0
+    waiting = iter(jobs)
+    running: dict[str, Job] = {}
+    lost: Counter[str] = Counter()
     while True:
-        free = max(0, AHEAD * executor.n_slots - n_running)
+        free = max(0, AHEAD * executor.n_slots - len(running))
         for job in islice(waiting, free):
-            executor.submit(
-                job.key, job.task, *job.arguments, keeps_payload=keeps_payloads
-            )
-            n_running += 1
-        if not n_running:
+            running[job.key] = job
+            job.submit(executor, keeps_payload=keeps_payloads)
+        if not running:
             return
         for finished in executor.wait(BEAT_SECONDS):
             check_alive(finished.error)
-            n_running -= 1
+            key = finished.key
+            is_lost = isinstance(finished.error, LostInputError)
+            lost[key] += is_lost
+            if is_lost and lost[key] < TRIES:
+                executor.forget(key)
+                running[key].submit(executor, keeps_payload=keeps_payloads)
+                continue
+            del running[key]
             yield finished
             if not keeps_payloads:
-                executor.forget(finished.key)
+                executor.forget(key)
         if notes is not None:
             notes.check()
 

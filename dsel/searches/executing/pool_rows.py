@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -72,9 +73,12 @@ def write_rows(
     touched: set[int] = set()
     with closing(make_executor((task, block_rows), resolve_client(client))) as executor:
         jobs = (
-            Job(f"rows-{span.start}", _compute_span, (sources,))
+            Job(
+                f"rows-{span.start}",
+                _compute_span,
+                sources=partial(pool.sources, span, executor.client),
+            )
             for span in pool.spans(SPAN_ROWS)
-            for sources in [pool.sources(span, executor.client)]
         )
         for finished in completed(executor, jobs):
             rows, values = finished.result()

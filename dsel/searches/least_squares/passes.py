@@ -6,7 +6,7 @@ sums are added in row order, so workers and order of completion change no digit.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -109,9 +109,13 @@ class Passes:
         arguments: tuple[Any, ...],
     ) -> Any:
         jobs = (
-            Job(f"{name}-{span.start}", task, (sources, *arguments))
+            Job(
+                f"{name}-{span.start}",
+                task,
+                arguments,
+                partial(self.pool.sources, span, self.executor.client),
+            )
             for span in spans
-            for sources in [self.pool.sources(span, self.executor.client)]
         )
         numbers = {f"{name}-{span.start}": i for i, span in enumerate(spans)}
         ended = completed(self.executor, jobs, notes=self.notes)
