@@ -402,6 +402,27 @@ def test_connect__names_a_worker_with_other_code_of_the_same_version(tmp_path):
                 versions.check_versions(client)
 
 
+DIES_WHEN_ASKED = """
+import os
+from importlib import metadata
+there = metadata.version
+metadata.version = lambda name: os._exit(9) if name == "xarray" else there(name)
+"""
+
+
+@pytest.mark.cluster
+def test_connect__does_without_the_answer_of_a_worker_that_dies(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "sitecustomize.py").write_text(DIES_WHEN_ASKED)
+    with running_cluster(tmp_path, workers=0) as running:
+        path = os.pathsep.join([str(other), str(ROOT)])
+        running.start_worker("dies", PYTHONPATH=path)
+        with Client(running.address, timeout=60) as client:
+            client.wait_for_workers(1, timeout=60)
+            assert versions.check_versions(client)["xarray"]
+
+
 def test_code_reader__reads_a_copy_alike_and_no_zip(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "dsel", tmp_path / "dsel")
     code = versions._code_reader()

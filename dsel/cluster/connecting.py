@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 import dask.config
 
 from dsel.cluster.base import ONE_THREAD, ClusterConfig
+from dsel.cluster.running import Address, SchedulerFile
 from dsel.searches.executing.versions import check_versions
+from dsel.searches.executing.workers import STARTED
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,6 +66,8 @@ def connect(config: ClusterConfig, *, timeout: float = 10.0) -> "Iterator[Client
         stack.enter_context(_environment(ONE_THREAD))
         stack.enter_context(dask.config.set(SETTINGS))
         client = config.open(stack, timeout)
+        if not isinstance(config, Address | SchedulerFile):
+            STARTED.add(client)
         check_versions(client)
         yield client
 

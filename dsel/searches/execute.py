@@ -136,9 +136,10 @@ def execute(
 
 def _check_memory(plan: "Plan", executor: Executor) -> None:
     """Raise where a task has not enough memory for any fit of the plan."""
+    # Tasks keep half of their share of the memory for what they cannot see.
+    budget = executor.slot_memory // 2
     for group in plan.work.groups:
-        # Tasks keep half of their share of the memory for what they cannot see.
-        group.family.check_budget(len(plan.work.y), executor.slot_memory // 2)
+        group.family.check_budget(len(plan.work.y), budget)
 
 
 def _declare(plan: "Plan", journal: Notes | None) -> str:

@@ -1,3 +1,5 @@
+from weakref import WeakSet
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -108,3 +110,23 @@ def test_plan__refuses_missing_values_where_an_estimator_does_not_take_them(digi
     X[5, 3] = np.nan
     with pytest.raises(ValueError, match="`X`"):
         make_plan((X, y))
+
+
+ALIVE = WeakSet()
+
+
+class Remembered(LogisticRegression):
+    """Tells how many fitted ones there are."""
+
+    def fit(self, X, y):
+        ALIVE.add(self)
+        return super().fit(X, y)
+
+
+def test_execute__without_a_pool_keeps_few_models(digits):
+    grid, most = {"C": np.logspace(-6, -5, 40)}, []
+    settings = {"criterion": "cv_error", "cv": 2, "random_state": 0}
+    X, y = digits[0][:60], digits[1][:60] < 5
+    plan = plan_search(Remembered(), grid, X, y, **settings)
+    execute(plan, n_jobs=1, on_progress=lambda _: most.append(len(ALIVE)))
+    assert max(most) < 20

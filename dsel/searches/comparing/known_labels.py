@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.data.filters import joint_mask
-from dsel.searches.comparing.scheme import Scheme
+from dsel.searches.comparing.scheme import Comparison, Scheme
 
 UNKNOWN = -1
 
@@ -25,6 +25,8 @@ class KnownLabels:
     """Training numbers whose errors are counted, one bin each."""
     variable: str
     """``half_test_errors`` or ``full_test_errors``."""
+    first: int = 0
+    """Number of the row that the first label belongs to."""
 
     @property
     def token(self) -> str:
@@ -57,7 +59,7 @@ class KnownLabels:
         self, codes: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Count the rows of known label whose answer is another."""
-        truth = self.labels[rows]
+        truth = self.labels[rows - self.first]
         wrong = (codes != truth) & (truth >= 0)
         return np.asarray(np.sum(wrong, axis=2, dtype=np.int64).T)
 
@@ -105,6 +107,18 @@ def of_rows_there(scheme: Scheme, pool: Any) -> Scheme:
         for each in scheme.comparisons
     )
     return replace(scheme, comparisons=comparisons)
+
+
+def of_span(
+    comparisons: Sequence[Comparison], start: int, stop: int
+) -> list[Comparison]:
+    """Return comparisons with the labels of some rows only: less to send with tasks."""
+    return [
+        replace(each, labels=each.labels[start:stop], first=start)
+        if isinstance(each, KnownLabels)
+        else each
+        for each in comparisons
+    ]
 
 
 def _codes(labels: ArrayLike, pool: Any, classes: NDArray[Any]) -> NDArray[np.int32]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.models.base import FIT_DONE
 from dsel.searches.driving.board import Board
 from dsel.searches.driving.fitting import Fitting
 from dsel.searches.driving.journaling import Journaling
@@ -98,6 +99,8 @@ class Driver:
                 if not self._n_running:
                     return self.board
                 self._wait()
+                if not self.board.spans:
+                    self._release()  # nothing is compared: counted is done with
                 self.journal.check()
                 self._report()
         finally:
@@ -151,12 +154,21 @@ class Driver:
             self._release()
 
     def _release(self) -> None:
-        """Drop models that no candidate in the race needs, and keep the winner's."""
+        """Drop models that nothing needs any more, and keep the winner's."""
         estimate = self.referee.criterion.evaluate(
             self.board.evidence(), self.referee.settings
         ).estimate
         best = int(np.nanargmin(np.where(np.isnan(estimate), np.inf, estimate)))
-        self.fitting.release({best, *map(int, np.flatnonzero(self.board.racing))})
+        needed = self.board.racing
+        if not self.board.spans:  # none to be counted with, but any may win
+            name, trainings = (
+                self.referee.criterion.deploys,
+                self.board.scheme.trainings,
+            )
+            deployed = [each.number for each in trainings if each.name == name]
+            is_fitted = self.board.fit_status[:, deployed] == FIT_DONE
+            needed = needed & is_fitted.any(axis=1)
+        self.fitting.release({best, *map(int, np.flatnonzero(needed))})
 
     def _report(self) -> None:
         if self.on_progress is None:

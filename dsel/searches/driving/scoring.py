@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.passes import SPAN_NBYTES
+from dsel.searches.comparing.known_labels import of_span
 from dsel.searches.driving.board import Board
 from dsel.searches.driving.held import HeldModels
 from dsel.searches.driving.journaling import Journaling
@@ -114,13 +115,14 @@ class Scoring:
         key = f"span-{next(self.serial)}"
         self.running[key] = jobs
         first, sample, client = jobs[0], self.sample, self.executor.client
+        start, stop = min(job.start for job in jobs), max(job.stop for job in jobs)
         pool = self.board.looks.parts[first.look].pool
         self.executor.submit(
             key,
             count_spans,
             jobs,
             [pool.sources(self.board.span_of(job), client) for job in jobs],
-            self.board.comparisons(),
+            of_span(self.board.comparisons(), start, stop),
             f"{self.run_id}-{current.key}-{hash(first.candidates)}",
             [None if sample is None else sample.wanted_of(job) for job in jobs],
             inputs=self._inputs(current, first),

@@ -2,13 +2,15 @@
 
 Dask pauses a worker whose process holds too much, and hopes that it will hold less.
 Where that is what its imports take, it never will: tasks that were given to it wait for
-ever, beside workers that have nothing to do. Such a worker is sent away.
+ever, beside workers that have nothing to do. Such a worker is sent away if we started
+it; of others' it is said, and the run ends if they keep its tasks.
 """
 
 import logging
 import time
 from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakSet
 
 import psutil
 
@@ -27,6 +29,9 @@ GO_ON: Final = (
 )
 MORE_MEMORY: Final = "Workers need more memory: give each at least 600 MiB"
 
+STARTED: Final[WeakSet[Any]] = WeakSet()
+"""Clients of clusters that were started for them; other workers are not ours to end."""
+
 Worker = Mapping[str, Any]
 """What `distributed.Client.scheduler_info` says of one."""
 
@@ -43,10 +48,12 @@ class Workers:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._n_threads = 1
+        self._task_memory = 0
         self._looked = time.monotonic() - COUNT_SECONDS
         self._without = 0.0
         self._has_told = False
         self._paused: dict[str, float] = {}
+        self._told_of: list[str] = []
 
     @property
     def n_threads(self) -> int:
@@ -57,11 +64,7 @@ class Workers:
         ClusterLostError
             Where there have been none for too long, or none but paused ones.
         """
-        passed = time.monotonic() - self._looked
-        if passed >= COUNT_SECONDS:
-            # A machine that slept since gives its workers time to come back.
-            self._look(min(passed, LONGEST_LOOK_SECONDS))
-            self._looked = time.monotonic()
+        self._look_again()
         return self._n_threads
 
     @property
@@ -71,9 +74,8 @@ class Workers:
         That is what a worker's process may hold, less what it holds beside results,
         divided by its threads.
         """
-        machine = int(psutil.virtual_memory().total)
-        free = [_free(each, machine) for each in self.now().values()]
-        return min(free, default=machine)
+        self._look_again()
+        return self._task_memory
 
     def check_limits(self) -> None:
         """Raise where a worker would die of its first task, whatever that is.
@@ -108,8 +110,19 @@ class Workers:
         except (OSError, KeyError) as error:  # a comm is closed; or has long been
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
 
+    def _look_again(self) -> None:
+        """Ask the scheduler, unless it was asked just now."""
+        passed = time.monotonic() - self._looked
+        if passed >= COUNT_SECONDS:
+            # A machine that slept since gives its workers time to come back.
+            self._look(min(passed, LONGEST_LOOK_SECONDS))
+            self._looked = time.monotonic()
+
     def _look(self, seconds: float) -> None:
         workers = self.now()
+        machine = int(psutil.virtual_memory().total)
+        free = [_free(each, machine) for each in workers.values()]
+        self._task_memory = min(free, default=machine)
         running = [each for each in workers.values() if each["status"] == "running"]
         self._n_threads = max(1, sum(int(each["nthreads"]) for each in running))
         self._without = 0.0 if running else self._without + seconds
@@ -120,8 +133,10 @@ class Workers:
             if _is_stuck(each)
         }
         stuck = [each for each, s in self._paused.items() if s > PAUSED_SECONDS]
-        if running and stuck:
+        if running and stuck and self._client in STARTED:
             self._send_away(stuck)
+        elif running and stuck:
+            self._tell_of(stuck, min(self._paused[each] for each in stuck))
         elif stuck and len(stuck) == len(workers):
             raise ClusterLostError(f"{_short_of_memory(workers)}; {GO_ON}")
         elif self._without > NO_WORKERS_SECONDS:
@@ -139,6 +154,26 @@ class Workers:
                 NO_WORKERS_SECONDS,
             )
         self._has_told = is_late
+
+    def _tell_of(self, addresses: list[str], seconds: float) -> None:
+        """Say once which workers of others keep tasks; they are not waited for long."""
+        if self._told_of != addresses:
+            logger.warning(
+                "paused by Dask for want of memory, with tasks that no other worker "
+                "takes: %s. dsel did not start them and lets them be: give them "
+                "memory, or retire them",
+                ", ".join(addresses),
+            )
+        self._told_of = addresses
+        keys = [
+            key for has in self._client.processing(addresses).values() for key in has
+        ]
+        if seconds > NO_WORKERS_SECONDS and any(map(self._client.futures.get, keys)):
+            raise ClusterLostError(
+                f"workers that dsel did not start have been paused for want of memory "
+                f"for {seconds:.0f} s and keep tasks of this run: "
+                f"{', '.join(addresses)}. Retire them or give them more memory; {GO_ON}"
+            )
 
     def _send_away(self, addresses: list[str]) -> None:
         """Let others have the tasks and results of workers, and close these."""

@@ -4,6 +4,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
+from cloudpickle import dumps
 from distributed import Client, LocalCluster, get_task_stream
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -130,3 +131,22 @@ def test_run__a_nan_deep_in_the_pool_is_named_by_row_and_column(digits, client):
     X[1234, 5] = np.nan
     with pytest.raises(ValueError, match=r"1234.*5"):
         execute(make_plan(digits, da.from_array(X, chunks=(300, -1))), client)
+
+
+def test_run__sends_a_task_the_labels_of_its_own_rows(client, rng, monkeypatch):
+    X, pool = rng.normal(size=(60, 2)), rng.normal(size=(400_000, 2)).astype(np.float32)
+    y, labels = (X[:, 0] > 0).astype(int), (pool[:, 0] > 0).astype(int)
+    plan = plan_search(
+        SVC(), {"C": [1.0]}, X, y, pool, pool_labels=labels, random_state=0
+    )
+    sent, submit = [], client.submit
+
+    def measured(function, *arguments, **ways):
+        if ways["key"].startswith("span-"):
+            sent.append(len(dumps(arguments)))
+        return submit(function, *arguments, **ways)
+
+    monkeypatch.setattr(client, "submit", measured)
+    found = plan.run(client)
+    assert max(sent) < labels.astype(np.int32).nbytes / 2
+    xr.testing.assert_equal(counts(found), counts(plan.run(n_jobs=2)))

@@ -6,7 +6,7 @@ from dask import config
 from distributed import Client
 from distributed.core import Status
 
-from dsel.cluster import Local, connect
+from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError
 from dsel.searches import plan_search
 from dsel.searches.executing import workers
@@ -41,6 +41,7 @@ class Cluster:
         clock = SimpleNamespace(monotonic=lambda: self.now)
         monkeypatch.setattr(workers, "time", clock)
         self.workers = Workers(self)
+        workers.STARTED.add(self)
 
     def scheduler_info(self, n_workers):
         assert n_workers == -1
@@ -180,6 +181,44 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng
     found = plan.run(two_workers, on_progress=pause_first)
     assert (found["status"] == 0).all()
     assert len(two_workers.nthreads()) == 1
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(180)
+def test_run__lets_paused_workers_of_others_be_and_says_so(
+    tmp_path, rng, monkeypatch, caplog
+):
+    monkeypatch.setattr(workers, "PAUSED_SECONDS", 3.0)
+    plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
+    never = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False"}
+    with running_cluster(tmp_path, workers=0) as running:
+        for name in ("one", "other"):
+            running.start_worker(name, **never)
+        with connect(Address(running.address), timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            first = min(client.nthreads())
+
+            def pause_first(progress):
+                is_told = "dsel did not start them" in caplog.text
+                client.run(resume if is_told else pause, workers=[first])
+
+            found = plan.run(client, on_progress=pause_first)
+            assert len(client.nthreads()) == 2
+    assert (found["status"] == 0).all()
+    assert first in caplog.text
+
+
+@pytest.mark.cluster
+def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
+    monkeypatch.setattr(workers, "COUNT_SECONDS", 1e9)
+    asked = []
+    with connect(Local(workers=1)) as client:
+        ask = client.scheduler_info
+        monkeypatch.setattr(
+            client, "scheduler_info", lambda **ways: asked.append(1) or ask(**ways)
+        )
+        plan_of_sleepers(rng, np.linspace(0.0, 0.001, 30)).run(client)
+    assert len(asked) <= 2
 
 
 @pytest.mark.cluster
