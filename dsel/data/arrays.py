@@ -14,6 +14,7 @@ from dsel.data.base import Layout, dense_layout, slices, virtual_boundaries
 from dsel.data.cache import nbytes_of
 
 _SENT_NBYTES: Final = 2**20
+_SECONDS: Final = 10.0  # for which a worker to send to is awaited
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +159,12 @@ def _sent(rows: Any, client: Any) -> Any:
     if client is None or nbytes_of(rows) < _SENT_NBYTES:
         return rows
     try:
-        return client.scatter(rows, hash=False)
-    except OSError:  # no worker takes them now: they wait with their task for one
-        return rows
+        # Of a scheduler that is gone an answer would be awaited for long.
+        if client.status == "running":
+            return client.scatter(rows, hash=False, timeout=_SECONDS)
+    except OSError:
+        pass
+    return rows  # no worker takes them now: they wait with their task for one
 
 
 def _shape_text(array: Any) -> bytes:
