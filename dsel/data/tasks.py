@@ -31,6 +31,10 @@ Job = Callable[[Any], tuple[Any, ...]]
 """Called with the client (or None) just before a task starts; gives its arguments."""
 
 
+class LostInputError(OSError):
+    """What was sent for a task died with a worker; submitted again it may be done."""
+
+
 def values_in_order(
     function: Callable[..., Any],
     jobs: Sequence[Job],

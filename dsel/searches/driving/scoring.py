@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.passes import SPAN_NBYTES
+from dsel.data.tasks import LostInputError
 from dsel.searches.comparing.known_labels import of_span
 from dsel.searches.driving.board import Board
 from dsel.searches.driving.held import HeldModels
@@ -20,7 +21,6 @@ from dsel.searches.driving.tasks import SpanJob, SpanRecord, count_spans, models
 from dsel.searches.executing.executors import (
     Executor,
     Finished,
-    LostInputError,
     check_alive,
 )
 

@@ -18,7 +18,7 @@ import psutil
 
 from dsel.data.clients import count_threads
 from dsel.data.freed_memory import freed_memory_kept
-from dsel.data.tasks import result_of
+from dsel.data.tasks import LostInputError, result_of
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches.executing.threads import single_threaded
 from dsel.searches.executing.versions import check_here, check_versions
@@ -26,11 +26,6 @@ from dsel.searches.executing.workers import GO_ON, Workers
 
 DERIVED_PRIORITY: Final = 100
 """More than that of any task which waits for what is derived."""
-
-
-class LostInputError(OSError):
-    """What was sent for a task died with a worker; submitted again it may be done."""
-
 
 Task = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
@@ -271,22 +266,13 @@ class ClusterExecutor:
             check_versions(self._client)  # a worker without dsel may have joined
             return Finished(key, None, error)
         except CancelledError as error:
-            return Finished(key, None, self._lost_input(error))
+            # Dask gives up a task where rows that were sent ahead of it are lost.
+            is_over = self._client.status != "running" or self._work.cancelled()
+            return Finished(key, None, error if is_over else LostInputError(key))
         except ClusterLostError:
             raise
         except Exception as error:
             return Finished(key, None, _explained(error))
-
-    def _lost_input(self, error: CancelledError) -> BaseException:
-        """Return the same, or what is to be tried again: the run's work is still there.
-
-        Dask gives up a task where rows that were sent ahead of it died with a worker.
-        """
-        if self._client.status != "running" or self._work.cancelled():
-            return error
-        lost = LostInputError("rows that were sent to a worker died with it")
-        lost.__cause__ = error
-        return lost
 
     def fetch(self, key: str) -> Any:
         """Bring the payload kept under `key` to this process."""

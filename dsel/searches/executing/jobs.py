@@ -10,12 +10,11 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from dsel.data.tasks import TRIES
+from dsel.data.tasks import TRIES, LostInputError
 from dsel.results.stored_journal import StoredJournal
 from dsel.searches.executing.executors import (
     Executor,
     Finished,
-    LostInputError,
     Task,
     check_alive,
 )
