@@ -1,16 +1,21 @@
-"""Labeled rows that also lie in the pool: found by content, left out if asked."""
+"""Labeled rows that also lie in the pool: found by content, left out if asked.
+
+Found are equal rows, near copies, and whether equal rows are more than chance makes.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, stats
 
 from dsel.checks import check_choice
 from dsel.data.labeled import LabeledRows
+from dsel.data.near_copies import NearCopies, NearSearch, near_search
 from dsel.data.pool import Pool
 from dsel.data.words import words
 
@@ -20,9 +25,16 @@ KEEP: Final = "keep"
 POLICIES: Final = (REFUSE, EXCLUDE, KEEP)
 """What rows in both may be: an error, the same records, others that look alike."""
 
+MANY: Final = 0.1
+"""Part of the labeled rows: if so many have near copies, the pool holds them."""
+_MOST_HASHES: Final = 2**18  # of pool rows, sampled to count equal pairs
 _HASH_SEED: Final = 0x64_73_65_6C
 _FIRST_COLUMNS: Final = 8
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+Found = tuple[list[int], list[bytes], NearCopies, list[NDArray[np.uint64]]]
+"""Pool rows that equal labeled ones, their contents, near copies, sampled hashes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,27 +47,48 @@ class SharedRows:
     """Content of each of them."""
     labeled_counts: Counter[bytes]
     """How many labeled rows have a content, for contents that are in the pool."""
+    near: NearCopies
+    """Labeled rows of which the pool holds near copies."""
+    p_value: float
+    """How often chance pairs so many labeled rows with pool rows; NaN: not asked."""
 
     @property
     def n_labeled(self) -> int:
         """Labeled rows whose content is in the pool."""
         return sum(self.labeled_counts.values())
 
+    @property
+    def has_many_near(self) -> bool:
+        """Whether near copies are too many to be a few odd rows."""
+        return 0 < self.near.n_copied >= MANY * self.near.n_searched
+
     def twins(self) -> NDArray[np.int64]:
-        """Return one pool row for each labeled row: the first ones of each content."""
+        """Return one pool row for each labeled row, equal ones first, then near ones.
+
+        Of several equal rows any may be the record: those are taken whose numbers have
+        the smallest hashes, so that no part of the pool lacks more of them than others.
+        """
         left = Counter(self.labeled_counts)
+        order = np.argsort(row_hashes(self.pool_rows[:, np.newaxis]), kind="stable")
         twins = []
-        for row, key in zip(self.pool_rows.tolist(), self.keys, strict=True):
-            if left[key] > 0:
-                left[key] -= 1
-                twins.append(row)
-        return np.array(twins, dtype=np.int64)
+        for at in order.tolist():
+            if left[self.keys[at]] > 0:
+                left[self.keys[at]] -= 1
+                twins.append(int(self.pool_rows[at]))
+        if self.near.n_copied:
+            twins.extend(self.near.copied.values())
+        return np.unique(np.array(twins, dtype=np.int64))
 
 
 def find_shared_rows(
-    pool: Pool, labeled: LabeledRows, *, client: Any = None, allow_nan: bool = False
+    pool: Pool,
+    labeled: LabeledRows,
+    *,
+    client: Any = None,
+    allow_nan: bool = False,
+    with_chance: bool = False,
 ) -> SharedRows:
-    """Find the pool rows that equal a labeled row, in one pass.
+    """Find the pool rows that equal a labeled row, or nearly do, in one pass.
 
     Rows are compared in the pool's type: float64 labeled rows are rounded as the
     pool's rows were. Zeros of either sign are equal, and so are missing values.
@@ -68,11 +101,19 @@ def find_shared_rows(
         Dask client for the pass; None is the current one, else local threads.
     allow_nan
         Whether missing values may pass.
+    with_chance
+        Whether to ask how often chance would find as many equal rows.
     """
-    if pool.n_rows == 0:
-        return SharedRows(np.empty(0, dtype=np.int64), (), Counter())
-    in_labeled = comparable(labeled.X, pool.dtype)
+    in_labeled = _as_in(pool, comparable(labeled.X, pool.dtype))
     keys = row_keys(in_labeled)
+    hashes = row_hashes(in_labeled)
+    if pool.n_rows == 0:
+        none = NearCopies(0, {}, frozenset())
+        return SharedRows(np.empty(0, dtype=np.int64), (), Counter(), none, 1.0)
+    distinct = np.unique(hashes, return_index=True)[1]
+    if pool.dtype.kind != "f":  # whole numbers are equal or they are not
+        distinct = distinct[:0]
+    share = min(1.0, _MOST_HASHES / pool.n_rows) if with_chance else 0.0
     search = SharedRowSearch(
         stages=tuple(
             (columns, np.unique(row_hashes(in_labeled[:, columns])))
@@ -80,11 +121,21 @@ def find_shared_rows(
         ),
         keys=frozenset(keys),
         dtype=pool.dtype,
+        near=near_search(in_labeled[distinct], distinct),
+        share=share,
     )
-    found = pool.reduce(search, _joined, client=client, allow_nan=allow_nan)
-    in_pool = frozenset(found[1])
+    rows, found, near, sampled = pool.reduce(
+        search, _joined, client=client, allow_nan=allow_nan
+    )
+    in_pool = frozenset(found)
     counts = Counter(key for key in keys if key in in_pool)
-    return SharedRows(np.array(found[0], dtype=np.int64), tuple(found[1]), counts)
+    return SharedRows(
+        np.array(rows, dtype=np.int64),
+        tuple(found),
+        counts,
+        near,
+        _chance(Counter(keys), Counter(found), hashes, sampled, pool.n_rows, share),
+    )
 
 
 def resolve_shared_rows(
@@ -94,17 +145,17 @@ def resolve_shared_rows(
     *,
     client: Any = None,
     allow_nan: bool = False,
-) -> Pool:
-    """Return the pool as it takes part, by what shared rows are said to be.
+) -> SharedRows:
+    """Return what labeled rows and pool share, or refuse it.
 
     Parameters
     ----------
     pool, labeled
         With the same columns.
     policy
-        ``"refuse"``: an error if there are any. ``"exclude"``: they are the same
-        records, so one pool row for each is left out. ``"keep"``: they are other
-        records that look alike, so nothing is left out and no pass is made.
+        ``"refuse"``: an error if rows are shared. ``"exclude"``: they are the same
+        records, so one pool row for each, its `twins`, is to be left out. ``"keep"``:
+        they are other records that look alike, which chance must be able to explain.
     client
         Dask client for the pass; None is the current one, else local threads.
     allow_nan
@@ -116,21 +167,56 @@ def resolve_shared_rows(
         Where the policy is to refuse and rows are shared, or is unknown.
     """
     check_choice(policy, "shared_rows", POLICIES)
-    if policy == KEEP:
-        return pool
-    shared = find_shared_rows(pool, labeled, client=client, allow_nan=allow_nan)
-    if policy == EXCLUDE:
-        return pool.excluding(shared.twins())
-    if shared.n_labeled:
+    shared = find_shared_rows(
+        pool, labeled, client=client, allow_nan=allow_nan, with_chance=policy == KEEP
+    )
+    ways = (
+        'If they are the same records, say shared_rows="exclude": one pool row for '
+        "each is left out. If they are other records that look alike, as discrete "
+        'features make likely, say shared_rows="keep".'
+    )
+    if policy == REFUSE and shared.n_labeled:
         raise ValueError(
             f"`pool` must not hold the labeled rows, but {shared.n_labeled:,} of "
             f"{labeled.n_rows:,} labeled rows equal one of {len(shared.pool_rows):,} "
-            f"pool rows (the first is pool row {shared.pool_rows[0]:,}). If they are "
-            'the same records, say shared_rows="exclude": one pool row for each is '
-            "left out. If they are other records that look alike, as discrete "
-            'features make likely, say shared_rows="keep".'
+            f"pool rows (the first is pool row {shared.pool_rows[0]:,}). {ways}"
         )
-    return pool
+    if policy == REFUSE and shared.has_many_near:
+        number, row = min(shared.near.copied.items())
+        raise ValueError(
+            f"`pool` must not hold the labeled rows, but it holds near copies of "
+            f"{shared.near.n_copied:,} of {shared.near.n_searched:,} labeled rows, "
+            f"which differ by rounding or noise alone (labeled row {number:,} and pool "
+            f"row {row:,}). {ways}"
+        )
+    return shared
+
+
+def _chance(
+    in_labeled: Counter[bytes],
+    in_pool: Counter[bytes],
+    hashes: NDArray[np.uint64],
+    sampled: Sequence[NDArray[np.uint64]],
+    n_pool: int,
+    share: float,
+) -> float:
+    """Return how often chance pairs so many labeled rows with pool rows.
+
+    Of the contents that two rows have, in both tables together, chance puts one into
+    each table for 2 f (1 - f) of them, f being the part of the rows that is labeled.
+    Equal rows within the pool are counted in a sample of contents.
+    """
+    if not share:
+        return nan
+    n = sum(in_labeled.values())
+    mixed = sum(times == 1 == in_pool[key] for key, times in in_labeled.items())
+    within = sum(times == 2 and not in_pool[key] for key, times in in_labeled.items())
+    values, times = np.unique(np.concatenate(sampled), return_counts=True)
+    pairs = values[times == 2]
+    others = within + round(int((~np.isin(pairs, hashes)).sum()) / share)
+    part = n / (n + n_pool)
+    chance = 2.0 * part * (1.0 - part)
+    return float(stats.binom.sf(mixed - 1, mixed + others, chance))
 
 
 @dataclass(frozen=True)
@@ -143,11 +229,13 @@ class SharedRowSearch:
     """Contents of the known rows."""
     dtype: np.dtype[Any]
     """Type in which rows are compared."""
+    near: NearSearch
+    """What finds near copies."""
+    share: float = 0.0
+    """Part of all contents whose hashes are returned."""
 
-    def __call__(
-        self, X: Any, rows: NDArray[np.int64]
-    ) -> tuple[list[int], list[bytes]]:
-        """Return numbers and contents of the rows that are known."""
+    def __call__(self, X: Any, rows: NDArray[np.int64]) -> Found:
+        """Return numbers and contents of known rows, near copies, sampled hashes."""
         likely = np.arange(X.shape[0])
         for columns, known in self.stages:
             part = X[:, columns] if len(likely) == X.shape[0] else X[likely][:, columns]
@@ -156,7 +244,18 @@ class SharedRowSearch:
             likely = likely[known[places] == hashes]
         keys = row_keys(comparable(X[likely], self.dtype))
         found = [at for at, key in enumerate(keys) if key in self.keys]
-        return rows[likely[found]].tolist(), [keys[at] for at in found]
+        return (
+            rows[likely[found]].tolist(),
+            [keys[at] for at in found],
+            self.near(X, rows),
+            [self._sampled(X)],
+        )
+
+    def _sampled(self, X: Any) -> NDArray[np.uint64]:
+        if not self.share:
+            return np.empty(0, dtype=np.uint64)
+        hashes = row_hashes(comparable(X, self.dtype))
+        return hashes[_mixed_bits(hashes) / 2.0**64 < self.share]
 
 
 def _stages(pool: Pool) -> tuple[slice, ...]:
@@ -226,8 +325,17 @@ def _mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     return bits
 
 
-def _joined(
-    earlier: tuple[Sequence[int], Sequence[bytes]],
-    later: tuple[Sequence[int], Sequence[bytes]],
-) -> tuple[list[int], list[bytes]]:
-    return [*earlier[0], *later[0]], [*earlier[1], *later[1]]
+def _as_in(pool: Pool, X: Any) -> Any:
+    """Return rows sparse or dense as the pool's are."""
+    if pool.is_sparse:
+        return sparse.csr_matrix(X)
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def _joined(earlier: Found, later: Found) -> Found:
+    return (
+        [*earlier[0], *later[0]],
+        [*earlier[1], *later[1]],
+        earlier[2].plus(later[2]),
+        [*earlier[3], *later[3]],
+    )

@@ -60,6 +60,8 @@ class Plan:
     """Trainings, and what is compared on the pool."""
     pool: Any
     """The counted part of the pool, or None."""
+    whole_pool: Any
+    """The pool as it was given: what is counted, fitted on, or left aside."""
     looks: Looks
     """How much of it is read, and by which tasks."""
     shared_rows: str
@@ -293,7 +295,7 @@ def plan_search(
     allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     params = checked_params(fit_params, labeled.n_rows)
-    unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
+    whole, unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
     share = (1.0 - label_share) * delta / len(candidates)
     rows: dict[str, Any] = {"max_rows": max_unlabeled, "shuffled": pool_is_shuffled}
     looks = plan_looks(unlabeled, stop_within, n_looks, share=share, seed=seed, **rows)
@@ -310,6 +312,7 @@ def plan_search(
         classes=labeled.classes,
         scheme=scheme,
         pool=looks.pool,
+        whole_pool=whole,
         looks=looks,
         shared_rows=check_choice(shared_rows, "shared_rows", POLICIES),
         criterion=rule,
@@ -365,17 +368,17 @@ def _prepare_pool(
     labeled: LabeledRows,
     candidates: tuple[Candidate, ...],
     seed: int,
-) -> tuple[Any, Any]:
-    """Return the counted part of the pool and the fitting part, or None."""
+) -> tuple[Any, Any, Any]:
+    """Return the pool, its counted part and its fitting part, or None."""
     if pool is None:
-        return None, None
+        return None, None, None
     opened = open_pool(pool)
     check_pool_matches(opened, labeled)
     check_pool_learners(candidate.estimator for candidate in candidates)
     if not any(takes_pool(candidate.estimator) for candidate in candidates):
-        return opened, None
+        return opened, opened, None
     fitting = opened.part(0.0, FITTING_PART, seed=seed)
-    return opened.part(FITTING_PART, 1.0, seed=seed), fitting
+    return opened, opened.part(FITTING_PART, 1.0, seed=seed), fitting
 
 
 def _fingerprint(

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dsel import names
 from dsel.data.labeled import LabeledRows
-from dsel.data.shared import EXCLUDE, KEEP, resolve_shared_rows
+from dsel.data.shared import EXCLUDE, MANY, REFUSE, SharedRows, resolve_shared_rows
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
 from dsel.searches.comparing.known_labels import of_rows_there
 from dsel.searches.driving.shift import PoolSample, sample_of_look
-from dsel.searches.driving.two_sample import FEWEST_ROWS, TwoSampleTest, two_sample_test
+from dsel.searches.driving.two_sample import (
+    ALARM,
+    FEWEST_ROWS,
+    TwoSampleTest,
+    two_sample_test,
+)
 from dsel.searches.executing.jobs import Notebook
 
 if TYPE_CHECKING:
@@ -33,23 +38,32 @@ def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
     """
     if plan.pool is None:
         return plan
-    pool = resolve_shared_rows(
-        plan.pool,
-        LabeledRows(plan.work.X, plan.work.y, plan.classes),
+    work = plan.work
+    # Before it was divided: a learner must not be fitted on labeled rows either, and
+    # which of several equal rows are left out must not depend on the part they are in.
+    is_whole = work.fitting_pool is not None or plan.shared_rows == EXCLUDE
+    shared = resolve_shared_rows(
+        plan.whole_pool if is_whole else plan.pool,
+        LabeledRows(work.X, work.y, plan.classes),
         plan.shared_rows,
         client=client,
-        allow_nan=plan.work.allow_nan,
+        allow_nan=work.allow_nan,
+    )
+    twins = shared.twins()
+    left_out = twins if plan.shared_rows == EXCLUDE else twins[:0]
+    found, is_broken = _finding(plan, shared, len(left_out))
+    pool, fitting = (
+        part and part.excluding(left_out) for part in (plan.pool, work.fitting_pool)
     )
     looks = plan.looks if pool is plan.pool else replace(plan.looks, pool=pool)
-    settled = replace(
-        plan,
+    return replace(
+        _with_finding(plan, found, is_broken=is_broken),
         pool=pool,
+        work=replace(work, fitting_pool=fitting),
         scheme=of_rows_there(plan.scheme, pool),
         looks=looks,
         fingerprint={**plan.fingerprint, **looks.fingerprint},
     )
-    found = _finding(plan, plan.pool.n_rows - pool.n_rows)
-    return _with_finding(settled, found)
 
 
 def pool_sample(plan: "Plan") -> PoolSample | None:
@@ -95,9 +109,25 @@ def _with_finding(plan: "Plan", found: str, *, is_broken: bool = False) -> "Plan
     return replace(plan, assumptions=(Assumption("A1", state, reason), *others))
 
 
-def _finding(plan: "Plan", n_excluded: int) -> str:
-    if plan.shared_rows == KEEP:
-        return "pool rows that equal labeled rows are kept as other records"
+def _finding(plan: "Plan", shared: SharedRows, n_left_out: int) -> tuple[str, bool]:
+    """Return what is said of shared rows, and whether it breaks A1."""
+    near, n_near, n = "", shared.near.n_copied, len(plan.work.y)
+    if n_near:
+        near = (
+            f"; the pool holds near copies of {n_near:,} of {shared.near.n_searched:,} "
+            f"labeled rows, which differ by rounding or noise alone"
+        )
     if plan.shared_rows == EXCLUDE:
-        return f"{n_excluded:,} pool rows were the labeled records and are left out"
-    return "no pool row equals a labeled row"
+        records = f"{n_left_out:,} pool rows were the labeled records and are left out"
+        return records + near, False
+    if plan.shared_rows == REFUSE:
+        return "no pool row equals a labeled row" + near, False
+    kept = "pool rows that equal labeled rows are kept as other records"
+    if shared.p_value <= ALARM:
+        kept += (
+            f", but {shared.n_labeled:,} of {n:,} labeled rows equal pool rows, more "
+            f"than chance makes: the pool holds the same records; say "
+            f'shared_rows="exclude"'
+        )
+    is_many = shared.p_value <= ALARM and shared.n_labeled >= MANY * n
+    return kept + near, is_many or shared.has_many_near

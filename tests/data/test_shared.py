@@ -95,26 +95,65 @@ def test_resolve_shared_rows__excludes_one_pool_row_for_each():
     pool = open_pool(np.array([[1.0], [2.0], [1.0], [1.0], [3.0], [2.0]]))
     labeled = labeled_of(np.array([[1.0], [1.0], [2.0], [9.0]]))
 
-    resolved = resolve_shared_rows(pool, labeled, "exclude")
+    left_out = resolve_shared_rows(pool, labeled, "exclude").twins()
 
-    left = resolved.reduce(lambda X, rows: rows.tolist(), lambda a, b: a + b)
-    assert left == [3, 4, 5]
-
-
-def test_resolve_shared_rows__keeps_without_a_pass(rows):
-    def never(block):
-        raise AssertionError("the pool was read")
-
-    pool = open_pool(da.from_array(rows, chunks=(10, 3)).map_blocks(never, dtype=float))
-
-    assert resolve_shared_rows(pool, labeled_of(rows[:4]), "keep") is pool
+    assert pool.excluding(left_out).n_rows == 3
+    assert sorted([1.0, 2.0, 1.0, 1.0, 3.0, 2.0][row] for row in left_out) == [1, 1, 2]
 
 
-def test_resolve_shared_rows__leaves_a_pool_without_shared_rows_alone(rows):
-    pool = open_pool(rows)
+def test_resolve_shared_rows__excludes_as_many_from_each_part_of_equal_rows(rng):
+    pool = open_pool(rng.integers(0, 2, size=(2000, 1)).astype(float))
+    labeled = labeled_of(rng.integers(0, 2, size=(400, 1)).astype(float))
 
-    assert resolve_shared_rows(pool, labeled_of(rows[:4] + 1), "refuse") is pool
-    assert resolve_shared_rows(pool, labeled_of(rows[:4] + 1), "exclude") is pool
+    left_out = resolve_shared_rows(pool, labeled, "exclude").twins()
+
+    assert len(left_out) == 400
+    assert 50 < np.sum(left_out < 500) < 150
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_find_shared_rows__finds_near_copies(make, rows, rng):
+    rows[np.abs(rows) < 0.3] = 0.0
+    twice = np.vstack([rng.normal(size=(300, 3)), rows[:100] * (1 + 1e-9)])
+
+    found = find_shared_rows(open_pool(make(twice)), labeled_of(make(rows[:200]))).near
+
+    assert 90 <= found.n_copied <= 100
+    assert all(row == 300 + number for number, row in found.copied.items())
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 20])
+@pytest.mark.parametrize("law", ["normal", "lognormal", "integers", "few", "saturated"])
+def test_find_shared_rows__takes_no_rows_for_copies_that_chance_brings_near(
+    law, n_columns, rng
+):
+    X = rng.normal(size=(60_000, n_columns))
+    made = {
+        "normal": X,
+        "lognormal": np.exp(3 * X),
+        "integers": np.rint(10_000 * X),
+        "few": np.rint(X),
+        "saturated": 1 / (1 + np.exp(-15 * X)),
+    }[law]
+
+    found = find_shared_rows(open_pool(made[1_000:]), labeled_of(made[:1_000])).near
+
+    assert found.n_copied == 0
+
+
+@pytest.mark.parametrize("levels", [2, 10, 300, 30_000])
+def test_find_shared_rows__tells_records_that_recur_from_others_that_look_alike(
+    levels, rng
+):
+    X = rng.integers(0, levels, size=(10_000, 2)).astype(float)
+    labeled = labeled_of(X[:500])
+
+    alike = find_shared_rows(open_pool(X[500:]), labeled, with_chance=True)
+    same = find_shared_rows(open_pool(X), labeled, with_chance=True)
+
+    assert alike.p_value > 0.001
+    assert same.n_labeled == 500
+    assert (same.p_value <= 0.001) == (levels >= 300)  # else nothing can tell
 
 
 def test_resolve_shared_rows__refuses_other_policies(rows):
