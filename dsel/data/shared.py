@@ -155,7 +155,7 @@ def resolve_shared_rows(
     policy
         ``"refuse"``: an error if rows are shared. ``"exclude"``: they are the same
         records, so one pool row for each, its `twins`, is to be left out. ``"keep"``:
-        they are other records that look alike, which chance must be able to explain.
+        they are other records that look alike, which chance must explain.
     client
         Dask client for the pass; None is the current one, else local threads.
     allow_nan
@@ -190,6 +190,20 @@ def resolve_shared_rows(
             f"row {row:,}). {ways}"
         )
     return shared
+
+
+def chance_of_equal(labeled: Any, sample: Any) -> tuple[int, float]:
+    """Return how many sampled pool rows equal labeled ones, and how often by chance.
+
+    Where the pool is so much larger that the sample shows none of its labeled records,
+    they are too few of its rows to matter.
+    """
+    there = comparable(labeled, sample.dtype), comparable(sample, sample.dtype)
+    (keys, in_pool), hashes = map(Counter, map(row_keys, there)), row_hashes(there[0])
+    found = Counter({key: times for key, times in in_pool.items() if key in keys})
+    n_pool = sample.shape[0]
+    p_value = _chance(keys, found, hashes, [row_hashes(there[1])], n_pool, 1.0)
+    return sum(found.values()), p_value
 
 
 def _chance(

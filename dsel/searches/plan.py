@@ -229,7 +229,8 @@ def plan_search(
         guarantee).
     shared_rows
         What pool rows equal to labeled rows are: ``"refuse"`` to go on, ``"exclude"``
-        them as the same records, or ``"keep"`` them as others that look alike.
+        them as the same records, or ``"keep"`` them as others that look alike. If more
+        rows are equal than chance makes, kept ones cost the guarantee.
     prune
         Whether to drop candidates as soon as they cannot win. The choice and its
         certificate are those of the exhaustive search.

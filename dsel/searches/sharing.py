@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dsel import names
 from dsel.data.labeled import LabeledRows
-from dsel.data.shared import EXCLUDE, MANY, REFUSE, SharedRows, resolve_shared_rows
+from dsel.data.shared import (
+    EXCLUDE,
+    KEEP,
+    MANY,
+    REFUSE,
+    SharedRows,
+    resolve_shared_rows,
+)
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
 from dsel.searches.comparing.known_labels import of_rows_there
@@ -26,6 +33,10 @@ if TYPE_CHECKING:
 
 NOTE: Final = "two-sample-test"
 """Key of the journal."""
+KEPT: Final = "pool rows that equal labeled rows are kept as other records"
+SAME: Final = (
+    'more than chance makes: the pool holds the same records; say shared_rows="exclude"'
+)
 
 
 def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
@@ -39,6 +50,10 @@ def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
     if plan.pool is None:
         return plan
     work = plan.work
+    if plan.shared_rows == KEEP and work.fitting_pool is None:
+        # The rows that a run samples will say whether they are the same records.
+        kept = replace(plan, scheme=of_rows_there(plan.scheme, plan.pool))
+        return _with_finding(kept, KEPT)
     # Before it was divided: a learner must not be fitted on labeled rows either, and
     # which of several equal rows are left out must not depend on the part they are in.
     is_whole = work.fitting_pool is not None or plan.shared_rows == EXCLUDE
@@ -96,7 +111,11 @@ def with_shift(
             return plan
         test = two_sample_test(plan.work.X, rows, seed=plan.seed)
         notebook.note(NOTE, test)
-    return _with_finding(plan, str(test), is_broken=test.finds_shift)
+    compared = _with_finding(plan, str(test), is_broken=test.finds_shift)
+    if plan.shared_rows == KEEP and test.finds_records:
+        recur = f"{test.n_equal:,} random pool rows equal a labeled row, {SAME}"
+        return _with_finding(compared, recur, is_broken=True)
+    return compared
 
 
 def _with_finding(plan: "Plan", found: str, *, is_broken: bool = False) -> "Plan":
@@ -122,12 +141,8 @@ def _finding(plan: "Plan", shared: SharedRows, n_left_out: int) -> tuple[str, bo
         return records + near, False
     if plan.shared_rows == REFUSE:
         return "no pool row equals a labeled row" + near, False
-    kept = "pool rows that equal labeled rows are kept as other records"
+    kept = KEPT + near
     if shared.p_value <= ALARM:
-        kept += (
-            f", but {shared.n_labeled:,} of {n:,} labeled rows equal pool rows, more "
-            f"than chance makes: the pool holds the same records; say "
-            f'shared_rows="exclude"'
-        )
+        kept += f"; {shared.n_labeled:,} of {n:,} labeled rows equal pool rows, {SAME}"
     is_many = shared.p_value <= ALARM and shared.n_labeled >= MANY * n
-    return kept + near, is_many or shared.has_many_near
+    return kept, is_many or shared.has_many_near

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dsel.data.chunking import stacked
+from dsel.data.shared import chance_of_equal
 from dsel.data.words import hashed_seed
 
 MOST_ROWS: Final = 500
@@ -33,6 +34,15 @@ class TwoSampleTest:
     """Chance that a pool row scores higher than a labeled row; 0.5 by guessing."""
     p_value: float
     """How often chance alone does as well."""
+    n_equal: int = 0
+    """Rows of the pool's sample that equal a labeled row."""
+    equal_p_value: float = 1.0
+    """How often chance makes so many equal; see `chance_of_equal`."""
+
+    @property
+    def finds_records(self) -> bool:
+        """Whether the pool holds the labeled records themselves."""
+        return self.equal_p_value <= ALARM
 
     @property
     def finds_shift(self) -> bool:
@@ -67,12 +77,13 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
         n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
     ).fit(X[~asked], is_pool[~asked])
     scores = forest.predict_proba(X[asked])[:, 1]
-    return _rank_test(scores, is_pool[asked], rng)
+    auc, p_value = _rank_test(scores, is_pool[asked], rng)
+    return TwoSampleTest(auc, p_value, *chance_of_equal(labeled, unlabeled))
 
 
 def _rank_test(
     scores: NDArray[np.float64], is_pool: NDArray[np.bool_], rng: np.random.Generator
-) -> TwoSampleTest:
+) -> tuple[float, float]:
     """Compare the mean rank of one kind with what it is in random assignments."""
     ranks = stats.rankdata(scores)
     n_pool, n_labeled = int(is_pool.sum()), int((~is_pool).sum())
@@ -81,7 +92,7 @@ def _rank_test(
     seen = ranks[is_pool].sum()
     as_good = int((by_chance >= seen - 1e-9).sum())
     auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
-    return TwoSampleTest(float(auc), (1 + as_good) / (1 + N_PERMUTATIONS))
+    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
 
 
 def _half_of_each(
