@@ -17,11 +17,7 @@ from dsel.checks import (
     check_reserve,
 )
 from dsel.criteria import Criterion, Settings, get_criterion
-from dsel.data.labeled import (
-    LabeledRows,
-    check_pool_matches,
-    labeled_rows,
-)
+from dsel.data.labeled import LabeledRows, check_pool_matches, labeled_rows
 from dsel.data.open import open_pool
 from dsel.data.shared import POLICIES
 from dsel.data.trainings import trainings_token
@@ -229,8 +225,8 @@ def plan_search(
         guarantee).
     shared_rows
         What pool rows equal to labeled rows are: ``"refuse"`` to go on, ``"exclude"``
-        them as the same records, or ``"keep"`` them as others that look alike. If more
-        rows are equal than chance makes, kept ones cost the guarantee.
+        them as the same records, or ``"keep"`` them as others, which costs the guarantee
+        if more rows are equal than chance makes.
     prune
         Whether to drop candidates as soon as they cannot win. The choice and its
         certificate are those of the exhaustive search.
