@@ -225,8 +225,8 @@ def plan_search(
         guarantee).
     shared_rows
         What pool rows equal to labeled rows are: ``"refuse"`` to go on, ``"exclude"``
-        them as the same records, or ``"keep"`` them as others, which costs the guarantee
-        if more rows are equal than chance makes.
+        them as the same records, or ``"keep"`` them as others: no guarantee if more
+        rows are equal than chance makes.
     prune
         Whether to drop candidates as soon as they cannot win. The choice and its
         certificate are those of the exhaustive search.
