@@ -54,6 +54,12 @@ from dsel.searches.certify import certifying_split, search_and_certify
 @click.option("--certificate", help="What is reported; by default the criterion.")
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @click.option("--label-share", default=0.5, show_default=True)
+@click.option(
+    "--reserve",
+    default=0.0,
+    show_default=True,
+    help="Chance of failure beside --delta, for what later runs with this --out add.",
+)
 @click.option("--cv", default=10, show_default=True, help="Random folds.")
 @click.option(
     "--certify-rows",
@@ -151,6 +157,11 @@ def _planner(options: dict[str, Any], pool: Any) -> Callable[[Any, Any], Plan]:
     """Return what plans the search of some labeled rows."""
     estimator, grid = build(options["model"], options["scale"], options["grid"])
     whole = options["certify_rows"] is None
+    if options["reserve"] and not whole:
+        raise click.UsageError(
+            "--reserve is for what later runs add to a search; --certify-rows "
+            "certifies one model only, leave out one of the two."
+        )
     return partial(
         plan_search,
         estimator,
@@ -159,6 +170,7 @@ def _planner(options: dict[str, Any], pool: Any) -> Callable[[Any, Any], Plan]:
         criterion=options["criterion"] or (None if whole else "cv_error"),
         certificate=options["certificate"] if whole else None,
         cv=options["cv"],
+        reserve=options["reserve"],
         prune=not options["exhaustive"],
         random_state=options["seed"],
         fit_timeout=options["fit_timeout"],

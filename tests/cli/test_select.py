@@ -48,6 +48,7 @@ def test_select__precision_reaches_the_plan(table):
         (["--split", "--scheduler", "tcp://127.0.0.1:1"], "127.0.0.1:1"),
         (["--split", "--criterion", "magic"], "`criterion` must be one of"),
         (["--split", "--certificate", "magic"], "`certificate` must be one of"),
+        (["--split", "--reserve", ".1", "--certify-rows", ".2"], "leave out one"),
         (["--split", "--label-share", "1"], "got 1.0; 5 % is written 0.05"),
         (["--split", "--cluster", "no.yaml"], "'no.yaml' does not exist"),
         (
@@ -61,6 +62,25 @@ def test_select__bad_input_is_one_line_and_an_exit_code(table, arguments, messag
     assert found.exit_code in (1, 2)
     assert message in found.output
     assert "Traceback" not in found.output
+
+
+@pytest.mark.cluster
+def test_select__of_a_place_that_was_seen_keeps_its_account(table, tmp_path):
+    def certify(grid, *options):
+        place = ["--out", tmp_path / "run", "--workers", 1, "--cv", 2, "--json"]
+        found = run(
+            *("select", table, "--split", "--model", "neighbors", *place, *options),
+            *("--grid", f"n_neighbors={grid}"),
+        )
+        assert found.exit_code == 0, found.output
+        return json.loads(found.output)
+
+    assert certify("1,3,5,9", "--reserve", 0.05)["certified"]
+    for _ in range(2):
+        winner = certify("1")
+        assert not winner["certified"]
+        assert "1 candidate (n_neighbors=1) got a larger share" in winner["reasons"][0]
+        assert "needed `reserve` = 0.15 in the first run" in winner["reasons"][0]
 
 
 def test_parse_values__reads_lists_and_ranges_of_powers():
