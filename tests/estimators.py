@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
+from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.mcpl.estimators import SemiSupervisedLDA
 
 FAMILIES = {

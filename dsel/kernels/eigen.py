@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dsel.kernels.deflation import decompose_in_two_levels, smallest_eigenvalue
 from dsel.kernels.parts import squared_distances
+from dsel.kernels.rbf import Rbf
 
 Floats = NDArray[np.float64]
 Floor = Callable[[float], float]
@@ -72,18 +73,17 @@ def gaussian_gram(rows: Any, *, width: float) -> Floats:
 
 def symmetric_gram(distances: Floats, width: float) -> Floats:
     """Return the gram matrix of one set of rows from its squared distances."""
-    gram = exponentiate(distances.copy(), width)
+    gram = exponentiate(distances, width)
     gram = (gram + gram.T) / 2.0
     np.fill_diagonal(gram, 1.0)
     return gram
 
 
 def exponentiate(distances: Floats, width: float) -> Floats:
-    """Turn squared distances into Gaussian kernel values, in place."""
+    """Return Gaussian kernel values of squared distances."""
     width = max(width, NARROWEST)
     with np.errstate(over="ignore", under="ignore"):
-        distances *= -0.5 / (width * width)
-        return np.exp(distances, out=distances)
+        return Rbf(0.5 / (width * width)).values(distances)
 
 
 def decompose_gram(gram: Floats, *, penalty: str, least: float = math.inf) -> Spectrum:

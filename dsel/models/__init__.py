@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         MaximumLikelihoodQDA,
         OracleLDA,
     )
-    from dsel.models.kernel_centers import kmeans_centers, random_centers
-    from dsel.models.kernel_least_squares import (
+    from dsel.models.least_squares.coefficients import kmeans_centers, random_centers
+    from dsel.models.least_squares.estimators import (
         KernelLeastSquares,
         KernelLeastSquaresClassifier,
     )
@@ -73,8 +73,8 @@ __all__ = [
 _ESTIMATORS: Final = {
     "AlternatingGradientLDA": "baselines.alternating_gradient",
     "ExpectationMaximizationLDA": "baselines.self_training",
-    "KernelLeastSquares": "kernel_least_squares",
-    "KernelLeastSquaresClassifier": "kernel_least_squares",
+    "KernelLeastSquares": "least_squares.estimators",
+    "KernelLeastSquaresClassifier": "least_squares.estimators",
     "MaximumLikelihoodLDA": "baselines.supervised",
     "MaximumLikelihoodNearestMean": "baselines.supervised",
     "MaximumLikelihoodQDA": "baselines.supervised",
@@ -85,8 +85,8 @@ _ESTIMATORS: Final = {
     "SemiSupervisedLDA": "mcpl.estimators",
     "SemiSupervisedNearestMean": "mcpl.estimators",
     "SemiSupervisedQDA": "mcpl.estimators",
-    "kmeans_centers": "kernel_centers",
-    "random_centers": "kernel_centers",
+    "kmeans_centers": "least_squares.coefficients",
+    "random_centers": "least_squares.coefficients",
 }
 
 

@@ -40,6 +40,7 @@ def fingerprint(*arrays: Any) -> str:
     for array in arrays:
         is_sparse = sparse.issparse(array)
         parts = (array.data, array.indices, array.indptr) if is_sparse else (array,)
+        digest.update(f"{array.shape}".encode())
         for part in parts:
             whole = np.ascontiguousarray(part)
             digest.update(f"{whole.shape}{whole.dtype}".encode())

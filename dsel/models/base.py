@@ -63,6 +63,14 @@ class FitCounts:
         """Keep what a fit raised: a failed fit is data, not the end of a run."""
         self.messages[candidate, training] = f"{type(error).__name__}: {error}"
 
+    def copy(self, places: Any, source: "FitCounts") -> None:
+        """Write the counts of other arrays to `places` of these, and all messages."""
+        self.test_errors[places] = source.test_errors
+        self.train_errors[places] = source.train_errors
+        self.status[places] = source.status
+        self.seconds[places] = source.seconds
+        self.messages.update(source.messages)
+
     def select(self, places: Any, training: int | None = None) -> "FitCounts":
         """Return the counts at `places` of the arrays, one training's messages."""
         kept = {

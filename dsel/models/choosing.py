@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import Candidate, Family
-from dsel.models.kernel_least_squares_family import (
-    KernelLeastSquaresFamily,
-    is_kernel_least_squares,
-)
 from dsel.models.kernel_svm import KernelSVMFamily
 from dsel.models.kernel_svm_gram import whole_nbytes
 from dsel.models.kernel_svm_settings import check_candidates, is_svc, refusal
+from dsel.models.least_squares.family import (
+    KernelLeastSquaresFamily,
+    is_kernel_least_squares,
+)
 from dsel.models.mcpl.estimators import MCPLClassifier
 from dsel.models.mcpl.family import MCPLFamily
 from dsel.models.scikit_learn import ScikitLearnFamily

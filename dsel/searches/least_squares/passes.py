@@ -17,7 +17,7 @@ from dsel.data.base import Span
 from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
-from dsel.models.kernel_least_squares_basis import rows_token
+from dsel.models.arrays import fingerprint
 from dsel.searches.executing.executors import Executor
 from dsel.searches.executing.jobs import Job, Notebook, completed
 from dsel.solvers.least_squares_streamed import (
@@ -82,7 +82,7 @@ class Passes:
 
     def losses(self, basis: Basis, solution: ThinSolution) -> Losses:
         """Pass 2: leave-one-out and training losses over all rows."""
-        key = f"losses/{basis.width!r}/{rows_token(solution.regularizations)}"
+        key = f"losses/{basis.width!r}/{fingerprint(solution.regularizations)}"
         return self._sum(key, Losses, losses_of_span, basis, solution)
 
     def _sum(

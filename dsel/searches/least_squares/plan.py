@@ -18,8 +18,8 @@ from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import check_memory
-from dsel.models.kernel_coefficients import PENALTIES, check_regularization
-from dsel.models.kernel_least_squares_basis import rows_token
+from dsel.models.arrays import fingerprint
+from dsel.models.least_squares.coefficients import PENALTIES, check_regularization
 from dsel.searches.describe import format_bytes
 from dsel.searches.executing.executors import Executor, make_executor
 from dsel.searches.executing.jobs import Job, Notebook, completed
@@ -86,7 +86,7 @@ class LeastSquaresPlan:
         self, executor: Executor, notes: Notebook
     ) -> tuple[dict[int, WidthRecord], dict[int, str]]:
         """Return records by the place of the width, and messages of those that fail."""
-        grid = rows_token(self.work.regularizations)
+        grid = fingerprint(self.work.regularizations)
         places = {f"width/{c!r}/{grid}": place for place, c in enumerate(self.widths)}
         records, messages = {}, {}
         for key, place in places.items():

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from dsel.models.kernel_least_squares import KernelLeastSquares
+from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.searches.least_squares.cube import select_least_squares
 from dsel.searches.least_squares.plan import LeastSquaresPlan, plan_least_squares
 

@@ -16,9 +16,9 @@ from dsel.data.clients import resolve_client
 from dsel.data.pool import Pool
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
-from dsel.models.kernel_coefficients import PENALTIES
-from dsel.models.kernel_least_squares import KernelLeastSquares
-from dsel.models.kernel_least_squares_basis import rows_token
+from dsel.models.arrays import fingerprint
+from dsel.models.least_squares.coefficients import PENALTIES
+from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.searches.executing.executors import make_executor
 from dsel.searches.executing.jobs import Notebook
 from dsel.searches.executing.keeping import keep_results, run_journal
@@ -201,7 +201,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         return {
             "labeled": rows.token,
             "targets": str(n_targets),
-            "centers": drawn if given is None else rows_token(given),
+            "centers": drawn if given is None else fingerprint(given),
             "penalty": self.penalty,
             "fit_intercept": str(self.fit_intercept),
         }

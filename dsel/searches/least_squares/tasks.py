@@ -16,7 +16,7 @@ from dsel.kernels.eigen import (
     symmetric_gram,
 )
 from dsel.kernels.parts import squared_distances
-from dsel.models.kernel_least_squares_basis import rows_token
+from dsel.models.arrays import fingerprint
 from dsel.solvers.least_squares import (
     DualSolution,
     gcv_losses,
@@ -54,11 +54,11 @@ class LeastSquaresWork:
     def fingerprint(self) -> dict[str, str]:
         """What the losses depend on beside width and regularizations."""
         return {
-            "labeled": rows_token(self.X),
-            "targets": rows_token(self.y),
+            "labeled": fingerprint(self.X),
+            "targets": fingerprint(self.y),
             "trainings": trainings_token(self.folds),
             "folds": "refits" if self.by_refits else "closed form",
-            "extra": " ".join(map(rows_token, self.extra or ())),
+            "extra": " ".join(map(fingerprint, self.extra or ())),
             "penalty": self.penalty,
             "fit_intercept": str(self.fit_intercept),
         }
@@ -93,7 +93,7 @@ def judge_width(
     del payloads  # no width needs another
     started = time.perf_counter()
     distances = process_cache().get(
-        f"distances-{rows_token(work.X)}", lambda: squared_distances(work.X, work.X)
+        f"distances-{fingerprint(work.X)}", lambda: squared_distances(work.X, work.X)
     )
     gram = symmetric_gram(distances, width)
     lams = work.regularizations

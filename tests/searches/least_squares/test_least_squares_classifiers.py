@@ -5,8 +5,8 @@ import pytest
 
 import dsel
 from dsel.errors import FitFailedWarning
-from dsel.models import kernel_least_squares_basis
-from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
+from dsel.models.least_squares import fits
+from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.searches.driving.tasks import fit_jobs
 from dsel.searches.executing.executors import LocalExecutor
 
@@ -52,13 +52,13 @@ def test_plan_search__counts_equal_those_of_refits(tables):
 
 def test_plan_search__decomposes_once_a_width(tables, monkeypatch):
     calls = []
-    original = kernel_least_squares_basis.decompose_gram
+    original = fits.decompose_gram
 
     def counted(gram, *, penalty):
         calls.append(len(gram))
         return original(gram, penalty=penalty)
 
-    monkeypatch.setattr(kernel_least_squares_basis, "decompose_gram", counted)
+    monkeypatch.setattr(fits, "decompose_gram", counted)
     # Rows of its own: the process keeps decompositions of rows that it has met.
     X, y, pool = tables
     plan = planned(

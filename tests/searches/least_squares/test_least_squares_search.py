@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dsel import names
 from dsel.data.cache import process_cache
 from dsel.errors import AllFitsFailedError, FitFailedWarning
-from dsel.models.kernel_least_squares import KernelLeastSquares
+from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.results import check_cube, open_results, save_results
 from dsel.searches.least_squares import tasks as least_squares_tasks
 from dsel.searches.least_squares.cube import select_least_squares

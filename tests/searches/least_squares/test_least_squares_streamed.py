@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from dsel.kernels.eigen import decompose_design, gaussian_kernel
-from dsel.models.kernel_centers import kmeans_centers
-from dsel.models.kernel_least_squares import KernelLeastSquares
+from dsel.models.least_squares.coefficients import kmeans_centers
+from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.searches.least_squares import passes as least_squares_passes
 from dsel.searches.least_squares.streamed import (
     StreamedLeastSquaresSearch,

@@ -10,10 +10,9 @@ from sklearn.model_selection import ParameterGrid
 from dsel.data.cache import ByteCache
 from dsel.data.folds import fold_trainings, random_folds
 from dsel.data.trainings import Training
-from dsel.models import kernel_least_squares_basis
 from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate
-from dsel.models.kernel_least_squares import KernelLeastSquaresClassifier
-from dsel.models.kernel_least_squares_family import (
+from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
+from dsel.models.least_squares.family import (
     KernelLeastSquaresFamily,
     is_kernel_least_squares,
 )
@@ -41,13 +40,13 @@ def table(request, rng):
     return X, codes, np.array(["a", "b", "c"][:n_classes])
 
 
-def fit_all(table, estimator, trainings=None, grid=None):
+def fit_all(table, estimator, trainings=None, grid=None, budget=None):
     """Fit as the driver does: one call a group and training."""
     X, y, classes = table
     if trainings is None:
         trainings = fold_trainings(random_folds(len(y), N_FOLDS, seed=1))
     family = pickle.loads(pickle.dumps(KernelLeastSquaresFamily(classes)))
-    budget = ByteCache(2**28)
+    budget = budget or ByteCache(2**28)
     return family, [
         family.fit(group, X, y, [training], budget=budget)
         for group in family.groups(candidates_of(estimator, grid or GRID))
@@ -143,18 +142,19 @@ def test_breaks_independence__is_empty_otherwise(table, estimator):
     assert family.breaks_independence(candidates_of(estimator, GRID)) == ""
 
 
-@pytest.mark.parametrize("estimator", [KernelLeastSquaresClassifier(penalty="rkhs")])
-def test_fit__decomposes_once_a_width(table, estimator, monkeypatch):
-    calls = []
-    original = kernel_least_squares_basis.decompose_gram
+def test_fit__decomposes_once_a_width(table):
+    made = []
 
-    def counted(gram, *, penalty):
-        calls.append(len(gram))
-        return original(gram, penalty=penalty)
+    class CountedCache(ByteCache):
+        def get(self, key, make):
+            return super().get(key, lambda: made.append(key) or make())
 
-    monkeypatch.setattr(kernel_least_squares_basis, "decompose_gram", counted)
-    fit_all(table, estimator)
-    assert calls == [53, 53]
+    fit_all(
+        table,
+        KernelLeastSquaresClassifier(penalty="rkhs"),
+        budget=CountedCache(2**28),
+    )
+    assert len(made) == 2
 
 
 def test_fit__ignores_held_out_labels_to_the_last_bit(table):
@@ -167,7 +167,7 @@ def test_fit__ignores_held_out_labels_to_the_last_bit(table):
     _, other = fit_all((X, changed, classes), estimator, [training])
     for one, two in zip(fitted, other, strict=True):
         np.testing.assert_array_equal(
-            one.slabs[0].coefficients, two.slabs[0].coefficients
+            one.widths[0].coefficients, two.widths[0].coefficients
         )
 
 
@@ -220,6 +220,25 @@ def test_fit__records_regularizations_that_cannot_be_used(table):
     assert (codes[0, 3] >= 0).all()
     with pytest.raises(ValueError, match="`candidate` 0 has no model of training 0"):
         fitted[0].model(0, 0)
+
+
+def test_join__takes_a_group_that_failed_as_a_whole_with_others(table):
+    X, y, classes = table
+    family = KernelLeastSquaresFamily(classes)
+    estimator = KernelLeastSquaresClassifier(penalty="rkhs")
+    group = family.groups(candidates_of(estimator, {"width": [1.0]}))[0]
+    _, other = fold_trainings(random_folds(len(y), N_FOLDS, seed=1))[:2]
+    budget = ByteCache(2**28)
+    broken = Training(0, "fold-0", np.array([10**6]), np.array([0]))
+    pieces = [
+        family.fit(group, X, y, [training], budget=budget)
+        for training in (broken, other)
+    ]
+    models = family.join(pieces)
+    assert models.counts.status.tolist() == [[FIT_FAILED, FIT_DONE]]
+    codes = models.predict(X, [np.array(0), np.array(1)])
+    assert (codes[0] == -1).all()
+    np.testing.assert_array_equal(codes[1], pieces[1].predict(X, [np.array(1)])[0])
 
 
 def test_fit__records_a_width_that_cannot_be_used(table):

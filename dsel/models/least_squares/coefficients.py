@@ -1,4 +1,4 @@
-"""Fit and evaluate one kernel least-squares model: what the estimators share."""
+"""One kernel least-squares model: centres, coefficients, scores and classes."""
 
 import math
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils import gen_batches
+from sklearn.utils import check_random_state, gen_batches
 
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.errors import GuaranteeWarning, warn
@@ -19,11 +18,79 @@ from dsel.kernels.eigen import (
     gaussian_kernel,
     whitening,
 )
-from dsel.models.kernel_centers import random_centers
+from dsel.models.arrays import Floats, Integers
 from dsel.solvers.least_squares import solve_dual
 from dsel.solvers.least_squares_blocks import dual_models
 
-Floats = NDArray[np.float64]
+
+def random_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Any:
+    """Draw rows without replacement to serve as centres.
+
+    Parameters
+    ----------
+    X
+        Rows to draw from, dense or CSR, shape (n_rows, n_columns). Rows of the
+        unlabeled pool keep the models independent of the labeled rows.
+    n_centers
+        Number of centres, in ``[1, n_rows]``.
+    random_state
+        Seed or generator, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray or CSR
+        Shape (n_centers, n_columns), in the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer rows than centres.
+
+    Examples
+    --------
+    >>> random_centers(np.arange(10.0)[:, np.newaxis], 3, random_state=0).shape
+    (3, 1)
+    """
+    n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
+    generator = check_random_state(random_state)
+    return X[np.sort(generator.permutation(X.shape[0])[:n_centers])]
+
+
+def kmeans_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Floats:
+    """Cluster rows and return the cluster means to serve as centres.
+
+    Parameters
+    ----------
+    X
+        Rows to cluster, dense or CSR, shape (n_rows, n_columns); a sample of some
+        ten thousand rows is enough for a large table.
+    n_centers
+        Number of centres, in ``[1, n_rows]``.
+    random_state
+        Seed or generator, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray
+        Shape (n_centers, n_columns).
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer rows than centres.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.2], [5.0], [5.2]])
+    >>> sorted(kmeans_centers(X, 2, random_state=0).ravel().round(3).tolist())
+    [0.1, 5.1]
+    """
+    n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
+    from sklearn.cluster import KMeans  # takes a while to import
+
+    clustering = KMeans(n_centers, n_init=1, random_state=random_state).fit(X)
+    return np.asarray(clustering.cluster_centers_, np.float64)
+
 
 PENALTIES = ("coefficients", "rkhs")
 BLOCK_BYTES = 2**26
@@ -207,3 +274,48 @@ def _singular() -> ValueError:
         "`regularization` is 0 but the kernel matrix is singular, so the solution is "
         "not unique; set a positive value, such as 1e-8."
     )
+
+
+def class_targets(codes: Integers, n_classes: int) -> Floats:
+    """Return -1 and +1 in one column for two classes, else a 0/1 column per class.
+
+    Parameters
+    ----------
+    codes
+        Class codes 0..n_classes-1, shape (n,).
+    n_classes
+        Number of classes; a single one gives a column of -1.
+
+    Returns
+    -------
+    ndarray
+        Shape (n, 1) or (n, n_classes).
+    """
+    if n_classes <= 2:
+        return np.asarray(np.where(codes == 1, 1.0, -1.0)[:, np.newaxis])
+    return np.asarray(codes[:, np.newaxis] == np.arange(n_classes), np.float64)
+
+
+def decide(scores: Floats, tolerance: Floats) -> Integers:
+    """Return the class code of each row of scores.
+
+    A difference that rounding can make counts as a tie, which goes to the lowest
+    code; for one column of scores, a zero score means code 0.
+
+    Parameters
+    ----------
+    scores
+        Shape (..., 1) or (..., n_classes); -inf for classes never predicted.
+    tolerance
+        What rounding may do to each score, broadcast against `scores`.
+
+    Returns
+    -------
+    ndarray
+        Shape (...).
+    """
+    if scores.shape[-1] == 1:
+        return (scores > tolerance)[..., 0].astype(np.int64)
+    best = scores.max(axis=-1, keepdims=True)
+    slack = 2.0 * np.max(tolerance, axis=-1, keepdims=True)
+    return np.asarray(np.argmax(scores >= best - slack, axis=-1), np.int64)

@@ -9,13 +9,73 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dsel.models.kernel_coefficients import KernelCoefficients, fit_coefficients
-from dsel.models.kernel_decisions import class_targets, decide
+from dsel.models.arrays import Floats
+from dsel.models.least_squares.coefficients import (
+    KernelCoefficients,
+    class_targets,
+    decide,
+    fit_coefficients,
+)
 
-Floats = NDArray[np.float64]
+
+class KernelModel(BaseEstimator):
+    """Parameters and scores that the regressor and the classifier share.
+
+    Attributes
+    ----------
+    centers_, dual_coef_, intercept_, n_features_in_
+        As in `KernelLeastSquares`.
+    """
+
+    centers_: Any
+    dual_coef_: Floats
+    intercept_: Any
+
+    def __init__(
+        self,
+        width: float = 1.0,
+        regularization: float = 1.0,
+        *,
+        penalty: str = "coefficients",
+        fit_intercept: bool = False,
+        n_centers: int | None = None,
+        centers: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.regularization = regularization
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.n_centers = n_centers
+        self.centers = centers
+        self.random_state = random_state
+
+    def _fit_columns(self, X: Any, targets: Floats, *, as_vector: bool) -> None:
+        fitted = fit_coefficients(self, X, targets)
+        self.centers_ = fitted.centers
+        self.dual_coef_ = fitted.dual[:, 0] if as_vector else fitted.dual
+        self.intercept_ = fitted.intercept[0] if as_vector else fitted.intercept
+
+    def _scores(self, X: Any) -> tuple[Floats, Floats]:
+        """Return f at every row, one column per output, and what rounding may do."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        dual = np.asarray(self.dual_coef_)
+        fitted = KernelCoefficients(
+            self.centers_,
+            dual[:, np.newaxis] if dual.ndim == 1 else dual,
+            np.atleast_1d(self.intercept_),
+            self.width,
+        )
+        return fitted.evaluate(X), fitted.tolerance()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
-class KernelLeastSquares(RegressorMixin, BaseEstimator):
+class KernelLeastSquares(RegressorMixin, KernelModel):
     r"""Regularised least squares with Gaussian kernels.
 
     The model is :math:`f(x) = \sum_j \alpha_j K(x, z_j) + b` with
@@ -75,25 +135,6 @@ class KernelLeastSquares(RegressorMixin, BaseEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        width: float = 1.0,
-        regularization: float = 1.0,
-        *,
-        penalty: str = "coefficients",
-        fit_intercept: bool = False,
-        n_centers: int | None = None,
-        centers: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.regularization = regularization
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.n_centers = n_centers
-        self.centers = centers
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the coefficients.
 
@@ -116,10 +157,7 @@ class KernelLeastSquares(RegressorMixin, BaseEstimator):
         )  # fmt: skip
         y = np.asarray(y, np.float64)
         columns = y[:, np.newaxis] if y.ndim == 1 else y
-        fitted = fit_coefficients(self, X, columns)
-        self.centers_ = fitted.centers
-        self.dual_coef_ = fitted.dual[:, 0] if y.ndim == 1 else fitted.dual
-        self.intercept_ = fitted.intercept[0] if y.ndim == 1 else fitted.intercept
+        self._fit_columns(X, columns, as_vector=y.ndim == 1)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -130,9 +168,7 @@ class KernelLeastSquares(RegressorMixin, BaseEstimator):
         X
             Rows, dense or sparse, shape (n_rows, n_columns).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        values = _coefficients(self).evaluate(X)
+        values, _ = self._scores(X)
         return values[:, 0] if self.dual_coef_.ndim == 1 else values
 
     def to_kernel_ridge(self) -> KernelRidge:
@@ -160,12 +196,11 @@ class KernelLeastSquares(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
 
 
-class KernelLeastSquaresClassifier(ClassifierMixin, BaseEstimator):
+class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
     """Classification by `KernelLeastSquares` on class indicators.
 
     Two classes are fitted as one target of -1 and +1 and decided by the sign, where
@@ -206,25 +241,6 @@ class KernelLeastSquaresClassifier(ClassifierMixin, BaseEstimator):
     array(['low', 'high'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        width: float = 1.0,
-        regularization: float = 1.0,
-        *,
-        penalty: str = "coefficients",
-        fit_intercept: bool = False,
-        n_centers: int | None = None,
-        centers: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.regularization = regularization
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.n_centers = n_centers
-        self.centers = centers
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the coefficients.
 
@@ -244,11 +260,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         targets = class_targets(codes, len(self.classes_))
-        fitted = fit_coefficients(self, X, targets)
-        self.centers_ = fitted.centers
-        is_single = targets.shape[1] == 1
-        self.dual_coef_ = fitted.dual[:, 0] if is_single else fitted.dual
-        self.intercept_ = fitted.intercept[0] if is_single else fitted.intercept
+        self._fit_columns(X, targets, as_vector=targets.shape[1] == 1)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -274,24 +286,3 @@ class KernelLeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(scores))
         return np.asarray(self.classes_[decide(scores, tolerance)])
-
-    def _scores(self, X: Any) -> tuple[Floats, Floats]:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        fitted = _coefficients(self)
-        return fitted.evaluate(X), fitted.tolerance()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _coefficients(estimator: Any) -> KernelCoefficients:
-    dual = np.asarray(estimator.dual_coef_)
-    return KernelCoefficients(
-        estimator.centers_,
-        dual[:, np.newaxis] if dual.ndim == 1 else dual,
-        np.atleast_1d(estimator.intercept_),
-        estimator.width,
-    )

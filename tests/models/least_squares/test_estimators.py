@@ -8,12 +8,17 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dsel.data.cache import ByteCache
+from dsel.data.trainings import Training
 from dsel.errors import GuaranteeWarning
-from dsel.models.kernel_centers import kmeans_centers, random_centers
-from dsel.models.kernel_least_squares import (
+from dsel.models import (
     KernelLeastSquares,
     KernelLeastSquaresClassifier,
+    kmeans_centers,
+    random_centers,
 )
+from dsel.models.base import Candidate
+from dsel.models.least_squares.family import KernelLeastSquaresFamily
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -110,7 +115,9 @@ def test_predict__works_in_blocks(table, monkeypatch):
     X, y = table
     model = KernelLeastSquares().fit(X, y)
     whole = model.predict(X)
-    monkeypatch.setattr("dsel.models.kernel_coefficients.BLOCK_BYTES", 8 * 40 * 7)
+    monkeypatch.setattr(
+        "dsel.models.least_squares.coefficients.BLOCK_BYTES", 8 * 40 * 7
+    )
     np.testing.assert_allclose(model.predict(X), whole, rtol=1e-12)
 
 
@@ -161,13 +168,19 @@ def test_fit__warns_of_regularizations_below_the_kernels_rounding(table):
 
 
 @with_intercept
-def test_fit__by_cholesky_equals_the_decomposition(table, fit_intercept, monkeypatch):
-    model = KernelLeastSquares(0.5, 0.01, penalty="rkhs", fit_intercept=fit_intercept)
-    fast = model.fit(*table).dual_coef_
-    monkeypatch.setattr(
-        "dsel.models.kernel_coefficients._solve_by_cholesky", lambda *arguments: None
+def test_fit__in_one_solution_equals_the_decomposition_of_the_family(
+    table, fit_intercept
+):
+    X, y = table[0], np.arange(40) % 2
+    estimator = KernelLeastSquaresClassifier(
+        0.5, 0.01, penalty="rkhs", fit_intercept=fit_intercept
     )
-    np.testing.assert_allclose(model.fit(*table).dual_coef_, fast, rtol=1e-8)
+    family = KernelLeastSquaresFamily(np.array([0, 1]))
+    training = Training(0, "full", np.arange(40), np.array([], np.int64))
+    group = [Candidate(0, {}, estimator)]
+    fitted = family.fit(group, X, y, [training], budget=ByteCache(2**20))
+    alone = estimator.fit(X, y).dual_coef_
+    np.testing.assert_allclose(fitted.model(0, 0).dual_coef_, alone, rtol=1e-8)
 
 
 def test_fit__without_regularization_interpolates():

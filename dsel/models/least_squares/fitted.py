@@ -1,0 +1,276 @@
+"""Fitted least-squares classifiers of many regularizations that predict together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.trainings import Training
+from dsel.kernels.eigen import exponentiate
+from dsel.kernels.parts import squared_distances
+from dsel.models.arrays import Bools, Floats, Integers, as_floats, fingerprint
+from dsel.models.base import FIT_DONE, Candidate, FitCounts
+from dsel.models.least_squares.coefficients import ROUNDING, decide
+from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class WidthModels:
+    """Models of one width: candidates x trainings over the same centres."""
+
+    key: str
+    """Equal for models that can be joined: all parameters but `regularization`."""
+    width: float
+    """c of the kernel."""
+    centers: Any
+    """z, shape (n_centers, n_columns)."""
+    centers_token: str
+    """Equal for equal centres."""
+    estimators: Mapping[int, KernelLeastSquaresClassifier]
+    """Unfitted, by candidate number."""
+    candidates: tuple[int, ...]
+    """Candidate numbers."""
+    trainings: tuple[int, ...]
+    """Training numbers."""
+    coefficients: Floats
+    """alpha, shape (n_trainings, n_centers, n_candidates, n_scores)."""
+    intercepts: Floats
+    """b, shape (n_trainings, n_candidates, n_scores)."""
+    seen: Bools
+    """Classes with training rows, shape (n_trainings, n_classes)."""
+    counts: FitCounts
+    """Errors, candidates x trainings."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of coefficients and centres."""
+        n_centers, n_columns = self.centers.shape
+        models = self.coefficients.nbytes + self.intercepts.nbytes
+        return int(models + 8 * n_centers * n_columns)
+
+    @cached_property
+    def tolerance(self) -> Floats:
+        """What rounding may do to the scores; shape of `intercepts`."""
+        total = np.abs(self.coefficients).sum(axis=1) + np.abs(self.intercepts)
+        return np.asarray(ROUNDING * total)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLeastSquares:
+    """Models of several widths; distances to shared centres are computed once."""
+
+    widths: tuple[WidthModels, ...]
+    """All on the same trainings; those that share centres stand together."""
+    classes: NDArray[Any]
+    """Label of each class code."""
+    candidates: tuple[int, ...]
+    """Numbers of the candidates, in the order of every candidate axis."""
+
+    @property
+    def trainings(self) -> tuple[int, ...]:
+        """Numbers of the trainings."""
+        return self.widths[0].trainings
+
+    @property
+    def counts(self) -> FitCounts:
+        """Errors of every model on its test and training rows."""
+        counts = FitCounts.empty(len(self.candidates), len(self.trainings))
+        for models in self.widths:
+            counts.copy(self._places(models), models.counts)
+        return counts
+
+    @property
+    def nbytes(self) -> int:
+        """What moving the models costs."""
+        return sum(models.nbytes for models in self.widths)
+
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
+
+    @property
+    def row_nbytes(self) -> int:
+        """Distances, kernels, and the scores of a few queries."""
+        n_centers = max(models.centers.shape[0] for models in self.widths)
+        n_scores = max(models.intercepts[0].size for models in self.widths)
+        return int(8 * (3 * n_centers + 6 * n_scores))
+
+    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
+        """Return class codes, shape (len(which), n_candidates, n_rows)."""
+        codes = np.empty((len(which), len(self.candidates), X.shape[0]), np.int64)
+        for models, kernel in self._kernels(X):
+            places = self._places(models)
+            failed = models.counts.status != FIT_DONE
+            axis = np.arange(len(places))[:, np.newaxis]
+            for entry, wanted in enumerate(self._broadcast(which, X.shape[0])):
+                raw, chosen = _scores_of(models, kernel, wanted[places])
+                decided = decide(raw, models.tolerance[chosen, axis])
+                codes[entry, places] = np.where(failed[axis, chosen], -1, decided)
+        return codes
+
+    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
+        """Return scores, shape (len(which), n_candidates, n_rows, n_classes)."""
+        n_classes = len(self.classes)
+        shape = (len(which), len(self.candidates), X.shape[0], n_classes)
+        scores = np.empty(shape)
+        for models, kernel in self._kernels(X):
+            places = self._places(models)
+            for entry, wanted in enumerate(self._broadcast(which, X.shape[0])):
+                raw, chosen = _scores_of(models, kernel, wanted[places])
+                if n_classes == 2:
+                    raw = np.concatenate([-raw, raw], axis=-1)
+                scores[entry, places] = np.where(models.seen[chosen], raw, -np.inf)
+        return scores
+
+    def model(self, candidate: int, training: int) -> KernelLeastSquaresClassifier:
+        """Return the fitted estimator of one candidate and training."""
+        models = next(
+            models for models in self.widths if candidate in models.candidates
+        )
+        place = models.candidates.index(candidate)
+        number = models.trainings.index(training)
+        if models.counts.status[place, number] != FIT_DONE:
+            raise ValueError(
+                f"`candidate` {candidate} has no model of training {training}: "
+                f"{models.counts.messages[candidate, training]}"
+            )
+        dual = models.coefficients[number, :, place]
+        intercept = models.intercepts[number, place]
+        seen = models.seen[number]
+        if len(self.classes) > 2:
+            dual, intercept = dual[:, seen], intercept[seen]
+        if dual.shape[1] == 2:  # the larger of two scores is the sign of a difference
+            dual, intercept = dual[:, 1:] - dual[:, :1], intercept[1:] - intercept[:1]
+        is_single = dual.shape[1] == 1
+        model = KernelLeastSquaresClassifier(
+            **models.estimators[candidate].get_params()
+        )
+        model.classes_ = self.classes[seen]
+        model.centers_ = models.centers
+        model.dual_coef_ = dual[:, 0].copy() if is_single else dual.copy()
+        model.intercept_ = intercept[0] if is_single else intercept.copy()
+        model.n_features_in_ = models.centers.shape[1]
+        return model
+
+    @cached_property
+    def _place_of(self) -> dict[int, int]:
+        return {number: place for place, number in enumerate(self.candidates)}
+
+    def _places(self, models: WidthModels) -> list[int]:
+        return [self._place_of[number] for number in models.candidates]
+
+    def _broadcast(self, which: Sequence[Integers], n_rows: int) -> Iterator[Integers]:
+        for entry in which:
+            yield np.broadcast_to(entry, (len(self.candidates), n_rows))
+
+    def _kernels(self, X: Any) -> Iterator[tuple[WidthModels, Floats]]:
+        """Yield each models with the kernel values of its centres at every row."""
+        X = as_floats(X)
+        token, distances = "", np.empty((0, 0))
+        for models in self.widths:
+            if models.centers_token != token:
+                token = models.centers_token
+                distances = squared_distances(X, models.centers)
+            yield models, exponentiate(distances, models.width)
+
+
+def empty_models(
+    key: str,
+    width: float,
+    centers: Any,
+    group: Sequence[Candidate],
+    trainings: Sequence[Training],
+    n_classes: int,
+) -> WidthModels:
+    """Return models of a width of which every fit has failed, so far."""
+    n_scores = n_classes if n_classes > 2 else 1
+    shape = (len(trainings), centers.shape[0], len(group), n_scores)
+    return WidthModels(
+        key,
+        width,
+        centers,
+        fingerprint(centers),
+        {candidate.number: candidate.estimator for candidate in group},
+        tuple(candidate.number for candidate in group),
+        tuple(training.number for training in trainings),
+        np.zeros(shape),
+        np.zeros((shape[0], *shape[2:])),
+        np.zeros((len(trainings), n_classes), bool),
+        FitCounts.empty(len(group), len(trainings)),
+    )
+
+
+def join_models(
+    pieces: Sequence[WidthModels], candidates: Sequence[int]
+) -> WidthModels:
+    """Pack models of one key that differ in candidates and trainings.
+
+    Parameters
+    ----------
+    pieces
+        Of the same key; of a pair that several hold the last counts.
+    candidates
+        Numbers of the candidates to pack.
+    """
+    # A group that failed as a whole has no centres: any other knows them.
+    first = max(pieces, key=lambda models: (models.counts.status == FIT_DONE).any())
+    trainings = sorted({number for models in pieces for number in models.trainings})
+    n_centers, _, n_scores = first.coefficients.shape[1:]
+    shape = (len(trainings), n_centers, len(candidates), n_scores)
+    coefficients, intercepts = np.zeros(shape), np.zeros((shape[0], *shape[2:]))
+    seen = np.zeros((len(trainings), first.seen.shape[1]), bool)
+    counts = FitCounts.empty(len(candidates), len(trainings))
+    estimators: dict[int, KernelLeastSquaresClassifier] = {}
+    for models in pieces:
+        rows = [trainings.index(number) for number in models.trainings]
+        mine = [n for n, number in enumerate(candidates) if number in models.candidates]
+        theirs = [models.candidates.index(candidates[n]) for n in mine]
+        for row, source in enumerate(models.coefficients):
+            coefficients[rows[row]][:, mine] = source[:, theirs]
+        intercepts[np.ix_(rows, mine)] = models.intercepts[:, theirs]
+        seen[rows] = models.seen
+        counts.copy(np.ix_(mine, rows), models.counts.select(theirs))
+        estimators.update(models.estimators)
+    return replace(
+        first,
+        estimators={number: estimators[number] for number in candidates},
+        candidates=tuple(candidates),
+        trainings=tuple(trainings),
+        coefficients=coefficients,
+        intercepts=intercepts,
+        seen=seen,
+        counts=counts,
+    )
+
+
+def _scores_of(
+    models: WidthModels, kernel: Floats, wanted: Integers
+) -> tuple[Floats, Integers]:
+    """Score every row by the wanted trainings.
+
+    Returns
+    -------
+    tuple
+        Scores, shape (n_candidates, n_rows, n_scores), -inf for one of several classes
+        without training rows, and the places of the wanted
+        trainings in the models, shape (n_candidates, n_rows).
+    """
+    n_centers, n_candidates, n_scores = models.coefficients.shape[1:]
+    place_of = np.full(max(models.trainings) + 1, -1)
+    place_of[list(models.trainings)] = np.arange(len(models.trainings))
+    chosen = place_of[wanted]
+    scores = np.empty((n_candidates, len(kernel), n_scores))
+    for place in np.unique(chosen):
+        mask = chosen == place
+        rows, members = mask.any(axis=0), mask.any(axis=1)
+        part = models.coefficients[place][:, members].reshape(n_centers, -1)
+        product = (kernel if rows.all() else kernel[rows]) @ part
+        values = product.reshape(-1, int(members.sum()), n_scores).swapaxes(0, 1)
+        values = values + models.intercepts[place, members][:, np.newaxis]
+        if n_scores > 1:
+            values[..., ~models.seen[place]] = -np.inf
+        scores[mask] = values[mask[np.ix_(members, rows)]]
+    return scores, chosen
