@@ -32,6 +32,11 @@ PART: Final = re.compile(r"(journal|lock|model|cube-\d+)$")
 HALF_WRITTEN: Final = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial$")
 """Names of files that zarr was killed at."""
 
+BAD_HEADER: Final = (
+    ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
+"""What zarr raises at a header that is not as its format asks."""
+
 # fmt: off
 NUMBER_CODECS: Final = frozenset({
     "adler32", "astype", "bitround", "blosc", "bz2", "crc32", "crc32c", "delta",

@@ -117,7 +117,12 @@ def _value(word: str) -> Any:
         return named[word.lower()]
     for kind in (int, float):
         try:
-            return float(kind(base)) ** float(exponent) if caret else kind(word)
+            value = float(kind(base)) ** float(exponent) if caret else kind(word)
         except ValueError:
             continue
+        except ArithmeticError as error:
+            raise click.BadParameter(f"{word!r} is no number: {error}") from error
+        if isinstance(value, complex):
+            raise click.BadParameter(f"{word!r} is no real number")
+        return value
     return word

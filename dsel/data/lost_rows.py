@@ -38,7 +38,8 @@ def check_parts(group: Any, layout: Layout, location: str) -> None:
     """Raise where a part of a sparse pool is not stored, as `check_chunks` does."""
     bounds = layout.boundaries
     wanted = ([f"{part_name(i)}/indptr/c/0"] for i in range(len(bounds) - 1))
-    _check(group, wanted, int(bounds[1]), layout, location)
+    if len(bounds) > 1:
+        _check(group, wanted, int(bounds[1]), layout, location)
 
 
 def _check(

@@ -18,7 +18,7 @@ from dsel.data.pool import Pool
 from dsel.data.zarr_rows import ZarrStorage
 from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
 from dsel.errors import reaching
-from dsel.stores import check_array
+from dsel.stores import BAD_HEADER, check_array
 
 COLUMNS: Final = "columns"
 """Attribute of a zarr pool: names of its columns."""
@@ -189,7 +189,7 @@ def _open_location(
 def _mapped(path: str) -> Any:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+    except (EOFError, ValueError) as error:
         raise ValueError(
             f"`pool` {path!r} is no pool: {str(error).rstrip('.')}. Save a numeric "
             f"array."
@@ -215,7 +215,7 @@ def _open_zarr(place: str, location: str, options: dict[str, Any]) -> Any:
             f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "
             "with `write_pool` or `dsel pool build`."
         ) from error
-    except ValueError as error:
+    except BAD_HEADER as error:
         raise ValueError(
             f"`pool` {location!r} is no pool: its zarr.json cannot be read ({error}); "
             "write the pool again."

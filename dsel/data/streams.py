@@ -176,7 +176,9 @@ def _csv_stream(path: str, target: str | None) -> RowStream:
 def _parquet_stream(path: str, target: str | None) -> RowStream:
     parquet = parquet_module()
     schema = parquet.read_schema(path)
-    names = feature_columns(list(schema.names), target, path)
+    index = (schema.pandas_metadata or {}).get("index_columns", ())
+    columns = [name for name in schema.names if name not in index]
+    names = feature_columns(columns, target, path)
 
     def blocks() -> Iterator[Any]:
         with parquet.ParquetFile(path) as file:
@@ -261,12 +263,15 @@ def _svmlight_stream(path: str) -> RowStream:
 
 def _svmlight_range(path: str) -> tuple[int, int]:
     """Return the smallest and largest column number as written: one pass."""
-    first, last = 1, 0
+    first, last, n_rows = 1, 0, 0
     for lines in _line_blocks(path):
         X = _svmlight_rows(lines, zero_based=True)
+        n_rows += X.shape[0]
         if X.nnz:
             first = min(first, int(X.indices.min()))
             last = max(last, int(X.indices.max()))
+    if not n_rows:
+        raise ValueError(f"`source` {path!r} must hold a row at least, but has none.")
     return first, last
 
 

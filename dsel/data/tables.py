@@ -24,7 +24,7 @@ from dsel.data.streams import (
     numeric_values,
     parquet_module,
 )
-from dsel.stores import check_array
+from dsel.stores import BAD_HEADER, check_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +147,13 @@ def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArr
 def _from_zarr(path: str, target: str | None) -> Table:
     try:
         group = zarr.open_group(path, mode="r")
-    except (FileNotFoundError, ValueError) as error:
+        arrays = dict(group.arrays())
+    except (FileNotFoundError, *BAD_HEADER) as error:
         endings = ", ".join((*CSV, *PARQUET, *NPZ, *SVMLIGHT))
         raise ValueError(
             f"`path` must end in one of {endings} or be a zarr group with X and y, "
             f"got {path!r}."
         ) from error
-    arrays = dict(group.arrays())
     for array in arrays.values():
         check_array(array)
     table = _from_arrays(arrays, target, path)

@@ -19,7 +19,7 @@ from dsel.data.base import Layout, regular_boundaries, slices
 from dsel.data.canonical import canonical_text
 from dsel.data.zarr_rows import file_stamps
 from dsel.errors import reached
-from dsel.stores import check_array
+from dsel.stores import BAD_HEADER, check_array
 
 PART_ROWS: Final = "part_rows"
 N_ROWS: Final = "n_rows"
@@ -64,18 +64,39 @@ class ZarrSparseStorage:
     @cached_property
     def layout(self) -> Layout:
         """What the attributes say; chunks are the parts."""
-        attributes = dict(self.group.attrs)
-        n_rows = int(attributes[N_ROWS])
-        dtype = np.dtype(str(attributes[DTYPE]))
+        n_rows = self._count(N_ROWS)
+        dtype = self._dtype()
         entry_nbytes = dtype.itemsize + np.dtype(np.int32).itemsize
         return Layout(
             n_rows=n_rows,
-            n_columns=int(attributes[N_COLUMNS]),
+            n_columns=self._count(N_COLUMNS),
             dtype=dtype,
             columns=self.columns,
             is_sparse=True,
-            nbytes=int(attributes[ENTRIES]) * entry_nbytes + 4 * n_rows,
-            boundaries=regular_boundaries(n_rows, int(attributes[PART_ROWS])),
+            nbytes=self._count(ENTRIES) * entry_nbytes + 4 * n_rows,
+            boundaries=regular_boundaries(n_rows, self._count(PART_ROWS, at_least=1)),
+        )
+
+    def _count(self, name: str, at_least: int = 0) -> int:
+        value = self.group.attrs.get(name)
+        if type(value) is not int or not at_least <= value < 2**48:
+            raise self._damaged(name, f"a whole number from {at_least} on", value)
+        return value
+
+    def _dtype(self) -> np.dtype[Any]:
+        value = self.group.attrs.get(DTYPE)
+        try:
+            dtype = np.dtype(value if isinstance(value, str) else object)
+        except (TypeError, ValueError):
+            dtype = np.dtype(object)
+        if dtype.kind not in "buif":
+            raise self._damaged(DTYPE, "a type of numbers", value)
+        return dtype
+
+    def _damaged(self, name: str, rule: str, value: Any) -> ValueError:
+        return ValueError(
+            f"`pool` {self.url!r} is damaged: {name!r} in its head must be {rule}, got "
+            f"{value!r}; write the pool again."
         )
 
     @cached_property
@@ -112,7 +133,7 @@ def read_part(group: Any, number: int, shape: tuple[int, int]) -> Any:
         )
         matrix = sparse.csr_matrix(arrays, shape=shape)
         matrix.check_format(full_check=True)
-    except (KeyError, RuntimeError, ValueError) as error:
+    except (*BAD_HEADER, RuntimeError) as error:
         raise ValueError(
             f"`pool` is damaged: part {number} cannot be read ({error}); write the "
             "pool again."

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing, column_or_1d
@@ -97,6 +98,7 @@ class ScikitLearnFamily:
             counts,
             models,
             self.classes,
+            not sparse.issparse(X),
         )
 
     def join(
@@ -123,6 +125,7 @@ class ScikitLearnFamily:
             FitCounts.empty(len(numbers), len(trainings)),
             wanted,
             self.classes,
+            any(isinstance(p, FittedClassifiers) and p.is_dense for p in pieces),
         )
 
     def _fit_one(
@@ -169,6 +172,8 @@ class FittedClassifiers:
     """(candidate, training) to the fitted model; failed ones are not there."""
     classes: NDArray[Any]
     """Label of each class code."""
+    is_dense: bool = False
+    """Whether they were fitted on arrays; some then refuse CSR."""
 
     @property
     def nbytes(self) -> int:
@@ -186,6 +191,7 @@ class FittedClassifiers:
 
     def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return class codes; see `FittedGroup.predict`."""
+        X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         shape = (len(which), len(self.candidates), X.shape[0])
         codes = np.full(shape, -1, dtype=np.int64)
         for reading, chosen in zip(codes, which, strict=True):
@@ -203,6 +209,7 @@ class FittedClassifiers:
 
     def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
         """Return real scores; see `FittedGroup.scores`."""
+        X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         shape = (len(which), len(self.candidates), X.shape[0])
         scores = np.full((*shape, len(self.classes)), -np.inf)
         for reading, chosen in zip(scores, which, strict=True):

@@ -3,8 +3,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 from click.testing import CliRunner
+from scipy import sparse
 
+import dsel
 from dsel.cli.pool import command
 
 
@@ -76,3 +79,35 @@ def test_info__says_that_there_is_no_pool(run, tmp_path):
 
     assert result.exit_code == 1
     assert "there is nothing at" in result.stderr
+
+
+def test_build__leaves_out_an_index_that_pandas_saved(run, tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(9, 2)), columns=["a", "b"])
+    frame.index = 2 * frame.index
+    frame.to_parquet(tmp_path / "t.parquet")
+    result = run("build", tmp_path / "t.parquet", tmp_path / "p.zarr", "--json")
+    assert json.loads(result.stdout)["column_names"] == ["a", "b"]
+    assert (zarr.open_array(tmp_path / "p.zarr")[:] == frame.to_numpy()).all()
+
+
+def test_build__of_an_empty_svmlight_file_says_so(run, tmp_path):
+    (tmp_path / "t.svm").touch()
+    result = run("build", tmp_path / "t.svm", tmp_path / "p.zarr")
+    assert result.stderr.endswith("must hold a row at least, but has none.\n")
+    assert not (tmp_path / "p.zarr").exists()
+
+
+def test_info__of_an_empty_npy_file_says_that_it_is_no_pool(run, tmp_path):
+    (tmp_path / "x.npy").touch()
+    assert "is no pool: No data left" in run("info", tmp_path / "x.npy").stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_rows", "x"), ("part_rows", 0), ("n_columns", None), ("dtype", "zz")],
+)
+def test_info__names_what_is_wrong_in_the_head_of_a_pool(run, tmp_path, name, value):
+    dsel.write_pool(sparse.eye_array(9, format="csr"), tmp_path / "p.zarr")
+    zarr.open_group(tmp_path / "p.zarr").attrs[name] = value
+    result = run("info", tmp_path / "p.zarr")
+    assert f"is damaged: {name!r} in its head must be" in result.stderr

@@ -2,10 +2,12 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -130,3 +132,15 @@ def test_execute__without_a_pool_keeps_few_models(digits):
     plan = plan_search(Remembered(), grid, X, y, **settings)
     execute(plan, n_jobs=1, on_progress=lambda _: most.append(len(ALIVE)))
     assert max(most) < 20
+
+
+@pytest.mark.parametrize(
+    "model", [KNeighborsClassifier(n_neighbors=3), SVC(kernel="poly")]
+)
+def test_execute__of_dense_labels_takes_a_sparse_pool(rng, model):
+    X, pool = rng.normal(size=(60, 3)), rng.normal(size=(200, 3))
+    cubes = [
+        plan_search(None, [model], X, X[:, 0] > 0, each, cv=3, random_state=0).run()
+        for each in (pool, sparse.csr_matrix(pool))
+    ]
+    assert cubes[0].disagreements.equals(cubes[1].disagreements)

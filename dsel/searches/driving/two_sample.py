@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from dsel.data.chunking import stacked
 from dsel.data.shared import chance_of_equal
@@ -71,6 +71,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
 
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     X = stacked([_drawn(each, MOST_ROWS, rng) for each in (labeled, unlabeled)])
+    X = _as_float32(X)
     is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], MOST_ROWS)
     asked = _half_of_each(is_pool, rng)
     forest = RandomForestClassifier(
@@ -79,6 +80,16 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     scores = forest.predict_proba(X[asked])[:, 1]
     auc, p_value = _rank_test(scores, is_pool[asked], rng)
     return TwoSampleTest(auc, p_value, *chance_of_equal(labeled, unlabeled))
+
+
+def _as_float32(X: Any) -> Any:
+    """Return rows as a forest takes them: it asks for the order of values only."""
+    most = np.finfo(np.float32).max
+    if sparse.issparse(X):
+        X = X.copy()
+        X.data = np.clip(X.data, -most, most).astype(np.float32)
+        return X
+    return np.clip(X, -most, most).astype(np.float32)
 
 
 def _rank_test(

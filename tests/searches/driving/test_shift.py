@@ -109,3 +109,14 @@ def test_run__that_goes_on_from_a_journal_finds_the_same(rows, labeled, tmp_path
         plan.run(out=tmp_path / "run", on_progress=stop, n_jobs=1)
     resumed = plan.run(out=tmp_path / "run")
     assert reason(resumed) == reason(whole)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_run__takes_values_that_no_float32_holds(rows, labeled, kind):
+    pool = np.where(rows == rows[2000, 0], 1e39, rows)[1000:]
+    X, y = labeled
+    plan = dsel.plan_search(
+        GaussianNB(), {"var_smoothing": [1e-9]}, X, y, kind(pool), cv=2, random_state=0
+    )
+    found = select(plan.run()).certificate.assumptions[0]
+    assert "AUC" in found.reason
