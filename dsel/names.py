@@ -74,7 +74,7 @@ DELTA_RESERVE: Final = "delta_reserve"
 ASSUMPTIONS: Final = "assumptions"
 REASON: Final = "reason"
 
-# The bound planner and the coverage audit.
+# The bound planner.
 CERTIFICATE: Final = "certificate"
 N_FOLDS: Final = "n_folds"
 CERTIFY_SHARE: Final = "certify_share"

@@ -23,12 +23,6 @@ HOLDOUT_STREAM: Final = 4
 """The hold-out split of the labeled rows."""
 BLOCK_STREAM: Final = 5
 """Disjoint blocks of labeled rows for independent models."""
-AUDIT_STREAM: Final = 6
-"""Seeds of the draws of a coverage audit."""
-LABELED_DRAW_STREAM: Final = 7
-"""Which rows of a known population an audit's draw labels."""
-POOL_DRAW_STREAM: Final = 8
-"""Which rows of a known population an audit's draw puts into the pool."""
 LOOK_STREAM: Final = 9
 """At which look at the pool a row is read."""
 SUBSET_STREAM: Final = 10

@@ -1,9 +1,13 @@
-"""Audits: a pipeline replayed where the truth is known, to see whether bounds hold.
+"""Audits: searches where the truth is known, to see whether certificates hold.
 
-`audit` draws samples of a population whose error rates are known, runs the user's own
-search on each, and counts how often each certificate failed and how loose it was.
+`audit` draws labeled rows and a pool from a law on finitely many cells, searches as a
+user does, and counts how often a certified number is below the exact error of the model
+that was handed over.
 
-Vocabulary: a *claim* is what one certificate says of one draw; a *control* is a broken
-bound that an audit must catch; a *replay* is one draw, searched and judged. To add a
-bound to audits: a claim in `claims`; to add a broken one: `controls`.
+Vocabulary: a *law* is where rows come from; a *setting* is a law, candidates, options
+and *steps*, which is what is done with a *draw*; a *claim* is what one certificate says
+of one model, beside the truth; a *control* is a broken bound that an audit must catch.
+
+To add a setting: one line in `catalogue`, or a `Setting` passed to `audit`; steps:
+`settings`; a law or a learner: `laws`.
 """

@@ -1,260 +1,140 @@
+"""Certificates hold where the truth is known, and broken bounds are caught."""
+
 import json
 
 import numpy as np
 import pytest
-import xarray as xr
 from click.testing import CliRunner
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import StratifiedKFold
-from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeClassifier
 
-from dsel.cli.audit import command, in_words
-from dsel.models.base import Candidate
-from dsel.searches import audit
-from dsel.searches.auditing.audit import controls, failure_interval, synthetic_labels
-from dsel.searches.auditing.claims import CLAIMS, pooled_binomial
-from dsel.searches.auditing.controls import EqualClassifiers, repeated_looks
-from dsel.searches.auditing.counts import join
-from dsel.searches.auditing.replay import Population, Replay
+import dsel
+from dsel.bounds.events import CERTIFICATE_EVENTS
+from dsel.cli.audit import command
+from dsel.searches.auditing import laws, settings
+from dsel.searches.auditing.audit import is_sound, verdicts
+from dsel.searches.auditing.catalogue import CONTROLS, SETTINGS
+from dsel.searches.auditing.settings import Claim, Setting
 
-DELTAS = (0.1, 0.3, 0.5)
-RARE_CLASSES = pytest.mark.filterwarnings("ignore:The least populated class")
+NAMES = [each.name for each in SETTINGS]
+CERTIFYING = [each.name for each in SETTINGS if not each.is_control]
 
 
-@pytest.fixture(scope="module")
-def hard():
-    """Draws of populations on which selection makes folds depend on each other."""
-    return {
-        n_folds: EqualClassifiers(
-            error_rate=0.3,
-            n_classifiers=3,
-            n_candidates=2,
-            n_labeled=100,
-            n_unlabeled=400,
-            n_folds=n_folds,
-        ).draw(2000, seed=20_260_923)
-        for n_folds in (2, 5)
-    }
+@pytest.mark.slow  # `.ci/run` has a step for it
+@pytest.mark.parametrize("name", CERTIFYING)
+def test_setting__fails_at_most_delta_in_20_draws(name):
+    found = dsel.audit([name], delta=0.2, n_draws=20, random_state=7)
+    assert found.holds.all(), found.failures.values
 
 
-def failures(claims):
-    return int(claims.has_failed.sum())
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("name", NAMES)
+def test_setting__fails_at_most_delta_in_500_draws(name):
+    found = dsel.audit([name], n_draws=500, random_state=11)
+    assert is_sound(found), found.to_dict()
 
 
-@pytest.mark.parametrize("n_folds", [2, 5])
-@pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("certificate", list(CLAIMS))
-def test_certificates__fail_at_most_delta(hard, n_folds, delta, certificate):
-    counts = hard[n_folds]
-    failed = failures(CLAIMS[certificate](counts, delta, 0.8))
-    low, _ = failure_interval(np.array(failed), counts.n_draws)
-    assert low <= delta
+@pytest.mark.parametrize("name", [each.name for each in CONTROLS])
+def test_control__is_caught(name):
+    found = dsel.audit([name], delta=0.2, n_draws=60, random_state=3)
+    assert verdicts(found) == ["caught"]
+
+
+def test_settings__have_names_of_their_own_and_every_certificate():
+    assert len(set(NAMES)) == len(NAMES)
+    asked = {each.options.get("criterion") for each in SETTINGS}
+    assert asked | {"select_then_certify"} >= set(CERTIFICATE_EVENTS)
 
 
 @pytest.mark.parametrize(
-    ("certificate", "n_folds"),
-    [
-        ("cv_bound", 2),
-        ("merged_folds", 2),
-        ("leaders", 2),
-        ("averaged_disagreement", 2),
-        ("best_fold", 5),
-        ("cv_interval", 2),
-        ("transductive", 5),
-        ("holdout_bound", 5),
-        ("select_then_certify", 5),
-    ],
+    "law", [laws.step(0.2), laws.biased_coin(0.1), laws.noisy_copies(4, 0.3)]
 )
-def test_certificates__could_have_failed(hard, certificate, n_folds):
-    # At twice and more the share that it may spend each of them fails visibly.
-    claims = CLAIMS[certificate](hard[n_folds], 0.95, 0.95)
-    assert failures(claims) > 0.01 * hard[n_folds].n_draws
+def test_error__of_a_law_is_what_its_rows_show(law, rng):
+    assert law.chances.sum() == pytest.approx(1.0)
+    X, y = law.draw(20_000, rng)
+    for number in range(3):
+        model = laws.RandomTable(number).fit(X, y)
+        seen = (model.predict(X) != y).mean()
+        assert law.error(model) == pytest.approx(seen, abs=0.02)
 
 
-def test_controls__catch_both_broken_bounds():
-    found = controls(seed=1)
-    assert found.control.values.tolist() == ["pooled_binomial", "repeated_looks"]
-    assert found.control_caught.all()
-    assert (found.control_failure_rate > 0.15).all()
+def test_noisy_copies__are_all_wrong_equally_often():
+    law = laws.noisy_copies(5, 0.3)
+    for column in range(5):
+        model = laws.BestColumn(column, 1).fit(law.cells, np.zeros(32, dtype=int))
+        assert law.error(model) == pytest.approx(0.3)
 
 
-def test_controls__let_the_valid_bounds_pass_on_the_same_draws():
-    draws = EqualClassifiers(0.3, 20, 1, 100, 500, 20).draw(500, seed=1)
-    for claim in CLAIMS.values():
-        low, _ = failure_interval(np.array(failures(claim(draws, 0.1, 0.95))), 500)
-        assert low <= 0.1
-    assert failures(pooled_binomial(draws, 0.1, 0.95)) > 90
+def mine(steps):
+    model = DummyClassifier(strategy="constant", constant=1)
+    return Setting("mine", laws.biased_coin(0.7), None, [model], steps)
 
 
-def test_repeated_looks__fail_far_more_often_than_one_look():
-    claims = repeated_looks(1000, 3, disagreement=0.2, n_unlabeled=400, delta=0.1)
-    assert failures(claims) > 300
-
-
-def replay(cv, n_candidates=1, **changes):
-    """Sixty equally likely classes and features that say nothing."""
-    estimator = DummyClassifier(strategy="most_frequent")
-    given = {
-        "candidates": tuple(Candidate(j, {}, estimator) for j in range(n_candidates)),
-        "population": Population("classes", np.zeros((60, 1)), np.arange(60)),
-        "n_labeled": 600,
-        "n_unlabeled": 50,
-        "cv": cv,
-        "seed": 5,
-    }
-    return Replay(**given | changes)
-
-
-def fold_bound_failures(cv, n_draws):
-    counts = replay(cv).draws(0, n_draws)
-    return failures(CLAIMS["holdout_bound"](counts, 0.05, 0.5)) / n_draws
-
-
-@RARE_CLASSES
-def test_stratified_folds__break_the_fold_bound_and_plain_ones_do_not():
-    assert fold_bound_failures(StratifiedKFold(2), 150) > 0.13
-    assert fold_bound_failures(2, 150) < 0.1
-
-
-@RARE_CLASSES
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_stratified_folds__fail_as_often_as_was_found():
-    assert fold_bound_failures(StratifiedKFold(2), 4000) == pytest.approx(
-        0.239, abs=0.02
-    )
-    assert fold_bound_failures(2, 4000) == pytest.approx(0.031, abs=0.01)
-
-
-def table(rng, n_rows=300):
-    X = rng.normal(size=(n_rows, 3))
-    noisy = X[:, 0] + 0.7 * rng.normal(size=n_rows) > 0
-    return X, np.where(noisy, "yes", "no")
-
-
-def test_audit__reports_every_certificate_on_both_populations(rng):
-    X, y = table(rng)
-    found = audit(
-        DecisionTreeClassifier(),
-        {"max_depth": [1, 3]},
-        X,
-        y,
-        n_labeled=60,
-        n_unlabeled=80,
-        cv=3,
-        n_draws=30,
-        random_state=7,
-    )
-    assert found.failures.dims == ("population", "certificate", "delta")
-    assert found.certificate.values.tolist() == list(CLAIMS)
+def test_audit__takes_a_setting_of_ones_own():
+    found = dsel.audit([mine(settings.once)], n_draws=10, random_state=0)
+    assert found.certified.values.tolist() == [[10, 10, 10]]
     assert found.holds.all()
-    assert found.has_power.all()
-    assert (found.slack > 0).sum() > found.slack.size / 2
-    assert found.refused == ""
+    assert (found.slack > 0).all()
 
 
-@RARE_CLASSES
-@pytest.mark.slow
-def test_audit__refuses_stratified_folds_and_shows_the_failures():
-    y = np.repeat(np.arange(60), 2)
-    found = audit(
-        None,
-        [DummyClassifier(strategy="most_frequent")],
-        np.zeros((120, 1)),
-        y,
-        n_labeled=600,
-        n_unlabeled=50,
-        cv=StratifiedKFold(2),
-        delta=0.05,
-        n_draws=150,
-        random_state=0,
+def claim_of(certified):
+    def steps(draw):
+        yield Claim(draw.deltas[0], certified, bound=0.1, truth=0.2)
+
+    return mine(steps)
+
+
+def test_audit__counts_failures_among_what_is_certified():
+    wrong = dsel.audit([claim_of(True)], delta=0.5, n_draws=20, random_state=0)
+    assert (wrong.certified.item(), wrong.failures.item()) == (20, 20)
+    assert wrong.p_value.item() == pytest.approx(0.5**20)
+    assert verdicts(wrong) == ["FAILS"]
+    silent = dsel.audit([claim_of(False)], delta=0.5, n_draws=20, random_state=0)
+    assert (silent.certified.item(), silent.failures.item()) == (0, 0)
+    assert verdicts(silent) == ["claims nothing"]
+
+
+def test_audit__does_not_depend_on_the_number_of_processes():
+    given = {"delta": 0.2, "n_draws": 12, "random_state": 5}
+    one, two = (dsel.audit(["repeated looks"], n_jobs=jobs, **given) for jobs in (1, 2))
+    assert one.identical(two)
+
+
+def test_audit__draws_do_not_depend_on_how_many_there_are():
+    few, many = (
+        dsel.audit(["repeated looks"], delta=0.2, n_draws=n, random_state=5).failures
+        for n in (25, 26)
     )
-    cell = found.sel(population="labeled rows", certificate="holdout_bound", delta=0.05)
-    assert not cell.holds
-    assert "unless it assigns rows at random" in str(found.refused.values)
-
-
-def test_replay__draws_do_not_depend_on_how_they_are_cut():
-    whole = replay(5, n_labeled=40).draws(0, 6)
-    parts = join([replay(5, n_labeled=40).draws(*ends) for ends in [(0, 1), (1, 6)]])
-    for name, values in vars(whole).items():
-        np.testing.assert_array_equal(values, getattr(parts, name))
-
-
-def test_replay__counts_agree_with_each_other(rng):
-    X, y = table(rng, 200)
-    codes = (y == "yes").astype(np.int64)
-    estimators = (GaussianNB(), DecisionTreeClassifier())
-    counts = Replay(
-        tuple(Candidate(j, {}, each) for j, each in enumerate(estimators)),
-        Population("table", X, codes),
-        n_labeled=50,
-        n_unlabeled=90,
-        cv=4,
-        seed=3,
-    ).draws(0, 5)
-    assert (counts.fold_rows == [13, 13, 12, 12]).all()
-    assert (counts.histogram.sum(axis=2) == 90).all()
-    total = (counts.histogram * np.arange(5)).sum(axis=2)
-    assert (total == counts.fold_disagreements.sum(axis=2)).all()
-    assert (counts.disagreements <= 90 - counts.histogram[..., 0]).all()
-    assert (counts.certify_rows == 10).all()
-
-
-def test_synthetic_labels__are_far_from_what_a_model_could_learn_perfectly(rng):
-    X = rng.normal(size=(2000, 4))
-    labels = synthetic_labels(X, 1)
-    assert 0.4 < labels.mean() < 0.6
-    assert (synthetic_labels(X, 1) == labels).all()
-
-
-@pytest.mark.cluster
-def test_audit__is_the_same_on_a_cluster(rng):
-    from distributed import Client
-
-    X, y = table(rng)
-    given = {"n_labeled": 40, "n_unlabeled": 50, "n_draws": 60, "random_state": 7}
-    local = audit(None, [GaussianNB()], X, y, **given)
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-        remote = audit(None, [GaussianNB()], X, y, client=client, **given)
-    assert local.identical(remote)
+    assert 0 <= many.item() - few.item() <= 1
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"n_draws": 0}, ValueError, "`n_draws` must be >= 1"),
-        ({"n_labeled": 4}, ValueError, "`n_labeled` must be >= 5"),
-        ({"cv": 1}, ValueError, "`cv` must be in"),
-        ({"delta": 0.0}, ValueError, "`delta` must be strictly"),
-        ({"label_share": 1.0}, ValueError, "`label_share` must be strictly"),
+        ({"settings": ["none"]}, "`settings` must be one of"),
+        ({"n_draws": 0}, "`n_draws` must be >= 1"),
+        ({"delta": 0.0}, "`delta` must be strictly"),
     ],
 )
-def test_audit__refuses_bad_input(rng, change, error, message):
-    X, y = table(rng, 30)
-    with pytest.raises(error, match=message):
-        audit(None, [GaussianNB()], X, y, **change)
+def test_audit__refuses_bad_input(change, message):
+    with pytest.raises(ValueError, match=message):
+        dsel.audit(**{"settings": ["repeated looks"]} | change)
 
 
-def test_in_words__puts_what_is_wrong_first(rng):
-    X, y = table(rng, 80)
-    given = {"n_labeled": 30, "n_unlabeled": 40, "n_draws": 4, "random_state": 7}
-    found = audit(None, [GaussianNB()], X, y, cv=2, **given)
-    assert in_words(found)[0].startswith("Every certificate held in 4 draws")
-    assert any("repeated_looks" in line for line in in_words(found))
-    broken = found.assign(holds=xr.zeros_like(found.holds), refused="stratified")
-    assert in_words(broken)[0] == "dsel certifies no such search: stratified."
-    assert in_words(broken)[2].startswith("FAILED more often than delta allows")
-
-
-@pytest.mark.cluster
-def test_audit_command__runs_on_workers_and_prints_json(rng, tmp_path):
-    X, y = table(rng, 80)
-    path = tmp_path / "table.npz"
-    np.savez(path, X=X, y=(y == "yes").astype(int))
-    arguments = [str(path), "--rows", "30", "--pool-rows", "40", "--draws", "4"]
-    arguments += ["--cv", "2", "--workers", "1", "--json"]
-    shown = CliRunner().invoke(command, arguments)
+def test_audit_command__prints_a_table_and_a_verdict():
+    arguments = ["luckiest fold", "holdout_bound, lucky folds", "--draws", "30"]
+    shown = CliRunner().invoke(command, [*arguments, "--delta", "0.2"])
     assert shown.exit_code == 0, shown.output
-    assert json.loads(shown.output)["data_vars"]["n_draws"]["data"] == 4
+    lines = shown.output.splitlines()
+    assert lines[0] == "Every certificate held in 30 draws of each setting."
+    heads = "setting delta draws certified failures p verdict"
+    assert lines[2].split() == heads.split()
+    assert lines[3].endswith("caught")
+    assert lines[4].split()[-5:-3] == ["30", "30"]
+
+
+def test_audit_command__ends_with_1_where_a_control_is_not_caught():
+    arguments = ["repeated looks", "--draws", "1", "--delta", "0.2", "--json"]
+    shown = CliRunner().invoke(command, arguments)
+    assert shown.exit_code == 1
+    assert json.loads(shown.output)["data_vars"]["n_draws"]["data"] == 1

@@ -1,0 +1,181 @@
+"""The catalogue of settings: one line each.
+
+An audit shows something only where a bound can fail, so the laws are hard: labels that
+nothing tells, candidates that look good by luck, models that change when one row more
+is learned. Rows are few: with 40 of each kind a run compares labeled rows with the pool
+by a forest, which takes longer than all the rest.
+
+To add a setting: one line, with steps of `settings` or your own.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+from sklearn.model_selection import StratifiedKFold
+
+from dsel.bounds.events import CERTIFICATE_EVENTS
+from dsel.searches.auditing import settings as steps
+from dsel.searches.auditing.laws import (
+    BestColumn,
+    Law,
+    Memory,
+    Parity,
+    PoolMemory,
+    RandomTable,
+    Turncoat,
+    biased_coin,
+    noisy_copies,
+    step,
+)
+from dsel.searches.auditing.settings import Setting
+
+
+def _setting(
+    name: str, how: Any, *, law: Law, model: Any, grid: Any, **more: Any
+) -> Setting:
+    fields = Setting.__dataclass_fields__
+    own = {key: more.pop(key) for key in list(more) if key in fields}
+    return Setting(name, law, model, grid, how, more, **own)
+
+
+_LUCKY: Final = partial(
+    _setting,
+    law=noisy_copies(10, 0.3),
+    model=BestColumn(),
+    grid={"n_columns": [10]},
+    cv=2,
+    label_share=0.9,
+)
+"""One column of ten is picked: folds depend on each other, and look too good."""
+_TURNED: Final = partial(
+    _setting,
+    law=step(0.0),
+    model=Turncoat(),
+    grid={"n_rows": [400]},
+    cv=2,
+    label_share=0.1,
+    n_labeled=400,
+)
+"""No fold model errs and the full one does: the pool alone can tell."""
+_NOISE: Final = partial(
+    _setting,
+    law=biased_coin(0.5),
+    model=RandomTable(),
+    grid={"number": [*range(10)]},
+    criterion="holdout_bound",
+    cv=2,
+)
+"""Candidates that all err on half of the rows, and one of them seems not to."""
+_FIFTY: Final = partial(
+    _setting,
+    law=biased_coin(0.5),
+    model=RandomTable(),
+    grid={"number": [*range(50)]},
+    criterion="holdout_bound",
+    cv=2,
+)
+_MEMORY: Final = partial(
+    _setting, law=biased_coin(0.4), model=Memory(), grid={"otherwise": [0, 1]}
+)
+_POOL_MEMORY: Final = partial(_setting, law=step(0.2), model=None, grid=[PoolMemory()])
+_PLACE: Final = steps.in_one_place
+_NAMES: Final = tuple(n for n in CERTIFICATE_EVENTS if n != "select_then_certify")
+
+CONTROLS: Final = (
+    _LUCKY(
+        "folds pooled",
+        steps.pooled_folds,
+        law=noisy_copies(14, 0.3),
+        grid={"n_columns": [14]},
+        cv=39,
+        is_control=True,
+    ),
+    _NOISE(
+        "luckiest fold",
+        steps.luckiest_fold,
+        criterion="cv_bound",
+        grid={"number": [0]},
+        cv=5,
+        is_control=True,
+    ),
+    _NOISE("repeated looks", steps.repeated_looks, is_control=True),
+)
+"""Broken bounds, which an audit must catch."""
+
+SETTINGS: Final = (
+    *(_LUCKY(f"{n}, lucky folds", steps.once, criterion=n) for n in _NAMES),
+    *(
+        _TURNED(f"{n}, full model differs", steps.once, criterion=n, n_unlabeled=39)
+        for n in _NAMES
+    ),
+    _FIFTY("50 candidates of pure noise", steps.each),
+    _FIFTY(
+        "50 candidates of pure noise, merged folds",
+        steps.each,
+        criterion="merged_folds",
+        label_share=0.9,
+    ),
+    _FIFTY("every candidate searched to its end", steps.once),
+    _LUCKY("folds of three rows", steps.once, cv=13),
+    _setting(
+        "rare class, unstable learner",
+        steps.once,
+        law=biased_coin(0.2),
+        model=None,
+        grid=[Parity()],
+        cv=2,
+    ),
+    _MEMORY("learners that memorise", steps.each, criterion="holdout_bound", cv=2),
+    _TURNED("interim looks", steps.each, stop_within=0.05),
+    _TURNED("any-time limits", steps.each, stop_within=0.05, n_looks=0),
+    _TURNED("any-time limits, looked elsewhere", steps.looked_elsewhere),
+    _TURNED("max_unlabeled", steps.once, max_unlabeled=50),
+    _LUCKY(
+        "transductive, max_unlabeled",
+        steps.once,
+        criterion="transductive",
+        max_unlabeled=20,
+    ),
+    _NOISE("stratified folds", steps.once, cv=StratifiedKFold(2)),
+    _TURNED(
+        "any pair of criterion and certificate",
+        steps.any_pair,
+        grid={"n_rows": [39]},
+        n_labeled=39,
+    ),
+    _NOISE(
+        "certify_rows",
+        partial(steps.handed_over, certify_rows=0.3, cv=5, criterion="cv_error"),
+    ),
+    _NOISE("select then certify", steps.certified_apart),
+    _TURNED("later read-out from a reserve", steps.read_later),
+    _MEMORY("labeled records in the pool", steps.with_labeled_rows_in_the_pool),
+    _POOL_MEMORY(
+        "transductive, learner with a pool", steps.once, criterion="transductive", cv=3
+    ),
+    _NOISE("resumed", steps.interrupted),
+    _NOISE(
+        "grown grid, the same again",
+        partial(_PLACE, grids=steps.half_then_all, reserve=0.0),
+    ),
+    _NOISE(
+        "grown grid, from a reserve",
+        partial(_PLACE, grids=steps.half_then_all, reserve=0.5),
+    ),
+    _NOISE(
+        "shrunk to the winner, from a reserve",
+        partial(_PLACE, grids=steps.the_winner, reserve=0.5),
+    ),
+    _NOISE(
+        "shrunk to the winner and another",
+        partial(_PLACE, grids=steps.the_winner_and_another, reserve=0.0),
+    ),
+    _NOISE(
+        "the winner by cv_error, then certified",
+        partial(_PLACE, grids=steps.the_winner, reserve=0.0, criterion="cv_error"),
+        criterion="merged_folds",
+        label_share=0.9,
+    ),
+    *CONTROLS,
+)
+"""What an audit goes through."""
