@@ -22,7 +22,11 @@ from dsel.cli.tables import labeled_table
 from dsel.data.open import open_pool
 from dsel.data.tables import Table
 from dsel.searches import Plan, execute, plan_search
-from dsel.searches.certify import certifying_split, search_and_certify
+from dsel.searches.certify import (
+    certifying_split,
+    check_certificate,
+    search_and_certify,
+)
 
 
 @click.command
@@ -129,6 +133,7 @@ def command(labeled: str, **options: Any) -> None:
             plan = make_plan(X, y)
             outcome = execute(plan, client, with_model=True, **running)
         else:
+            check_certificate(options["certificate"])
             split = certifying_split(
                 len(y), options["certify_rows"], seed=options["seed"]
             )

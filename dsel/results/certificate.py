@@ -1,6 +1,7 @@
 """The certificate: how wrong a chosen model can be, and on what that rests."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan, nan
 from textwrap import fill
 
@@ -42,6 +43,17 @@ class Certificate:
 
     def __post_init__(self) -> None:
         check_probability(self.delta, "delta")
+
+    def to_json(self) -> str:
+        """Return what `from_json` takes, with all digits."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Certificate":
+        """Return the certificate that `to_json` wrote."""
+        fields = json.loads(text)
+        fields["assumptions"] = tuple(Assumption(**a) for a in fields["assumptions"])
+        return cls(**fields | {"objections": tuple(fields["objections"])})
 
     @property
     def bound(self) -> float:

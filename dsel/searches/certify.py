@@ -12,16 +12,21 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy import sparse
+from zarr.abc.store import Store
 
 from dsel.checks import check_probability
 from dsel.data.folds import full_training, holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.models.scikit_learn import check_pool_learners
-from dsel.results import Certificate
+from dsel.results import Certificate, save_results
+from dsel.results.files import find_results
+from dsel.results.store import open_store
 from dsel.searches.comparing.scheme import RandomFold, Scheme
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
+from dsel.searches.select import CERTIFIED_APART, with_certificate
 
 CERTIFICATE = "select_then_certify"
 
@@ -128,7 +133,8 @@ def search_and_certify(
     certifying
         Options of `plan_search` for the certifying part.
     running
-        Options of `execute` for both parts; each has its own place in ``out``.
+        Options of `execute` for both parts. ``out`` becomes the search's place, with
+        the certificate in its cube; the certifying part lies in its ``certificate``.
     client
         As for `execute`.
 
@@ -138,15 +144,49 @@ def search_and_certify(
         The plan of the search, its outcome with the certificate and the model of all
         labeled rows, and the cube of the certifying part.
     """
+    if pool is None:
+        raise ValueError(
+            "`certify_rows` needs a pool to compare the winner with its final model, "
+            "but `pool` is None; pass the pool, or search without `certify_rows`."
+        )
+    within = _within(running)
     plan = plan_of(_rows(X, split.train_rows), _rows(y, split.train_rows))
     candidates = map(plan.candidate, range(plan.n_candidates))
     check_pool_learners(each.estimator for each in candidates)
-    found = execute(plan, client, **_within(running, "selection"))
-    chosen = plan.candidate(found.choice.candidate).estimator
-    last = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **certifying)
-    ended = execute(last, client, with_model=True, **_within(running, "certificate"))
-    choice = replace(found.choice, certificate=ended.choice.certificate)
-    return plan, Outcome(found.results, choice, ended.model), ended.results
+    options: dict[str, Any] = {"split": split, "seed": seed, **certifying}
+    # What cannot be certified is refused before the search; the winner is not known.
+    _certifying_plan(plan.candidate(0).estimator, X, y, pool, **options)
+    found = execute(plan, client, **running)
+    number = found.choice.candidate
+    last = _certifying_plan(plan.candidate(number).estimator, X, y, pool, **options)
+    ended = execute(last, client, with_model=True, **within)
+    certificate = ended.choice.certificate
+    results = with_certificate(
+        found.results, number, certificate, reserve=certifying.get("reserve", 0.0)
+    )
+    _keep(results, running)
+    choice = replace(found.choice, certificate=certificate)
+    return plan, Outcome(results, choice, ended.model), ended.results
+
+
+def check_certificate(certificate: str | None) -> None:
+    """Raise where another certificate is asked for than that of certifying rows."""
+    if certificate not in (None, CERTIFICATE):
+        raise ValueError(
+            f"`certificate` must be None or {CERTIFICATE!r} beside `certify_rows`, got "
+            f"{certificate!r}; leave one of the two out."
+        )
+
+
+def _keep(results: xr.Dataset, running: Mapping[str, Any]) -> None:
+    """Save the cube of the search again, now that its winner is certified."""
+    if running.get("out") is None:
+        return
+    place = open_store(running["out"], storage_options=running.get("storage_options"))
+    earlier = find_results(place)
+    told = None if earlier is None else earlier.attrs.get(CERTIFIED_APART)
+    if told != results.attrs[CERTIFIED_APART]:
+        save_results(results, place)
 
 
 def _certifying_plan(
@@ -166,13 +206,18 @@ def _certifying_plan(
     return plan_search(None, [chosen], X, y, pool, cv=scheme, **fixed, **options)
 
 
-def _within(running: Mapping[str, Any], part: str) -> dict[str, Any]:
+def _within(running: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the certifying part: its place lies in the search's."""
     out = running.get("out")
-    place = None if out is None else f"{str(out).rstrip('/')}/{part}"
+    if isinstance(out, Store):
+        raise TypeError(
+            f"`out` must be a path or a URL beside `certify_rows`, got {out!r}."
+        )
+    place = None if out is None else f"{str(out).rstrip('/')}/certificate"
     return {**running, "out": place}
 
 
-def certifying_split(n_rows: int, certify_rows: float, *, seed: int) -> Training:
+def certifying_split(n_rows: int, certify_rows: Any, *, seed: int) -> Training:
     """Return the split: training rows select, test rows certify.
 
     Raises
@@ -192,4 +237,6 @@ def certifying_split(n_rows: int, certify_rows: float, *, seed: int) -> Training
 
 
 def _rows(table: Any, rows: Any) -> Any:
+    if sparse.issparse(table):
+        return table.tocsr()[rows]
     return table.iloc[rows] if hasattr(table, "iloc") else np.asarray(table)[rows]

@@ -19,7 +19,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.data.words import seed_from
 from dsel.models.scikit_learn import cut_to_rows
-from dsel.searches.certify import certifying_split, search_and_certify
+from dsel.searches.certify import (
+    certifying_split,
+    check_certificate,
+    search_and_certify,
+)
 from dsel.searches.execute import execute
 from dsel.searches.plan import Plan, plan_search
 
@@ -79,8 +83,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     max_unlabeled, stop_within, n_looks, pool_is_shuffled
         How much of the pool is read, as `plan_search` takes them.
     fit_timeout
-        Seconds that one fit of the search may take; see `plan_search`. The fits that
-        certify the winner have no limit.
+        Seconds that one fit may take; see `plan_search`.
 
     Attributes
     ----------
@@ -209,7 +212,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             outcome = execute(plan, with_model=True, **running)
         else:
             plan, outcome, self.certificate_results_ = self._search_and_certify(
-                self.certify_rows, X, y, pool, params, running
+                X, y, pool, params, running, pool_labels
             )
         self.plan_ = plan
         self.results_, self.choice_ = outcome.results, outcome.choice
@@ -262,16 +265,17 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _search_and_certify(
         self,
-        certify_rows: Any,
         X: Any,
         y: Any,
         pool: Any,
         params: Mapping[str, Any],
         running: Mapping[str, Any],
+        pool_labels: Any,
     ) -> Any:
         """Choose on a part of the labeled rows, certify the winner by the others."""
+        check_certificate(self.certificate)
         seed = seed_from(self.random_state)
-        split = certifying_split(len(y), certify_rows, seed=seed)
+        split = certifying_split(len(y), self.certify_rows, seed=seed)
         return search_and_certify(
             partial(
                 self._plan,
@@ -280,6 +284,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 criterion=self.criterion or "cv_error",
                 certificate=None,
                 random_state=seed,
+                reserve=0.0,
             ),
             X,
             y,
@@ -293,6 +298,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 "fit_params": params,
                 "precision": self.precision,
                 "fit_timeout": self.fit_timeout,
+                "reserve": self.reserve,
+                "pool_labels": pool_labels,
                 **self._pool_options(),
             },
             running=running,

@@ -1,24 +1,30 @@
 """From evidence to a choice: any criterion, any delta, no fit."""
 
+import json
+from dataclasses import dataclass
 from math import nan
+from typing import Final
 
 import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.bounds.events import DeltaLedger
+from dsel.bounds.events import DeltaLedger, ReadOut
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.bound import reading
 from dsel.criteria.disagreement import pool_disagreement
+from dsel.criteria.select_then_certify import SELECT_THEN_CERTIFY
 from dsel.data.trainings import FULL
 from dsel.results import Assumption, Certificate, Choice
-from dsel.results.choice import params_of
+from dsel.results.choice import candidate_labels, params_of
 from dsel.results.cube import assumptions_of
 from dsel.results.schema import DECLARED
 from dsel.searches.asking import Question, ask, check_evidence
 from dsel.searches.driving.referee import ROUNDING
-from dsel.searches.ledger import ledger_of, objection
+from dsel.searches.ledger import ledger_of, objection, with_ledger
 
+CERTIFIED_APART: Final = "certified_apart"
+"""Attribute of a search's cube: its winner and the certificate by other rows."""
 LATER = (
     "delta={delta:g} was named after the run, which declared {declared:g}: it holds if "
     "it was fixed before anybody saw the results"
@@ -67,7 +73,9 @@ def select(
     reported = get_criterion(
         certificate or _default_read_out(ledger, criterion, rule), "certificate"
     )
-    check_evidence(reported, counts)
+    apart = _certified_apart(results, reported)
+    if apart is None:
+        check_evidence(reported, counts)
     terms = rule.evaluate(counts, settings)
     chosen = rule.choose(terms, counts)
     _check_exact(rule, counts, settings, terms, chosen)
@@ -76,7 +84,9 @@ def select(
         params=params_of(results, chosen),
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
-        certificate=_certificate(
+        certificate=apart.of(results, chosen, question.delta)
+        if apart is not None
+        else _certificate(
             question,
             reported,
             terms if reported is rule else reported.evaluate(counts, settings),
@@ -86,6 +96,46 @@ def select(
         ),
         remarks=(*_remarks(counts), *_too_disputed(rule, counts, chosen)),
     )
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A certificate by labeled rows that took no part in the search of a cube."""
+
+    label: str
+    """Text of the one candidate that it is about."""
+    certificate: Certificate
+    """Its bound."""
+
+    def of(self, results: xr.Dataset, chosen: int, delta: float) -> Certificate:
+        """Return the certificate, or raise where it is not about what was asked."""
+        label = candidate_labels(results)[chosen]
+        if (label, delta) == (self.label, self.certificate.delta):
+            return self.certificate
+        raise ValueError(
+            f"`certificate` {self.certificate.criterion!r} was made for {self.label} "
+            f"at delta={self.certificate.delta:g}, not for {label} at "
+            f"delta={delta:g}; ask at that delta, or of the certifying part's results."
+        )
+
+
+def with_certificate(
+    results: xr.Dataset, chosen: int, certificate: Certificate, *, reserve: float
+) -> xr.Dataset:
+    """Return the cube of a search whose winner was certified by other labeled rows."""
+    # On rows of their own: no other certificate of this cube shares the event.
+    read = ReadOut(certificate.criterion, {"certifying_rows": certificate.delta})
+    ledger = DeltaLedger(certificate.delta + reserve, reserve, (read,))
+    told = json.dumps([candidate_labels(results)[chosen], certificate.to_json()])
+    return with_ledger(results, ledger).assign_attrs({CERTIFIED_APART: told})
+
+
+def _certified_apart(results: xr.Dataset, reported: Criterion) -> Apart | None:
+    told = results.attrs.get(CERTIFIED_APART)
+    if told is None or reported is not SELECT_THEN_CERTIFY:
+        return None
+    label, certificate = json.loads(told)
+    return Apart(label, Certificate.from_json(certificate))
 
 
 def _default_read_out(

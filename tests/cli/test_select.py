@@ -109,6 +109,21 @@ def test_select__runs_on_local_workers_and_prints_json(table, certify, tmp_path)
 
 
 @pytest.mark.cluster
+def test_select__calls_the_number_of_certifying_rows_a_bound(table, tmp_path):
+    found = run(
+        *("select", table, "--split", "--quiet", "--workers", 2, "--cv", 3),
+        *("--grid", "gamma=0.001,0.01", "--certify-rows", "0.25"),
+        *("--out", tmp_path / "run"),
+    )
+    assert "With probability at least 95%" in found.output
+    assert "\nBound " in found.output
+    assert "\nEstimate" not in found.output
+    told = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
+    assert told.exit_code == 0, told.output
+    assert "Error at most" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.cluster
 def test_demo__says_what_was_chosen_and_what_is_guaranteed():
     found = run("demo", "--quiet", "--workers", 2)
     assert found.exit_code == 0, found.output

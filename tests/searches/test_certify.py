@@ -1,11 +1,14 @@
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel
 from dsel.bounds import select_then_certify
 from dsel.errors import AllFitsFailedError
+from dsel.report import report_html
 from dsel.searches.certify import certify, certifying_split
 from tests.estimators import Sleeper
 
@@ -85,3 +88,80 @@ def test_certify__gives_the_fits_no_more_than_their_time(rng):
             fit_timeout=0.5,
             random_state=0,
         )
+
+
+class Unfit(SVC):
+    def fit(self, X, y):
+        raise AssertionError("nothing may be fitted")
+
+
+def certified(learner, X, y, pool, *, out=None, pool_labels=None, **options):
+    options = {"cv": 3, "certify_rows": 0.2, "random_state": 0, **options}
+    grid = {"gamma": [1e-4, 1e-3, 1e-2]}
+    search = dsel.SemiSupervisedSearchCV(learner, grid, **options)
+    return search.fit(X, y, pool=pool, out=out, pool_labels=pool_labels)
+
+
+@pytest.mark.parametrize(
+    "rows", [sparse.csr_matrix, sparse.coo_array, pd.DataFrame, np.ndarray.tolist]
+)
+def test_certify_rows__takes_rows_of_every_kind(digits, rows):
+    X, y = digits
+    as_array = certified(SVC(), X[:300], y[:300], X[300:900])
+    found = certified(SVC(), rows(X[:300]), y[:300], rows(X[300:900]))
+    assert found.certificate_.unclipped == as_array.certificate_.unclipped
+
+
+@pytest.mark.parametrize(
+    ("pool", "options", "message"),
+    [
+        (False, {}, "`certify_rows` needs a pool"),
+        (True, {"certificate": "best_fold"}, "must be None or 'select_then_certify'"),
+        (True, {"criterion": "cv_bound"}, "needs unlabeled rows"),
+        (True, {"reserve": 2.0}, "`reserve`"),
+        (True, {"pool_labels": [1, 2]}, "`pool_labels`"),
+    ],
+)
+def test_certify_rows__refuses_before_anything_is_fitted(
+    digits, pool, options, message
+):
+    X, y = digits
+    with pytest.raises(ValueError, match=message):
+        certified(Unfit(), X[:300], y[:300], X[300:900] if pool else None, **options)
+
+
+def test_certify_rows__honours_reserve_and_labels_of_the_pool(digits):
+    X, y = digits
+    found = certified(
+        SVC(), X[:300], y[:300], X[300:900], pool_labels=y[300:900], reserve=0.1
+    )
+    part = found.certificate_results_
+    wrong = found.predict(X[300:900]) != y[300:900]
+    assert dsel.select(part, "true_error").estimate == wrong.mean()
+    assert float(part.delta_reserve) == 0.1
+
+
+def test_certify_rows__keeps_the_certificate_in_the_cube_of_the_search(
+    digits, tmp_path
+):
+    X, y = digits
+    for _ in range(2):  # a finished run says the same again
+        found = certified(SVC(), X[:300], y[:300], X[300:900], out=tmp_path)
+        cube = dsel.open_results(tmp_path)
+        assert cube.sizes["gamma"] == 3
+        kept = dsel.select(cube).certificate
+        assert kept.to_json() == found.certificate_.to_json()
+        assert dsel.select(cube).params == found.best_params_
+    assert not dsel.select(cube, certificate="holdout_bound").certificate.certified
+    with pytest.raises(ValueError, match="was made for gamma"):
+        dsel.select(cube, delta=0.01)
+
+
+def test_certify_rows__has_a_report_with_the_grid(digits, tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = digits
+    found = certified(SVC(), X[:300], y[:300], X[300:900], out=tmp_path)
+    page = report_html(dsel.open_results(tmp_path))
+    assert "Error at most" in page
+    assert found.certificate_.reading().split()[-1] in page
+    assert page.count("gamma=0.0") >= 3

@@ -7,6 +7,7 @@ from typing import Any
 
 import xarray as xr
 
+from dsel import names
 from dsel.results import save_results
 from dsel.results.files import find_results
 from dsel.results.journal import Journal, open_journal
@@ -68,8 +69,9 @@ def keep_results(results: xr.Dataset, place: Any, journal: Notes | None) -> None
 
 
 def _counts(results: xr.Dataset) -> xr.Dataset:
-    """Return a cube without the times that counting took."""
-    return results.drop_vars(WORK.values(), errors="ignore")
+    """Return a cube without the times that counting took, and what was read."""
+    counted = results.drop_dims(names.SPENDING, errors="ignore")
+    return counted.drop_vars(WORK.values(), errors="ignore")
 
 
 def kept_model(
