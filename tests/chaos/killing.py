@@ -141,9 +141,10 @@ def counted_twice(written, counted):
     """What was counted though it was written; a model that a pass still needs is not.
 
     Models are not stored: those of candidates whose pass over the pool was not
-    written are fitted again.
+    written, or not to its end, are fitted again.
     """
     passes = {number for place, number in written if place[0].isdigit()}
+    passes -= {number for place, number in counted if place[0].isdigit()}
     again = {
         (place, number)
         for place, number in written & set(counted)
