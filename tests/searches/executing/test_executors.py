@@ -169,7 +169,6 @@ def die(work, payloads):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(180)
 def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
     with (
         config.set({"distributed.scheduler.allowed-failures": 0}),

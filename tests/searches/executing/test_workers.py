@@ -127,7 +127,6 @@ def test_workers__who_waits_for_some_is_told_once(monkeypatch, caplog):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(("patience", "status"), [(5, "closed"), (600, "connecting")])
 def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path, patience, status):
     with (
@@ -169,7 +168,6 @@ def plan_of_sleepers(rng, seconds):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(180)
 def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng):
     plan = plan_of_sleepers(rng, np.linspace(0.3, 0.4, 10))
     first = min(two_workers.nthreads())
@@ -184,7 +182,6 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(180)
 def test_run__lets_paused_workers_of_others_be_and_says_so(
     tmp_path, rng, monkeypatch, caplog
 ):
@@ -222,7 +219,6 @@ def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(180)
 def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
     two_workers, rng, tmp_path
 ):
