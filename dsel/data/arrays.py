@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.base import Layout, dense_layout, slices, virtual_boundaries
 from dsel.data.cache import nbytes_of
+from dsel.data.content import content_hash
 
 _SENT_NBYTES: Final = 2**20
 _SECONDS: Final = 10.0  # for which a worker to send to is awaited
@@ -36,10 +37,16 @@ class ArrayStorage:
     @cached_property
     def token(self) -> str:
         """Hash of the values."""
-        digest = blake2b(_shape_text(self.array), digest_size=16)
-        for _, rows in slices(0, self.array, 65_536):
-            digest.update(np.ascontiguousarray(rows).data)
-        return f"array-{digest.hexdigest()}"
+        return f"array-{content_hash(self.array)}"
+
+    @property
+    def tells_content(self) -> bool:
+        """Every value is hashed."""
+        return True
+
+    def reopened(self) -> Self:
+        """Return the same, to be hashed anew: who holds the array may change it."""
+        return replace(self)
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
         """Return the slice, or where it was sent if it is large."""
@@ -88,11 +95,26 @@ class MemmapStorage:
 
     @cached_property
     def token(self) -> str:
-        """Size and time of the file, and where the array lies in it."""
+        """Size and time of the file, and where the array lies in it.
+
+        Of an array that can be written to through its map, the values: of that not
+        every file system keeps the time.
+        """
+        if self.array.mode in ("r+", "w+"):
+            return f"array-{content_hash(self.array)}"
         status = os.stat(self.path)
         digest = blake2b(_shape_text(self.array), digest_size=16)
         digest.update(f"{self.offset} {status.st_size} {status.st_mtime_ns}".encode())
         return f"file-{digest.hexdigest()}"
+
+    @property
+    def tells_content(self) -> bool:
+        """Whoever writes to a file sets its time."""
+        return True
+
+    def reopened(self) -> Self:
+        """Return the same, to be looked at anew."""
+        return replace(self)
 
     @cached_property
     def offset(self) -> int:
@@ -144,10 +166,16 @@ class SparseStorage:
     @cached_property
     def token(self) -> str:
         """Hash of the entries and where they are."""
-        digest = blake2b(_shape_text(self.matrix), digest_size=16)
-        for part in (self.matrix.data, self.matrix.indices, self.matrix.indptr):
-            digest.update(np.ascontiguousarray(part).data)
-        return f"sparse-{digest.hexdigest()}"
+        return f"sparse-{content_hash(self.matrix)}"
+
+    @property
+    def tells_content(self) -> bool:
+        """Every value is hashed."""
+        return True
+
+    def reopened(self) -> Self:
+        """Return the same, to be hashed anew: who holds the matrix may change it."""
+        return replace(self)
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
         """Return the slice, or where it was sent if it is large."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,23 @@ class Storage(Protocol):
 
     @property
     def token(self) -> str:
-        """Text that changes with the content; cheap beside reading the rows."""
+        """Text that changes with the content as it was when first asked for.
+
+        Cheap beside reading the rows.
+        """
+
+    @property
+    def tells_content(self) -> bool:
+        """Whether the token changes with the content; else only reading can tell."""
+
+    def reopened(self) -> Self:
+        """Return the rows as they are now: nothing that was known of them is kept.
+
+        Raises
+        ------
+        ValueError
+            Where they have another shape or other chunks than when they were opened.
+        """
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
         """Return what a task needs to read rows between two boundaries.

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -31,8 +31,20 @@ class DaskStorage:
 
     @property
     def token(self) -> str:
-        """Dask's own name of the array, and its chunks."""
+        """Dask's own name of the array, and its chunks.
+
+        What the names stand for may have changed: files, arrays in memory.
+        """
         return f"dask-{self.array.name}-{hash_of_lengths(self.array.chunks[0])}"
+
+    @property
+    def tells_content(self) -> bool:
+        """A name says how rows are made, not which they are."""
+        return False
+
+    def reopened(self) -> Self:
+        """Return the same: nothing is known of the rows."""
+        return self
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
         """Return the chunks: futures on the client, else delayed."""

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import all_allowed, first_forbidden
 from dsel.data.canonical import canonical_text
+from dsel.data.content import content_hash
 from dsel.data.pool import Pool
 
 
@@ -50,14 +51,8 @@ class LabeledRows:
     def token(self) -> str:
         """Hash of features, labels and names."""
         heads = [self.X.shape, str(self.X.dtype), self.columns, self.classes]
-        digest = blake2b(canonical_text(heads).encode(), digest_size=16)
-        if sparse.issparse(self.X):
-            parts = [self.X.data, self.X.indices, self.X.indptr]
-        else:
-            parts = [self.X]
-        for part in [*parts, self.y]:
-            digest.update(np.ascontiguousarray(part).data)
-        return f"labeled-{digest.hexdigest()}"
+        text = f"{canonical_text(heads)} {content_hash(self.X, self.y)}"
+        return "labeled-" + blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def labeled_rows(

@@ -15,7 +15,7 @@ from dsel.data.arrays import ArrayStorage, MemmapStorage, SparseStorage
 from dsel.data.base import Storage
 from dsel.data.lost_rows import check_chunks, check_parts, guarded
 from dsel.data.pool import Pool
-from dsel.data.zarr_rows import ZarrStorage
+from dsel.data.zarr_rows import ZarrStorage, place_of
 from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
 from dsel.errors import reaching
 from dsel.stores import BAD_HEADER, check_array
@@ -93,8 +93,10 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Storage:
         return ArrayStorage(_frame_values(source), names)
     if isinstance(source, zarr.Array):
         _check_array(source)
+        place, options = place_of(source)
         source = guarded(source) if FORMAT in source.attrs else source
-        return ZarrStorage(source, names or stored_columns(source.attrs))
+        columns = names or stored_columns(source.attrs)
+        return ZarrStorage(source, columns, place, options)
     if hasattr(source, "dims") and hasattr(source, "coords"):
         names = names or _coordinate_names(source)
         source = source.data

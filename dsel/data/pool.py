@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsel.checks import check_integer
 from dsel.data.base import Span, Storage
 from dsel.data.blocks import SpanHeader
+from dsel.data.content import content_hash
 from dsel.data.filters import Between, Excluded, Part, RowFilter, joint_mask
 from dsel.data.passes import run_pass
 from dsel.data.words import PART_STREAM
@@ -79,9 +81,29 @@ class Pool:
         """Bytes of one row in memory, on average, at least 1."""
         return max(-(-self.nbytes // max(self.storage.layout.n_rows, 1)), 1)
 
+    def reopened(self) -> "Pool":
+        """Return the pool as it is now, where its rows may have been written anew.
+
+        Raises
+        ------
+        ValueError
+            Where they have another shape or other chunks than when they were opened.
+        """
+        return replace(self, storage=self.storage.reopened())
+
+    def fingerprint(self, client: Any = None) -> str:
+        """Return a text that changes with the rows, which are read if they must be.
+
+        They must of Dask arrays, and where chunks in a store have no stamps.
+        """
+        if self.storage.tells_content or not self.n_rows:
+            return self.token
+        hashes = self.reduce(_block_hash, add, client=client, allow_nan=True)
+        return "read-" + blake2b("|".join(hashes).encode(), digest_size=16).hexdigest()
+
     @property
     def token(self) -> str:
-        """Fingerprint of content and filters; cheap beside reading the pool."""
+        """Name by content (of Dask: by name) and filters; cheap beside reading."""
         if not self.filters:
             return self.storage.token
         texts = [self.storage.token, *(rule.token for rule in self.filters)]
@@ -261,3 +283,7 @@ class Pool:
             kept[here] = running[edges[here] - start]
             before = int(running[-1])
         return kept
+
+
+def _block_hash(X: Any, rows: NDArray[np.int64]) -> list[str]:
+    return [content_hash(X, rows)]

@@ -247,6 +247,7 @@ def _held(rows: Any, dtype: np.dtype[Any]) -> Any:
 def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
     at_url = isinstance(source, str) and "://" in source
     pool = open_pool(source, storage_options=options if at_url else None)
+    pool = pool.reopened()
     heading = Heading(
         token=pool.token,
         n_rows=pool.n_rows,

@@ -1,17 +1,26 @@
 """Rows in zarr, on disk or in object storage."""
 
+import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, Self
 
 import fsspec
-import numpy as np
+import zarr
+from zarr.storage import FsspecStore, LocalStore
 
 from dsel.data.base import Layout, dense_layout, regular_boundaries, slices
 from dsel.data.canonical import canonical_text
 from dsel.errors import reached
+
+_STAMPS: Final = (
+    *("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified"),
+    "created",
+)
+"""How file systems call what changes when a file is written, the best first."""
 
 
 @dataclass(frozen=True)
@@ -67,26 +76,74 @@ class ZarrStorage:
 
     @cached_property
     def token(self) -> str:
-        """Metadata, and size and stamp of every stored chunk."""
+        """Metadata, and size and stamp of every stored chunk.
+
+        An array in a store without a place, as one in memory, is itself and no other.
+        """
+        if self.url is None:
+            return f"zarr-{uuid.uuid4().hex}"
         digest = blake2b(digest_size=16)
         digest.update(canonical_text(self.array.metadata.to_dict()).encode())
-        if self.url is None:
-            digest.update(_sample(self.array))
-        else:
-            digest.update(file_stamps(self.url, self.storage_options).encode())
+        digest.update(self._stamps.encode())
         return f"zarr-{digest.hexdigest()}"
+
+    @property
+    def tells_content(self) -> bool:
+        """Whoever writes a chunk changes its stamp, where chunks have one."""
+        if self.url is None:
+            return False
+        return not any(line.endswith(" ") for line in self._stamps.splitlines())
+
+    @cached_property
+    def _stamps(self) -> str:
+        return file_stamps(self.url or "", self.storage_options)
+
+    def reopened(self) -> Self:
+        """Open the array again, where it is."""
+        here = f"`pool` at {self.array.store}"
+        try:
+            array = zarr.open_array(self.array.store, path=self.array.path, mode="r")
+        except FileNotFoundError as error:
+            raise ValueError(
+                f"{here} is gone; open the pool that is to be read."
+            ) from error
+        if _heading(array) != _heading(self.array):
+            raise ValueError(
+                f"{here} was written anew since it was opened, with another shape, "
+                f"type or chunks; open it again, and plan with it."
+            )
+        return replace(self, array=array)
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
         """Return the range; the task opens nothing and reads only its chunks."""
         return [start], [ZarrRows(self.array, start, stop)]
 
 
+def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
+    """Return path or URL of an open zarr array, and the options to reach it by.
+
+    None where its store has neither.
+    """
+    store = array.store
+    if isinstance(store, LocalStore):
+        return str(Path(store.root) / array.path), {}
+    if not isinstance(store, FsspecStore):
+        return None, {}
+    files = getattr(store.fs, "sync_fs", store.fs)
+    options = dict(files.storage_options)
+    for only_here in ("asynchronous", "loop"):
+        options.pop(only_here, None)
+    return files.unstrip_protocol(f"{store.path}/{array.path}".rstrip("/")), options
+
+
 def file_stamps(url: str, storage_options: Mapping[str, Any]) -> str:
     """List size and stamp of every file under `url`, the place itself left out.
 
-    A copy that keeps the times (``cp -a``, ``rsync -a``) has the same stamps.
+    A copy that keeps the times (``cp -a``, ``rsync -a``) has the same stamps. A line
+    ends in a space where there is none.
     """
     files, root = fsspec.core.url_to_fs(url, **storage_options)
+    files.invalidate_cache(root)  # what was listed before may have been written since
     found = files.find(root, detail=True)
     stamps = [
         f"{name.removeprefix(root)} {entry.get('size')} {_stamp(entry)}"
@@ -97,15 +154,14 @@ def file_stamps(url: str, storage_options: Mapping[str, Any]) -> str:
 
 
 def _stamp(entry: Mapping[str, Any]) -> str:
-    for key in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created"):
-        if key in entry:
+    for key in _STAMPS:
+        if entry.get(key):
             return str(entry[key])
     return ""
 
 
-def _sample(array: Any) -> bytes:
-    """Return the first, middle and last row: all that other stores offer cheaply."""
-    if array.shape[0] == 0:
-        return b""
-    rows = (0, array.shape[0] // 2, array.shape[0] - 1)
-    return b"".join(np.ascontiguousarray(array[row]).tobytes() for row in rows)
+def _heading(array: Any) -> dict[str, Any]:
+    """Return what must be known of an array to read its chunks."""
+    found = dict(array.metadata.to_dict())
+    found.pop("attributes", None)
+    return found

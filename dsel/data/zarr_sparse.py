@@ -5,10 +5,10 @@ A group with the attributes of `SparseLayout` holds one group per part, named by
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import zarr
@@ -106,6 +106,27 @@ class ZarrSparseStorage:
         digest.update(canonical_text(dict(self.group.attrs)).encode())
         digest.update(file_stamps(self.url, self.storage_options).encode())
         return f"zarr-csr-{digest.hexdigest()}"
+
+    @property
+    def tells_content(self) -> bool:
+        """Whoever writes a part changes its stamp."""
+        return True
+
+    def reopened(self) -> Self:
+        """Open the group again, where it is."""
+        here = f"`pool` at {self.group.store}"
+        try:
+            group = zarr.open_group(self.group.store, path=self.group.path, mode="r")
+        except FileNotFoundError as error:
+            raise ValueError(
+                f"{here} is gone; open the pool that is to be read."
+            ) from error
+        if dict(group.attrs) != dict(self.group.attrs):
+            raise ValueError(
+                f"{here} was written anew since it was opened; open it again, and plan "
+                f"with it."
+            )
+        return replace(self, group=group)
 
     def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
         """Return the parts' place; the task opens them."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.canonical import canonical_text
+from dsel.data.content import exact_text
 from dsel.data.trainings import Training
 from dsel.kernels.base import Kernel
 from dsel.models.base import Cache, Candidate, FitCounts
@@ -219,7 +219,7 @@ class _Bench:
                 ),
             )
             return made, key
-        own = (canonical_text(self.steps), self.family.seed, training.name)
+        own = (exact_text(self.steps), self.family.seed, training.name)
         rows = fingerprint(training.train_rows)
         key = f"{self.data_key}-{own}-{rows}"
         made = self.budget.get(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from dsel.data.content import content_hash
 from dsel.data.trainings import Training
 from dsel.data.words import hashed_seed
 from dsel.kernels.parts import is_sparse
@@ -81,16 +81,7 @@ def as_floats(X: Any) -> Any:
 
 def fingerprint(*arrays: Any) -> str:
     """Return a text that names the contents of arrays, dense or sparse."""
-    digest = blake2b(digest_size=16)
-    for array in arrays:
-        parts = (
-            (array.data, array.indices, array.indptr) if is_sparse(array) else (array,)
-        )
-        for part in parts:
-            whole = np.ascontiguousarray(part)
-            digest.update(f"{whole.shape}{whole.dtype}".encode())
-            digest.update(whole.tobytes() if whole.dtype.kind == "O" else whole.data)
-    return digest.hexdigest()
+    return content_hash(*arrays)
 
 
 def frame_as_given(

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.checks import check_choice, check_integer, check_positive
-from dsel.data.canonical import canonical_text
+from dsel.data.content import exact_text
 from dsel.kernels.base import Kernel
 from dsel.kernels.linear import Linear
 from dsel.kernels.parts import is_sparse
@@ -50,7 +50,7 @@ def group_key(candidate: Candidate) -> str:
     """Return a text that candidates have in common if they differ in C alone."""
     svc = last_step(candidate.estimator)
     parameters = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
-    return canonical_text([steps_before(candidate.estimator), parameters])
+    return exact_text([steps_before(candidate.estimator), parameters])
 
 
 def refusal(

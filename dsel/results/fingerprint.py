@@ -21,7 +21,7 @@ def check_fingerprint(
     ours = plain(wanted)
     names = sorted(set(stored) | set(ours))
     different = [
-        f"  {name}: {_short(stored, name)} in the store, {_short(ours, name)} now"
+        "  {}: {} in the store, {} now".format(name, *_shown(stored, ours, name))
         for name in names
         if stored.get(name, NOTHING) != ours.get(name, NOTHING)
     ]
@@ -40,6 +40,14 @@ def plain(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
     return restored
 
 
-def _short(fingerprint: Mapping[str, Any], name: str) -> str:
-    text = json.dumps(fingerprint[name]) if name in fingerprint else NOTHING
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _shown(stored: Mapping[str, Any], ours: Mapping[str, Any], name: str) -> list[str]:
+    """Return two values, long ones from shortly before they differ."""
+    texts = [
+        json.dumps(each[name]) if name in each else NOTHING for each in (stored, ours)
+    ]
+    if max(map(len, texts)) <= 60:
+        return texts
+    pairs = enumerate(zip(*texts, strict=False))
+    first = max(next((at for at, (a, b) in pairs if a != b), 0) - 20, 0)
+    before, rest = "..." if first else "", [text[first:] for text in texts]
+    return [before + (text if len(text) <= 60 else f"{text[:57]}...") for text in rest]

@@ -100,7 +100,7 @@ def execute(
     clock = PhaseClock()
     with ExitStack() as stack:
         with clock.phase("prepare"):
-            plan = settle_pool(plan, client)
+            plan = settle_pool(plan, client, is_kept=place is not None)
             executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
             stack.callback(executor.close)
             _check_memory(plan, executor)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsel.checks import check_choice
+from dsel.data.content import NEVER_AGAIN
 from dsel.data.labeled import LabeledRows
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
@@ -42,5 +43,11 @@ def make_groups(
         f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
         for a in assignments
     )
+    n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
+    if n_unknown:
+        remarks += (
+            f"{n_unknown} candidates hold what cannot be pickled: another run with the "
+            f"same `out` counts them again",
+        )
     dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
     return tuple(groups), remarks, dependence

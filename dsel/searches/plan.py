@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +16,7 @@ from dsel.checks import (
     check_reserve,
 )
 from dsel.criteria import Criterion, Settings, get_criterion
+from dsel.data.content import exact_text
 from dsel.data.labeled import LabeledRows, check_pool_matches, labeled_rows
 from dsel.data.open import open_pool
 from dsel.data.shared import POLICIES
@@ -35,7 +35,6 @@ from dsel.searches.driving.tasks import Work
 from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates, takes_nan
 from dsel.searches.grouping import make_groups
-from dsel.searches.paths import exact_text
 from dsel.searches.refits import fit_model
 from dsel.searches.signs import look_for_signs
 
@@ -79,7 +78,10 @@ class Plan:
     remarks: tuple[str, ...]
     """What a reader of the plan should know."""
     fingerprint: Mapping[str, str]
-    """What counts depend on beside candidates: data, trainings, estimator, seed."""
+    """What counts depend on beside candidates: trainings, estimator, seed; a run adds
+    the rows as they are when it begins."""
+    columns: tuple[str, ...] | None = None
+    """Names of the features, where there are any."""
     reserve: float = 0.0
     """Probability set aside beside delta for what is added after the results."""
     fit_timeout: float | None = None
@@ -327,7 +329,8 @@ def plan_search(
             shuffled=pool_is_shuffled and (looks.may_stop or max_unlabeled is not None),
         ),
         remarks=remarks,
-        fingerprint=_fingerprint(labeled, looks, scheme, estimator, seed, params),
+        fingerprint=_fingerprint(looks, scheme, estimator, seed),
+        columns=labeled.columns,
         reserve=reserve,
         fit_timeout=fit_timeout,
     )
@@ -379,22 +382,13 @@ def _prepare_pool(
 
 
 def _fingerprint(
-    labeled: LabeledRows,
-    looks: Looks,
-    scheme: Scheme,
-    estimator: Any,
-    seed: int,
-    fit_params: Mapping[str, Any],
+    looks: Looks, scheme: Scheme, estimator: Any, seed: int
 ) -> dict[str, str]:
     known = [c.token for c in scheme.comparisons if isinstance(c, KnownLabels)]
     return {
-        "labeled": labeled.token,
         **looks.fingerprint,
         **({"pool_labels": known[0]} if known else {}),
         "trainings": trainings_token(scheme.with_models),
         "estimator": exact_text(estimator),
-        "fit_params": blake2b(
-            exact_text(fit_params).encode(), digest_size=12
-        ).hexdigest(),
         "seed": str(seed),
     }

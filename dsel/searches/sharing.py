@@ -4,9 +4,11 @@ Found by a run, not by the plan: it takes a reading of the pool.
 """
 
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from dsel import names
+from dsel.data.content import exact_text
 from dsel.data.labeled import LabeledRows
 from dsel.data.shared import (
     EXCLUDE,
@@ -39,16 +41,32 @@ SAME: Final = (
 )
 
 
-def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
+def settle_pool(plan: "Plan", client: Any = None, *, is_kept: bool = False) -> "Plan":
     """Return the plan with its pool as it takes part, and what was found about it.
+
+    Parameters
+    ----------
+    plan
+        As it was made; rows may have been written since.
+    client
+        As for `execute`.
+    is_kept
+        Whether counts are kept for later runs, which must tell these rows from others
+        even if they have to be read for it.
 
     Raises
     ------
     ValueError
-        Where rows are shared and the plan refuses them.
+        Where rows are shared and the plan refuses them, or the pool has another shape
+        than when it was opened.
     """
-    if plan.pool is None:
-        return plan
+    plan = _reopened(plan)
+    settled = plan if plan.pool is None else _without_shared(plan, client)
+    return _with_rows(settled, client, is_kept=is_kept)
+
+
+def _without_shared(plan: "Plan", client: Any) -> "Plan":
+    """Return the plan without the pool rows that are labeled ones."""
     work = plan.work
     if plan.shared_rows == KEEP and work.fitting_pool is None:
         # The rows that a run samples will say whether they are the same records.
@@ -77,8 +95,41 @@ def settle_pool(plan: "Plan", client: Any = None) -> "Plan":
         work=replace(work, fitting_pool=fitting),
         scheme=of_rows_there(plan.scheme, pool),
         looks=looks,
-        fingerprint={**plan.fingerprint, **looks.fingerprint},
     )
+
+
+def _reopened(plan: "Plan") -> "Plan":
+    """Return the plan with its pool as it is now."""
+    if plan.pool is None:
+        return plan
+    pool = plan.pool.reopened()
+    fitting = plan.work.fitting_pool
+    if fitting is not None:
+        fitting = replace(fitting, storage=pool.storage)
+    return replace(
+        plan,
+        pool=pool,
+        whole_pool=replace(plan.whole_pool, storage=pool.storage),
+        looks=replace(plan.looks, pool=pool),
+        work=replace(plan.work, fitting_pool=fitting),
+    )
+
+
+def _with_rows(plan: "Plan", client: Any, *, is_kept: bool) -> "Plan":
+    """Return the plan whose fingerprint tells the rows that are there now."""
+    work = plan.work
+    labeled = LabeledRows(work.X, work.y, plan.classes, plan.columns)
+    params = exact_text(dict(work.groups[0].family.fit_params))
+    rows = {
+        "labeled": labeled.token,
+        "fit_params": blake2b(params.encode(), digest_size=12).hexdigest(),
+        "pool": "none",
+    }
+    pools = {"pool": plan.pool, "fitting_pool": work.fitting_pool}
+    for name, pool in pools.items():
+        if pool is not None:
+            rows[name] = pool.fingerprint(client) if is_kept else pool.token
+    return replace(plan, fingerprint={**plan.fingerprint, **rows})
 
 
 def pool_sample(plan: "Plan") -> PoolSample | None:

@@ -1,19 +1,25 @@
 """Two candidates share a path only if they are the same, in every process."""
 
+import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from dsel.data.content import exact_text
 from dsel.models.base import Candidate
-from dsel.searches.paths import candidate_path, candidate_texts, exact_text
+from dsel.searches.paths import candidate_path, candidate_texts
 
 LONG = np.arange(5000.0)
+TWO = ([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -29,6 +35,15 @@ LONG = np.arange(5000.0)
         (SVC(), DecisionTreeClassifier()),
         (make_pipeline(StandardScaler(), SVC()), make_pipeline(SVC())),
         (make_pipeline(SVC(C=1)), make_pipeline(SVC(C=2))),
+        (slice(0, 1), slice(0, 2)),
+        (partial(np.add, 1), partial(np.add, 2)),
+        (lambda x: x, lambda x: -x),
+        (pd.Series([1.0, 2.0]), pd.Series([1.0, 3.0])),
+        (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
+        (np.datetime64(5, "ns"), 5),
+        (np.random.RandomState(1), np.random.RandomState(2)),
+        (FrozenEstimator(SVC().fit(*TWO)), FrozenEstimator(SVC(C=9).fit(*TWO))),
+        (StandardScaler(), StandardScaler().set_output(transform="pandas")),
     ],
 )
 def test_exact_text__differs_where_anything_does(one, other):
@@ -40,7 +55,7 @@ def test_exact_text__does_not_depend_on_how_a_value_was_written():
     assert exact_text(SVC(C=np.int64(2))) == exact_text(SVC(C=2))
 
 
-def test_candidate_texts__tells_lambdas_apart_by_their_order():
+def test_candidate_texts__tells_lambdas_apart():
     functions = [lambda x: x, lambda x: -x]
     candidates = [
         Candidate(n, {"func": function}, FunctionTransformer(function))
@@ -76,3 +91,49 @@ def test_candidate_path__is_the_same_in_another_process():
     one = Candidate(0, {}, SVC(C=2.0, kernel="linear"))
     here = candidate_path("svm", one, candidate_texts([one])[0])
     assert done.stdout.strip() == here
+
+
+OWN = """
+import numpy as np
+from sklearn.base import BaseEstimator
+from dsel.data.content import exact_text
+NAMES = {"a", "b", "c", "d"}
+def helper(x):
+    return own(x) if x in {"u", "v", "w"} else len(NAMES)
+def own(x):
+    return helper(x) + 1
+class Own(BaseEstimator):
+    def __init__(self, function=own):
+        super().__init__()
+        self.function = function
+    def fit(self, X, y):
+        return Own(lambda x: x + STEP)
+print(exact_text([Own(), own, np.random.default_rng(3)]))
+"""
+
+
+def text_of(script, seed):
+    environment = os.environ | {"PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout
+
+
+def test_exact_text__of_own_code_is_the_same_wherever_it_stands():
+    script = OWN.replace("STEP", "1")
+    assert text_of(script, "1") == text_of("\n\n# moved\n" + script, "2")
+    assert text_of(script, "1") != text_of(OWN.replace("STEP", "2"), "1")
+
+
+def test_exact_text__changes_with_a_module_of_ones_own(tmp_path, monkeypatch):
+    script = "from dsel.data.content import exact_text; import own_module as m; "
+    script += "print(exact_text([m.function, m.Class()]))"
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    found = set()
+    for by in (1, 2, 1):
+        source = f"def function(x):\n    return {by} * x\nclass Class:\n    pass\n"
+        (tmp_path / "own_module.py").write_text(source)
+        found.add(text_of(f"import sys; sys.dont_write_bytecode = True; {script}", "1"))
+    assert len(found) == 2

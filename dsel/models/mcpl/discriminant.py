@@ -237,7 +237,7 @@ def read_pool(estimator: GaussianClassifier, pool: Any) -> Any:
     """
     if pool is None:
         return None
-    opened = open_pool(pool)
+    opened = open_pool(pool).reopened()  # blocks are kept by what it holds
     if opened.n_columns != estimator.n_features_in_:
         raise ValueError(
             f"`pool` must have the columns of `X`, got {opened.n_columns} instead of "

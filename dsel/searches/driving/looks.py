@@ -64,12 +64,11 @@ class Looks:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """What counts depend on: the rows, and which of them are read at which look."""
-        pool = {"pool": "none" if self.pool is None else self.pool.token}
+        """What counts depend on beside the rows: which are read at which look."""
         if not self.may_stop:
-            return pool
+            return {}
         order = "first rows" if self.is_shuffled else "drawn rows"
-        return pool | {"looks": f"{self.reading!r} at {order}"}
+        return {"looks": f"{self.reading!r} at {order}"}
 
     @cached_property
     def parts(self) -> tuple[Look, ...]:

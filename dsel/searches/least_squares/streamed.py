@@ -157,7 +157,8 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         rows, n_targets = labeled_pool(X, y)
         self.n_features_in_ = rows.n_columns - n_targets
         client, seed = resolve_client(), seed_from(self.random_state)
-        with run_journal(out, self._fingerprint(rows, n_targets, seed)) as journal:
+        content = rows.token if out is None else rows.fingerprint(client)
+        with run_journal(out, self._fingerprint(content, n_targets, seed)) as journal:
             notes = Notebook(journal)
             work = notes.find("centers", StreamedWork)
             if work is None:
@@ -194,12 +195,12 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def _fingerprint(self, rows: Pool, n_targets: int, seed: int) -> dict[str, str]:
+    def _fingerprint(self, rows: str, n_targets: int, seed: int) -> dict[str, str]:
         """Return what the sums depend on beside width and regularizations."""
         drawn = f"{self.n_centers} of seed {seed}"
         given = None if self.centers is None else np.asarray(self.centers)
         return {
-            "labeled": rows.token,
+            "labeled": rows,
             "targets": str(n_targets),
             "centers": drawn if given is None else fingerprint(given),
             "penalty": self.penalty,
