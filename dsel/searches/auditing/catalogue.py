@@ -163,6 +163,9 @@ SETTINGS: Final = (
         partial(_PLACE, grids=steps.half_then_all, reserve=0.5),
     ),
     _NOISE(
+        "shrunk to the winner", partial(_PLACE, grids=steps.the_winner, reserve=0.0)
+    ),
+    _NOISE(
         "shrunk to the winner, from a reserve",
         partial(_PLACE, grids=steps.the_winner, reserve=0.5),
     ),
