@@ -144,7 +144,7 @@ def command(labeled: str, **options: Any) -> None:
                 pool,
                 split=split,
                 seed=options["seed"],
-                certifying=_shared(options),
+                certifying=_shared(options) | {"fit_timeout": options["fit_timeout"]},
                 running=running,
                 client=client,
             )

@@ -137,9 +137,14 @@ def _opened(store: Store, name: str) -> Any:
     # Earlier versions left chunks out where no row had a value.
     whole = WholeStore(store) if COMPLETE in group.attrs else store
     with naming_damage(store, way_out=WAY_OUT):
-        array = zarr.open_group(whole, mode="r", zarr_format=3)[name]
-        check_array(array)
-    return array
+        fields = dict(zarr.open_group(whole, mode="r", zarr_format=3).arrays())
+        if name in fields:
+            check_array(fields[name])
+            return fields[name]
+    raise ValueError(
+        f"`name` must be a field of {store}, which has {', '.join(sorted(fields))}; "
+        f"got {name!r}."
+    )
 
 
 def _values(array: Any, start: int, stop: int) -> NDArray[Any]:
