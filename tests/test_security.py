@@ -65,7 +65,7 @@ def _nodes(kind):
 
 # A process and the one that it started itself speak through a pipe, in memory.
 BETWEEN_OWN_PROCESSES = (
-    "dsel/searches/driving/fitting_process.py",
+    "dsel/searches/engine/fitting_process.py",
     "cloudpickle.loads",
 )
 

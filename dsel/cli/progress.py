@@ -13,7 +13,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Display
 
-from dsel.searches.driving.run import Progress
+from dsel.searches.engine.driver import Progress
 
 
 @contextmanager

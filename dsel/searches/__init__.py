@@ -10,9 +10,9 @@ of the pool for some candidates, a *span* the part of it that one task reads; a
 *comparison* says which two models answer a row and where a difference is counted; the
 *board* holds the counts so far, the *referee* says who may still win.
 
-Rooms inside this one: `comparing` says what is trained and counted, `executing` where
-tasks run, `driving` holds the loop. Searches of another kind than cross-validation have
-rooms of their own, which the driver does not know.
+Rooms inside this one: `engine` says what is trained and counted and holds the loop,
+`executing` says where tasks run. Searches of another kind than cross-validation have
+rooms of their own, which the engine does not know.
 
 To add a kind of search: a `Scheme` (trainings and comparisons), a criterion that reads
 its counts, and a verb like `plan_search` over them.

@@ -19,11 +19,11 @@ from dsel.results.store import open_store
 from dsel.results.stored_journal import StoredJournal
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.journaling import Journaling, paths_of
-from dsel.searches.driving.referee import Referee
-from dsel.searches.driving.run import Driver, Progress
-from dsel.searches.driving.trimming import final_evidence
+from dsel.searches.engine.checkpoint import Journaling, paths_of
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.driver import Driver, Progress
+from dsel.searches.engine.pruning import Referee
+from dsel.searches.engine.trimming import final_evidence
 from dsel.searches.executing.executors import Executor, make_executor
 from dsel.searches.executing.jobs import Notebook
 from dsel.searches.executing.keeping import Notes, keep_results, kept_model, run_journal

@@ -9,7 +9,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
 from dsel.models.kernel_svm import PRECISIONS
-from dsel.searches.driving.tasks import Group
+from dsel.searches.engine.fit_task import Group
 from dsel.searches.paths import candidate_path, candidate_texts
 
 

@@ -26,12 +26,12 @@ from dsel.models.base import Candidate
 from dsel.models.scikit_learn import check_pool_learners, checked_params, takes_pool
 from dsel.results import Assumption, GridAxes, grid_axes
 from dsel.searches.assumptions import plan_ledger
-from dsel.searches.comparing.known_labels import KnownLabels, with_labels
-from dsel.searches.comparing.scheme import Scheme
-from dsel.searches.comparing.schemes import cross_validation
 from dsel.searches.describe import describe
-from dsel.searches.driving.looks import Looks, plan_looks
-from dsel.searches.driving.tasks import Work
+from dsel.searches.engine.fit_task import Work
+from dsel.searches.engine.known_labels import KnownLabels, with_labels
+from dsel.searches.engine.scheme import Scheme
+from dsel.searches.engine.schemes import cross_validation
+from dsel.searches.engine.stages import Looks, plan_looks
 from dsel.searches.execute import execute
 from dsel.searches.grid import Grid, make_candidates, takes_nan
 from dsel.searches.grouping import make_groups

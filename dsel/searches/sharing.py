@@ -20,9 +20,9 @@ from dsel.data.shared import (
 )
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
-from dsel.searches.comparing.known_labels import of_rows_there
-from dsel.searches.driving.shift import PoolSample, sample_of_look
-from dsel.searches.driving.two_sample import (
+from dsel.searches.engine.known_labels import of_rows_there
+from dsel.searches.engine.pool_sample import PoolSample, sample_of_look
+from dsel.searches.engine.two_sample import (
     ALARM,
     FEWEST_ROWS,
     TwoSampleTest,

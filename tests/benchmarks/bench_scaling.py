@@ -21,8 +21,8 @@ import dsel
 from dsel.cluster import Local, connect
 from dsel.data.freed_memory import freed_memory_kept
 from dsel.searches import execute
-from dsel.searches.comparing.scheme import BestFold
-from dsel.searches.driving.tasks import FitJob, SpanJob, count_spans, fit_jobs
+from dsel.searches.engine.fit_task import FitJob, SpanJob, count_spans, fit_jobs
+from dsel.searches.engine.scheme import BestFold
 from dsel.searches.executing.threads import single_threaded
 
 

@@ -23,9 +23,9 @@ from dsel.errors import (
 )
 from dsel.results.models import open_model
 from dsel.searches import execute
-from dsel.searches.driving import fitting
-from dsel.searches.driving.fitting import Fitting
-from dsel.searches.driving.scoring import Scoring
+from dsel.searches.engine import fits
+from dsel.searches.engine.fits import Fitting
+from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.executing.executors import LocalExecutor
 
 GRID = np.geomspace(1e-9, 1.0, 5)
@@ -139,7 +139,7 @@ def test_run__needs_no_head_of_its_log_and_counts_nothing_again(
     whole = plan.run(out=tmp_path)
     head = tmp_path / "journal" / "log-1" / "zarr.json"
     head.unlink() if damage is None else head.write_text(damage)
-    monkeypatch.setattr(fitting, "fit_jobs", None)  # what is fitted again, fails
+    monkeypatch.setattr(fits, "fit_jobs", None)  # what is fitted again, fails
     assert plan.run(out=tmp_path).drop_attrs().identical(whole.drop_attrs())
     assert head.exists()
 

@@ -11,7 +11,7 @@ from dsel.criteria import get_criterion
 from dsel.criteria.estimate import Estimate
 from dsel.data.words import seed_from
 from dsel.results import Assumption
-from dsel.searches.comparing.schemes import random_halves, with_leave_one_out
+from dsel.searches.engine.schemes import random_halves, with_leave_one_out
 from dsel.searches.grid import Grid
 from dsel.searches.plan import Plan, plan_search
 

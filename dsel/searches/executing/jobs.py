@@ -1,7 +1,7 @@
 """Tasks that do not depend on one another: submitted a few ahead, taken as they end.
 
 What ends is noted in the run's journal, if there is one, and is not computed again.
-The driver in `dsel.searches.driving.run` is for searches that go in rounds and prune.
+The driver in `dsel.searches.engine.driver` is for searches that go in rounds and prune.
 """
 
 from collections import Counter

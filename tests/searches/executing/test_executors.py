@@ -10,8 +10,8 @@ from distributed import Client
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.searches import plan_search
-from dsel.searches.driving import tasks
-from dsel.searches.driving.tasks import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
+from dsel.searches.engine import fit_task
+from dsel.searches.engine.fit_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
 from dsel.searches.executing import workers
 from dsel.searches.executing.executors import (
     LocalExecutor,
@@ -159,7 +159,7 @@ def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
     grid = {"seconds": [0.0]}
     plan = plan_search(Sleeper(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0)
     whole = plan.run().drop_vars(TIMES)
-    monkeypatch.setattr(tasks, "spare_memory", lambda: 0)
+    monkeypatch.setattr(fit_task, "spare_memory", lambda: 0)
     xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)
 
 

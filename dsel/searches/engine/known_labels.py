@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.data.filters import joint_mask
-from dsel.searches.comparing.scheme import Comparison, Scheme
+from dsel.searches.engine.scheme import Comparison, Scheme
 
 UNKNOWN = -1
 

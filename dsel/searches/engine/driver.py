@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import FIT_DONE
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.fitting import Fitting
-from dsel.searches.driving.journaling import Journaling
-from dsel.searches.driving.referee import Referee
-from dsel.searches.driving.scoring import Scoring
-from dsel.searches.driving.shift import PoolSample
+from dsel.searches.engine.checkpoint import Journaling
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.fits import Fitting
+from dsel.searches.engine.pool_rounds import Scoring
+from dsel.searches.engine.pool_sample import PoolSample
+from dsel.searches.engine.pruning import Referee
 from dsel.searches.executing.executors import Executor, Finished
 
 AHEAD: Final = 2  # tasks submitted for each slot: one runs, one is there when it ends

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.searches.driving.board import UNKNOWN, Board
-from dsel.searches.driving.pace import Pace
-from dsel.searches.driving.tasks import FitJob
+from dsel.searches.engine.batch_size import Pace
+from dsel.searches.engine.counts import UNKNOWN, Board
+from dsel.searches.engine.fit_task import FitJob
 
 
 @dataclass

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from dsel.data.chunking import stacked
 from dsel.data.filters import Part
 from dsel.data.words import SHIFT_STREAM
-from dsel.searches.driving.looks import Look
-from dsel.searches.driving.tasks import SpanJob, SpanRecord
-from dsel.searches.driving.two_sample import MOST_ROWS
+from dsel.searches.engine.fit_task import SpanJob, SpanRecord
+from dsel.searches.engine.stages import Look
+from dsel.searches.engine.two_sample import MOST_ROWS
 
 
 @dataclass

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.criteria import Criterion, Evidence, Settings
-from dsel.searches.driving.board import Board
+from dsel.searches.engine.counts import Board
 
 ROUNDING: Final = 1e-9
 """Two bounds nearer than this are not told apart while pruning."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.pace import Pace
-from dsel.searches.driving.tasks import SpanJob
+from dsel.searches.engine.batch_size import Pace
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.fit_task import SpanJob
 
 LEADERS = 4  # candidates of the first round, whose numbers then prune the others
 

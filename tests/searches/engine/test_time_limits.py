@@ -11,12 +11,12 @@ from sklearn.svm import SVC
 
 from dsel.errors import AllFitsFailedError, FitFailedWarning
 from dsel.searches import execute, plan_search
-from dsel.searches.driving import time_limits
-from dsel.searches.driving.fitting import Fitting
-from dsel.searches.driving.fitting_process import FittingProcess, fitting_process
-from dsel.searches.driving.run import Driver
-from dsel.searches.driving.tasks import FitJob, fit_jobs
-from dsel.searches.driving.time_limits import fit_jobs_in_time
+from dsel.searches.engine import time_limits
+from dsel.searches.engine.driver import Driver
+from dsel.searches.engine.fit_task import FitJob, fit_jobs
+from dsel.searches.engine.fits import Fitting
+from dsel.searches.engine.fitting_process import FittingProcess, fitting_process
+from dsel.searches.engine.time_limits import fit_jobs_in_time
 from dsel.searches.executing.executors import LocalExecutor
 from tests.clusters import wait_until
 from tests.estimators import Sleeper

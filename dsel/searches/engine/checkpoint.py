@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from dsel.models.base import FIT_FAILED
 from dsel.results.stored_journal import StoredJournal
-from dsel.searches.comparing.scheme import Scheme
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.tasks import FitRecord, Group, SpanJob, SpanRecord
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.fit_task import FitRecord, Group, SpanJob, SpanRecord
+from dsel.searches.engine.scheme import Scheme
 from dsel.searches.executing.keeping import Notes
 
 FIT = "fit/"

@@ -7,9 +7,9 @@ import xarray as xr
 
 import dsel
 from dsel.models.base import FitCounts
-from dsel.searches.driving import rounds, scoring
-from dsel.searches.driving.held import HeldModels
-from dsel.searches.driving.tasks import FitJob, FitRecord
+from dsel.searches.engine import pool_rounds, rounds
+from dsel.searches.engine.fit_task import FitJob, FitRecord
+from dsel.searches.engine.model_registry import HeldModels
 from dsel.searches.executing.executors import LocalExecutor
 from tests.estimators import FAMILIES
 
@@ -67,7 +67,7 @@ def test_run__counts_alike_with_models_that_are_left_behind(name, rng, monkeypat
         *FAMILIES[name], X[:90], y[:90], X[90:], cv=3, random_state=0, prune=True
     )
     whole = plan.run(n_jobs=1).drop_vars(TIMES)
-    monkeypatch.setattr(scoring, "WORTH_A_TASK", -1)
+    monkeypatch.setattr(pool_rounds, "WORTH_A_TASK", -1)
     monkeypatch.setattr(rounds, "LEADERS", 1)
     monkeypatch.setattr(LocalExecutor, "derive", derive_here)
     xr.testing.assert_equal(plan.run(n_jobs=1).drop_vars(TIMES), whole)

@@ -14,8 +14,8 @@ from dsel.data.filters import Part
 from dsel.data.trainings import LEAVE_ONE_OUT, Training
 from dsel.models.base import Cache, Candidate, Family, FitCounts, FittedGroup
 from dsel.models.leave_one_out import leave_one_out_counts
-from dsel.searches.comparing.counting import SpanTally
-from dsel.searches.comparing.scheme import Comparison
+from dsel.searches.engine.count_task import SpanTally
+from dsel.searches.engine.scheme import Comparison
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS = (64, 8192)  # fewest and most rows of a block: these stay in cache

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from dsel.data.trainings import LEAVE_ONE_OUT
 from dsel.models.base import FitCounts
-from dsel.searches.driving.fitting_process import fitting_process
-from dsel.searches.driving.tasks import FitJob, FitRecord, Payload, Work
+from dsel.searches.engine.fit_task import FitJob, FitRecord, Payload, Work
+from dsel.searches.engine.fitting_process import fitting_process
 
 
 def fit_jobs_in_time(

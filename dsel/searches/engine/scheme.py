@@ -17,7 +17,7 @@ from dsel import names
 from dsel.data.trainings import FULL, LEAVE_ONE_OUT, Training
 from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words, words_at
 from dsel.results import TrainingAxes, fold_axes, half_axes
-from dsel.searches.comparing.answers import AllAnswers, by_halving
+from dsel.searches.engine.answers import AllAnswers, by_halving
 
 
 class Comparison(Protocol):

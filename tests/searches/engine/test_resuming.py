@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 import dsel
 from dsel.errors import StoreMismatchError
 from dsel.searches import execute, plan_search
-from dsel.searches.driving.fitting import Fitting
-from dsel.searches.driving.run import Driver
+from dsel.searches.engine.driver import Driver
+from dsel.searches.engine.fits import Fitting
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]

@@ -7,8 +7,8 @@ wants fields finds them in the record's attribute `dsel`.
 import logging
 from typing import Any, Final
 
-from dsel.searches.comparing.scheme import Scheme
-from dsel.searches.driving.tasks import FitRecord, SpanRecord
+from dsel.searches.engine.fit_task import FitRecord, SpanRecord
+from dsel.searches.engine.scheme import Scheme
 
 logger: Final = logging.getLogger("dsel.searches")
 

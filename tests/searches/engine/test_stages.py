@@ -9,7 +9,7 @@ import dsel
 from dsel import bounds, names
 from dsel.bounds import FixedLooks
 from dsel.searches import select
-from dsel.searches.driving.looks import Looks, at_most
+from dsel.searches.engine.stages import Looks, at_most
 
 GRID = {"var_smoothing": [1e-9, 0.1, 1.0, 10.0]}
 N_POOL = 40_000

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from dsel.searches.driving.tasks import FitRecord
+from dsel.searches.engine.fit_task import FitRecord
 
 
 @dataclass

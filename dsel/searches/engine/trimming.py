@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.models.base import FIT_FAILED
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.referee import ROUNDING, Referee
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.pruning import ROUNDING, Referee
 
 
 def final_evidence(board: Board, referee: Referee) -> dict[str, NDArray[Any]]:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.models.base import FIT_DONE
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.held import HeldModels
-from dsel.searches.driving.journaling import Journaling
-from dsel.searches.driving.logs import log_fit, log_retry
-from dsel.searches.driving.queue import FitQueue
-from dsel.searches.driving.tasks import FitJob, FitRecord, fit_jobs
-from dsel.searches.driving.time_limits import fit_jobs_in_time
+from dsel.searches.engine.checkpoint import Journaling
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.fit_queue import FitQueue
+from dsel.searches.engine.fit_task import FitJob, FitRecord, fit_jobs
+from dsel.searches.engine.logs import log_fit, log_retry
+from dsel.searches.engine.model_registry import HeldModels
+from dsel.searches.engine.time_limits import fit_jobs_in_time
 from dsel.searches.executing.executors import (
     Executor,
     Finished,

@@ -20,7 +20,7 @@ import cloudpickle
 
 from dsel.data.cache import ByteCache, process_cache
 from dsel.models.base import FitCounts, FittedGroup
-from dsel.searches.driving.tasks import FitJob, Work, fit_jobs
+from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 from dsel.searches.executing.threads import single_threaded
 
 IDLE_SECONDS: Final = 120.0  # then an unused process ends, and its memory is free
@@ -45,7 +45,7 @@ class FittingProcess:
         handle = theirs.fileno()
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; "
-            f"from dsel.searches.driving.fitting_process import serve; serve({handle})"
+            f"from dsel.searches.engine.fitting_process import serve; serve({handle})"
         )
         self._process = subprocess.Popen(
             # A process that is killed leaves semaphores to Python's tracker of them.

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from dsel.data.passes import SPAN_NBYTES
 from dsel.data.tasks import LostInputError
-from dsel.searches.comparing.known_labels import of_span
-from dsel.searches.driving.board import Board
-from dsel.searches.driving.held import HeldModels
-from dsel.searches.driving.journaling import Journaling
-from dsel.searches.driving.logs import log_retry, log_span
-from dsel.searches.driving.rounds import Round, next_members, span_jobs
-from dsel.searches.driving.shift import PoolSample
-from dsel.searches.driving.tasks import SpanJob, SpanRecord, count_spans, models_of
+from dsel.searches.engine.checkpoint import Journaling
+from dsel.searches.engine.counts import Board
+from dsel.searches.engine.fit_task import SpanJob, SpanRecord, count_spans, models_of
+from dsel.searches.engine.known_labels import of_span
+from dsel.searches.engine.logs import log_retry, log_span
+from dsel.searches.engine.model_registry import HeldModels
+from dsel.searches.engine.pool_sample import PoolSample
+from dsel.searches.engine.rounds import Round, next_members, span_jobs
 from dsel.searches.executing.executors import (
     Executor,
     Finished,

@@ -7,8 +7,8 @@ from sklearn.svm import SVC
 
 from dsel.errors import ClusterLostError, FitFailedWarning
 from dsel.searches import execute, plan_search
-from dsel.searches.driving import fitting
-from dsel.searches.driving.tasks import fit_jobs
+from dsel.searches.engine import fits
+from dsel.searches.engine.fit_task import fit_jobs
 
 
 class Deadly:
@@ -37,7 +37,7 @@ def plan(rng):
 
 def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan, monkeypatch):
     whole = execute(plan, n_jobs=1).results
-    monkeypatch.setattr(fitting, "fit_jobs", Deadly(candidate=2, deaths=10**6))
+    monkeypatch.setattr(fits, "fit_jobs", Deadly(candidate=2, deaths=10**6))
     with pytest.warns(FitFailedWarning, match="ChildProcessError: the worker died"):
         found = execute(plan, n_jobs=1).results
     assert found.status.values.tolist() == [0, 0, 2, 0]
@@ -76,15 +76,15 @@ def test_execute__ends_where_workers_die_of_whatever_they_are_given(
     gammas, monkeypatch
 ):
     killing = Killing(*range(10))
-    monkeypatch.setattr(fitting, "fit_jobs", killing)
+    monkeypatch.setattr(fits, "fit_jobs", killing)
     with pytest.raises(ClusterLostError, match=r"die of whatever .* at least 600 MiB"):
         execute(gammas, n_jobs=1)
     assert killing.n_deaths < 20  # of 90 that would have to be waited for
 
 
 def test_execute__goes_on_where_workers_die_of_one_group_only(gammas, monkeypatch):
-    monkeypatch.setattr(fitting, "DEATHS", 1)
-    monkeypatch.setattr(fitting, "fit_jobs", Killing(0))
+    monkeypatch.setattr(fits, "DEATHS", 1)
+    monkeypatch.setattr(fits, "fit_jobs", Killing(0))
     with pytest.warns(FitFailedWarning, match="2 of 20 candidates failed"):
         found = execute(gammas, n_jobs=1).results
     assert (found.status != 0).sum() == 2
@@ -95,7 +95,7 @@ def test_execute__goes_on_where_all_that_is_left_kills_workers(
     gammas, monkeypatch, tmp_path
 ):
     """What was done shows that workers have memory enough, in a run before this too."""
-    monkeypatch.setattr(fitting, "fit_jobs", Killing(*range(1, 10)))
+    monkeypatch.setattr(fits, "fit_jobs", Killing(*range(1, 10)))
     for _ in range(2):
         found = execute(gammas, n_jobs=1, out=tmp_path / "run").results
         assert (found.status != 0).sum() == 18
@@ -104,17 +104,17 @@ def test_execute__goes_on_where_all_that_is_left_kills_workers(
 def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):
     whole = execute(plan, n_jobs=1).results
     deadly = Deadly(candidate=2, deaths=1)
-    monkeypatch.setattr(fitting, "fit_jobs", deadly)
+    monkeypatch.setattr(fits, "fit_jobs", deadly)
     found = execute(plan, n_jobs=1).results
     xr.testing.assert_equal(found.disagreements, whole.disagreements)
-    fits = sum(len(numbers) for task in deadly.asked for numbers in task)
+    n_fits = sum(len(numbers) for task in deadly.asked for numbers in task)
     trainings = len(plan.scheme.trainings)
-    assert fits == plan.n_candidates * (trainings + 1)  # one task again, no other
+    assert n_fits == plan.n_candidates * (trainings + 1)  # one task again, no other
 
 
 def test_execute__raises_at_once_where_failures_are_to_be_raised(plan, monkeypatch):
     deadly = Deadly(candidate=2, deaths=10**6)
-    monkeypatch.setattr(fitting, "fit_jobs", deadly)
+    monkeypatch.setattr(fits, "fit_jobs", deadly)
     with pytest.raises(ChildProcessError, match="the worker died"):
         execute(plan, n_jobs=1, on_failure="raise")
     assert [(2,)] in deadly.asked

@@ -20,8 +20,8 @@ from dsel.data.folds import (
     splitter_trainings,
 )
 from dsel.data.labeled import LabeledRows
-from dsel.searches.comparing.answers import differing_folds, every_fold, halves
-from dsel.searches.comparing.scheme import BestFold, Comparison, RandomFold, Scheme
+from dsel.searches.engine.answers import differing_folds, every_fold, halves
+from dsel.searches.engine.scheme import BestFold, Comparison, RandomFold, Scheme
 
 
 def cross_validation(
