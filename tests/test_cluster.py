@@ -31,9 +31,9 @@ from dsel.cluster import (
     replacing,
 )
 from dsel.cluster.slurm import time_limit
-from dsel.data.freed_memory import thresholds_outside
 from dsel.errors import VersionMismatchError
-from dsel.searches.executing import versions
+from dsel.runtime import versions
+from dsel.runtime.freed_memory import thresholds_outside
 from tests.clusters import ROOT, make_certificates, running_cluster, wait_until
 
 # Configurations

@@ -16,7 +16,7 @@ import dsel
 from dsel.cli import main
 from dsel.cluster import Local, connect
 from dsel.searches import execute
-from dsel.searches.executing.phases import PHASES
+from dsel.searches.phases import PHASES
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_cube__says_where_the_time_went(plan):
 def test_phases__add_up_to_the_time_of_the_run(plan, tmp_path, monkeypatch):
     # Of this thread's own work: what else the machine does meanwhile takes none of it.
     clock = SimpleNamespace(perf_counter=time.thread_time)
-    monkeypatch.setattr("dsel.searches.executing.phases.time", clock)
+    monkeypatch.setattr("dsel.searches.phases.time", clock)
     plan.run()  # imports
     began = time.thread_time()
     outcome = execute(plan, out=tmp_path, with_model=True)

@@ -10,7 +10,7 @@ from dsel import names
 from dsel.criteria import get_criterion
 from dsel.results.rounding import at_most, confidence
 from dsel.searches import Outcome, Plan
-from dsel.searches.executing.phases import PHASE_SECONDS, describe_times
+from dsel.searches.phases import PHASE_SECONDS, describe_times
 
 CV_ERROR: Final = "cv_error"
 

@@ -9,8 +9,8 @@ import dask.config
 
 from dsel.cluster.base import ONE_THREAD, ClusterConfig
 from dsel.cluster.running import Address, SchedulerFile
-from dsel.searches.executing.versions import check_versions
-from dsel.searches.executing.workers import STARTED
+from dsel.runtime.versions import check_versions
+from dsel.runtime.workers import STARTED
 
 if TYPE_CHECKING:
     from distributed import Client

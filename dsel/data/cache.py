@@ -11,7 +11,7 @@ from typing import Any, Final
 import psutil
 from scipy import sparse
 
-from dsel.data.clients import current_worker, local_threads
+from dsel.runtime.clients import current_worker, local_threads
 
 SPILL_SHARE = 0.7  # of a worker's limit; Dask's own default
 IDLE_SECONDS: Final = 300.0  # after which nobody is likely to ask for a value again

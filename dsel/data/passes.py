@@ -9,8 +9,8 @@ from dsel.data.arrays import ArrayStorage, SparseStorage
 from dsel.data.base import Block, Span
 from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache
-from dsel.data.clients import resolve_client
-from dsel.data.tasks import values_in_order
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.tasks import values_in_order
 
 if TYPE_CHECKING:
     from dsel.data.pool import Pool

@@ -14,13 +14,13 @@ from scipy import sparse
 from dsel.checks import check_integer, check_path
 from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
 from dsel.data.chunking import count_entries, cut_rows, rechunked
-from dsel.data.clients import resolve_client
 from dsel.data.open import COMPLETE, NUMERIC, open_pool, rooted
 from dsel.data.pool import Pool
 from dsel.data.streams import RowStream, is_table, open_stream
-from dsel.data.tasks import values_in_order
 from dsel.data.zarr_rows import file_stamps
 from dsel.data.zarr_target import Heading, Progress, Target, open_target
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.tasks import values_in_order
 
 CHUNK_NBYTES: Final = 2**25
 """Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest."""

@@ -10,11 +10,11 @@ import joblib
 import numpy as np
 import xarray as xr
 
-from dsel.data.clients import resolve_client
 from dsel.experiments.base import Experiment, Piece
-from dsel.searches.executing.executors import make_executor
-from dsel.searches.executing.jobs import Job, completed
-from dsel.searches.executing.keeping import Notes, run_journal
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.executors import make_executor
+from dsel.runtime.jobs import Job, completed
+from dsel.searches.keeping import Notes, run_journal
 
 DATA_SET: Final = "data_set"
 REPETITION: Final = "repetition"

@@ -10,9 +10,9 @@ of the pool for some candidates, a *span* the part of it that one task reads; a
 *comparison* says which two models answer a row and where a difference is counted; the
 *board* holds the counts so far, the *referee* says who may still win.
 
-Rooms inside this one: `engine` says what is trained and counted and holds the loop,
-`executing` says where tasks run. Searches of another kind than cross-validation have
-rooms of their own, which the engine does not know.
+Rooms inside this one: `engine` says what is trained and counted and holds the loop;
+tasks run in `dsel.runtime`. Searches of another kind than cross-validation have rooms
+of their own, which the engine does not know.
 
 To add a kind of search: a `Scheme` (trainings and comparisons), a criterion that reads
 its counts, and a verb like `plan_search` over them.
@@ -28,7 +28,6 @@ from dsel.searches.co_validation.row_disagreement import (
     write_row_disagreement,
 )
 from dsel.searches.execute import Outcome, execute
-from dsel.searches.executing.pool_rows import read_rows
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares.cube import select_least_squares
 from dsel.searches.least_squares.search import LeastSquaresSearch
@@ -39,6 +38,7 @@ from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
 from dsel.searches.pairs import compare_pairs
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
+from dsel.searches.pool_rows import read_rows
 from dsel.searches.select import select
 
 __all__ = [

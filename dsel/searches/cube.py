@@ -6,7 +6,7 @@ import xarray as xr
 
 from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
-from dsel.searches.executing.versions import installed_versions
+from dsel.runtime.versions import installed_versions
 from dsel.searches.ledger import open_ledger, with_ledger
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ import numpy as np
 
 from dsel.bounds.events import is_of_leaders
 from dsel.results.records import Record
-from dsel.searches.executing.keeping import Notes
+from dsel.searches.keeping import Notes
 
 PREFIX: Final = "declaration/"
 COUNTS: Final = ("fit/", "span/")

@@ -12,11 +12,12 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice
-from dsel.data.clients import count_threads, resolve_client
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import Choice
 from dsel.results.store import open_store
 from dsel.results.stored_journal import StoredJournal
+from dsel.runtime.clients import count_threads, resolve_client
+from dsel.runtime.executors import Executor, make_executor
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
 from dsel.searches.engine.checkpoint import Journaling, paths_of
@@ -24,11 +25,9 @@ from dsel.searches.engine.counts import Board
 from dsel.searches.engine.driver import Driver, Progress
 from dsel.searches.engine.pruning import Referee
 from dsel.searches.engine.trimming import final_evidence
-from dsel.searches.executing.executors import Executor, make_executor
-from dsel.searches.executing.jobs import Notebook
-from dsel.searches.executing.keeping import Notes, keep_results, kept_model, run_journal
-from dsel.searches.executing.phases import PHASE_SECONDS, PhaseClock
+from dsel.searches.keeping import Notebook, Notes, keep_results, kept_model, run_journal
 from dsel.searches.ledger import declaration_of, settle
+from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.select import select
 from dsel.searches.sharing import pool_sample, settle_pool, with_shift
 

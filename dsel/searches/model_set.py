@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
-from dsel.data.clients import resolve_client
 from dsel.data.trainings import Training
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.base import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.models.choosing import assign_families
 from dsel.models.scikit_learn import places_of_classes
-from dsel.searches.executing.executors import make_executor
-from dsel.searches.executing.jobs import Job, completed
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.executors import make_executor
+from dsel.runtime.jobs import Job, completed
 
 BLOCK_NBYTES = 2**24
 """Scores of a block of rows: large enough for the products, small beside a cache."""

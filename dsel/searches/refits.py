@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from dsel.checks import check_integer
 from dsel.models.base import FIT_DONE, FittedGroup
+from dsel.runtime.threads import single_threaded
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
-from dsel.searches.executing.threads import single_threaded
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan

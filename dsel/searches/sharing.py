@@ -28,7 +28,7 @@ from dsel.searches.engine.two_sample import (
     TwoSampleTest,
     two_sample_test,
 )
-from dsel.searches.executing.jobs import Notebook
+from dsel.searches.keeping import Notebook
 
 if TYPE_CHECKING:
     from dsel.searches.plan import Plan

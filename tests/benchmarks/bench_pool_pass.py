@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 from sklearn.svm import LinearSVC
 
 import dsel
-from dsel.data.freed_memory import LINGER_SECONDS
+from dsel.runtime.freed_memory import LINGER_SECONDS
 
 N_COLUMNS = 50
 

@@ -19,11 +19,11 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
-from dsel.data.freed_memory import freed_memory_kept
+from dsel.runtime.freed_memory import freed_memory_kept
+from dsel.runtime.threads import single_threaded
 from dsel.searches import execute
 from dsel.searches.engine.fit_task import FitJob, SpanJob, count_spans, fit_jobs
 from dsel.searches.engine.scheme import BestFold
-from dsel.searches.executing.threads import single_threaded
 
 
 def plan_of_fits():

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Address, connect
-from dsel.searches.executing.executors import ClusterExecutor
+from dsel.runtime.executors import ClusterExecutor
 from dsel.searches.projection import n_spans as count_spans
 from dsel.searches.projection import project
 from tests.clusters import running_cluster

@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from dsel.cluster import Local, connect
 from dsel.results.journal import open_journal
 from dsel.searches import execute, plan_search
-from dsel.searches.executing.phases import PHASE_SECONDS
+from dsel.searches.phases import PHASE_SECONDS
 from tests import job
 
 N_CANDIDATES = 20_000

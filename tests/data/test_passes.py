@@ -8,7 +8,7 @@ import pytest
 
 from dsel.data import open_pool, passes
 from dsel.data.cache import process_cache
-from dsel.data.clients import resolve_client
+from dsel.runtime.clients import resolve_client
 
 
 @pytest.fixture(scope="module")

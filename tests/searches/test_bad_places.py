@@ -22,11 +22,11 @@ from dsel.errors import (
     StoreMismatchError,
 )
 from dsel.results.models import open_model
+from dsel.runtime.executors import LocalExecutor
 from dsel.searches import execute
 from dsel.searches.engine import fits
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
-from dsel.searches.executing.executors import LocalExecutor
 
 GRID = np.geomspace(1e-9, 1.0, 5)
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]

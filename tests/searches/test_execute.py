@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from dsel.data.folds import random_folds
+from dsel.runtime.executors import LocalExecutor
 from dsel.searches import execute, plan_search
-from dsel.searches.executing.executors import LocalExecutor
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
 

@@ -15,9 +15,9 @@ from dsel.data.labeled import check_pool_matches, labeled_rows
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.models.base import FittedGroup
-from dsel.searches.executing.pool_rows import read_rows, write_rows
 from dsel.searches.grid import make_candidates
 from dsel.searches.model_set import train_grid
+from dsel.searches.pool_rows import read_rows, write_rows
 
 FIELDS: Final = {
     "disagreement": ((), "float32", np.nan),

@@ -24,7 +24,7 @@ from dsel.results.stored_journal import StoredJournal
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fit_task import FitRecord, Group, SpanJob, SpanRecord
 from dsel.searches.engine.scheme import Scheme
-from dsel.searches.executing.keeping import Notes
+from dsel.searches.keeping import Notes
 
 FIT = "fit/"
 SPAN = "span/"

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import FIT_DONE
+from dsel.runtime.executors import Executor, Finished
 from dsel.searches.engine.checkpoint import Journaling
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.engine.pool_sample import PoolSample
 from dsel.searches.engine.pruning import Referee
-from dsel.searches.executing.executors import Executor, Finished
 
 AHEAD: Final = 2  # tasks submitted for each slot: one runs, one is there when it ends
 BEAT_SECONDS: Final = 0.5  # longest wait before journal and progress are looked after

@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.models.base import FIT_DONE
+from dsel.runtime.executors import (
+    Executor,
+    Finished,
+    check_alive,
+    died_of_task,
+)
+from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.searches.engine.checkpoint import Journaling
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fit_queue import FitQueue
@@ -18,13 +25,6 @@ from dsel.searches.engine.fit_task import FitJob, FitRecord, fit_jobs
 from dsel.searches.engine.logs import log_fit, log_retry
 from dsel.searches.engine.model_registry import HeldModels
 from dsel.searches.engine.time_limits import fit_jobs_in_time
-from dsel.searches.executing.executors import (
-    Executor,
-    Finished,
-    check_alive,
-    died_of_task,
-)
-from dsel.searches.executing.workers import GO_ON, MORE_MEMORY
 
 logger = logging.getLogger(__name__)
 

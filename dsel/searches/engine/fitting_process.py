@@ -20,8 +20,8 @@ import cloudpickle
 
 from dsel.data.cache import ByteCache, process_cache
 from dsel.models.base import FitCounts, FittedGroup
+from dsel.runtime.threads import single_threaded
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
-from dsel.searches.executing.threads import single_threaded
 
 IDLE_SECONDS: Final = 120.0  # then an unused process ends, and its memory is free
 LOOK_SECONDS: Final = 0.5

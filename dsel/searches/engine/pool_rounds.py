@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.passes import SPAN_NBYTES
-from dsel.data.tasks import LostInputError
+from dsel.runtime.executors import (
+    Executor,
+    Finished,
+    check_alive,
+)
+from dsel.runtime.tasks import LostInputError
 from dsel.searches.engine.checkpoint import Journaling
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fit_task import SpanJob, SpanRecord, count_spans, models_of
@@ -18,11 +23,6 @@ from dsel.searches.engine.logs import log_retry, log_span
 from dsel.searches.engine.model_registry import HeldModels
 from dsel.searches.engine.pool_sample import PoolSample
 from dsel.searches.engine.rounds import Round, next_members, span_jobs
-from dsel.searches.executing.executors import (
-    Executor,
-    Finished,
-    check_alive,
-)
 
 ATTEMPTS: Final = 3  # of one task
 LOST_ATTEMPTS: Final = 8  # where its worker died: of another task, as likely as not

@@ -18,8 +18,9 @@ from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
 from dsel.models.arrays import fingerprint
-from dsel.searches.executing.executors import Executor
-from dsel.searches.executing.jobs import Job, Notebook, completed
+from dsel.runtime.executors import Executor
+from dsel.runtime.jobs import Job, completed
+from dsel.searches.keeping import Notebook
 from dsel.solvers.least_squares_streamed import (
     Losses,
     Moments,
@@ -118,7 +119,7 @@ class Passes:
             for span in spans
         )
         numbers = {f"{name}-{span.start}": i for i, span in enumerate(spans)}
-        ended = completed(self.executor, jobs, notes=self.notes)
+        ended = completed(self.executor, jobs, check=self.notes.check)
         return ordered_sum((numbers[each.key], each.result()) for each in ended)
 
 

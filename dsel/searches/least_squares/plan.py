@@ -13,17 +13,17 @@ from dsel.criteria import LOSS_CRITERIA
 from dsel.criteria.extra_sample import EXTRA_SAMPLE
 from dsel.criteria.holdout import HOLDOUT
 from dsel.criteria.kfold import KFOLD
-from dsel.data.clients import resolve_client
 from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import check_memory
 from dsel.models.arrays import fingerprint
 from dsel.models.least_squares.coefficients import PENALTIES, check_regularization
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.executors import Executor, make_executor
+from dsel.runtime.jobs import Job, completed
 from dsel.searches.describe import format_bytes
-from dsel.searches.executing.executors import Executor, make_executor
-from dsel.searches.executing.jobs import Job, Notebook, completed
-from dsel.searches.executing.keeping import keep_results, run_journal
+from dsel.searches.keeping import Notebook, keep_results, run_journal
 from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
 from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,
@@ -98,7 +98,7 @@ class LeastSquaresPlan:
             for key, place in places.items()
             if place not in records
         ]
-        for finished in completed(executor, jobs, notes=notes):
+        for finished in completed(executor, jobs, check=notes.check):
             place, error = places[finished.key], finished.error
             if error is not None:
                 messages[place] = f"{type(error).__name__}: {error}"

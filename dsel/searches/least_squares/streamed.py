@@ -12,17 +12,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
-from dsel.data.clients import resolve_client
 from dsel.data.pool import Pool
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
 from dsel.models.arrays import fingerprint
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquares
-from dsel.searches.executing.executors import make_executor
-from dsel.searches.executing.jobs import Notebook
-from dsel.searches.executing.keeping import keep_results, run_journal
-from dsel.searches.executing.threads import single_threaded
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.executors import make_executor
+from dsel.runtime.threads import single_threaded
+from dsel.searches.keeping import Notebook, keep_results, run_journal
 from dsel.searches.least_squares.cube import (
     FoldRows,
     make_loss_cube,

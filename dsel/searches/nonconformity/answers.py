@@ -21,8 +21,8 @@ from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.pool import Pool
 from dsel.results import Certificate
-from dsel.searches.executing.pool_rows import write_rows
 from dsel.searches.nonconformity.row_choice import ANSWER_FIELDS, GapCounter, RowChooser
+from dsel.searches.pool_rows import write_rows
 
 THRESHOLD_BOUNDS: Final[Mapping[str, Callable[..., NDArray[np.float64]]]] = (
     MappingProxyType(

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel.cluster import Address, Local, connect
-from dsel.data import tasks
 from dsel.errors import ClusterLostError
+from dsel.runtime import tasks
 from dsel.searches import execute, plan_search, read_rows
 from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 from tests.clusters import running_cluster, wait_until

@@ -7,10 +7,10 @@ import xarray as xr
 
 import dsel
 from dsel.models.base import FitCounts
+from dsel.runtime.executors import LocalExecutor
 from dsel.searches.engine import pool_rounds, rounds
 from dsel.searches.engine.fit_task import FitJob, FitRecord
 from dsel.searches.engine.model_registry import HeldModels
-from dsel.searches.executing.executors import LocalExecutor
 from tests.estimators import FAMILIES
 
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]

@@ -10,6 +10,7 @@ import xarray as xr
 from sklearn.svm import SVC
 
 from dsel.errors import AllFitsFailedError, FitFailedWarning
+from dsel.runtime.executors import LocalExecutor
 from dsel.searches import execute, plan_search
 from dsel.searches.engine import time_limits
 from dsel.searches.engine.driver import Driver
@@ -17,7 +18,6 @@ from dsel.searches.engine.fit_task import FitJob, fit_jobs
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.fitting_process import FittingProcess, fitting_process
 from dsel.searches.engine.time_limits import fit_jobs_in_time
-from dsel.searches.executing.executors import LocalExecutor
 from tests.clusters import wait_until
 from tests.estimators import Sleeper
 

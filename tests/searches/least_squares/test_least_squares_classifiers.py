@@ -7,8 +7,8 @@ import dsel
 from dsel.errors import FitFailedWarning
 from dsel.models.least_squares import fits
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
+from dsel.runtime.executors import LocalExecutor
 from dsel.searches.engine.fit_task import fit_jobs
-from dsel.searches.executing.executors import LocalExecutor
 
 GRID = {"width": [0.5, 1.0, 2.0], "regularization": [1e-3, 1e-1, 10.0]}
 

@@ -10,13 +10,13 @@ import zarr
 
 from dsel.errors import StoreBusyError, StoreMismatchError
 from dsel.results import open_results
+from dsel.runtime.executors import LocalExecutor
 from dsel.searches import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
+    keeping,
     select_least_squares,
 )
-from dsel.searches.executing import jobs
-from dsel.searches.executing.executors import LocalExecutor
 from dsel.searches.least_squares import passes as least_squares_passes
 
 WIDTHS = [0.3, 1.0, 2.0]
@@ -30,7 +30,7 @@ class Killed(BaseException):
 @pytest.fixture
 def notes_left(monkeypatch):
     """Let a run die when it notes more than so many results."""
-    note = jobs.Notebook.note
+    note = keeping.Notebook.note
 
     def allow(n_notes):
         left = iter(range(n_notes))
@@ -40,7 +40,7 @@ def notes_left(monkeypatch):
                 raise Killed
             note(self, key, found)
 
-        monkeypatch.setattr(jobs.Notebook, "note", dying)
+        monkeypatch.setattr(keeping.Notebook, "note", dying)
 
     return allow
 

@@ -12,11 +12,11 @@ from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from dsel.data.blocks import read_blocks
-from dsel.data.clients import resolve_client
 from dsel.data.pool import Pool
 from dsel.results.store import naming_damage, open_store
-from dsel.searches.executing.executors import make_executor
-from dsel.searches.executing.jobs import Job, completed
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.executors import make_executor
+from dsel.runtime.jobs import Job, completed
 from dsel.stores import WholeStore, check_array
 
 SPAN_ROWS: Final = 2**16

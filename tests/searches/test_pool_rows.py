@@ -5,9 +5,8 @@ import pytest
 import zarr
 
 from dsel.data import open_pool
-from dsel.searches import read_rows
-from dsel.searches.executing import pool_rows
-from dsel.searches.executing.pool_rows import write_rows
+from dsel.searches import pool_rows, read_rows
+from dsel.searches.pool_rows import write_rows
 
 FIELDS = {"sum": ((), "float64", np.nan)}
 

@@ -1,15 +1,12 @@
-"""Independent tasks: taken as they end, noted, and not computed again."""
+"""Independent tasks: taken as they end."""
 
 from contextlib import closing
-from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 from dsel.errors import ClusterLostError
-from dsel.results.journal import open_journal
-from dsel.searches.executing.executors import LocalExecutor, check_alive
-from dsel.searches.executing.jobs import AHEAD, Job, Notebook, completed
+from dsel.runtime.executors import LocalExecutor, check_alive
+from dsel.runtime.jobs import AHEAD, Job, completed
 
 
 def power(work, payloads, exponent):
@@ -66,27 +63,3 @@ def test_check_alive__tells_a_lost_cluster_from_a_failed_task():
     check_alive(ValueError("of the task"))
     with pytest.raises(ClusterLostError, match="run the same command again"):
         check_alive(CancelledError())
-
-
-@dataclass(frozen=True)
-class Found:
-    values: np.ndarray
-    size: float
-    is_good: bool
-
-
-def test_notebook__gives_back_what_was_noted(tmp_path):
-    found = Found(np.array([1.5, np.inf]), 2.5, is_good=True)
-    with open_journal(tmp_path, {}) as journal:
-        Notebook(journal).note("one", found)
-    with open_journal(tmp_path, {}) as journal:
-        again = Notebook(journal).find("one", Found)
-        assert Notebook(journal).find("other", Found) is None
-    np.testing.assert_array_equal(again.values, found.values)
-    assert (again.size, bool(again.is_good)) == (2.5, True)
-
-
-def test_notebook__without_a_journal_finds_nothing():
-    book = Notebook(None)
-    book.note("one", Found(np.zeros(1), 0.0, is_good=False))
-    assert book.find("one", Found) is None

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dsel.data.clients import current_worker
 from dsel.errors import VersionMismatchError
+from dsel.runtime.clients import current_worker
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -72,7 +72,7 @@ def check_versions(client: "Client") -> dict[str, str]:
 
     def read() -> dict[str, str]:
         # What a process has loaded is what its files were when it was asked first.
-        ours = sys.modules.get("dsel.searches.executing.versions")
+        ours = sys.modules.get("dsel.runtime.versions")
         return {**versions(), CODE: getattr(ours, "_own_code", code)()}
 
     _compare(ours, client.run_on_scheduler(read), "the scheduler")

@@ -8,9 +8,9 @@ from distributed.core import Status
 
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError
+from dsel.runtime import workers
+from dsel.runtime.workers import Workers
 from dsel.searches import plan_search
-from dsel.searches.executing import workers
-from dsel.searches.executing.workers import Workers
 from tests.clusters import running_cluster, wait_until
 from tests.estimators import Sleeper
 

@@ -16,13 +16,13 @@ from typing import Any, Final, Protocol
 
 import psutil
 
-from dsel.data.clients import count_threads
-from dsel.data.freed_memory import freed_memory_kept
-from dsel.data.tasks import LostInputError, result_of
 from dsel.errors import ClusterLostError, VersionMismatchError
-from dsel.searches.executing.threads import single_threaded
-from dsel.searches.executing.versions import check_here, check_versions
-from dsel.searches.executing.workers import GO_ON, Workers
+from dsel.runtime.clients import count_threads
+from dsel.runtime.freed_memory import freed_memory_kept
+from dsel.runtime.tasks import LostInputError, result_of
+from dsel.runtime.threads import single_threaded
+from dsel.runtime.versions import check_here, check_versions
+from dsel.runtime.workers import GO_ON, Workers
 
 DERIVED_PRIORITY: Final = 100
 """More than that of any task which waits for what is derived."""
@@ -50,7 +50,7 @@ class Finished:
 
 
 class Executor(Protocol):
-    """Runs tasks, for the driver or for `dsel.searches.executing.jobs.completed`."""
+    """Runs tasks, for the driver or for `dsel.runtime.jobs.completed`."""
 
     @property
     def client(self) -> Any:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
@@ -13,11 +14,13 @@ from dsel.results.files import find_results
 from dsel.results.journal import Journal, open_journal
 from dsel.results.models import model_key, open_model, save_model
 from dsel.results.stored_journal import StoredJournal, read_journal
-from dsel.searches.executing.phases import WORK
-from dsel.searches.executing.versions import installed_versions
+from dsel.runtime.versions import installed_versions
+from dsel.searches.phases import WORK
 
 Notes = Journal | StoredJournal
 """What an earlier run wrote, and maybe the right to write more."""
+
+Note = TypeVar("Note")
 
 
 def run_journal(
@@ -100,3 +103,42 @@ def kept_model(
     if isinstance(journal, Journal):
         save_model(model, place, key=path)
     return model
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """What jobs have found, by key; in a journal it outlives the run."""
+
+    journal: Notes | None
+    """Where notes are kept; None keeps nothing."""
+
+    def find(self, key: str, kind: type[Note]) -> Note | None:
+        """Return what was noted under a key as a dataclass, or None.
+
+        Raises
+        ------
+        OSError
+            Where it is not there, and what is found instead could not be noted.
+        """
+        record = None if self.journal is None else self.journal.read().get(key)
+        if record is not None:
+            return kind(**_scalars(record))
+        if isinstance(self.journal, StoredJournal):
+            self.journal.refuse()
+        return None
+
+    def check(self) -> None:
+        """Raise where another run has taken over the place."""
+        if self.journal is not None:
+            self.journal.check()
+
+    def note(self, key: str, found: Any) -> None:
+        """Keep a dataclass of numbers and arrays under a key."""
+        if self.journal is not None:
+            values = {each.name: getattr(found, each.name) for each in fields(found)}
+            self.journal.append(key, values)
+
+
+def _scalars(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn arrays without dimensions back into the numbers that they were."""
+    return {name: value[()] for name, value in record.items()}

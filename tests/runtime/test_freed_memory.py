@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dsel.data.freed_memory import FreedMemory, thresholds_outside
+from dsel.runtime.freed_memory import FreedMemory, thresholds_outside
 
 NEEDS_GLIBC = pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="the C library is not glibc"
@@ -18,8 +18,8 @@ EVERY_PAGE = 20 * 2**23 // 4096
 
 FAULTS = """
 import json, resource
-from dsel.data import freed_memory
-from dsel.data.freed_memory import freed_memory_kept
+from dsel.runtime import freed_memory
+from dsel.runtime.freed_memory import freed_memory_kept
 
 freed_memory.LINGER_SECONDS = 1e6
 

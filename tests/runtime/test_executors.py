@@ -9,15 +9,15 @@ from distributed import Client
 
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError, VersionMismatchError
-from dsel.searches import plan_search
-from dsel.searches.engine import fit_task
-from dsel.searches.engine.fit_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
-from dsel.searches.executing import workers
-from dsel.searches.executing.executors import (
+from dsel.runtime import workers
+from dsel.runtime.executors import (
     LocalExecutor,
     died_of_task,
     make_executor,
 )
+from dsel.searches import plan_search
+from dsel.searches.engine import fit_task
+from dsel.searches.engine.fit_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan

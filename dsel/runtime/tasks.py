@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from threadpoolctl import threadpool_limits
 
-from dsel.data.clients import current_worker, local_threads
-from dsel.data.freed_memory import freed_memory_kept
 from dsel.errors import ClusterLostError
+from dsel.runtime.clients import current_worker, local_threads
+from dsel.runtime.freed_memory import freed_memory_kept
 
 logger = logging.getLogger(__name__)
 

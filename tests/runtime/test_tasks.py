@@ -2,23 +2,20 @@
 
 import pytest
 
-from dsel.data.tasks import values_in_order
 from dsel.errors import ClusterLostError
+from dsel.runtime.tasks import values_in_order
 
 
 class Waiting:
     """A future that nobody computes; or one whose task was late itself."""
 
     def __init__(self, ended=False):
-        self.ended = ended
+        self.ended, self.status = ended, "error" if ended else "pending"
 
     def result(self, timeout=None):
         if timeout is None and not self.ended:
             pytest.fail("waits for ever")
         raise TimeoutError("of the task" if self.ended else "of the wait")
-
-    def done(self):
-        return self.ended
 
 
 class Client:

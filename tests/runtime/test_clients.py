@@ -1,6 +1,6 @@
 import pytest
 
-from dsel.data.clients import count_threads, local_threads, resolve_client
+from dsel.runtime.clients import count_threads, local_threads, resolve_client
 
 
 def test_count_threads__reads_n_jobs_as_scikit_learn_does():
