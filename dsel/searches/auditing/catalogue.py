@@ -151,6 +151,9 @@ SETTINGS: Final = (
     _TURNED("later read-out from a reserve", steps.read_later),
     _MEMORY("labeled records in the pool", steps.with_labeled_rows_in_the_pool),
     _POOL_MEMORY(
+        "learner that remembers its pool", steps.with_labeled_rows_in_the_pool
+    ),
+    _POOL_MEMORY(
         "transductive, learner with a pool", steps.once, criterion="transductive", cv=3
     ),
     _NOISE("resumed", steps.interrupted),
