@@ -27,6 +27,8 @@ POLICIES: Final = (REFUSE, EXCLUDE, KEEP)
 
 MANY: Final = 0.1
 """Part of the labeled rows: if so many have near copies, the pool holds them."""
+_MOST_TIMES: Final = 9
+"""Contents that occur more often are common ones, of which chance puts some in both."""
 _MOST_HASHES: Final = 2**18  # of pool rows, sampled to count equal pairs
 _HASH_SEED: Final = 0x64_73_65_6C
 _FIRST_COLUMNS: Final = 8
@@ -49,6 +51,8 @@ class SharedRows:
     """How many labeled rows have a content, for contents that are in the pool."""
     near: NearCopies
     """Labeled rows of which the pool holds near copies."""
+    n_remaining: int
+    """Labeled rows whose content is in what remains of the pool."""
     p_value: float
     """How often chance pairs so many labeled rows with pool rows; NaN: not asked."""
 
@@ -87,6 +91,7 @@ def find_shared_rows(
     client: Any = None,
     allow_nan: bool = False,
     with_chance: bool = False,
+    leaves_out: bool = False,
 ) -> SharedRows:
     """Find the pool rows that equal a labeled row, or nearly do, in one pass.
 
@@ -103,13 +108,15 @@ def find_shared_rows(
         Whether missing values may pass.
     with_chance
         Whether to ask how often chance would find as many equal rows.
+    leaves_out
+        Whether that is asked of the pool without one row for each labeled one.
     """
     in_labeled = _as_in(pool, comparable(labeled.X, pool.dtype))
     keys = row_keys(in_labeled)
     hashes = row_hashes(in_labeled)
     if pool.n_rows == 0:
         none = NearCopies(0, {}, frozenset())
-        return SharedRows(np.empty(0, dtype=np.int64), (), Counter(), none, 1.0)
+        return SharedRows(np.empty(0, dtype=np.int64), (), Counter(), none, 0, 1.0)
     distinct = np.unique(hashes, return_index=True)[1]
     if pool.dtype.kind != "f":  # whole numbers are equal or they are not
         distinct = distinct[:0]
@@ -129,12 +136,16 @@ def find_shared_rows(
     )
     in_pool = frozenset(found)
     counts = Counter(key for key in keys if key in in_pool)
+    in_labeled_too, remaining = Counter(keys), Counter(found)
+    if leaves_out:
+        remaining -= in_labeled_too
     return SharedRows(
         np.array(rows, dtype=np.int64),
         tuple(found),
         counts,
         near,
-        _chance(Counter(keys), Counter(found), hashes, sampled, pool.n_rows, share),
+        sum(times for key, times in in_labeled_too.items() if remaining[key]),
+        _chance(in_labeled_too, remaining, hashes, sampled, pool.n_rows, share),
     )
 
 
@@ -168,7 +179,12 @@ def resolve_shared_rows(
     """
     check_choice(policy, "shared_rows", POLICIES)
     shared = find_shared_rows(
-        pool, labeled, client=client, allow_nan=allow_nan, with_chance=policy == KEEP
+        pool,
+        labeled,
+        client=client,
+        allow_nan=allow_nan,
+        with_chance=policy != REFUSE,
+        leaves_out=policy == EXCLUDE,
     )
     ways = (
         'If they are the same records, say shared_rows="exclude": one pool row for '
@@ -216,21 +232,27 @@ def _chance(
 ) -> float:
     """Return how often chance pairs so many labeled rows with pool rows.
 
-    Of the contents that two rows have, in both tables together, chance puts one into
-    each table for 2 f (1 - f) of them, f being the part of the rows that is labeled.
-    Equal rows within the pool are counted in a sample of contents.
+    A content that t rows have, in both tables together, is by chance in both of them
+    with probability 1 - (1 - f)^t - f^t, f being the part of the rows that is labeled:
+    the number of contents in both is binomial for every t. Returned is the smallest of
+    the p-values times their number. Contents of the pool are counted in a sample.
     """
     if not share:
         return nan
     n = sum(in_labeled.values())
-    mixed = sum(times == 1 == in_pool[key] for key, times in in_labeled.items())
-    within = sum(times == 2 and not in_pool[key] for key, times in in_labeled.items())
-    values, times = np.unique(np.concatenate(sampled), return_counts=True)
-    pairs = values[times == 2]
-    others = within + round(int((~np.isin(pairs, hashes)).sum()) / share)
     part = n / (n + n_pool)
-    chance = 2.0 * part * (1.0 - part)
-    return float(stats.binom.sf(mixed - 1, mixed + others, chance))
+    both = Counter(m + in_pool[key] for key, m in in_labeled.items() if in_pool[key])
+    alone = Counter(m for key, m in in_labeled.items() if not in_pool[key])
+    values, times = np.unique(np.concatenate(sampled), return_counts=True)
+    times = times[~np.isin(values, hashes)]
+    p_values = []
+    for t in range(2, _MOST_TIMES + 1):
+        if both[t]:
+            others = alone[t] + round(int((times == t).sum()) / share)
+            chance = 1.0 - (1.0 - part) ** t - part**t
+            tail = stats.binom.sf(both[t] - 1, both[t] + others, chance)
+            p_values.append(float(tail))
+    return min(1.0, len(p_values) * min(p_values)) if p_values else 1.0
 
 
 @dataclass(frozen=True)

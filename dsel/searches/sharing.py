@@ -189,7 +189,13 @@ def _finding(plan: "Plan", shared: SharedRows, n_left_out: int) -> tuple[str, bo
         )
     if plan.shared_rows == EXCLUDE:
         records = f"{n_left_out:,} pool rows were the labeled records and are left out"
-        return records + near, False
+        if shared.p_value > ALARM or shared.n_remaining < MANY * n:
+            return records + near, False
+        again = (
+            f"; {shared.n_remaining:,} of {n:,} labeled rows equal further pool rows, "
+            f"more than chance makes: the pool holds records more than once"
+        )
+        return records + again + near, True
     if plan.shared_rows == REFUSE:
         return "no pool row equals a labeled row" + near, False
     kept = KEPT + near

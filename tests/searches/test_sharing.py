@@ -131,3 +131,20 @@ def test_fit__keeps_its_guarantee_where_chance_makes_rows_equal(rng):
     found = search(X[:300], y[:300], X[300:], shared_rows="keep")
     assert found.certificate_.certified
     assert "are kept as other records" in about_rows(found).reason
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_fit__is_no_guarantee_where_records_recur_that_are_left_out_once(times, rng):
+    X, y = draw(rng, 100)
+    pool = np.vstack([draw(rng, 2_000)[0], *[X] * times])
+    found = search(X, y, pool, shared_rows="exclude")
+    assert found.certificate_.certified == (times == 1)
+    if times > 1:
+        assert "the pool holds records more than once" in about_rows(found).reason
+
+
+def test_fit__leaves_out_records_among_discrete_rows_that_recur_by_chance(rng):
+    X = rng.integers(0, 6, size=(3_000, 3)).astype(float)
+    y = (X[:100, 0] > 2).astype(int)
+    found = search(X[:100], y, X, shared_rows="exclude")
+    assert found.certificate_.certified
