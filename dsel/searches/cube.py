@@ -1,6 +1,6 @@
 """From a finished run's evidence to its cube."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import xarray as xr
 
@@ -8,9 +8,7 @@ from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
 from dsel.runtime.versions import installed_versions
 from dsel.searches.ledger import open_ledger, with_ledger
-
-if TYPE_CHECKING:
-    from dsel.searches.plan import Plan
+from dsel.searches.spec import SearchSpec
 
 CO_VALIDATION: Final = (
     "disagreement",
@@ -26,7 +24,7 @@ CO_VALIDATION: Final = (
 """Criteria that the counts of random halvings answer, as far as they were counted."""
 
 
-def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
+def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
     """Return the cube of the evidence, with what the plan's criteria make of it."""
     cube = make_cube(
         plan.axes,
@@ -55,7 +53,7 @@ def make_results(plan: "Plan", evidence: Evidence) -> xr.Dataset:
     return with_ledger(cube, ledger)
 
 
-def _read_out(plan: "Plan", evidence: Evidence) -> list[Criterion]:
+def _read_out(plan: SearchSpec, evidence: Evidence) -> list[Criterion]:
     """Return the plan's criterion first, then what else costs nothing."""
     known = ("cv_error",) if plan.scheme.halving is None else CO_VALIDATION
     free = [get_criterion(name) for name in known]
@@ -67,7 +65,7 @@ def _read_out(plan: "Plan", evidence: Evidence) -> list[Criterion]:
     return list({criterion.name: criterion for criterion in wanted}.values())
 
 
-def _provenance(plan: "Plan") -> dict[str, Any]:
+def _provenance(plan: SearchSpec) -> dict[str, Any]:
     return {
         "seed": str(plan.seed),
         "versions": installed_versions(),

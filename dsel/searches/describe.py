@@ -1,16 +1,18 @@
-"""What a plan prints: fits, tasks, bytes, and what the number will rest on."""
+"""What a plan prints: fits, tasks, bytes, and what the number will rest on.
 
-from typing import TYPE_CHECKING
+The constants of the scheduler's time are measured by
+``tests/benchmarks/bench_scheduler.py``.
+"""
+
+from dataclasses import dataclass
+from typing import Final
 
 from dsel.data.trainings import FULL
-from dsel.searches.projection import n_spans, project
 from dsel.searches.signs import few_rows
-
-if TYPE_CHECKING:
-    from dsel.searches.plan import Plan
+from dsel.searches.spec import SearchSpec
 
 
-def describe(plan: "Plan") -> str:
+def describe(plan: SearchSpec) -> str:
     """Return the plan in words, one fact a line."""
     lines = [
         f"Plan of {plan.n_candidates} candidates over ({', '.join(plan.axes.dims)}) "
@@ -34,23 +36,23 @@ def describe(plan: "Plan") -> str:
     return "\n".join(lines)
 
 
-def _model(plan: "Plan") -> str:
+def _model(plan: SearchSpec) -> str:
     return "" if plan.certificate.deploys == FULL else "; the model is that of fold 0"
 
 
-def _small_folds(plan: "Plan") -> list[str]:
+def _small_folds(plan: SearchSpec) -> list[str]:
     remark = few_rows(plan.scheme.trainings)
     return [f"  CAREFUL: {remark}"] if remark and plan.certificate.is_guarantee else []
 
 
-def _pool_line(plan: "Plan") -> str:
+def _pool_line(plan: SearchSpec) -> str:
     if plan.pool is None:
         return "  pool             none"
     size = format_bytes(plan.pool.nbytes)
     return f"  pool             {plan.pool.n_rows:,} rows, {size}, {_spans(plan)}"
 
 
-def _spans(plan: "Plan") -> str:
+def _spans(plan: SearchSpec) -> str:
     n = n_spans(plan)
     spans = f"{n} span{'s' if n != 1 else ''}, each read once a round"
     if not plan.looks.may_stop:
@@ -61,17 +63,17 @@ def _spans(plan: "Plan") -> str:
     )
 
 
-def _trainings(plan: "Plan") -> str:
+def _trainings(plan: SearchSpec) -> str:
     full = " and the full one" if plan.scheme.full is not None else ""
     return f"{plan.scheme.n_folds} folds{full}"
 
 
-def _fits(plan: "Plan") -> str:
+def _fits(plan: SearchSpec) -> str:
     n = plan.n_candidates * len(plan.work.trainings)
     return f"{n:,}" + (" at most: losers are dropped on the way" if plan.prune else "")
 
 
-def _limit(plan: "Plan") -> list[str]:
+def _limit(plan: SearchSpec) -> list[str]:
     if plan.fit_timeout is None:
         return []
     return [
@@ -80,7 +82,7 @@ def _limit(plan: "Plan") -> list[str]:
     ]
 
 
-def _tasks(plan: "Plan") -> str:
+def _tasks(plan: SearchSpec) -> str:
     found = project(plan)
     return (
         f"up to {found.fit_tasks:,} for fits, {found.span_tasks:,} for the pool, "
@@ -89,7 +91,7 @@ def _tasks(plan: "Plan") -> str:
     )
 
 
-def _memory(plan: "Plan") -> str:
+def _memory(plan: SearchSpec) -> str:
     """Labeled rows, one kernel of theirs, and one block of the pool."""
     n, p = plan.work.X.shape
     itemsize = 8
@@ -111,3 +113,48 @@ def format_bytes(n: int) -> str:
             break
         size /= 1024
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+
+
+FIT_SECONDS: Final = 0.003
+"""Processor time of the scheduler for a task that fits, which is two of Dask's."""
+SPAN_SECONDS: Final = 0.002
+"""The same for a task of the pool."""
+INPUT_SECONDS: Final = 0.00001
+"""The same for one pack of models that a task of the pool takes as its input."""
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Tasks, bytes and time of the scheduler; all of them upper limits."""
+
+    fit_tasks: int
+    """Tasks that fit."""
+    span_tasks: int
+    """Tasks that count over spans of the pool, in all rounds; short ones share one."""
+    pool_nbytes: int
+    """Bytes of the pool that are read, in all rounds."""
+    scheduler_seconds: float
+    """Time of the scheduler, which does one thing at a time."""
+
+
+def n_spans(plan: SearchSpec) -> int:
+    """Return the parts in which the pool is counted, over all looks."""
+    return sum(len(look.spans) for look in plan.looks.parts)
+
+
+def project(plan: SearchSpec) -> Projection:
+    """Return what a run of the plan costs beside its work."""
+    n_trainings = len(plan.work.trainings)
+    fit_tasks = sum(
+        1 if group.family.fits_trainings_together else n_trainings
+        for group in plan.work.groups
+    )
+    rounds = 2 if plan.prune and plan.n_candidates > 1 else 1
+    span_tasks = rounds * n_spans(plan)
+    return Projection(
+        fit_tasks,
+        span_tasks,
+        0 if plan.pool is None else rounds * int(plan.pool.nbytes),
+        FIT_SECONDS * fit_tasks
+        + span_tasks * (SPAN_SECONDS + INPUT_SECONDS * fit_tasks),
+    )

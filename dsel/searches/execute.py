@@ -5,34 +5,35 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.checks import check_choice
+from dsel.checks import check_choice, check_integer
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.models.base import FIT_DONE, FittedGroup
 from dsel.results import Choice
 from dsel.results.store import open_store
 from dsel.results.stored_journal import StoredJournal
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.executors import Executor, make_executor
+from dsel.runtime.threads import single_threaded
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
 from dsel.searches.engine.checkpoint import Journaling, paths_of
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.driver import Driver, Progress
+from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 from dsel.searches.engine.pruning import Referee
 from dsel.searches.engine.trimming import final_evidence
 from dsel.searches.keeping import Notebook, Notes, keep_results, kept_model, run_journal
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
+from dsel.searches.pool_checks import pool_sample, settle_pool, with_shift
 from dsel.searches.select import select
-from dsel.searches.sharing import pool_sample, settle_pool, with_shift
-
-if TYPE_CHECKING:
-    from dsel.searches.plan import Plan
+from dsel.searches.spec import SearchSpec
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Outcome:
 
 
 def execute(
-    plan: "Plan",
+    plan: SearchSpec,
     client: Any = None,
     *,
     out: Any = None,
@@ -133,7 +134,7 @@ def execute(
     return Outcome(results, choice, model)
 
 
-def _check_memory(plan: "Plan", executor: Executor) -> None:
+def _check_memory(plan: SearchSpec, executor: Executor) -> None:
     """Raise where a task has not enough memory for any fit of the plan."""
     # Tasks keep half of their share of the memory for what they cannot see.
     budget = executor.slot_memory // 2
@@ -141,7 +142,7 @@ def _check_memory(plan: "Plan", executor: Executor) -> None:
         group.family.check_budget(len(plan.work.y), budget)
 
 
-def _declare(plan: "Plan", journal: Notes | None) -> str:
+def _declare(plan: SearchSpec, journal: Notes | None) -> str:
     """Write what the plan may read before anything is counted; return where it is."""
     if journal is None:
         return ""
@@ -149,7 +150,7 @@ def _declare(plan: "Plan", journal: Notes | None) -> str:
 
 
 def _driver(
-    plan: "Plan",
+    plan: SearchSpec,
     executor: Executor,
     journal: Notes | None,
     run_id: str,
@@ -173,7 +174,7 @@ def _driver(
     )
 
 
-def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:
+def _model(plan: SearchSpec, driver: Driver, candidate: int, place: Any) -> Any:
     """Return the model that the certificate is about, kept or fitted."""
     name = plan.certificate.deploys
     path = f"{driver.journal.paths[candidate]}/{name}"
@@ -182,7 +183,7 @@ def _model(plan: "Plan", driver: Driver, candidate: int, place: Any) -> Any:
 
 
 def _results(
-    plan: "Plan", evidence: Mapping[str, Any], journaling: Journaling, declared: str
+    plan: SearchSpec, evidence: Mapping[str, Any], journaling: Journaling, declared: str
 ) -> xr.Dataset:
     """Return the cube, with what the runs of its place have paid for so far."""
     results = make_results(plan, evidence)
@@ -192,7 +193,7 @@ def _results(
     return settle(results, account, declared, journaling.paths)
 
 
-def _empty_board(plan: "Plan") -> Board:
+def _empty_board(plan: SearchSpec) -> Board:
     return Board(
         plan.scheme,
         plan.work.groups,
@@ -203,7 +204,7 @@ def _empty_board(plan: "Plan") -> Board:
     )
 
 
-def _check_failures(plan: "Plan", evidence: Mapping[str, Any]) -> None:
+def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:
     failed = np.flatnonzero(evidence[names.STATUS] == names.STATUS_FAILED)
     if not len(failed):
         return
@@ -220,3 +221,40 @@ def _check_failures(plan: "Plan", evidence: Mapping[str, Any]) -> None:
         f"the first was {first}. `results.message` has all.",
         FitFailedWarning,
     )
+
+
+def refit(work: Work, candidate: int, training: int) -> FittedGroup:
+    """Fit a candidate on one training as a run does: the model that it has counted."""
+    job = FitJob(work.group_of(candidate).number, (candidate,), training)
+    with single_threaded():
+        _, fitted = fit_jobs(work, (), [job])
+    return fitted[job]
+
+
+def fit_model(plan: SearchSpec, candidate: int, fold: int | None) -> Any:
+    """Fit one model of a plan and return the estimator; see `Plan.model`."""
+    number = check_integer(
+        candidate, "candidate", at_least=0, at_most=plan.n_candidates - 1
+    )
+    training = _training(plan, fold)
+    fitted = refit(plan.work, number, training)
+    if fitted.counts.status[fitted.candidates.index(number), 0] != FIT_DONE:
+        message = fitted.counts.messages[number, training]
+        raise RuntimeError(
+            f"candidate {number} ({plan.axes.params(number)}) cannot be fitted on "
+            f"{plan.work.trainings[training].name}: {message}"
+        )
+    return fitted.model(number, training)
+
+
+def _training(plan: SearchSpec, fold: int | None) -> int:
+    """Return the number of the training that leaves out a fold, or nothing."""
+    if fold is not None:
+        last = plan.scheme.n_folds - 1
+        return check_integer(fold, "fold", at_least=0, at_most=last)
+    if plan.scheme.full is None:
+        raise ValueError(
+            f"`fold` must be given: {plan.certificate.name!r} trains nothing on all "
+            f"labeled rows; its model is that of fold 0."
+        )
+    return plan.scheme.full

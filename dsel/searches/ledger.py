@@ -11,7 +11,7 @@ of all its runs, and the cube a copy.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import xarray as xr
 
@@ -24,9 +24,7 @@ from dsel.results.cube import assumptions_of, with_assumptions
 from dsel.results.schema import DECLARED, VIOLATED
 from dsel.results.spending import Spending, spending_of, with_spending
 from dsel.searches.declarations import ROUNDING, Account, Declaration, Verdict
-
-if TYPE_CHECKING:
-    from dsel.searches.plan import Plan
+from dsel.searches.spec import SearchSpec
 
 KEPT_IN: Final = "ledger_kept_in"
 """Attribute of a cube whose ledger is a copy of what its place keeps."""
@@ -141,7 +139,7 @@ def add_certificate(
     return _with_a5(paid, DECLARED, reason)
 
 
-def declaration_of(plan: "Plan", paths: Mapping[int, str]) -> Declaration:
+def declaration_of(plan: SearchSpec, paths: Mapping[int, str]) -> Declaration:
     """Return what a plan declares in its place; `paths` are those of its candidates."""
     ledger = open_ledger(
         plan.certificate.name,

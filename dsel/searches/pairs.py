@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,17 +14,15 @@ from dsel.bounds import pair_facts
 from dsel.checks import check_counts, check_integer, check_probability
 from dsel.models.base import FittedGroup
 from dsel.results.choice import candidate_labels
-from dsel.searches.refits import refit
-
-if TYPE_CHECKING:
-    from dsel.searches.plan import Plan
+from dsel.searches.execute import refit
+from dsel.searches.spec import SearchSpec
 
 OTHER = "other"
 
 
 def compare_pairs(
     results: xr.Dataset,
-    plan: "Plan",
+    plan: SearchSpec,
     candidates: Sequence[int] | None = None,
     *,
     n_best: int = 4,
@@ -130,7 +128,7 @@ class _DifferingRows:
         )
 
 
-def _full_model(plan: "Plan", number: int) -> tuple[FittedGroup, int, int]:
+def _full_model(plan: SearchSpec, number: int) -> tuple[FittedGroup, int, int]:
     """Fit one candidate on all labeled rows; say where it is in its group."""
     training = plan.scheme.full
     assert training is not None

@@ -1,21 +1,17 @@
-"""The plan of a search: everything that is decided before anything runs."""
+"""The plan of a search: what `plan_search` decides, and how to run it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dsel import names
-from dsel.bounds import uniform_shares
 from dsel.checks import (
     check_choice,
-    check_flag,
-    check_positive,
     check_probability,
     check_reserve,
 )
-from dsel.criteria import Criterion, Settings, get_criterion
+from dsel.criteria import Criterion, get_criterion
 from dsel.data.content import exact_text
 from dsel.data.labeled import LabeledRows, check_pool_matches, labeled_rows
 from dsel.data.open import open_pool
@@ -24,7 +20,7 @@ from dsel.data.trainings import trainings_token
 from dsel.data.words import seed_from
 from dsel.models.base import Candidate
 from dsel.models.scikit_learn import check_pool_learners, checked_params, takes_pool
-from dsel.results import Assumption, GridAxes, grid_axes
+from dsel.results import grid_axes
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.describe import describe
 from dsel.searches.engine.fit_task import Work
@@ -32,80 +28,17 @@ from dsel.searches.engine.known_labels import KnownLabels, with_labels
 from dsel.searches.engine.scheme import Scheme
 from dsel.searches.engine.schemes import cross_validation
 from dsel.searches.engine.stages import Looks, plan_looks
-from dsel.searches.execute import execute
+from dsel.searches.execute import execute, fit_model
 from dsel.searches.grid import Grid, make_candidates, takes_nan
 from dsel.searches.grouping import make_groups
-from dsel.searches.refits import fit_model
 from dsel.searches.signs import look_for_signs
+from dsel.searches.spec import SearchSpec
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
 
 
-@dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(SearchSpec):
     """A search that has not run; print it to see what it will do."""
-
-    axes: GridAxes
-    """Candidates and how the cube numbers them."""
-    work: Work
-    """Labeled rows, trainings and groups, as every task gets them."""
-    classes: NDArray[Any]
-    """Label of each class code."""
-    scheme: Scheme
-    """Trainings, and what is compared on the pool."""
-    pool: Any
-    """The counted part of the pool, or None."""
-    whole_pool: Any
-    """The pool as it was given: what is counted, fitted on, or left aside."""
-    looks: Looks
-    """How much of it is read, and by which tasks."""
-    shared_rows: str
-    """What pool rows equal to labeled rows are."""
-    criterion: Criterion
-    """What ranks the candidates and steers the pruning."""
-    certificate: Criterion
-    """What the reported number is; often the criterion itself."""
-    delta: float
-    """Probability with which the certificate may fail."""
-    label_share: float
-    """Part of delta for the first term."""
-    prune: bool
-    """Whether candidates that cannot win are dropped."""
-    seed: int
-    """Source of all randomness."""
-    assumptions: tuple[Assumption, ...]
-    """The ledger."""
-    remarks: tuple[str, ...]
-    """What a reader of the plan should know."""
-    fingerprint: Mapping[str, str]
-    """What counts depend on beside candidates: trainings, estimator, seed; a run adds
-    the rows as they are when it begins."""
-    columns: tuple[str, ...] | None = None
-    """Names of the features, where there are any."""
-    reserve: float = 0.0
-    """Probability set aside beside delta for what is added after the results."""
-    fit_timeout: float | None = None
-    """Seconds that one fit may take; None for as long as it takes."""
-
-    def __post_init__(self) -> None:
-        check_flag(self.prune, "prune")
-        if self.fit_timeout is not None:
-            check_positive(self.fit_timeout, "fit_timeout")
-
-    @property
-    def n_candidates(self) -> int:
-        """Candidates, N."""
-        return self.axes.n_candidates
-
-    @property
-    def settings(self) -> Settings:
-        """Shares of delta, uniform over all candidates of the grid."""
-        shares = uniform_shares(self.n_candidates, delta=self.delta)
-        return Settings(shares, self.label_share)
-
-    def candidate(self, number: int) -> Candidate:
-        """Return the candidate of that number."""
-        return self.work.group_of(number).members((number,))[0]
 
     def run(self, client: Any = None, **options: Any) -> Any:
         """Run the search and return its cube.

@@ -4,7 +4,7 @@ Run by hand: ``python -m tests.benchmarks.bench_scheduler``. Runs empty tasks th
 the driver's executor on a scheduler and two workers of their own, prints processor
 time of scheduler and driver for a task and for one input of a task, and then the plan
 of 225 candidates on 10^9 pool rows, with what it means for 500 workers. The constants
-of `dsel.searches.projection` come from here.
+of `dsel.searches.describe` come from here.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from sklearn.svm import SVC
 import dsel
 from dsel.cluster import Address, connect
 from dsel.runtime.executors import ClusterExecutor
-from dsel.searches.projection import n_spans as count_spans
-from dsel.searches.projection import project
+from dsel.searches.describe import n_spans as count_spans
+from dsel.searches.describe import project
 from tests.clusters import running_cluster
 
 N_INPUTS = 90  # groups times trainings of the plan below

@@ -6,7 +6,7 @@ and some of those rows were read before, the look is read for them alone.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,14 @@ from dsel.data.filters import Part
 from dsel.data.words import SHIFT_STREAM
 from dsel.searches.engine.fit_task import SpanJob, SpanRecord
 from dsel.searches.engine.stages import Look
-from dsel.searches.engine.two_sample import MOST_ROWS
+
+SAMPLE_ROWS: Final = 500
+"""Rows of the pool that are compared with as many labeled ones."""
 
 
 @dataclass
 class PoolSample:
-    """About `MOST_ROWS` random rows of a pool, as tasks bring them along."""
+    """About `SAMPLE_ROWS` random rows of a pool, as tasks bring them along."""
 
     pool: Any
     """The rows of the first look."""
@@ -55,7 +57,7 @@ class PoolSample:
 
 def sample_of_look(look: Look, *, seed: int) -> PoolSample:
     """Return the sample of a look's rows, of which none is read yet."""
-    share = min(1.0, MOST_ROWS / look.pool.n_rows)
+    share = min(1.0, SAMPLE_ROWS / look.pool.n_rows)
     starts = frozenset(span.start for span in look.spans)
     return PoolSample(look.pool, starts, Part(0.0, share, seed, SHIFT_STREAM))
 

@@ -1,13 +1,23 @@
 """The pool beside the labeled rows: what both hold, and whether both look alike.
 
-Found by a run, not by the plan: it takes a reading of the pool.
+Found by a run, not by the plan, since it takes a reading of the pool. Rows of both that
+are equal are resolved before anything is counted. Then a forest learns on one half of a
+sample to tell labeled rows from pool rows, and is asked on the other half. If rows come
+from one population, its scores on that half say nothing, and every assignment of
+"labeled" and "pool" to them is equally likely, which gives an exact p-value for one
+fit. No label is used.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
 
 from dsel import names
+from dsel.data.chunking import stacked
 from dsel.data.content import exact_text
 from dsel.data.labeled import LabeledRows
 from dsel.data.shared import (
@@ -16,32 +26,33 @@ from dsel.data.shared import (
     MANY,
     REFUSE,
     SharedRows,
+    chance_of_equal,
     resolve_shared_rows,
 )
+from dsel.data.words import hashed_seed
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
 from dsel.searches.engine.known_labels import of_rows_there
-from dsel.searches.engine.pool_sample import PoolSample, sample_of_look
-from dsel.searches.engine.two_sample import (
-    ALARM,
-    FEWEST_ROWS,
-    TwoSampleTest,
-    two_sample_test,
-)
+from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_look
 from dsel.searches.keeping import Notebook
-
-if TYPE_CHECKING:
-    from dsel.searches.plan import Plan
+from dsel.searches.spec import SearchSpec
 
 NOTE: Final = "two-sample-test"
 """Key of the journal."""
 KEPT: Final = "pool rows that equal labeled rows are kept as other records"
+FEWEST_ROWS: Final = 40
+"""With fewer of either kind nothing is compared."""
+N_PERMUTATIONS: Final = 999
+ALARM: Final = 0.001
+"""A p-value at which rows are said to differ: a false alarm in one of 1000 searches."""
 SAME: Final = (
     'more than chance makes: the pool holds the same records; say shared_rows="exclude"'
 )
 
 
-def settle_pool(plan: "Plan", client: Any = None, *, is_kept: bool = False) -> "Plan":
+def settle_pool(
+    plan: SearchSpec, client: Any = None, *, is_kept: bool = False
+) -> SearchSpec:
     """Return the plan with its pool as it takes part, and what was found about it.
 
     Parameters
@@ -65,7 +76,7 @@ def settle_pool(plan: "Plan", client: Any = None, *, is_kept: bool = False) -> "
     return _with_rows(settled, client, is_kept=is_kept)
 
 
-def _without_shared(plan: "Plan", client: Any) -> "Plan":
+def _without_shared(plan: SearchSpec, client: Any) -> SearchSpec:
     """Return the plan without the pool rows that are labeled ones."""
     work = plan.work
     if plan.shared_rows == KEEP and work.fitting_pool is None:
@@ -98,7 +109,7 @@ def _without_shared(plan: "Plan", client: Any) -> "Plan":
     )
 
 
-def _reopened(plan: "Plan") -> "Plan":
+def _reopened(plan: SearchSpec) -> SearchSpec:
     """Return the plan with its pool as it is now."""
     if plan.pool is None:
         return plan
@@ -115,7 +126,7 @@ def _reopened(plan: "Plan") -> "Plan":
     )
 
 
-def _with_rows(plan: "Plan", client: Any, *, is_kept: bool) -> "Plan":
+def _with_rows(plan: SearchSpec, client: Any, *, is_kept: bool) -> SearchSpec:
     """Return the plan whose fingerprint tells the rows that are there now."""
     work = plan.work
     labeled = LabeledRows(work.X, work.y, plan.classes, plan.columns)
@@ -132,7 +143,7 @@ def _with_rows(plan: "Plan", client: Any, *, is_kept: bool) -> "Plan":
     return replace(plan, fingerprint={**plan.fingerprint, **rows})
 
 
-def pool_sample(plan: "Plan") -> PoolSample | None:
+def pool_sample(plan: SearchSpec) -> PoolSample | None:
     """Return what a run is to sample, if the plan's certificate counts on the pool.
 
     None where there are too few rows of either kind to tell anything.
@@ -147,8 +158,8 @@ def pool_sample(plan: "Plan") -> PoolSample | None:
 
 
 def with_shift(
-    plan: "Plan", sample: PoolSample | None, notebook: Notebook, client: Any = None
-) -> "Plan":
+    plan: SearchSpec, sample: PoolSample | None, notebook: Notebook, client: Any = None
+) -> SearchSpec:
     """Return the plan with what tells labeled rows from those of the sample.
 
     That is noted, so that a finished run is opened without its pool.
@@ -169,7 +180,9 @@ def with_shift(
     return compared
 
 
-def _with_finding(plan: "Plan", found: str, *, is_broken: bool = False) -> "Plan":
+def _with_finding(
+    plan: SearchSpec, found: str, *, is_broken: bool = False
+) -> SearchSpec:
     """Return the plan with a finding about A1, which never gets better."""
     first, *others = plan.assumptions
     if is_broken:
@@ -179,7 +192,7 @@ def _with_finding(plan: "Plan", found: str, *, is_broken: bool = False) -> "Plan
     return replace(plan, assumptions=(Assumption("A1", state, reason), *others))
 
 
-def _finding(plan: "Plan", shared: SharedRows, n_left_out: int) -> tuple[str, bool]:
+def _finding(plan: SearchSpec, shared: SharedRows, n_left_out: int) -> tuple[str, bool]:
     """Return what is said of shared rows, and whether it breaks A1."""
     near, n_near, n = "", shared.near.n_copied, len(plan.work.y)
     if n_near:
@@ -203,3 +216,99 @@ def _finding(plan: "Plan", shared: SharedRows, n_left_out: int) -> tuple[str, bo
         kept += f"; {shared.n_labeled:,} of {n:,} labeled rows equal pool rows, {SAME}"
     is_many = shared.p_value <= ALARM and shared.n_labeled >= MANY * n
     return kept, is_many or shared.has_many_near
+
+
+@dataclass(frozen=True)
+class TwoSampleTest:
+    """How well rows of two kinds can be told apart."""
+
+    auc: float
+    """Chance that a pool row scores higher than a labeled row; 0.5 by guessing."""
+    p_value: float
+    """How often chance alone does as well."""
+    n_equal: int = 0
+    """Rows of the pool's sample that equal a labeled row."""
+    equal_p_value: float = 1.0
+    """How often chance makes so many equal; see `chance_of_equal`."""
+
+    @property
+    def finds_records(self) -> bool:
+        """Whether the pool holds the labeled records themselves."""
+        return self.equal_p_value <= ALARM
+
+    @property
+    def finds_shift(self) -> bool:
+        """Whether the two are hardly of one population."""
+        return self.p_value <= ALARM
+
+    def __str__(self) -> str:
+        found = "tells" if self.finds_shift else "does not tell"
+        return (
+            f"a classifier {found} labeled rows from pool rows "
+            f"(AUC {self.auc:.2f}, p = {self.p_value:.2g})"
+        )
+
+
+def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest:
+    """Compare rows of two kinds, (n_rows, n_columns) each, by a classifier.
+
+    Parameters
+    ----------
+    labeled, unlabeled
+        Arrays or CSR matrices; missing values may stand in arrays.
+    seed
+        Of the halves, the forest and the permutations.
+    """
+    from sklearn.ensemble import RandomForestClassifier  # takes a while to import
+
+    rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
+    X = stacked([_drawn(each, SAMPLE_ROWS, rng) for each in (labeled, unlabeled)])
+    X = _as_float32(X)
+    is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], SAMPLE_ROWS)
+    asked = _half_of_each(is_pool, rng)
+    forest = RandomForestClassifier(
+        n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
+    ).fit(X[~asked], is_pool[~asked])
+    scores = forest.predict_proba(X[asked])[:, 1]
+    auc, p_value = _rank_test(scores, is_pool[asked], rng)
+    return TwoSampleTest(auc, p_value, *chance_of_equal(labeled, unlabeled))
+
+
+def _as_float32(X: Any) -> Any:
+    """Return rows as a forest takes them: it asks for the order of values only."""
+    most = np.finfo(np.float32).max
+    if sparse.issparse(X):
+        X = X.copy()
+        X.data = np.clip(X.data, -most, most).astype(np.float32)
+        return X
+    return np.clip(X, -most, most).astype(np.float32)
+
+
+def _rank_test(
+    scores: NDArray[np.float64], is_pool: NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[float, float]:
+    """Compare the mean rank of one kind with what it is in random assignments."""
+    ranks = stats.rankdata(scores)
+    n_pool, n_labeled = int(is_pool.sum()), int((~is_pool).sum())
+    shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
+    by_chance = shuffled[:, :n_pool].sum(axis=1)
+    seen = ranks[is_pool].sum()
+    as_good = int((by_chance >= seen - 1e-9).sum())
+    auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
+    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
+
+
+def _half_of_each(
+    is_pool: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    asked = np.zeros(len(is_pool), dtype=bool)
+    for kind in (False, True):
+        rows = rng.permutation(np.flatnonzero(is_pool == kind))
+        asked[rows[: len(rows) // 2]] = True
+    return asked
+
+
+def _drawn(X: Any, n_rows: int, rng: np.random.Generator) -> Any:
+    if X.shape[0] <= n_rows:
+        return X
+    return X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
