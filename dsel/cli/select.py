@@ -96,13 +96,6 @@ from dsel.searches.certify import (
     is_flag=True,
     help="The pool's rows stand in random order: read its first rows only.",
 )
-@click.option(
-    "--precision",
-    type=click.Choice(["float64", "mixed"]),
-    default="float64",
-    show_default=True,
-    help="How kernel SVMs score the pool; mixed is faster, with the same counts.",
-)
 @click.option("--exhaustive", is_flag=True, help="Fit and score every candidate.")
 @click.option(
     "--fit-timeout",
@@ -188,7 +181,6 @@ def _shared(options: dict[str, Any]) -> dict[str, Any]:
         "delta",
         "label_share",
         "shared_rows",
-        "precision",
         "max_unlabeled",
         "stop_within",
         "n_looks",

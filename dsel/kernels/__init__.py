@@ -9,7 +9,7 @@ distances, inner products, or the values themselves where the user computed them
 *spectrum* is the factorisation that all regularizations of least squares share.
 
 To add a kernel: one frozen dataclass with the methods of `base.Kernel` in a file of its
-own, and a line in `dsel.models.kernel_svm_settings`.
+own, and a line in `dsel.models.svm.settings`.
 """
 
 from dsel.kernels.linear import Linear

@@ -1,6 +1,5 @@
-"""Names of array types, rows as float64, and a hash of arrays by content."""
+"""Names of array types, and rows as float64."""
 
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -32,17 +31,3 @@ def as_floats(rows: Any) -> Any:
             "imputer before it in a pipeline."
         )
     return rows
-
-
-def fingerprint(*arrays: Any) -> str:
-    """Return a text that names the contents of arrays, dense or sparse."""
-    digest = blake2b(digest_size=16)
-    for array in arrays:
-        is_sparse = sparse.issparse(array)
-        parts = (array.data, array.indices, array.indptr) if is_sparse else (array,)
-        digest.update(f"{array.shape}".encode())
-        for part in parts:
-            whole = np.ascontiguousarray(part)
-            digest.update(f"{whole.shape}{whole.dtype}".encode())
-            digest.update(whole.tobytes() if whole.dtype.kind == "O" else whole.data)
-    return digest.hexdigest()

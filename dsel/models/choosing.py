@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.base import Candidate, Family
-from dsel.models.kernel_svm import KernelSVMFamily
-from dsel.models.kernel_svm_gram import whole_nbytes
-from dsel.models.kernel_svm_settings import check_candidates, is_svc, refusal
 from dsel.models.least_squares.family import (
     KernelLeastSquaresFamily,
     is_kernel_least_squares,
@@ -18,6 +15,9 @@ from dsel.models.least_squares.family import (
 from dsel.models.mcpl.estimators import MCPLClassifier
 from dsel.models.mcpl.family import MCPLFamily
 from dsel.models.scikit_learn import ScikitLearnFamily
+from dsel.models.svm.family import KernelSVMFamily
+from dsel.models.svm.labeled_kernel import whole_nbytes
+from dsel.models.svm.settings import check_candidates, is_svc, refusal
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ def assign_families(
     classes: NDArray[Any],
     seed: int,
     fit_params: Mapping[str, Any],
-    precision: str = "float64",
 ) -> tuple[Assignment, ...]:
     """Give every candidate to the family that shares most work for it.
 
@@ -60,8 +59,6 @@ def assign_families(
         Seed of the plan.
     fit_params
         Keyword arguments of every `fit`.
-    precision
-        In which kernel SVMs score first, ``float64`` or ``mixed``: same codes.
     """
     squares = tuple(
         c for c in candidates if is_kernel_least_squares(c.estimator) and not fit_params
@@ -80,7 +77,7 @@ def assign_families(
         assignments.append(_least_squares(squares, np.asarray(classes)))
     if machines:
         check_candidates(machines, X)
-        family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params), precision)
+        family = KernelSVMFamily(np.asarray(classes), seed, dict(fit_params))
         assignments.append(_machines(family, machines, X.shape[0]))
     if pessimistic:
         remark = "all of them in the same reads of the pool"
@@ -108,8 +105,6 @@ def _machines(
         f"one kernel for all C and folds, {len(groups)} in all, each "
         f"{whole_nbytes(n_rows) / 2**30:.2g} GiB or what a task's memory holds"
     )
-    if family.precision == "mixed":
-        remark += ", scored in float32 where that is enough"
     return Assignment(family, candidates, groups, remark)
 
 

@@ -11,7 +11,7 @@ from dsel.data.trainings import Training
 from dsel.kernels.parts import anchor
 from dsel.models.arrays import Floats, Integers
 from dsel.models.base import FIT_FAILED, Candidate, Family, FitCounts
-from dsel.models.kernel_svm_settings import is_svc, refusal, resolve_kernel
+from dsel.models.svm.settings import is_svc, refusal, resolve_kernel
 from dsel.solvers.leave_one_out import leave_one_out_codes
 
 

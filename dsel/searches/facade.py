@@ -77,9 +77,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     reserve
         Probability set aside beside `delta` for candidates or certificates that may
         be added after results were seen.
-    precision
-        How kernel SVMs score rows, ``"float64"`` or ``"mixed"``; same counts, see
-        `plan_search`.
     max_unlabeled, stop_within, n_looks, pool_is_shuffled
         How much of the pool is read, as `plan_search` takes them.
     fit_timeout
@@ -137,7 +134,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         random_state: Any = None,
         n_jobs: int | None = None,
         reserve: float = 0.0,
-        precision: str = "float64",
         max_unlabeled: int | None = None,
         stop_within: float | None = None,
         n_looks: int = 10,
@@ -158,7 +154,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.n_jobs = n_jobs
         self.reserve = reserve
         self.fit_timeout = fit_timeout
-        self.precision = precision
         self.max_unlabeled = max_unlabeled
         self.stop_within = stop_within
         self.n_looks = n_looks
@@ -296,7 +291,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 "label_share": self.label_share,
                 "shared_rows": self.shared_rows,
                 "fit_params": params,
-                "precision": self.precision,
                 "fit_timeout": self.fit_timeout,
                 "reserve": self.reserve,
                 "pool_labels": pool_labels,
@@ -318,7 +312,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "fit_params": params,
             "reserve": self.reserve,
             "fit_timeout": self.fit_timeout,
-            "precision": self.precision,
             **self._pool_options(),
         }
         return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dsel.checks import check_choice
 from dsel.data.content import NEVER_AGAIN
 from dsel.data.labeled import LabeledRows
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
-from dsel.models.kernel_svm import PRECISIONS
 from dsel.searches.engine.fit_task import Group
 from dsel.searches.paths import candidate_path, candidate_texts
 
@@ -18,17 +16,14 @@ def make_groups(
     labeled: LabeledRows,
     seed: int,
     fit_params: Mapping[str, Any],
-    precision: str,
 ) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
     """Return the groups, remarks on them, and what breaks A3 in them."""
-    check_choice(precision, "precision", PRECISIONS)
     assignments = assign_families(
         candidates,
         labeled.X,
         classes=labeled.classes,
         seed=seed,
         fit_params=fit_params,
-        precision=precision,
     )
     groups: list[Group] = []
     texts = candidate_texts(candidates)

@@ -121,7 +121,6 @@ def plan_search(
     random_state: Any = None,
     fit_params: Mapping[str, Any] | None = None,
     reserve: float = 0.0,
-    precision: str = "float64",
     pool_labels: ArrayLike | None = None,
     max_unlabeled: int | None = None,
     stop_within: float | None = None,
@@ -173,10 +172,6 @@ def plan_search(
         Probability set aside beside `delta` for what may be added after results were
         seen: more candidates, another certificate. All that is ever read then fails
         with probability at most ``delta + reserve``.
-    precision
-        How kernel SVMs score rows: ``"float64"``, or ``"mixed"`` for float32 first and
-        float64 wherever its rounding could matter. Faster with many support vectors;
-        every count stays the same. Other classifiers do as they do.
     pool_labels
         Labels of pool rows by their row numbers, for evaluation: one label a row, a
         masked array where some are not known. They make ``true_error`` (and in
@@ -237,7 +232,7 @@ def plan_search(
         cv, labeled, seed, with_pool=pool is not None, criteria=criteria
     )
     scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
-    groups, remarks, depends = make_groups(candidates, labeled, seed, params, precision)
+    groups, remarks, depends = make_groups(candidates, labeled, seed, params)
     return Plan(
         axes=grid_axes(grid),
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_svm.py PART [repetitions] [share]
 
-Parts: digits, family, pruned, intelex, satimage, scoring, letter, mixed, job, rows,
+Parts: digits, family, pruned, intelex, satimage, scoring, letter, job, rows,
 growth (which writes a figure). Times are medians of CPU seconds of this process, all
 its threads together, since neighbours disturb wall time; wall time is printed beside.
 Peak memory is that of the process when our side is done. Both sides use one thread and
@@ -15,7 +15,6 @@ import os
 import resource
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -29,7 +28,7 @@ from dsel.data.cache import ByteCache
 from dsel.data.folds import random_folds
 from dsel.data.trainings import Training
 from dsel.models.base import FIT_DONE, Candidate
-from dsel.models.kernel_svm import KernelSVMFamily
+from dsel.models.svm.family import KernelSVMFamily
 
 C_VALUES = 2.0 ** np.arange(-2, 13)
 GAMMAS = 2.0 ** np.arange(-10, 5)
@@ -116,10 +115,7 @@ def warm_up():
     """Compile, or load what was compiled, before anything is timed."""
     X, y = digits()
     family, pieces, _ = fitted(X[:200], y[:200], {"C": [1.0, 2.0], "gamma": [0.1]}, 2)
-    for precision in ("float64", "mixed"):
-        KernelSVMFamily(family.classes, SEED, precision=precision).join(pieces).predict(
-            X[:70], [np.array(2)]
-        )
+    family.join(pieces).predict(X[:70], [np.array(2)])
     X, y = np.repeat(X[:300], 4, axis=0), np.repeat(y[:300] % 2, 4)
     fitted(X, y, {"C": [1.0], "gamma": [1.0]}, 2)
 
@@ -224,10 +220,10 @@ def counts_of(pieces):
     return np.stack([rows[number] for number in sorted(rows)])
 
 
-def score(title, fits, k, pool, repetitions, wanted, *, precision, sample):
+def score(title, fits, k, pool, repetitions, wanted, *, sample):
     """Score a pool for a grid, against SVC.predict on some models and rows."""
     family, pieces, _ = fits
-    joined = replace(family, precision=precision).join(pieces)
+    joined = family.join(pieces)
     drawn = np.random.default_rng(SEED).integers(0, k, len(pool))
     blocks = [slice(s, s + 10_000) for s in range(0, len(pool), 10_000)]
     watch, codes = repeated(
@@ -252,7 +248,7 @@ def score(title, fits, k, pool, repetitions, wanted, *, precision, sample):
         looked_at += np.count_nonzero(mine)
     # Every row is predicted by the full model and by one fold model.
     theirs = seconds / sample / len(rows) * len(pool) * 2 * len(joined.candidates)
-    report(f"{title}, {precision}", watch, theirs, wanted)
+    report(title, watch, theirs, wanted)
     print(f"  {wrong} of {looked_at} codes differ from SVC.predict of the same models")
     return codes
 
@@ -264,26 +260,10 @@ def digits_pool(n_rows):
     return np.clip(X[rng.integers(0, len(X), n_rows)] + noise, 0, 1)
 
 
-def score_both(title, fits, k, pool, repetitions, wanted, sample):
-    """Score in both precisions; say how many codes differ."""
-    plain, mixed = (
-        score(title, fits, k, pool, repetitions, least, precision=p, sample=sample)
-        for p, least in zip(("float64", "mixed"), wanted, strict=True)
-    )
-    print(f"  mixed and float64 differ in {np.count_nonzero(plain != mixed)} codes")
-
-
 def part_scoring(_, repetitions):
     fits = fitted(*digits(), GRID, 10)
     pool = digits_pool(100_000)
-    score("scoring digits", fits, 10, pool, repetitions, 30, precision="float64",
-          sample=12)  # fmt: skip
-
-
-def part_mixed(_, repetitions):
-    fits = fitted(*digits(), GRID, 10)
-    score_both("scoring digits", fits, 10, digits_pool(20_000), repetitions, (30, 30),
-               12)  # fmt: skip
+    score("scoring digits", fits, 10, pool, repetitions, 30, sample=12)
 
 
 def part_letter(data_dir, repetitions):
@@ -292,7 +272,7 @@ def part_letter(data_dir, repetitions):
     pool += np.random.default_rng(2).normal(0, 0.02, pool.shape)
     grid = {"C": [1.0, 8.0, 64.0], "gamma": [2.0, 8.0, 32.0]}
     fits = fitted(X[:18_000], y[:18_000], grid, 3, limit=2**33)
-    score_both("scoring letter", fits, 3, pool, repetitions, (12, 20), 6)
+    score("scoring letter", fits, 3, pool, repetitions, 20, sample=6)
 
 
 def part_job(_, repetitions, n_pool=1_000_000):

@@ -29,13 +29,6 @@ def test_select__a_dry_run_prints_the_plan_and_runs_nothing(table):
     found = run("select", table, "--split", "--dry-run", "--grid", "C=1,10")
     assert found.exit_code == 0, found.output
     assert "Plan of 2 candidates" in found.output
-    assert "float32" not in found.output
-
-
-def test_select__precision_reaches_the_plan(table):
-    given = ["--split", "--dry-run", "--grid", "C=1,10", "--precision", "mixed"]
-    found = run("select", table, *given)
-    assert "scored in float32 where that is enough" in found.output
 
 
 @pytest.mark.parametrize(

@@ -81,13 +81,6 @@ def test_execute__memory_below_two_kernel_rows_is_refused_before_work(
         execute(make_plan(digits))
 
 
-def test_execute__mixed_precision_changes_no_count(digits):
-    plain = execute(make_plan(digits, prune=False)).results
-    plan = make_plan(digits, prune=False, precision="mixed")
-    assert "scored in float32 where that is enough" in repr(plan)
-    assert execute(plan).results.disagreements.equals(plain.disagreements)
-
-
 def test_execute__counts_do_not_depend_on_threads(digits):
     plan = make_plan(digits, LogisticRegression(max_iter=5000), {"C": [0.01, 0.1]})
     one, four = (execute(plan, n_jobs=n).results for n in (1, 4))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_positive
+from dsel.data.content import content_hash
 from dsel.data.trainings import Training
-from dsel.models.arrays import Integers, as_floats, fingerprint
+from dsel.models.arrays import Integers, as_floats
 from dsel.models.base import Cache, Candidate
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
@@ -131,7 +132,7 @@ def _group_key(candidate: Candidate) -> str:
     params.pop("regularization")
     params.pop("random_state")
     centers = params.pop("centers")
-    where = "" if centers is None else fingerprint(np.asarray(centers))
+    where = "" if centers is None else content_hash(np.asarray(centers))
     return f"{params!r} {where}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dsel.data.content import content_hash
 from dsel.data.trainings import Training
 from dsel.kernels.eigen import (
     Spectrum,
@@ -16,7 +17,7 @@ from dsel.kernels.eigen import (
     gaussian_kernel,
     whitening,
 )
-from dsel.models.arrays import Bools, Floats, Integers, fingerprint
+from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.base import Cache, Candidate
 from dsel.models.least_squares.coefficients import (
     ROUNDING,
@@ -78,8 +79,8 @@ class KernelBasis:
 
     def token(self, X: Any) -> str:
         """Name the decomposition by content, for the cache."""
-        where = "rows" if self.centers is None else fingerprint(self.centers)
-        return f"{self.width!r} {self.penalty} {fingerprint(X)} {where}"
+        where = "rows" if self.centers is None else content_hash(self.centers)
+        return f"{self.width!r} {self.penalty} {content_hash(X)} {where}"
 
     def _design(self, X: Any, centers: Any) -> Floats:
         kernel = gaussian_kernel(X, centers, width=self.width)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.content import content_hash
 from dsel.data.trainings import Training
 from dsel.kernels.eigen import exponentiate
 from dsel.kernels.parts import squared_distances
-from dsel.models.arrays import Bools, Floats, Integers, as_floats, fingerprint
+from dsel.models.arrays import Bools, Floats, Integers, as_floats
 from dsel.models.base import FIT_DONE, Candidate, FitCounts
 from dsel.models.least_squares.coefficients import ROUNDING, decide
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
@@ -192,7 +193,7 @@ def empty_models(
         key,
         width,
         centers,
-        fingerprint(centers),
+        content_hash(centers),
         {candidate.number: candidate.estimator for candidate in group},
         tuple(candidate.number for candidate in group),
         tuple(training.number for training in trainings),

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from dsel.data.base import Span
 from dsel.data.blocks import read_blocks
+from dsel.data.content import content_hash
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
-from dsel.models.arrays import fingerprint
 from dsel.runtime.executors import Executor
 from dsel.runtime.jobs import Job, completed
 from dsel.searches.keeping import Notebook
@@ -83,7 +83,7 @@ class Passes:
 
     def losses(self, basis: Basis, solution: ThinSolution) -> Losses:
         """Pass 2: leave-one-out and training losses over all rows."""
-        key = f"losses/{basis.width!r}/{fingerprint(solution.regularizations)}"
+        key = f"losses/{basis.width!r}/{content_hash(solution.regularizations)}"
         return self._sum(key, Losses, losses_of_span, basis, solution)
 
     def _sum(

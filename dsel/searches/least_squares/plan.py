@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from dsel.data.content import content_hash
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.criteria import LOSS_CRITERIA
 from dsel.criteria.extra_sample import EXTRA_SAMPLE
@@ -17,7 +18,6 @@ from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import check_memory
-from dsel.models.arrays import fingerprint
 from dsel.models.least_squares.coefficients import PENALTIES, check_regularization
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.executors import Executor, make_executor
@@ -86,7 +86,7 @@ class LeastSquaresPlan:
         self, executor: Executor, notes: Notebook
     ) -> tuple[dict[int, WidthRecord], dict[int, str]]:
         """Return records by the place of the width, and messages of those that fail."""
-        grid = fingerprint(self.work.regularizations)
+        grid = content_hash(self.work.regularizations)
         places = {f"width/{c!r}/{grid}": place for place, c in enumerate(self.widths)}
         records, messages = {}, {}
         for key, place in places.items():

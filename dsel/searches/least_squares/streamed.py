@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.data.content import content_hash
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
 from dsel.data.pool import Pool
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
-from dsel.models.arrays import fingerprint
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.runtime.clients import resolve_client
@@ -201,7 +201,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         return {
             "labeled": rows,
             "targets": str(n_targets),
-            "centers": drawn if given is None else fingerprint(given),
+            "centers": drawn if given is None else content_hash(given),
             "penalty": self.penalty,
             "fit_intercept": str(self.fit_intercept),
         }

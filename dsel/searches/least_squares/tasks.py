@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
+from dsel.data.content import content_hash
 from dsel.data.trainings import Training, trainings_token
 from dsel.kernels.eigen import (
     decompose_gram,
@@ -16,7 +17,6 @@ from dsel.kernels.eigen import (
     symmetric_gram,
 )
 from dsel.kernels.parts import squared_distances
-from dsel.models.arrays import fingerprint
 from dsel.solvers.least_squares import (
     DualSolution,
     gcv_losses,
@@ -54,8 +54,8 @@ class LeastSquaresWork:
     def fingerprint(self) -> dict[str, str]:
         """What the losses depend on beside width and regularizations."""
         return {
-            "labeled": fingerprint(self.X),
-            "targets": fingerprint(self.y),
+            "labeled": content_hash(self.X),
+            "targets": content_hash(self.y),
             "trainings": trainings_token(self.folds),
             "folds": "refits" if self.by_refits else "closed form",
             "extra": " ".join(map(fingerprint, self.extra or ())),
@@ -93,7 +93,7 @@ def judge_width(
     del payloads  # no width needs another
     started = time.perf_counter()
     distances = process_cache().get(
-        f"distances-{fingerprint(work.X)}", lambda: squared_distances(work.X, work.X)
+        f"distances-{content_hash(work.X)}", lambda: squared_distances(work.X, work.X)
     )
     gram = symmetric_gram(distances, width)
     lams = work.regularizations

@@ -11,29 +11,29 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from dsel.data.content import content_hash
 from dsel.data.trainings import Training
 from dsel.data.words import hashed_seed
 from dsel.kernels.parts import is_sparse
+from dsel.models.arrays import Integers, as_floats
 
 AS_GIVEN: Final = -1
 
 
 @dataclass(frozen=True)
-class Frame:
+class RowsByClass:
     """Labeled rows, class by class, as one training's machines or all see them."""
 
     training: int
     """Training whose transformer made the rows, ``AS_GIVEN`` where there is none."""
     transformer: Any
     """Fitted pipeline of the steps before the SVC, or None."""
-    numbers: NDArray[np.int64]
+    numbers: Integers
     """Labeled row numbers, ascending within each class."""
-    starts: NDArray[np.int64]
+    starts: Integers
     """Where each class code begins, and the end, (n_classes + 1,)."""
     rows: Any
     """The rows, float64, dense or CSR; for a precomputed kernel its values."""
-    asked: Any
+    rows_at_predict: Any
     """The rows as they are when predicted; other than `rows` for a transformer whose
     `fit_transform` is not `fit` and `transform`."""
     by_column: bool = False
@@ -47,62 +47,39 @@ class Frame:
             X if self.transformer is None else self.transformer.transform(X)
         )
 
-    def cut(self, places: NDArray[np.int64]) -> "Frame":
+    def cut(self, places: Integers) -> "RowsByClass":
         """Return some of the rows, by ascending place."""
-        # Precomputed values come with the rows that are asked about.
+        # Precomputed values come with the rows that are to be predicted.
         kept = self.rows[places, :0] if self.by_column else self.rows[places]
         starts = np.searchsorted(places, self.starts)
         return replace(
-            self, numbers=self.numbers[places], starts=starts, rows=kept, asked=kept
+            self,
+            numbers=self.numbers[places],
+            starts=starts,
+            rows=kept,
+            rows_at_predict=kept,
         )
 
 
-def as_floats(X: Any) -> Any:
-    """Return rows in float64, dense in C order or CSR.
-
-    Raises
-    ------
-    ValueError
-        Where an entry is infinite or not a number.
-    """
-    if is_sparse(X):
-        rows = X.tocsr().astype(np.float64)
-        finite = np.isfinite(rows.data).all()
-    else:
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        finite = np.isfinite(rows).all()
-    if not finite:
-        raise ValueError(
-            "`X` must be finite for an SVC, got NaN or infinity; put an imputer before "
-            "it in a pipeline."
-        )
-    return rows
-
-
-def fingerprint(*arrays: Any) -> str:
-    """Return a text that names the contents of arrays, dense or sparse."""
-    return content_hash(*arrays)
-
-
-def frame_as_given(
-    X: Any, y: NDArray[np.int64], n_classes: int, *, by_column: bool
-) -> Frame:
+def rows_as_given(
+    X: Any, y: Integers, n_classes: int, *, by_column: bool
+) -> RowsByClass:
     """Return the labeled rows themselves, class by class."""
     numbers, starts = _class_by_class(y, n_classes)
     rows = as_floats(X)[numbers]
     rows = rows[:, numbers] if by_column else rows
-    return Frame(AS_GIVEN, None, numbers, starts, rows, rows, by_column)
+    return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, by_column)
 
 
-def frame_of_training(
+def rows_of_training(
     steps: list[tuple[str, Any]],
     X: Any,
-    y: NDArray[np.int64],
+    y: Integers,
     labels: NDArray[Any],
     training: Training,
     *,
     seed: int,
-) -> Frame:
+) -> RowsByClass:
     """Fit the steps before an SVC on one training set and pass all rows through them.
 
     Parameters
@@ -123,21 +100,21 @@ def frame_of_training(
     fitted_on = as_floats(
         front.fit_transform(_safe_indexing(X, train), labels[y[train]])
     )
-    asked = as_floats(front.transform(X))
+    at_predict = as_floats(front.transform(X))
     numbers, starts = _class_by_class(y, len(labels))
-    rows = asked
-    if not _equal(asked[train], fitted_on):
-        rows = asked.tolil(copy=True) if is_sparse(asked) else asked.copy()
+    rows = at_predict
+    if not _equal(at_predict[train], fitted_on):
+        rows = (
+            at_predict.tolil(copy=True) if is_sparse(at_predict) else at_predict.copy()
+        )
         rows[train] = fitted_on
         rows = rows.tocsr() if is_sparse(rows) else rows
     ordered = rows[numbers]
-    seen = ordered if rows is asked else asked[numbers]
-    return Frame(training.number, front, numbers, starts, ordered, seen)
+    seen = ordered if rows is at_predict else at_predict[numbers]
+    return RowsByClass(training.number, front, numbers, starts, ordered, seen)
 
 
-def _class_by_class(
-    y: NDArray[np.int64], n_classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _class_by_class(y: Integers, n_classes: int) -> tuple[Integers, Integers]:
     numbers = np.argsort(y, kind="stable")
     return numbers, np.searchsorted(y[numbers], np.arange(n_classes + 1))
 
@@ -159,41 +136,41 @@ def _seeded(front: Any, training: Training, seed: int) -> Any:
     return front.set_params(**missing) if missing else front
 
 
-def places_in_order(
-    numbers: NDArray[np.int64], rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def places_in_order(numbers: Integers, rows: Integers) -> Integers:
     """Return the place of each labeled row among all `numbers`, a permutation."""
     where = np.empty(len(numbers), dtype=np.int64)
     where[numbers] = np.arange(len(numbers))
     return where[rows]
 
 
-def places_of(numbers: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def places_of(numbers: Integers, rows: Integers) -> Integers:
     """Return the places of labeled rows among all `numbers`, ascending."""
     return np.sort(places_in_order(numbers, rows))
 
 
-def join_frames(pieces: Sequence[Mapping[int, Frame]]) -> dict[int, Frame]:
-    """Return the union of the rows of frames, transformer by transformer."""
-    by_training: dict[int, list[Frame]] = {}
-    for frames in pieces:
-        for key, frame in frames.items():
-            by_training.setdefault(key, []).append(frame)
-    return {key: _union(frames) for key, frames in by_training.items()}
+def join_rows(pieces: Sequence[Mapping[int, RowsByClass]]) -> dict[int, RowsByClass]:
+    """Return the union of rows, transformer by transformer."""
+    by_training: dict[int, list[RowsByClass]] = {}
+    for piece in pieces:
+        for key, labeled in piece.items():
+            by_training.setdefault(key, []).append(labeled)
+    return {key: _union(several) for key, several in by_training.items()}
 
 
-def _union(frames: list[Frame]) -> Frame:
-    """Return a frame with the rows of all, class by class."""
-    first = frames[0]
+def _union(several: list[RowsByClass]) -> RowsByClass:
+    """Return the rows of all, class by class."""
+    first = several[0]
     n_classes = len(first.starts) - 1
     codes = np.concatenate(
-        [np.repeat(np.arange(n_classes), np.diff(frame.starts)) for frame in frames]
+        [np.repeat(np.arange(n_classes), np.diff(each.starts)) for each in several]
     )
-    numbers = np.concatenate([frame.numbers for frame in frames])
+    numbers = np.concatenate([each.numbers for each in several])
     stack = sparse.vstack if is_sparse(first.rows) else np.concatenate
-    rows: Any = stack([frame.rows for frame in frames])
+    rows: Any = stack([each.rows for each in several])
     _, firsts = np.unique(numbers, return_index=True)
     order = firsts[np.argsort(codes[firsts], kind="stable")]
     kept = rows.tocsr()[order] if is_sparse(rows) else rows[order]
     starts = np.searchsorted(codes[order], np.arange(n_classes + 1))
-    return replace(first, numbers=numbers[order], starts=starts, rows=kept, asked=kept)
+    return replace(
+        first, numbers=numbers[order], starts=starts, rows=kept, rows_at_predict=kept
+    )

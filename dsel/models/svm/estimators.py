@@ -20,25 +20,26 @@ from dsel.kernels.parts import is_sparse
 from dsel.kernels.polynomial import Polynomial
 from dsel.kernels.rbf import Rbf
 from dsel.kernels.sigmoid import Sigmoid
-from dsel.models.kernel_svm_frames import Frame
-from dsel.models.kernel_svm_machines import Machines
-from dsel.models.kernel_svm_settings import last_step
+from dsel.models.arrays import Bools, Integers
+from dsel.models.svm.decisions import Machines
+from dsel.models.svm.labeled_rows import RowsByClass
+from dsel.models.svm.settings import last_step
 
 ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
 
 
-def dummy_of(machines: Machines, frame: Frame, classes: NDArray[Any]) -> Any:
+def dummy_of(machines: Machines, labeled: RowsByClass, classes: NDArray[Any]) -> Any:
     """Return a classifier that always gives the only label of the training rows."""
     label = classes[machines.present]
     model = DummyClassifier(strategy="most_frequent").fit(np.zeros((1, 1)), label)
-    model.n_features_in_ = frame.rows.shape[1]
+    model.n_features_in_ = labeled.rows.shape[1]
     return model
 
 
 def svc_of(
     machines: Machines,
-    frame: Frame,
-    rows: NDArray[np.int64],
+    labeled: RowsByClass,
+    rows: Integers,
     estimator: Any,
     candidate: int,
     classes: NDArray[Any],
@@ -49,7 +50,7 @@ def svc_of(
     ----------
     machines
         Of its training; at least two classes.
-    frame
+    labeled
         Holds the support vectors.
     rows
         Labeled rows of the training, ascending: ``support_`` counts them.
@@ -66,10 +67,10 @@ def svc_of(
     used = np.asarray(coefs.any(axis=1))
     numbers = machines.numbers[used]
     support = np.searchsorted(rows, numbers).astype(np.int32)
-    vectors = _vectors(frame, numbers)
-    svc = _set_up(clone(last_step(estimator)), machines, frame, classes)
+    vectors = _vectors(labeled, numbers)
+    svc = _set_up(clone(last_step(estimator)), machines, labeled, classes)
     svc.shape_fit_ = (len(rows), svc.n_features_in_)
-    if frame.by_column:
+    if labeled.by_column:
         svc.n_features_in_ = len(rows)
         svc.shape_fit_ = (len(rows), len(rows))
     if callable(svc.kernel):  # it calls its kernel on rows that it keeps
@@ -85,28 +86,30 @@ def svc_of(
     _set_coefs(svc, coefs[used].T, machines.offsets[:, model])
     if type(estimator) is not Pipeline:
         return svc
-    steps = [*frame.transformer.steps, (estimator.steps[-1][0], svc)]
+    steps = [*labeled.transformer.steps, (estimator.steps[-1][0], svc)]
     return clone(estimator).set_params(steps=steps)
 
 
-def _vectors(frame: Frame, numbers: NDArray[np.int64]) -> Any:
+def _vectors(labeled: RowsByClass, numbers: Integers) -> Any:
     """Return support vectors in the given order; nothing for a precomputed kernel."""
-    order = np.argsort(frame.numbers)
-    return frame.rows[order[np.searchsorted(frame.numbers, numbers, sorter=order)]]
+    order = np.argsort(labeled.numbers)
+    return labeled.rows[order[np.searchsorted(labeled.numbers, numbers, sorter=order)]]
 
 
-def _set_up(svc: Any, machines: Machines, frame: Frame, classes: NDArray[Any]) -> Any:
+def _set_up(
+    svc: Any, machines: Machines, labeled: RowsByClass, classes: NDArray[Any]
+) -> Any:
     """Fit on made-up rows: all attributes are there, of the right kind."""
     labels = np.repeat(classes[machines.present], ROWS_OF_CLASS)
     if svc.kernel == "poly" and not float(svc.degree).is_integer():
         # scikit-learn takes whole degrees only, but any function as the kernel.
         svc.set_params(kernel=machines.kernel, degree=3)
-    if frame.by_column:
+    if labeled.by_column:
         rows: Any = np.eye(len(labels))
-    elif is_sparse(frame.rows):
-        rows = sparse.csr_array((len(labels), frame.rows.shape[1]))
+    elif is_sparse(labeled.rows):
+        rows = sparse.csr_array((len(labels), labeled.rows.shape[1]))
     else:
-        rows = np.zeros((len(labels), frame.rows.shape[1]))
+        rows = np.zeros((len(labels), labeled.rows.shape[1]))
     svc.fit(rows, labels)
     svc.n_features_in_ = rows.shape[1]
     if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
@@ -114,9 +117,7 @@ def _set_up(svc: Any, machines: Machines, frame: Frame, classes: NDArray[Any]) -
     return svc
 
 
-def _count_by_class(
-    used: NDArray[np.bool_], starts: NDArray[np.int64]
-) -> NDArray[np.int32]:
+def _count_by_class(used: Bools, starts: Integers) -> NDArray[np.int32]:
     counts = np.diff(np.concatenate(([0], np.cumsum(used)))[starts])
     return counts.astype(np.int32)
 

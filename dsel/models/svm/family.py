@@ -4,41 +4,38 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.content import exact_text
+from dsel.data.content import content_hash, exact_text
 from dsel.data.trainings import Training
 from dsel.kernels.base import Kernel
+from dsel.models.arrays import Integers
 from dsel.models.base import Cache, Candidate, FitCounts
-from dsel.models.kernel_svm_fit import Fitted, Task, fit_training
-from dsel.models.kernel_svm_frames import (
-    Frame,
-    fingerprint,
-    frame_as_given,
-    frame_of_training,
-    join_frames,
+from dsel.models.svm.fit import Fitted, Task, fit_training
+from dsel.models.svm.fitted import PackedSVMs, needed_rows
+from dsel.models.svm.labeled_kernel import LabeledKernel, labeled_kernel
+from dsel.models.svm.labeled_rows import (
+    RowsByClass,
+    join_rows,
     places_in_order,
     places_of,
+    rows_as_given,
+    rows_of_training,
 )
-from dsel.models.kernel_svm_gram import LabeledKernel, labeled_kernel
-from dsel.models.kernel_svm_packed import PackedSVMs, needed_rows
-from dsel.models.kernel_svm_settings import (
+from dsel.models.svm.settings import (
     check_limit,
     class_weights,
     group_key,
     last_step,
-    refusal,
     resolve_kernel,
     row_weights,
     step_prefix,
     steps_before,
 )
 from dsel.solvers.smo_rows import RowCache
-
-PRECISIONS: Final = ("float64", "mixed")
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,6 @@ class KernelSVMFamily:
     """Seed of the plan; a pipeline's random steps get a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     """Nothing, or sample weights of all labeled rows, named as `fit` takes them."""
-    precision: str = "float64"
-    """``mixed`` scores in float32 and anew in float64 where rounding could matter."""
 
     @property
     def name(self) -> str:
@@ -77,13 +72,6 @@ class KernelSVMFamily:
     def fits_trainings_together(self) -> bool:
         """They share the gram matrix, which is cheap beside a fit."""
         return False
-
-    @staticmethod
-    def refuses(
-        candidates: Sequence[Candidate], fit_params: Mapping[str, Any]
-    ) -> str | None:
-        """Return why these candidates cannot be done exactly here, or None."""
-        return refusal(candidates, fit_params)
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Raise where two rows of the kernel matrix do not fit; see `Family`."""
@@ -100,26 +88,26 @@ class KernelSVMFamily:
         self,
         group: Sequence[Candidate],
         X: Any,
-        y: NDArray[np.int64],
+        y: Integers,
         trainings: Sequence[Training],
         *,
         pool: Any = None,
         budget: Cache,
     ) -> PackedSVMs:
         """Fit every candidate on every training; see `Family.fit`."""
-        bench = _Bench(self, tuple(group), X, y, budget)
+        shared = GroupFit(self, tuple(group), X, y, budget)
         counts = FitCounts.empty(len(group), len(trainings))
-        done: list[tuple[Frame, Fitted]] = []
+        done: list[tuple[RowsByClass, Fitted]] = []
         for column, training in enumerate(trainings):
             started = time.perf_counter()
             try:
-                frame, fitted = bench.fit(training)
+                labeled, fitted = shared.fit(training)
             except Exception as error:
                 for candidate in group:
                     counts.failed(candidate.number, training.number, error)
             else:
                 _note(counts, group, column, fitted)
-                done.append((frame, fitted))
+                done.append((labeled, fitted))
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
         return _pack(self, group, trainings, counts, done)
 
@@ -142,7 +130,7 @@ class KernelSVMFamily:
             numbers,
             trainings,
             FitCounts.empty(len(numbers), len(trainings)),
-            needed_rows(join_frames([piece.frames for piece in pieces]), machines),
+            needed_rows(join_rows([piece.row_sets for piece in pieces]), machines),
             machines,
             {
                 c: e
@@ -152,11 +140,10 @@ class KernelSVMFamily:
             },
             {t: rows for piece in pieces for t, rows in piece.train_rows.items()},
             self.classes,
-            self.precision,
         )
 
 
-class _Bench:
+class GroupFit:
     """What the fits of one group share while it is fitted."""
 
     def __init__(
@@ -164,7 +151,7 @@ class _Bench:
         family: KernelSVMFamily,
         group: tuple[Candidate, ...],
         X: Any,
-        y: NDArray[np.int64],
+        y: Integers,
         budget: Cache,
     ) -> None:
         self.family, self.X, self.y, self.budget = family, X, y, budget
@@ -181,8 +168,8 @@ class _Bench:
         self.kernel: LabeledKernel | None = None
         self.caches: dict[tuple[int, int], RowCache] = {}
 
-    def fit(self, training: Training) -> tuple[Frame, Fitted]:
-        """Return one training's frame and machines."""
+    def fit(self, training: Training) -> tuple[RowsByClass, Fitted]:
+        """Return one training's rows and machines."""
         check_limit(len(self.y), self.budget.limit)
         labels = self.family.classes[self.y[training.train_rows]]
         of_classes = class_weights(self.svc, labels)
@@ -190,54 +177,56 @@ class _Bench:
         weights = row_weights(
             of_classes, labels, None if own is None else own[training.train_rows]
         )
-        frame, key = self._frame(training)
-        train = places_of(frame.numbers, training.train_rows)
-        kernel = self._labeled_kernel(frame, key, resolve_kernel(
-            self.svc, frame.rows[train]
+        labeled, key = self._rows(training)
+        train = places_of(labeled.numbers, training.train_rows)
+        kernel = self._labeled_kernel(labeled, key, resolve_kernel(
+            self.svc, labeled.rows[train]
         ))  # fmt: skip
         at_places = np.zeros(len(self.y))
-        at_places[places_in_order(frame.numbers, training.train_rows)] = weights
+        at_places[places_in_order(labeled.numbers, training.train_rows)] = weights
         task = Task(
             training.number, self.candidates, self.C_values, float(self.svc.tol),
             int(self.svc.max_iter), of_classes,
         )  # fmt: skip
-        test = places_of(frame.numbers, training.test_rows)
-        return frame, fit_training(kernel, task, train, test, at_places, self.caches)
+        test = places_of(labeled.numbers, training.test_rows)
+        return labeled, fit_training(kernel, task, train, test, at_places, self.caches)
 
-    def _frame(self, training: Training) -> tuple[Frame, str]:
+    def _rows(self, training: Training) -> tuple[RowsByClass, str]:
         """Return the rows as this training sees them, and a name for their contents."""
         if not self.data_key:
-            self.data_key = fingerprint(self.X, self.y)
+            self.data_key = content_hash(self.X, self.y)
         classes = self.family.classes
         if not self.steps:
             by_column = self.svc.kernel == "precomputed"
             key = f"{by_column}-{self.data_key}"
             made = self.budget.get(
-                f"svm-frame-{key}",
-                lambda: frame_as_given(
+                f"svm-rows-{key}",
+                lambda: rows_as_given(
                     self.X, self.y, len(classes), by_column=by_column
                 ),
             )
             return made, key
         own = (exact_text(self.steps), self.family.seed, training.name)
-        rows = fingerprint(training.train_rows)
+        rows = content_hash(training.train_rows)
         key = f"{self.data_key}-{own}-{rows}"
         made = self.budget.get(
-            f"svm-frame-{key}",
-            lambda: frame_of_training(
+            f"svm-rows-{key}",
+            lambda: rows_of_training(
                 self.steps, self.X, self.y, classes, training, seed=self.family.seed
             ),
         )
         return replace(made, training=training.number), key
 
-    def _labeled_kernel(self, frame: Frame, key: str, kernel: Kernel) -> LabeledKernel:
+    def _labeled_kernel(
+        self, labeled: RowsByClass, key: str, kernel: Kernel
+    ) -> LabeledKernel:
         """Return the kernel of the labeled rows; the last one is kept."""
         last = self.kernel
-        same_rows = last is not None and last.frame.rows is frame.rows
+        same_rows = last is not None and last.labeled.rows is labeled.rows
         if last is None or not same_rows or last.kernel != kernel:
             self.kernel = None  # let go of the old matrix before the new one is made
             self.caches.clear()
-            last = self.kernel = labeled_kernel(frame, kernel, key, self.budget)
+            last = self.kernel = labeled_kernel(labeled, kernel, key, self.budget)
         return last
 
 
@@ -260,18 +249,17 @@ def _pack(
     group: Sequence[Candidate],
     trainings: Sequence[Training],
     counts: FitCounts,
-    done: Sequence[tuple[Frame, Fitted]],
+    done: Sequence[tuple[RowsByClass, Fitted]],
 ) -> PackedSVMs:
-    """Keep the support vectors of each frame and leave the other rows behind."""
+    """Keep the support vectors and leave the other rows behind."""
     machines = tuple(fitted.machines for _, fitted in done)
     return PackedSVMs(
         tuple(candidate.number for candidate in group),
         tuple(training.number for training in trainings),
         counts,
-        needed_rows({frame.training: frame for frame, _ in done}, machines),
+        needed_rows({labeled.training: labeled for labeled, _ in done}, machines),
         machines,
         {candidate.number: candidate.estimator for candidate in group},
         {training.number: training.train_rows for training in trainings},
         family.classes,
-        family.precision,
     )

@@ -18,6 +18,7 @@ from dsel.kernels.polynomial import Polynomial
 from dsel.kernels.precomputed import Precomputed
 from dsel.kernels.rbf import Rbf
 from dsel.kernels.sigmoid import Sigmoid
+from dsel.models.arrays import Floats
 from dsel.models.base import Candidate
 from dsel.solvers.smo import is_available
 
@@ -204,7 +205,7 @@ def _resolve_gamma(gamma: Any, X: Any) -> float:
     return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
 
 
-def class_weights(svc: Any, labels: NDArray[Any]) -> NDArray[np.float64]:
+def class_weights(svc: Any, labels: NDArray[Any]) -> Floats:
     """Return the factor of C of each class among the labels, ascending."""
     weights = compute_class_weight(
         svc.class_weight, classes=np.unique(labels), y=labels
@@ -213,10 +214,10 @@ def class_weights(svc: Any, labels: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def row_weights(
-    of_classes: NDArray[np.float64],
+    of_classes: Floats,
     labels: NDArray[Any],
-    sample_weight: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
+    sample_weight: Floats | None,
+) -> Floats:
     """Return the factor of C for each training row, from class and sample weights.
 
     Parameters

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from dsel.models.arrays import Bools, Integers
 
 
 @dataclass(frozen=True)
-class Reading:
+class Query:
     """One entry of `which`, without its repetitions in memory."""
 
     view: Integers
@@ -27,16 +26,16 @@ class Reading:
         """Whether all rows ask alike."""
         return self.view.strides[1] == 0 or self.view.shape[1] == 1
 
-    def at(self, rows: Integers) -> "Reading":
-        """Return the reading of some rows."""
+    def at(self, rows: Integers) -> "Query":
+        """Return the query of some rows."""
         shape = (self.view.shape[0], len(rows))
         if self.same_for_rows:
-            return Reading(np.broadcast_to(self.view[:, :1], shape))
+            return Query(np.broadcast_to(self.view[:, :1], shape))
         if self.same_for_candidates:
-            return Reading(np.broadcast_to(self.view[0, rows], shape))
-        return Reading(self.view[:, rows])
+            return Query(np.broadcast_to(self.view[0, rows], shape))
+        return Query(self.view[:, rows])
 
-    def rows_with(self, trainings: Collection[int]) -> NDArray[np.bool_]:
+    def rows_with(self, trainings: Collection[int]) -> Bools:
         """Return which rows ask one of these trainings for any candidate."""
         wanted = np.array(sorted(trainings), dtype=np.int64)
         view = self.view[:1] if self.same_for_candidates else self.view
@@ -82,16 +81,16 @@ class Reading:
                     yield np.array([one]), rows
 
 
-def reading_of(chosen: Any, shape: tuple[int, int]) -> Reading:
+def query_of(chosen: Any, shape: tuple[int, int]) -> Query:
     """Return one entry of `which`, broadcast to (n_candidates, n_rows)."""
-    return Reading(np.broadcast_to(np.asarray(chosen, dtype=np.int64), shape))
+    return Query(np.broadcast_to(np.asarray(chosen, dtype=np.int64), shape))
 
 
-def row_order(readings: Sequence[Reading], n_rows: int) -> Integers:
+def row_order(queries: Sequence[Query], n_rows: int) -> Integers:
     """Return an order of rows in which rows that ask one training stand together."""
-    for reading in readings:
-        if not reading.same_for_rows:
-            return np.argsort(reading.view[0], kind="stable")
+    for query in queries:
+        if not query.same_for_rows:
+            return np.argsort(query.view[0], kind="stable")
     return np.arange(n_rows)
 
 

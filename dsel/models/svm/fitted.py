@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.models.arrays import Floats, Integers
 from dsel.models.base import FitCounts
-from dsel.models.kernel_svm_blocks import (
-    Bench,
+from dsel.models.svm.decisions import Machines
+from dsel.models.svm.estimators import dummy_of, svc_of
+from dsel.models.svm.labeled_rows import RowsByClass
+from dsel.models.svm.queries import Query, query_of, row_order
+from dsel.models.svm.scoring import (
+    ScoringPlan,
     decide,
     kernel_blocks,
-    lay_out_bench,
+    score_block,
+    write_scores,
 )
-from dsel.models.kernel_svm_estimator import dummy_of, svc_of
-from dsel.models.kernel_svm_frames import Frame
-from dsel.models.kernel_svm_machines import Integers, Machines
-from dsel.models.kernel_svm_readings import Reading, reading_of, row_order
-from dsel.models.kernel_svm_scores import score_block, write_scores
 
 
 @dataclass(frozen=True)
@@ -32,45 +33,41 @@ class PackedSVMs:
     """Numbers of the trainings, in the order of every training axis."""
     counts: FitCounts
     """Errors of every model on its test and training rows."""
-    frames: Mapping[int, Frame]
+    row_sets: Mapping[int, RowsByClass]
     """Support vectors, by the training that made them or -1."""
     machines: tuple[Machines, ...]
     """One for each kernel and training that could be fitted."""
     estimators: Mapping[int, Any]
     """Unfitted estimator of each candidate."""
-    train_rows: Mapping[int, NDArray[np.int64]]
+    train_rows: Mapping[int, Integers]
     """Labeled rows of each training."""
     classes: NDArray[Any]
     """Label of each class code."""
-    precision: str
-    """``float64`` or ``mixed``."""
 
     @property
     def nbytes(self) -> int:
         """What moving the models costs."""
         rows = sum(
-            frame.rows.data.nbytes + frame.numbers.nbytes
-            for frame in self.frames.values()
+            labeled.rows.data.nbytes + labeled.numbers.nbytes
+            for labeled in self.row_sets.values()
         )
         indices = sum(rows.nbytes for rows in self.train_rows.values())
         return int(rows + indices) + sum(machines.nbytes for machines in self.machines)
 
     @property
     def row_nbytes(self) -> int:
-        """Memory of `predict` for one row: two readings of its codes, and itself."""
-        columns = max((f.rows.shape[1] for f in self.frames.values()), default=0)
+        """Memory of `predict` for one row: two queries of its codes, and itself."""
+        columns = max((f.rows.shape[1] for f in self.row_sets.values()), default=0)
         return 8 * (2 * len(self.candidates) + 4 * columns + 4)
 
     @cached_property
-    def benches(self) -> tuple[Bench, ...]:
+    def plans(self) -> tuple[ScoringPlan, ...]:
         """The machines laid out over the kernel blocks that they read."""
         return tuple(
-            lay_out_bench(
-                frame,
-                [m for m in self.machines if m.framed_by == key],
-                with_rough=self.precision == "mixed",
+            ScoringPlan.of_machines(
+                labeled, [m for m in self.machines if m.rows_of == key]
             )
-            for key, frame in self.frames.items()
+            for key, labeled in self.row_sets.items()
         )
 
     def __sizeof__(self) -> int:
@@ -79,54 +76,52 @@ class PackedSVMs:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is laid out anew."""
-        return {k: v for k, v in self.__dict__.items() if k != "benches"}
+        return {k: v for k, v in self.__dict__.items() if k != "plans"}
 
-    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
         shape = (len(self.candidates), n_rows)
-        readings = [reading_of(chosen, shape) for chosen in which]
+        queries = [query_of(chosen, shape) for chosen in which]
         codes = np.full((len(which), *shape), -1, dtype=np.int64)
-        order = row_order(readings, n_rows)
-        for bench in self.benches:
-            step = bench.block_rows
+        order = row_order(queries, n_rows)
+        for plan in self.plans:
+            step = plan.block_rows
             for start in range(0, n_rows, step):
                 rows = order[start : start + step]
-                self._predict_block(bench, X, rows, readings, codes)
+                self._predict_block(plan, X, rows, queries, codes)
         return codes
 
     def _predict_block(
         self,
-        bench: Bench,
+        plan: ScoringPlan,
         X: Any,
         rows: Integers,
-        readings: list[Reading],
+        queries: list[Query],
         codes: Integers,
     ) -> None:
-        mine = [reading.at(rows) for reading in readings]
-        trainings = {v.machines.training for _, vs in bench.voters for v in vs}
+        mine = [query.at(rows) for query in queries]
+        trainings = {d.machines.training for _, ds in plan.by_kernel for d in ds}
         asked = np.zeros(len(rows), dtype=np.bool_)
-        for reading in mine:
-            asked |= reading.rows_with(trainings)
+        for query in mine:
+            asked |= query.rows_with(trainings)
         if not asked.any():
             return
         kept = np.flatnonzero(asked)
-        mine = [reading.at(kept) for reading in mine]
-        seen = bench.frame.transform(X[rows[kept]])
+        mine = [query.at(kept) for query in mine]
+        seen = plan.labeled.transform(X[rows[kept]])
         positions = {number: place for place, number in enumerate(self.candidates)}
-        blocks = kernel_blocks(bench, seen, rough=bool(bench.rough))
-        for k, block in enumerate(blocks):
-            voters = bench.voters[k][1]
-            for v, voter in enumerate(voters):
-                rough = bench.rough[k][v] if bench.rough else voter
-                at = np.array([positions.get(c, -1) for c in voter.machines.candidates])
-                for reading, target in zip(mine, codes, strict=True):
-                    for chosen, places in reading.asks(voter.machines.training, at):
-                        models = voter.machines.model_of[chosen]
-                        found = decide(block, voter, rough, places, models)
+        blocks = kernel_blocks(plan, seen, single=True)
+        for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
+            for duals in each:
+                at = np.array([positions.get(c, -1) for c in duals.machines.candidates])
+                for query, target in zip(mine, codes, strict=True):
+                    for chosen, places in query.asks(duals.machines.training, at):
+                        models = duals.machines.model_of[chosen]
+                        found = decide(block, duals, places, models)
                         target[np.ix_(at[chosen], rows[kept[places]])] = found.T
 
-    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores; see `FittedGroup.scores`.
 
         Two classes have the margin as the pair (-f, f). More classes have what
@@ -135,42 +130,42 @@ class PackedSVMs:
         """
         n_rows = X.shape[0]
         shape = (len(self.candidates), n_rows)
-        readings = [reading_of(chosen, shape) for chosen in which]
+        queries = [query_of(chosen, shape) for chosen in which]
         found = np.full((len(which), *shape, len(self.classes)), np.nan)
-        for bench in self.benches:
-            step = bench.block_rows
+        for plan in self.plans:
+            step = plan.block_rows
             for start in range(0, n_rows, step):
                 rows = np.arange(start, min(start + step, n_rows))
-                self._score_rows(bench, X, rows, readings, found)
+                self._score_rows(plan, X, rows, queries, found)
         return found
 
     def _score_rows(
         self,
-        bench: Bench,
+        plan: ScoringPlan,
         X: Any,
         rows: Integers,
-        readings: list[Reading],
-        found: NDArray[np.float64],
+        queries: list[Query],
+        found: Floats,
     ) -> None:
-        mine = [reading.at(rows) for reading in readings]
-        seen = bench.frame.transform(X[rows[0] : rows[-1] + 1])
+        mine = [query.at(rows) for query in queries]
+        seen = plan.labeled.transform(X[rows[0] : rows[-1] + 1])
         positions = {number: place for place, number in enumerate(self.candidates)}
-        blocks = kernel_blocks(bench, seen, rough=False)
-        for block, (_, voters) in zip(blocks, bench.voters, strict=True):
-            for voter in voters:
-                machines = voter.machines
+        blocks = kernel_blocks(plan, seen, single=False)
+        for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
+            for duals in each:
+                machines = duals.machines
                 at = np.array([positions.get(c, -1) for c in machines.candidates])
-                asks = [list(each.asks(machines.training, at)) for each in mine]
+                asks = [list(query.asks(machines.training, at)) for query in mine]
                 if not any(asks):
                     continue
                 values = score_block(
-                    voter, block.values, block.peaks, block.errors, block.exact
+                    duals, block.values, block.peaks, block.errors, block.exact
                 )
                 for pieces, target in zip(asks, found, strict=True):
                     for chosen, places in pieces:
                         models = machines.model_of[chosen]
                         scores = values[places][:, models]
-                        write_scores(scores, voter, target, at[chosen], rows[places])
+                        write_scores(scores, duals, target, at[chosen], rows[places])
 
     def model(self, candidate: int, training: int) -> Any:
         """Return the fitted scikit-learn estimator; its predictions are the group's.
@@ -182,25 +177,27 @@ class PackedSVMs:
         """
         for machines in self.machines:
             if machines.training == training and candidate in machines.candidates:
-                frame = self.frames[machines.framed_by]
+                labeled = self.row_sets[machines.rows_of]
                 rows = self.train_rows[training]
                 estimator = self.estimators[candidate]
                 if len(machines.present) < 2:
-                    return dummy_of(machines, frame, self.classes)
-                return svc_of(machines, frame, rows, estimator, candidate, self.classes)
+                    return dummy_of(machines, labeled, self.classes)
+                return svc_of(
+                    machines, labeled, rows, estimator, candidate, self.classes
+                )
         raise KeyError(f"candidate {candidate} has no model of training {training}")
 
 
 def needed_rows(
-    frames: Mapping[int, Frame], machines: Sequence[Machines]
-) -> dict[int, Frame]:
-    """Return the frames of the machines with no rows but their support vectors."""
+    row_sets: Mapping[int, RowsByClass], machines: Sequence[Machines]
+) -> dict[int, RowsByClass]:
+    """Return the rows of the machines with none but their support vectors."""
     needed: dict[int, list[Integers]] = {}
     for each in machines:
-        needed.setdefault(each.framed_by, []).append(each.numbers)
-    cut = {}
-    for key, numbers in needed.items():
-        frame = frames[key]
-        is_needed = np.isin(frame.numbers, np.concatenate(numbers))
-        cut[key] = frame.cut(np.flatnonzero(is_needed))
-    return cut
+        needed.setdefault(each.rows_of, []).append(each.numbers)
+    return {
+        key: row_sets[key].cut(
+            np.flatnonzero(np.isin(row_sets[key].numbers, np.concatenate(numbers)))
+        )
+        for key, numbers in needed.items()
+    }

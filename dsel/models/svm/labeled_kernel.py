@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from dsel.kernels.base import DISTANCES, PRODUCTS, Kernel
 from dsel.kernels.parts import Anchors, anchor, is_sparse
+from dsel.models.arrays import Floats, Integers
 from dsel.models.base import Cache
-from dsel.models.kernel_svm_frames import Frame
+from dsel.models.svm.labeled_rows import RowsByClass
 from dsel.solvers.smo_rows import RowCache
 
 BLOCK_NBYTES: Final = 2**23
@@ -19,46 +20,50 @@ BLOCK_NBYTES: Final = 2**23
 
 @dataclass(frozen=True)
 class LabeledKernel:
-    """One kernel over the labeled rows of one frame."""
+    """One kernel over the labeled rows, as one training sees them."""
 
-    frame: Frame
+    labeled: RowsByClass
     """The rows."""
     kernel: Kernel
     """The kernel."""
     anchors: Anchors
     """The rows as anchors of the kernel's part."""
-    part: NDArray[np.float64] | None
+    part: Floats | None
     """The part of all rows with all rows, where it fits."""
     gram: NDArray[np.float32] | None
     """Kernel values of all rows with all rows, where they fit; as libsvm keeps them."""
-    diagonal: NDArray[np.float64]
+    diagonal: Floats
     """Kernel of all rows with themselves, which libsvm keeps without rounding."""
     largest: float
     """Bound of the absolute kernel values."""
     limit: int
     """Bytes for rows that are computed one by one."""
 
-    def block(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def block(self, places: Integers) -> Floats:
         """Return kernel values of some rows, as predicted, with all rows."""
-        if self.part is not None and self.frame.asked is self.frame.rows:
+        if self.part is not None and self.labeled.rows_at_predict is self.labeled.rows:
             return self.kernel.values(self.part[places])
-        return self.kernel.values(self.anchors.part_of(self.frame.asked[places]))
+        return self.kernel.values(
+            self.anchors.part_of(self.labeled.rows_at_predict[places])
+        )
 
-    def rounding(
-        self, places: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def rounding(self, places: Integers) -> tuple[Floats, Floats]:
         """Return relative and absolute error of these rows' kernel values."""
-        return self.kernel.rounding(*self.anchors.rounding(self.frame.asked[places]))
+        return self.kernel.rounding(
+            *self.anchors.rounding(self.labeled.rows_at_predict[places])
+        )
 
-    def exact_row(self, place: int) -> NDArray[np.float64]:
+    def exact_row(self, place: int) -> Floats:
         """Return a row's kernel values, computed for it alone."""
-        part = self.anchors.exact_part_of(self.frame.asked[place : place + 1])
+        part = self.anchors.exact_part_of(
+            self.labeled.rows_at_predict[place : place + 1]
+        )
         return self.kernel.values(part)
 
-    def rows_of(self, members: NDArray[np.int64]) -> RowCache:
+    def rows_of(self, members: Integers) -> RowCache:
         """Return a cache of kernel rows at the columns of these rows."""
-        rows = self.frame.rows[members]
-        if self.frame.by_column:
+        rows = self.labeled.rows[members]
+        if self.labeled.by_column:
             make_row: Callable[[int], Any] = rows[:, members].__getitem__
         else:
             anchors = anchor(rows, self.kernel.part)
@@ -74,7 +79,7 @@ class LabeledKernel:
     @property
     def block_rows(self) -> int:
         """Rows of a block that stays in the processor's cache."""
-        return max(16, BLOCK_NBYTES // (8 * max(1, len(self.frame.numbers))))
+        return max(16, BLOCK_NBYTES // (8 * max(1, len(self.labeled.numbers))))
 
 
 def whole_nbytes(n_rows: int) -> int:
@@ -83,18 +88,18 @@ def whole_nbytes(n_rows: int) -> int:
 
 
 def labeled_kernel(
-    frame: Frame, kernel: Kernel, key: str, budget: Cache
+    labeled: RowsByClass, kernel: Kernel, key: str, budget: Cache
 ) -> LabeledKernel:
     """Compute what fits of a kernel over the labeled rows.
 
     Parameters
     ----------
-    frame
+    labeled
         The rows.
     kernel
         The kernel.
     key
-        Names the contents of the frame, for the cache.
+        Names the contents of the rows, for the cache.
     budget
         Limits the full matrices and keeps the part that other kernels share.
 
@@ -103,13 +108,13 @@ def labeled_kernel(
     ValueError
         Where a kernel value is too large, or cannot be computed.
     """
-    n_rows = len(frame.numbers)
-    anchors = anchor(frame.rows, kernel.part)
+    n_rows = len(labeled.numbers)
+    anchors = anchor(labeled.rows, kernel.part)
     _check_distances(kernel, anchors)
     part, gram = None, None
     if whole_nbytes(n_rows) <= 0.8 * budget.limit:
         part = budget.get(
-            f"svm-part-{kernel.part}-{key}", lambda: anchors.part_of(frame.rows)
+            f"svm-part-{kernel.part}-{key}", lambda: anchors.part_of(labeled.rows)
         )
     if 4 * n_rows**2 <= 0.6 * budget.limit:
         gram = _gram(kernel, anchors, part)
@@ -119,9 +124,9 @@ def labeled_kernel(
             f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
             f"scale the features."
         )
-    own = np.diagonal(frame.rows).copy() if frame.by_column else anchors.lengths
+    own = np.diagonal(labeled.rows).copy() if labeled.by_column else anchors.lengths
     diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
-    return LabeledKernel(frame, kernel, anchors, part, gram, diagonal, largest, limit)
+    return LabeledKernel(labeled, kernel, anchors, part, gram, diagonal, largest, limit)
 
 
 def _check_distances(kernel: Kernel, anchors: Anchors) -> None:
@@ -136,9 +141,7 @@ def _check_distances(kernel: Kernel, anchors: Anchors) -> None:
         )
 
 
-def _gram(
-    kernel: Kernel, anchors: Anchors, part: NDArray[np.float64] | None
-) -> NDArray[np.float32]:
+def _gram(kernel: Kernel, anchors: Anchors, part: Floats | None) -> NDArray[np.float32]:
     n_rows = anchors.rows.shape[0]
     gram = np.empty((n_rows, n_rows), dtype=np.float32)
     step = max(16, BLOCK_NBYTES // (8 * max(1, n_rows)))

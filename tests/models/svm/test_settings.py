@@ -6,10 +6,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, NuSVC
 
-from dsel.models import kernel_svm_settings
 from dsel.models.base import Candidate
 from dsel.models.choosing import assign_families
-from dsel.models.kernel_svm_settings import (
+from dsel.models.svm import settings
+from dsel.models.svm.settings import (
     check_candidates,
     check_limit,
     refusal,
@@ -46,7 +46,7 @@ def test_refusal__says_why(estimator, fit_params, reason):
 
 
 def test_refusal__says_that_numba_is_missing(monkeypatch):
-    monkeypatch.setattr(kernel_svm_settings, "is_available", lambda: False)
+    monkeypatch.setattr(settings, "is_available", lambda: False)
     assert "numba cannot be imported" in refusal(candidates_of(SVC()), {})
 
 

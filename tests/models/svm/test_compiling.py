@@ -15,13 +15,13 @@ from sklearn.svm import SVC
 from dsel.data.cache import ByteCache
 from dsel.data.trainings import Training
 from dsel.models.base import Candidate
-from dsel.models.kernel_svm import KernelSVMFamily
+from dsel.models.svm.family import KernelSVMFamily
 
 X = np.random.default_rng(0).normal(size=(1100, 3))
 y = (X[:, 0] > 0.5).astype(int) + (X[:, 1] > 0.5)
 rows = np.arange(len(X))
 training = Training(0, "full", rows, rows[:9])
-family = KernelSVMFamily(np.unique(y), 0, precision="mixed")
+family = KernelSVMFamily(np.unique(y), 0)
 for limit in (2**28, 10**6):  # the whole Gram matrix, and row by row
     piece = family.fit(
         [Candidate(0, {}, SVC())], X, y, [training], budget=ByteCache(limit)

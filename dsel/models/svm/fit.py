@@ -5,11 +5,15 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.models.kernel_svm_gram import LabeledKernel
-from dsel.models.kernel_svm_machines import Floats, Integers, Machines
-from dsel.models.kernel_svm_votes import Voter, count_votes, lay_out, settle
+from dsel.models.arrays import Bools, Floats, Integers
+from dsel.models.svm.decisions import (
+    DecisionWeights,
+    Machines,
+    count_votes,
+    decide_exactly,
+)
+from dsel.models.svm.labeled_kernel import LabeledKernel
 from dsel.solvers.smo import Path, solve_path, solve_path_by_rows
 from dsel.solvers.smo_rows import RowCache
 
@@ -50,7 +54,7 @@ class Fitted:
 
 
 @dataclass
-class _Sheet:
+class PairResults:
     """What is gathered pair by pair, per class of the training set.
 
     `same` says for each C whether all machines so far equal those of the C before.
@@ -61,7 +65,7 @@ class _Sheet:
     steps: Integers
     gaps: Floats
     wins: list[Integers]
-    same: NDArray[np.bool_]
+    same: Bools
 
 
 def fit_training(
@@ -81,9 +85,9 @@ def fit_training(
     task
         Values of C and when to stop.
     train, test
-        Places of training and test rows in the kernel's frame, ascending.
+        Places of training and test rows in the kernel's rows, ascending.
     weights
-        Factor of C for every place of the frame; 0 for rows left out.
+        Factor of C for every place of them; 0 for rows left out.
     caches
         Kernel rows of each pair, shared by the trainings where there is no Gram
         matrix.
@@ -92,18 +96,18 @@ def fit_training(
     codes = _codes_at(kernel, used)
     present = np.unique(codes)
     places = [used[codes == code] for code in present]
-    sheet = _solve_pairs(kernel, task, present, places, weights, caches)
-    machines = _pack(kernel, task, present, places, sheet)
-    frame = kernel.frame
-    voter = lay_out(machines, frame.numbers, frame.starts)
-    test_errors = _count_errors(kernel, voter, test, None)[machines.model_of]
-    train_errors = _count_train_errors(kernel, voter, sheet, places, train)
-    return Fitted(machines, train_errors, test_errors, _messages(task, sheet))
+    results = _solve_pairs(kernel, task, present, places, weights, caches)
+    machines = _pack(kernel, task, present, places, results)
+    labeled = kernel.labeled
+    duals = DecisionWeights.from_machines(machines, labeled.numbers, labeled.starts)
+    test_errors = _count_errors(kernel, duals, test, None)[machines.model_of]
+    train_errors = _count_train_errors(kernel, duals, results, places, train)
+    return Fitted(machines, train_errors, test_errors, _messages(task, results))
 
 
 def _codes_at(kernel: LabeledKernel, places: Integers) -> Integers:
-    """Return the class codes of places in the frame."""
-    return np.searchsorted(kernel.frame.starts, places, side="right") - 1
+    """Return the class codes of places among them."""
+    return np.searchsorted(kernel.labeled.starts, places, side="right") - 1
 
 
 def _solve_pairs(
@@ -113,11 +117,11 @@ def _solve_pairs(
     places: list[Integers],
     weights: Floats,
     caches: dict[tuple[int, int], RowCache],
-) -> _Sheet:
+) -> PairResults:
     n_present, n_C = len(present), len(task.C_values)
     others = max(n_present - 1, 0)
     n_pairs = n_present * others // 2
-    sheet = _Sheet(
+    results = PairResults(
         [np.zeros((len(mine), others, n_C)) for mine in places],
         np.zeros((n_pairs, n_C)),
         np.zeros((n_pairs, n_C), dtype=np.int64),
@@ -132,8 +136,8 @@ def _solve_pairs(
             path = _solve_by_rows(kernel, task, key, pair, weights, caches)
         else:
             path = _solve_in_gram(kernel, task, pair, weights)
-        _enter(sheet, path, (p, i, j), kernel.largest)
-    return sheet
+        _enter(results, path, (p, i, j), kernel.largest)
+    return results
 
 
 def _solve_in_gram(
@@ -159,7 +163,7 @@ def _solve_by_rows(
     caches: dict[tuple[int, int], RowCache],
 ) -> Path:
     """Solve over all labeled rows of the pair; those left out have weight 0."""
-    starts = kernel.frame.starts
+    starts = kernel.labeled.starts
     members = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in key])
     if key not in caches:
         caches.clear()  # the budget is for one pair at a time
@@ -181,20 +185,24 @@ def _solve_by_rows(
 
 
 def _enter(
-    sheet: _Sheet, path: Path, where: tuple[int, int, int], largest: float
+    results: PairResults, path: Path, where: tuple[int, int, int], largest: float
 ) -> None:
     """Write a pair's path; a class's rows win where the sign is beyond doubt."""
     p, i, j = where
-    n_first = len(sheet.coefs[i])
-    sheet.coefs[i][:, j - 1] = path.beta[:, :n_first].T
-    sheet.coefs[j][:, i] = path.beta[:, n_first:].T
-    sheet.offsets[p], sheet.steps[p], sheet.gaps[p] = path.offset, path.steps, path.gap
-    sheet.same[1:] &= (path.beta[1:] == path.beta[:-1]).all(axis=1)
-    sheet.same[1:] &= path.offset[1:] == path.offset[:-1]
+    n_first = len(results.coefs[i])
+    results.coefs[i][:, j - 1] = path.beta[:, :n_first].T
+    results.coefs[j][:, i] = path.beta[:, n_first:].T
+    results.offsets[p], results.steps[p], results.gaps[p] = (
+        path.offset,
+        path.steps,
+        path.gap,
+    )
+    results.same[1:] &= (path.beta[1:] == path.beta[:-1]).all(axis=1)
+    results.same[1:] &= path.offset[1:] == path.offset[:-1]
     size = np.abs(path.beta).sum(axis=1) * largest + np.abs(path.offset) + 1.0
     doubt = MARGIN_UNIT * size[:, np.newaxis]
-    sheet.wins[i] += path.margins[:, :n_first] > doubt
-    sheet.wins[j] += path.margins[:, n_first:] < -doubt
+    results.wins[i] += path.margins[:, :n_first] > doubt
+    results.wins[j] += path.margins[:, n_first:] < -doubt
 
 
 def _pack(
@@ -202,63 +210,69 @@ def _pack(
     task: Task,
     present: Integers,
     places: list[Integers],
-    sheet: _Sheet,
+    results: PairResults,
 ) -> Machines:
     """Keep support vectors only, and equal solutions once."""
-    changed = ~sheet.same
-    kept = [coefs.any(axis=(1, 2)) for coefs in sheet.coefs]
+    changed = ~results.same
+    kept = [coefs.any(axis=(1, 2)) for coefs in results.coefs]
     models = np.flatnonzero(changed)
     coefs = [
-        coefs[mine][:, :, models] for coefs, mine in zip(sheet.coefs, kept, strict=True)
+        coefs[mine][:, :, models]
+        for coefs, mine in zip(results.coefs, kept, strict=True)
     ]
     numbers = [
-        kernel.frame.numbers[place[mine]]
+        kernel.labeled.numbers[place[mine]]
         for place, mine in zip(places, kept, strict=True)
     ]
     starts = np.concatenate(([0], np.cumsum([len(mine) for mine in numbers])))
     return Machines(
-        task.training, kernel.frame.training, kernel.kernel, task.candidates,
+        task.training, kernel.labeled.training, kernel.kernel, task.candidates,
         np.cumsum(changed) - 1, present, np.concatenate(numbers), starts,
-        np.concatenate(coefs), sheet.offsets[:, models], sheet.steps,
-        np.asarray((sheet.gaps >= task.tol).any(axis=0)), task.class_weight,
+        np.concatenate(coefs), results.offsets[:, models], results.steps,
+        np.asarray((results.gaps >= task.tol).any(axis=0)), task.class_weight,
     )  # fmt: skip
 
 
 def _count_errors(
-    kernel: LabeledKernel, voter: Voter, places: Integers, models: Integers | None
+    kernel: LabeledKernel,
+    duals: DecisionWeights,
+    places: Integers,
+    models: Integers | None,
 ) -> Integers:
-    """Return the errors of models on rows of the frame, (n_models,)."""
-    which = np.arange(voter.n_models) if models is None else models
+    """Return the errors of models on labeled rows, (n_models,)."""
+    which = np.arange(duals.n_models) if models is None else models
     errors = np.zeros(len(which), dtype=np.int64)
     for start in range(0, len(places), kernel.block_rows):
         rows = places[start : start + kernel.block_rows]
-        codes = _codes_of(kernel, voter, rows, kernel.block(rows), which)
+        codes = _codes_of(kernel, duals, rows, kernel.block(rows), which)
         errors += (codes != _codes_at(kernel, rows)[:, np.newaxis]).sum(axis=0)
     return errors
 
 
 def _codes_of(
     kernel: LabeledKernel,
-    voter: Voter,
+    duals: DecisionWeights,
     rows: Integers,
     values: Floats,
     models: Integers,
 ) -> Integers:
     relative, absolute = kernel.rounding(rows)
     peaks = np.full(len(rows), kernel.largest)
-    chosen = None if len(models) == voter.n_models else models
+    chosen = None if len(models) == duals.n_models else models
     codes, doubtful = count_votes(
-        voter, values, peaks, relative * peaks + absolute, chosen
+        duals, values, peaks, relative * peaks + absolute, chosen
     )
     if doubtful.any():
-        settle(voter, codes, doubtful, lambda r: kernel.exact_row(int(rows[r])), models)
+        decide_exactly(
+            duals, codes, doubtful, lambda r: kernel.exact_row(int(rows[r])), models
+        )
     return codes
 
 
 def _count_train_errors(
     kernel: LabeledKernel,
-    voter: Voter,
-    sheet: _Sheet,
+    duals: DecisionWeights,
+    results: PairResults,
     places: list[Integers],
     train: Integers,
 ) -> Integers:
@@ -267,24 +281,24 @@ def _count_train_errors(
     A row whose class wins all its own pairs is right whatever the other pairs say, and
     the solver knows these margins; all other rows are voted on.
     """
-    model_of = voter.machines.model_of
-    if kernel.frame.asked is not kernel.frame.rows or len(places) < 2:
-        return _count_errors(kernel, voter, train, None)[model_of]
+    model_of = duals.machines.model_of
+    if kernel.labeled.rows_at_predict is not kernel.labeled.rows or len(places) < 2:
+        return _count_errors(kernel, duals, train, None)[model_of]
     # Equal models have equal margins: the first candidate of each speaks for it.
     first = np.flatnonzero(np.diff(model_of, prepend=-1))
     used = np.concatenate(places)
-    right = np.concatenate([wins[first] for wins in sheet.wins], axis=1)
+    right = np.concatenate([wins[first] for wins in results.wins], axis=1)
     open_rows = right < len(places) - 1
     left_out = np.setdiff1d(train, used)
     rows = np.concatenate((used, left_out))
     unknown = np.concatenate(
         (open_rows, np.ones((len(first), len(left_out)), dtype=np.bool_)), axis=1
     )
-    return _count_open(kernel, voter, rows, unknown)[model_of]
+    return _count_open(kernel, duals, rows, unknown)[model_of]
 
 
 def _count_open(
-    kernel: LabeledKernel, voter: Voter, rows: Integers, unknown: NDArray[np.bool_]
+    kernel: LabeledKernel, duals: DecisionWeights, rows: Integers, unknown: Bools
 ) -> Integers:
     """Return each model's errors among the rows that are unknown for it."""
     errors = np.zeros(len(unknown), dtype=np.int64)
@@ -298,16 +312,16 @@ def _count_open(
             if len(asked) == 0:
                 continue
             codes = _codes_of(
-                kernel, voter, rows[mine[asked]], values[asked], np.array([model])
+                kernel, duals, rows[mine[asked]], values[asked], np.array([model])
             )
             errors[model] += np.count_nonzero(codes[:, 0] != truth[asked])
     return errors
 
 
-def _messages(task: Task, sheet: _Sheet) -> tuple[str, ...]:
+def _messages(task: Task, results: PairResults) -> tuple[str, ...]:
     """Say which candidates stopped at `max_iter`, and how far from the solution."""
     messages = []
-    for gaps in sheet.gaps.T:
+    for gaps in results.gaps.T:
         gap = gaps.max(initial=0.0)
         messages.append(
             ""
