@@ -1,24 +1,24 @@
 """Estimators over solvers, and the families by which a grid's candidates are fitted.
 
-A `Family` (see `base.py`) says which candidates share work, fits them together on any
+A `Family` (see `family.py`) says which candidates share work, fits them together on any
 named sets of rows, and packs fitted ones so that they predict in as few matrix products
 as can be. The seam knows nothing of folds: cross-validation, halvings and single splits
-all hand it trainings. `assign_families` picks the member for each candidate.
+all hand it trainings. `assign_families` picks the member for each candidate: `svm/`,
+`least_squares/` and `mcpl/` have one each, `generic.py` takes any other classifier.
+`baselines/` are rivals for experiments and comparisons.
 
 Vocabulary: a *candidate* is one model of the grid; a *training* names training and test
-rows; a *group* is candidates that share work; a *fitted group* predicts class codes; a
-*contrast* is the gain in log-likelihood over the supervised fit, a *certificate* a
-lower limit of it that holds for every labeling of the pool.
+rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
 
 To add a family: one file with a frozen dataclass that satisfies `Family`, and its place
-in `choosing.py`. To add an estimator: one file, and its line in `_ESTIMATORS`; it is
+in `assignment.py`. To add an estimator: one file, and its line in `_ESTIMATORS`; it is
 imported when it is first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from dsel.models.base import Candidate, Family, FitCounts, FittedGroup
+from dsel.models.family import Candidate, Family, FitCounts, FittedGroup
 
 if TYPE_CHECKING:
     from dsel.models.baselines.alternating_gradient import AlternatingGradientLDA

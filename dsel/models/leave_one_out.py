@@ -10,7 +10,7 @@ from dsel.data.cache import process_cache
 from dsel.data.trainings import Training
 from dsel.kernels.parts import anchor
 from dsel.models.arrays import Floats, Integers
-from dsel.models.base import FIT_FAILED, Candidate, Family, FitCounts
+from dsel.models.family import FIT_FAILED, Candidate, Family, FitCounts
 from dsel.models.svm.settings import is_svc, refusal, resolve_kernel
 from dsel.solvers.leave_one_out import leave_one_out_codes
 

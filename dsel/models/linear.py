@@ -21,7 +21,7 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import LinearSVC
 
-from dsel.models.base import FitCounts
+from dsel.models.family import FitCounts
 from dsel.models.mcpl.estimators import SemiSupervisedLDA, SemiSupervisedNearestMean
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_.

@@ -19,7 +19,7 @@ from dsel.checks import check_probability
 from dsel.data.folds import full_training, holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
-from dsel.models.scikit_learn import check_pool_learners
+from dsel.models.generic import check_pool_learners
 from dsel.results import Certificate, save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store

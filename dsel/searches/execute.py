@@ -13,7 +13,7 @@ import xarray as xr
 from dsel import names
 from dsel.checks import check_choice, check_integer
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.models.base import FIT_DONE, FittedGroup
+from dsel.models.family import FIT_DONE, FittedGroup
 from dsel.results import Choice
 from dsel.results.store import open_store
 from dsel.results.stored_journal import StoredJournal

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.data.words import seed_from
-from dsel.models.scikit_learn import cut_to_rows
+from dsel.models.generic import cut_to_rows
 from dsel.searches.certify import (
     certifying_split,
     check_certificate,

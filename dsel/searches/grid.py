@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Sequence[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from dsel.data.content import NEVER_AGAIN
 from dsel.data.labeled import LabeledRows
-from dsel.models.base import Candidate
-from dsel.models.choosing import assign_families
+from dsel.models.assignment import assign_families
+from dsel.models.family import Candidate
 from dsel.searches.engine.fit_task import Group
 from dsel.searches.paths import candidate_path, candidate_texts
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from dsel.data.folds import leave_one_out_training
 from dsel.data.labeled import LabeledRows, labeled_rows
 from dsel.data.words import seed_from
-from dsel.models.base import Candidate
-from dsel.models.choosing import assign_families
+from dsel.models.assignment import assign_families
+from dsel.models.family import Candidate
 from dsel.models.leave_one_out import leave_one_out_counts
 from dsel.searches.grid import Grid, make_candidates
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dsel.data.cache import process_cache
 from dsel.data.trainings import Training
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.models.base import FIT_DONE, Candidate, Family, FittedGroup
-from dsel.models.choosing import assign_families
-from dsel.models.scikit_learn import places_of_classes
+from dsel.models.assignment import assign_families
+from dsel.models.family import FIT_DONE, Candidate, Family, FittedGroup
+from dsel.models.generic import places_of_classes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.executors import make_executor
 from dsel.runtime.jobs import Job, completed

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.bounds import pair_facts
 from dsel.checks import check_counts, check_integer, check_probability
-from dsel.models.base import FittedGroup
+from dsel.models.family import FittedGroup
 from dsel.results.choice import candidate_labels
 from dsel.searches.execute import refit
 from dsel.searches.spec import SearchSpec

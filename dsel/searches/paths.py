@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from dsel.data.content import exact_text
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 
 
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:

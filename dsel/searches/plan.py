@@ -18,8 +18,8 @@ from dsel.data.open import open_pool
 from dsel.data.shared import POLICIES
 from dsel.data.trainings import trainings_token
 from dsel.data.words import seed_from
-from dsel.models.base import Candidate
-from dsel.models.scikit_learn import check_pool_learners, checked_params, takes_pool
+from dsel.models.family import Candidate
+from dsel.models.generic import check_pool_learners, checked_params, takes_pool
 from dsel.results import grid_axes
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.describe import describe

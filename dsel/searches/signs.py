@@ -15,7 +15,7 @@ from scipy import sparse
 from dsel.data.labeled import LabeledRows
 from dsel.data.shared import comparable, row_hashes
 from dsel.data.trainings import Training
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 
 FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""

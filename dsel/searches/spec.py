@@ -15,7 +15,7 @@ from dsel.checks import (
     check_positive,
 )
 from dsel.criteria import Criterion, Settings
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 from dsel.results import Assumption, GridAxes
 from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.scheme import Scheme

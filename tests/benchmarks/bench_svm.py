@@ -27,7 +27,7 @@ import dsel
 from dsel.data.cache import ByteCache
 from dsel.data.folds import random_folds
 from dsel.data.trainings import Training
-from dsel.models.base import FIT_DONE, Candidate
+from dsel.models.family import FIT_DONE, Candidate
 from dsel.models.svm.family import KernelSVMFamily
 
 C_VALUES = 2.0 ** np.arange(-2, 13)

@@ -13,7 +13,7 @@ from dsel.checks import check_choice, check_positive
 from dsel.data.content import content_hash
 from dsel.data.trainings import Training
 from dsel.models.arrays import Integers, as_floats
-from dsel.models.base import Cache, Candidate
+from dsel.models.family import Cache, Candidate
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.least_squares.fits import KernelBasis, dependence, fit_width

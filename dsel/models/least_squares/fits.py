@@ -18,7 +18,7 @@ from dsel.kernels.eigen import (
     whitening,
 )
 from dsel.models.arrays import Bools, Floats, Integers
-from dsel.models.base import Cache, Candidate
+from dsel.models.family import Cache, Candidate
 from dsel.models.least_squares.coefficients import (
     ROUNDING,
     check_regularization,

@@ -13,7 +13,7 @@ from dsel.data.trainings import Training
 from dsel.kernels.eigen import exponentiate
 from dsel.kernels.parts import squared_distances
 from dsel.models.arrays import Bools, Floats, Integers, as_floats
-from dsel.models.base import FIT_DONE, Candidate, FitCounts
+from dsel.models.family import FIT_DONE, Candidate, FitCounts
 from dsel.models.least_squares.coefficients import ROUNDING, decide
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 

@@ -16,20 +16,20 @@ from dsel.checks import check_integer
 from dsel.data.trainings import Training
 from dsel.errors import GuaranteeWarning
 from dsel.models.arrays import Integers
-from dsel.models.base import (
+from dsel.models.family import (
     Cache,
     Candidate,
     FitCounts,
     FittedGroup,
 )
-from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
-from dsel.models.mcpl.estimators import MCPLClassifier
-from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
-from dsel.models.scikit_learn import (
+from dsel.models.generic import (
     FittedClassifiers,
     ScikitLearnFamily,
     count_errors,
 )
+from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
+from dsel.models.mcpl.estimators import MCPLClassifier
+from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
 from dsel.solvers.frank_wolfe import CONVERGED
 
 Key = tuple[int, int]

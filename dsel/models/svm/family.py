@@ -13,7 +13,7 @@ from dsel.data.content import content_hash, exact_text
 from dsel.data.trainings import Training
 from dsel.kernels.base import Kernel
 from dsel.models.arrays import Integers
-from dsel.models.base import Cache, Candidate, FitCounts
+from dsel.models.family import Cache, Candidate, FitCounts
 from dsel.models.svm.fit import Fitted, Task, fit_training
 from dsel.models.svm.fitted import PackedSVMs, needed_rows
 from dsel.models.svm.labeled_kernel import LabeledKernel, labeled_kernel

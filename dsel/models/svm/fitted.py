@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.arrays import Floats, Integers
-from dsel.models.base import FitCounts
+from dsel.models.family import FitCounts
 from dsel.models.svm.decisions import Machines
 from dsel.models.svm.estimators import dummy_of, svc_of
 from dsel.models.svm.labeled_rows import RowsByClass

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dsel.kernels.base import DISTANCES, PRODUCTS, Kernel
 from dsel.kernels.parts import Anchors, anchor, is_sparse
 from dsel.models.arrays import Floats, Integers
-from dsel.models.base import Cache
+from dsel.models.family import Cache
 from dsel.models.svm.labeled_rows import RowsByClass
 from dsel.solvers.smo_rows import RowCache
 

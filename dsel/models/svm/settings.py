@@ -19,7 +19,7 @@ from dsel.kernels.precomputed import Precomputed
 from dsel.kernels.rbf import Rbf
 from dsel.kernels.sigmoid import Sigmoid
 from dsel.models.arrays import Floats
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 from dsel.solvers.smo import is_available
 
 NAMED_KERNELS: Final = ("linear", "poly", "precomputed", "rbf", "sigmoid")

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dsel.checks import check_integer
 from dsel.data.words import hashed_seed, seed_from
-from dsel.models.scikit_learn import class_scores
+from dsel.models.generic import class_scores
 
 
 @dataclass(frozen=True)

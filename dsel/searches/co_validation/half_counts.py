@@ -15,8 +15,8 @@ from dsel import names
 from dsel.criteria import CRITERIA, Evidence, Settings
 from dsel.data.cache import process_cache
 from dsel.data.folds import full_training, half_trainings
-from dsel.models.base import Candidate, FittedGroup
-from dsel.models.choosing import assign_families
+from dsel.models.assignment import assign_families
+from dsel.models.family import Candidate, FittedGroup
 
 BLOCK_NBYTES = 2**25
 ESTIMATES = (

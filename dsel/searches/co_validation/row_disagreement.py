@@ -14,7 +14,7 @@ from dsel.data.folds import block_trainings, half_trainings
 from dsel.data.labeled import check_pool_matches, labeled_rows
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
-from dsel.models.base import FittedGroup
+from dsel.models.family import FittedGroup
 from dsel.searches.grid import make_candidates
 from dsel.searches.model_set import train_grid
 from dsel.searches.pool_rows import read_rows, write_rows

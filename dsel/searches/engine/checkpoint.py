@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.base import FIT_FAILED
+from dsel.models.family import FIT_FAILED
 from dsel.results.stored_journal import StoredJournal
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fit_task import FitRecord, Group, SpanJob, SpanRecord

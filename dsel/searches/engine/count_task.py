@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dsel.data.base import Block
 from dsel.data.chunking import stacked
-from dsel.models.base import FittedGroup
+from dsel.models.family import FittedGroup
 from dsel.searches.engine.scheme import Comparison
 
 NO_ROWS: Final = np.empty(0, dtype=np.int64)

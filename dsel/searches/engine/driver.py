@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.base import FIT_DONE
+from dsel.models.family import FIT_DONE
 from dsel.runtime.executors import Executor, Finished
 from dsel.searches.engine.checkpoint import Journaling
 from dsel.searches.engine.counts import Board

@@ -12,7 +12,7 @@ from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache, spare_memory
 from dsel.data.filters import Part
 from dsel.data.trainings import LEAVE_ONE_OUT, Training
-from dsel.models.base import Cache, Candidate, Family, FitCounts, FittedGroup
+from dsel.models.family import Cache, Candidate, Family, FitCounts, FittedGroup
 from dsel.models.leave_one_out import leave_one_out_counts
 from dsel.searches.engine.count_task import SpanTally
 from dsel.searches.engine.scheme import Comparison

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
-from dsel.models.base import FIT_DONE
+from dsel.models.family import FIT_DONE
 from dsel.runtime.executors import (
     Executor,
     Finished,

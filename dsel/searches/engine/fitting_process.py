@@ -19,7 +19,7 @@ from typing import Any, Final
 import cloudpickle
 
 from dsel.data.cache import ByteCache, process_cache
-from dsel.models.base import FitCounts, FittedGroup
+from dsel.models.family import FitCounts, FittedGroup
 from dsel.runtime.threads import single_threaded
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 

@@ -10,7 +10,7 @@ lost it is fitted without a limit.
 from collections.abc import Sequence
 
 from dsel.data.trainings import LEAVE_ONE_OUT
-from dsel.models.base import FitCounts
+from dsel.models.family import FitCounts
 from dsel.searches.engine.fit_task import FitJob, FitRecord, Payload, Work
 from dsel.searches.engine.fitting_process import fitting_process
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.models.base import FIT_FAILED
+from dsel.models.family import FIT_FAILED
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.pruning import ROUNDING, Referee
 

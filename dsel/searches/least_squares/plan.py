@@ -8,12 +8,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.data.content import content_hash
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.criteria import LOSS_CRITERIA
 from dsel.criteria.extra_sample import EXTRA_SAMPLE
 from dsel.criteria.holdout import HOLDOUT
 from dsel.criteria.kfold import KFOLD
+from dsel.data.content import content_hash
 from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dsel.data.content import content_hash
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
+from dsel.data.content import content_hash
 from dsel.data.pool import Pool
 from dsel.data.words import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening

@@ -58,7 +58,7 @@ class LeastSquaresWork:
             "targets": content_hash(self.y),
             "trainings": trainings_token(self.folds),
             "folds": "refits" if self.by_refits else "closed form",
-            "extra": " ".join(map(fingerprint, self.extra or ())),
+            "extra": " ".join(map(content_hash, self.extra or ())),
             "penalty": self.penalty,
             "fit_intercept": str(self.fit_intercept),
         }

@@ -17,7 +17,7 @@ from dsel.models import (
     kmeans_centers,
     random_centers,
 )
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 from dsel.models.least_squares.family import KernelLeastSquaresFamily
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])

@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 from dsel.data.cache import ByteCache
 from dsel.data.folds import fold_trainings, random_folds
 from dsel.data.trainings import Training
-from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate
+from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.least_squares.family import (
     KernelLeastSquaresFamily,

@@ -7,7 +7,7 @@ from dsel.data import open_pool
 from dsel.data.cache import process_cache
 from dsel.data.trainings import Training
 from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean
-from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate
+from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.linear import LinearStack
 from dsel.models.mcpl import saddle_point
 from dsel.models.mcpl.family import MCPLFamily

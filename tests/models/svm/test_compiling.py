@@ -14,7 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from sklearn.svm import SVC
 from dsel.data.cache import ByteCache
 from dsel.data.trainings import Training
-from dsel.models.base import Candidate
+from dsel.models.family import Candidate
 from dsel.models.svm.family import KernelSVMFamily
 
 X = np.random.default_rng(0).normal(size=(1100, 3))

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from dsel.data.cache import ByteCache
 from dsel.data.trainings import Training
-from dsel.models.base import FIT_DONE, FIT_FAILED, Candidate
+from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.svm.family import KernelSVMFamily
 
 N_FOLDS = 3

@@ -6,8 +6,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, NuSVC
 
-from dsel.models.base import Candidate
-from dsel.models.choosing import assign_families
+from dsel.models.assignment import assign_families
+from dsel.models.family import Candidate
 from dsel.models.svm import settings
 from dsel.models.svm.settings import (
     check_candidates,

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import dsel
-from dsel.models.base import FitCounts
+from dsel.models.family import FitCounts
 from dsel.runtime.executors import LocalExecutor
 from dsel.searches.engine import pool_rounds, rounds
 from dsel.searches.engine.fit_task import FitJob, FitRecord

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.base import Candidate, Family
+from dsel.models.family import Candidate, Family
+from dsel.models.generic import ScikitLearnFamily
 from dsel.models.least_squares.family import (
     KernelLeastSquaresFamily,
     is_kernel_least_squares,
 )
 from dsel.models.mcpl.estimators import MCPLClassifier
 from dsel.models.mcpl.family import MCPLFamily
-from dsel.models.scikit_learn import ScikitLearnFamily
 from dsel.models.svm.family import KernelSVMFamily
 from dsel.models.svm.labeled_kernel import whole_nbytes
 from dsel.models.svm.settings import check_candidates, is_svc, refusal

@@ -20,7 +20,7 @@ from dsel.data.canonical import canonical_text
 from dsel.data.labeled import codes_of
 from dsel.data.trainings import Training
 from dsel.data.words import hashed_seed
-from dsel.models.base import (
+from dsel.models.family import (
     Cache,
     Candidate,
     FitCounts,
