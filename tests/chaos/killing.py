@@ -137,14 +137,16 @@ def _fields(line):
     return dict(word.split("=", 1) for word in line.split()[1:])
 
 
-def counted_twice(written, counted):
+def counted_twice(written, counted, *, has_ended=True):
     """What was counted though it was written; a model that a pass still needs is not.
 
     Models are not stored: those of candidates whose pass over the pool was not
-    written, or not to its end, are fitted again.
+    written, or not to its end, are fitted again. Which these were can be told only of
+    a start that went on to its end.
     """
     passes = {number for place, number in written if place[0].isdigit()}
     passes -= {number for place, number in counted if place[0].isdigit()}
+    passes = passes if has_ended else set()
     again = {
         (place, number)
         for place, number in written & set(counted)
