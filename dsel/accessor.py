@@ -73,7 +73,7 @@ class ResultsAccessor:
             Over the grid's dimensions, unclipped; NaN where a candidate was pruned
             and inf where it failed.
         """
-        from dsel.searches.judge import judge
+        from dsel.searches.evaluate import judge
 
         judged = judge(self._results, criterion, delta=delta, label_share=label_share)
         return judged.estimate.rename("bound").assign_attrs(
@@ -136,7 +136,7 @@ class ResultsAccessor:
             As `dsel.searches.compare_pairs` takes them: ``candidates``, ``n_best``,
             ``delta``, ``client``.
         """
-        from dsel.searches.pairs import compare_pairs
+        from dsel.searches.compare import compare_pairs
 
         return compare_pairs(self._results, plan, **settings)
 

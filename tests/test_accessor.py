@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.criteria import CRITERIA
-from dsel.searches.judge import judge
+from dsel.searches.evaluate import judge
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 

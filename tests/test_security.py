@@ -65,7 +65,7 @@ def _nodes(kind):
 
 # A process and the one that it started itself speak through a pipe, in memory.
 BETWEEN_OWN_PROCESSES = (
-    "dsel/searches/engine/fitting_process.py",
+    "dsel/searches/engine/time_limits.py",
     "cloudpickle.loads",
 )
 

@@ -2,7 +2,7 @@
 
 Each file has a function that returns the plot's data and a short one that draws it on
 an `Axes`; a third does both for a results cube. Data can be checked without drawing.
-Nothing here computes a bound: numbers come from `dsel.searches.judge` and `select`.
+Nothing here computes a bound: numbers come from `dsel.searches.evaluate` and `select`.
 
 Conventions: a darker cell is a larger error; the chosen candidate wears orange; a
 number that is only a lower limit has a hatched ground; a title never calls a number a

@@ -21,7 +21,7 @@ from dsel.plots.style import (
 )
 from dsel.results.cube import candidate_dims
 from dsel.results.rounding import at_least, at_most, confidence
-from dsel.searches.judge import Judgement, judge
+from dsel.searches.evaluate import Judgement, judge
 from dsel.searches.select import select
 
 if TYPE_CHECKING:

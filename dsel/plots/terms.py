@@ -11,7 +11,7 @@ from dsel import names
 from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, params_label, tidy
 from dsel.results import evidence
 from dsel.results.choice import params_of
-from dsel.searches.judge import judge
+from dsel.searches.evaluate import judge
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import xarray as xr
 from dsel import names
 from dsel.results import Choice, evidence
 from dsel.searches.compare import compare
-from dsel.searches.judge import Judgement, judge
+from dsel.searches.evaluate import Judgement, judge
 from dsel.searches.select import select
 
 

@@ -27,6 +27,7 @@ from dsel.searches.co_validation.row_disagreement import (
     write_half_disagreement,
     write_row_disagreement,
 )
+from dsel.searches.compare import compare_pairs
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares.cube import select_least_squares
@@ -35,7 +36,6 @@ from dsel.searches.least_squares.streamed import StreamedLeastSquaresSearch
 from dsel.searches.leave_one_out import leave_one_out_errors
 from dsel.searches.nonconformity.classifier import NonconformityClassifier
 from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
-from dsel.searches.pairs import compare_pairs
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
 from dsel.searches.pool_rows import read_rows

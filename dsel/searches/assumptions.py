@@ -1,8 +1,221 @@
-"""What the plan knows of the ledger A1 to A6: checked, declared or violated."""
+"""Signs, in the labeled rows and the estimators, that an assumption may not hold.
 
+Rows say a little about what was done to them: a table whose columns all have mean 0 and
+variance 1 to the last digit was scaled with all of its rows, fold by fold or not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from dsel.data.labeled import LabeledRows
+from dsel.data.shared import comparable, row_hashes
+from dsel.data.trainings import Training
+from dsel.models.family import Candidate
 from dsel.results import Assumption
 from dsel.results.schema import CHECKED, DECLARED, VIOLATED
-from dsel.searches.signs import Signs
+
+FEW_ROWS: Final = 20
+"""Folds with fewer rows bound almost nothing."""
+_FEW_VALUES: Final = 10
+_BALANCED: Final = (
+    "weighs classes by their sizes among all labeled rows, held-out ones included: use "
+    "class_weight='balanced', which each fit computes from its own rows"
+)
+_PRIORS: Final = (
+    "are the class frequencies among all labeled rows, held-out ones included: leave "
+    "them out, so that each fit takes those of its own rows"
+)
+_TOLERANCE: Final = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What was seen; empty texts where nothing was."""
+
+    copies: str
+    """Against A1: rows that occur in several folds."""
+    scaling: str
+    """What breaks A3: preprocessing with the held-out rows."""
+    preparation: str
+    """What may break A3, and is declared not to."""
+    frozen: str
+    """What may break A3 and A4: parts that were fitted before."""
+    weights_of_all: str
+    """What breaks A3: weights or priors that the labels of all rows give."""
+    given_weights: str
+    """What may break A3: weights, of which only that is not seen."""
+
+
+def look_for_signs(
+    labeled: LabeledRows,
+    trainings: Sequence[Training],
+    candidates: Sequence[Candidate],
+    fit_params: Mapping[str, Any],
+) -> Signs:
+    """Return what labeled rows, folds and estimators say of the assumptions."""
+    frozen = frozen_parts(candidates)
+    doubts = filter(None, (scaled_by_range(labeled.X), frozen))
+    return Signs(
+        copies=copies(labeled.X, trainings),
+        scaling=standardised(labeled.X),
+        preparation="; ".join(doubts),
+        frozen=frozen,
+        weights_of_all=weights_of_all(labeled, candidates, fit_params),
+        given_weights=given_weights(fit_params),
+    )
+
+
+def standardised(X: Any) -> str:
+    """Return why the rows must have been scaled with all of them; empty if not so."""
+    columns = _continuous(X)
+    if columns is None:
+        return ""
+    near = _TOLERANCE.get(X.dtype, 1e-8)
+    spread = columns.std(axis=0)
+    if (np.abs(columns.mean(axis=0)) <= near * spread).all() and (
+        (np.abs(spread - 1.0) <= near).all()
+        or (np.abs(columns.std(axis=0, ddof=1) - 1.0) <= near).all()
+    ):
+        return (
+            "every column of the labeled rows has mean 0 and variance 1: they were "
+            "scaled with the held-out rows; put the scaler into a pipeline"
+        )
+    return ""
+
+
+def scaled_by_range(X: Any) -> str:
+    """Return why the rows look scaled by their own range; empty if they do not."""
+    columns = _continuous(X)
+    if columns is None or columns.shape[1] < 2:
+        return ""
+    least, most = columns.min(axis=0), columns.max(axis=0)
+    if (np.isin(least, (-1.0, 0.0))).all() and (most == 1.0).all():
+        return (
+            "every column of the labeled rows just fills a range up to 1: if a scaler "
+            "was fitted on them, put it into a pipeline"
+        )
+    return ""
+
+
+def frozen_parts(candidates: Iterable[Candidate]) -> str:
+    """Return a remark where an estimator holds a part that was fitted before."""
+    from sklearn.frozen import FrozenEstimator
+
+    if any(
+        isinstance(value, FrozenEstimator)
+        for candidate in candidates
+        for value in [
+            candidate.estimator,
+            *candidate.estimator.get_params(deep=True).values(),
+        ]
+    ):
+        return "the estimator holds a frozen part, said to have seen none of these rows"
+    return ""
+
+
+def weights_of_all(
+    labeled: LabeledRows,
+    candidates: Iterable[Candidate],
+    fit_params: Mapping[str, Any],
+) -> str:
+    """Return which weights or priors the labels of all rows give; empty if none do.
+
+    Weights that balance the classes of all labeled rows, n / (K n_c) up to a factor,
+    carry the labels of held-out rows into every fold's fit, and so do priors n_c / n.
+    Nothing is seen where classes are of one size.
+    """
+    counts = np.bincount(labeled.y)
+    if (counts == counts[0]).all():
+        return ""
+    given = [
+        *fit_params.items(),
+        *(each for c in candidates for each in c.estimator.get_params().items()),
+    ]
+    for name, value in given:
+        is_prior = _last(name) == "priors" and np.shape(value) == counts.shape
+        if is_prior and _proportional(value, counts):
+            return f"`{name}` {_PRIORS}"
+        if _proportional(_per_class(name, value, labeled), 1.0 / counts):
+            return f"`{name}` {_BALANCED}"
+    return ""
+
+
+def given_weights(fit_params: Mapping[str, Any]) -> str:
+    """Return what is declared of weights that are given; empty where there are none."""
+    given = [
+        f"`{name}`"
+        for name, value in fit_params.items()
+        if _last(name) == "sample_weight" and value is not None
+    ]
+    if not given:
+        return ""
+    return f"{', '.join(given)} was not computed from the labels of all rows"
+
+
+def copies(X: Any, trainings: Sequence[Training]) -> str:
+    """Return how many labeled rows equal one that another fold holds out."""
+    hashes = row_hashes(comparable(X, X.dtype))
+    content = np.unique(hashes, return_inverse=True)[1]
+    fold = np.full(len(content), -1)
+    for training in trainings:
+        fold[training.test_rows] = training.number
+    pairs = np.unique(np.stack([content, fold], axis=1), axis=0)
+    folds_with = np.bincount(pairs[:, 0], minlength=content.max() + 1)
+    n_rows = int((folds_with[content] > 1).sum())
+    if not n_rows:
+        return ""
+    return (
+        f"{n_rows:,} labeled rows equal a row of another fold: if they are copies of "
+        f"one record, rows are not independent"
+    )
+
+
+def few_rows(trainings: Sequence[Training]) -> str:
+    """Return a remark where folds are so small that their limits say little."""
+    sizes = [len(each.test_rows) for each in trainings if len(each.test_rows)]
+    if not sizes or min(sizes) >= FEW_ROWS:
+        return ""
+    return (
+        f"a fold has {min(sizes)} rows: with fewer than {FEW_ROWS} its limit says "
+        f"almost nothing; ask for fewer folds"
+    )
+
+
+def _last(name: str) -> str:
+    """Return the parameter's own name, without the steps that lead to it."""
+    return name.rpartition("__")[2]
+
+
+def _per_class(name: str, value: Any, labeled: LabeledRows) -> ArrayLike:
+    """Return the weight of each class; zeros where rows of a class have several."""
+    if isinstance(value, Mapping) and _last(name) == "class_weight":
+        return [value.get(label, 1.0) for label in labeled.classes.tolist()]
+    weights = np.zeros(labeled.n_classes)
+    if _last(name) == "sample_weight" and value is not None:
+        given = np.asarray(value, dtype=float)
+        weights[labeled.y] = given
+        if not np.allclose(given, weights[labeled.y], rtol=1e-6, atol=0.0):
+            weights[:] = 0.0
+    return weights
+
+
+def _proportional(values: ArrayLike, others: NDArray[Any]) -> bool:
+    """Return whether positive values are the others times one factor."""
+    ratio = np.asarray(values, dtype=float) / others
+    return bool(ratio[0] > 0 and np.allclose(ratio, ratio[0], rtol=1e-6, atol=0.0))
+
+
+def _continuous(X: Any) -> NDArray[Any] | None:
+    """Return the columns of many values; None where there are none to be judged."""
+    if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
+        return None
+    many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
+    return X[:, many] if any(many) else None
 
 
 def plan_ledger(

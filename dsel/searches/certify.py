@@ -23,7 +23,8 @@ from dsel.models.generic import check_pool_learners
 from dsel.results import Certificate, save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store
-from dsel.searches.engine.scheme import RandomFold, Scheme
+from dsel.searches.engine.comparisons import RandomFold
+from dsel.searches.engine.scheme import Scheme
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.select import CERTIFIED_APART, with_certificate

@@ -1,5 +1,11 @@
-"""What each criterion would choose from the same evidence."""
+"""What each criterion would choose from the same evidence, and what tells pairs apart.
 
+A pool says without a label how far the errors of two candidates differ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -8,10 +14,16 @@ from numpy.dtypes import StringDType
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.bounds import pair_facts
+from dsel.checks import check_counts, check_integer, check_probability
 from dsel.criteria import CRITERIA
 from dsel.errors import AllFitsFailedError
+from dsel.models.family import FittedGroup
 from dsel.results import Choice
+from dsel.results.choice import candidate_labels
+from dsel.searches.execute import refit
 from dsel.searches.select import select
+from dsel.searches.spec import SearchSpec
 
 
 def compare(results: xr.Dataset, *, delta: float | None = None) -> xr.Dataset:
@@ -65,3 +77,122 @@ def _row(answer: Choice | str) -> tuple[int, str, float, float, str]:
 
 def _text(lines: list[str]) -> NDArray[Any]:
     return np.array(lines, dtype=StringDType())
+
+
+OTHER = "other"
+
+
+def compare_pairs(
+    results: xr.Dataset,
+    plan: SearchSpec,
+    candidates: Sequence[int] | None = None,
+    *,
+    n_best: int = 4,
+    delta: float = 0.05,
+    client: Any = None,
+) -> xr.Dataset:
+    """Return how much the errors of pairs of candidates can and must differ from 0.
+
+    The full models of a few candidates are fitted again and compared on the pool, in
+    one reading.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    plan
+        The plan that it came from.
+    candidates
+        Numbers of candidates; by default the best by the search's criterion.
+    n_best
+        How many of them, at least 2.
+    delta
+        Probability with which any of the facts may fail, for whatever pair is looked
+        at. It is spent beside that of the search.
+    client
+        A `distributed.Client` for the reading; None means the current one, else
+        local threads.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (``candidate``, ``other``): ``differing_rows`` of the pool;
+        ``difference``, which the two error rates differ by at most; ``larger_error``,
+        which the larger of them is at least. ``params`` names the candidates.
+
+    Raises
+    ------
+    ValueError
+        Where there is no pool, a number is no candidate, or there are fewer than two.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the facts hold for all pairs of
+    the search's candidates at once, so for those that were picked after a look.
+    Assumes: pool rows are independent draws, and no model depends on them.
+    Source: `dsel.bounds.pair_facts`, delta divided by the number of pairs.
+    """
+    if plan.pool is None:
+        raise ValueError("`plan` must have a pool to compare candidates on.")
+    level = check_probability(delta, "delta")
+    numbers = _best(results, n_best) if candidates is None else candidates
+    chosen = check_counts(list(numbers), "candidates")
+    n = plan.n_candidates
+    if len(np.unique(chosen)) < 2 or chosen.max() >= n:
+        raise ValueError(
+            f"`candidates` must be two or more different numbers below {n}, got "
+            f"{chosen.tolist()}."
+        )
+    count = _DifferingRows(tuple(_full_model(plan, int(j)) for j in chosen))
+    counts = plan.pool.reduce(count, add, client=client, allow_nan=plan.work.allow_nan)
+    share = level / (n * (n - 1) / 2)
+    facts = pair_facts(counts, plan.pool.n_rows, delta=share)
+    differ = ~np.eye(len(chosen), dtype=bool)
+    axes = (names.CANDIDATE, OTHER)
+    texts = np.array(candidate_labels(results), dtype=object)[chosen]
+    return xr.Dataset(
+        {
+            "differing_rows": (axes, counts),
+            "difference": (axes, np.where(differ, facts.difference, 0.0)),
+            "larger_error": (axes, np.where(differ, facts.larger_error, 0.0)),
+            "params": (names.CANDIDATE, texts.astype(str)),
+        },
+        coords={names.CANDIDATE: chosen, OTHER: chosen},
+        attrs={names.DELTA: level, names.N_UNLABELED: plan.pool.n_rows},
+    )
+
+
+def _best(results: xr.Dataset, n_best: int) -> NDArray[np.int64]:
+    """Return the numbers of the candidates with the smallest known estimates."""
+    wanted = check_integer(n_best, "n_best", at_least=2)
+    first = results[names.ESTIMATE].isel({names.CRITERION: 0}).values.ravel()
+    order = np.argsort(first, kind="stable")[:wanted]
+    return np.asarray(order[np.isfinite(first[order])])
+
+
+@dataclass(frozen=True)
+class _DifferingRows:
+    """Counts the rows of a block on which models differ, pair by pair."""
+
+    models: tuple[tuple[FittedGroup, int, int], ...]
+    """Fitted groups, with the training and the place of the wanted candidate."""
+
+    def __call__(self, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        del rows
+        answers = np.stack(
+            [
+                models.predict(X, [np.array(training)])[0][place]
+                for models, training, place in self.models
+            ]
+        )
+        return np.array(
+            [np.count_nonzero(answers != one, axis=1) for one in answers], np.int64
+        )
+
+
+def _full_model(plan: SearchSpec, number: int) -> tuple[FittedGroup, int, int]:
+    """Fit one candidate on all labeled rows; say where it is in its group."""
+    training = plan.scheme.full
+    assert training is not None
+    models = refit(plan.work, number, training)
+    return models, training, models.candidates.index(number)

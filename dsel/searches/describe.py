@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dsel.data.trainings import FULL
-from dsel.searches.signs import few_rows
+from dsel.searches.assumptions import few_rows
 from dsel.searches.spec import SearchSpec
 
 

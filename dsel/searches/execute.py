@@ -26,8 +26,7 @@ from dsel.searches.engine.checkpoint import Journaling, paths_of
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.driver import Driver, Progress
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
-from dsel.searches.engine.pruning import Referee
-from dsel.searches.engine.trimming import final_evidence
+from dsel.searches.engine.pruning import Referee, final_evidence
 from dsel.searches.keeping import Notebook, Notes, keep_results, kept_model, run_journal
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock

@@ -11,7 +11,7 @@ from dsel.data.words import seed_from
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
 from dsel.models.leave_one_out import leave_one_out_counts
-from dsel.searches.grid import Grid, make_candidates
+from dsel.searches.candidates import Grid, make_candidates
 
 
 def leave_one_out_errors(

@@ -21,17 +21,14 @@ from dsel.data.words import seed_from
 from dsel.models.family import Candidate
 from dsel.models.generic import check_pool_learners, checked_params, takes_pool
 from dsel.results import grid_axes
-from dsel.searches.assumptions import plan_ledger
+from dsel.searches.assumptions import look_for_signs, plan_ledger
+from dsel.searches.candidates import Grid, make_candidates, make_groups, takes_nan
 from dsel.searches.describe import describe
+from dsel.searches.engine.comparisons import KnownLabels
 from dsel.searches.engine.fit_task import Work
-from dsel.searches.engine.known_labels import KnownLabels, with_labels
-from dsel.searches.engine.scheme import Scheme
-from dsel.searches.engine.schemes import cross_validation
+from dsel.searches.engine.scheme import Scheme, cross_validation, with_labels
 from dsel.searches.engine.stages import Looks, plan_looks
 from dsel.searches.execute import execute, fit_model
-from dsel.searches.grid import Grid, make_candidates, takes_nan
-from dsel.searches.grouping import make_groups
-from dsel.searches.signs import look_for_signs
 from dsel.searches.spec import SearchSpec
 
 FITTING_PART = 0.5  # of the pool, for learners that want one

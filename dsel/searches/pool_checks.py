@@ -32,8 +32,8 @@ from dsel.data.shared import (
 from dsel.data.words import hashed_seed
 from dsel.results import Assumption
 from dsel.results.schema import VIOLATED
-from dsel.searches.engine.known_labels import of_rows_there
 from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_look
+from dsel.searches.engine.scheme import of_rows_there
 from dsel.searches.keeping import Notebook
 from dsel.searches.spec import SearchSpec
 

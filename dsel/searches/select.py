@@ -19,8 +19,8 @@ from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import candidate_labels, params_of
 from dsel.results.cube import assumptions_of
 from dsel.results.schema import DECLARED
-from dsel.searches.asking import Question, ask, check_evidence
 from dsel.searches.engine.pruning import ROUNDING
+from dsel.searches.evaluate import Question, ask, check_evidence
 from dsel.searches.ledger import ledger_of, objection, with_ledger
 
 CERTIFIED_APART: Final = "certified_apart"

@@ -22,8 +22,9 @@ from dsel.cluster import Local, connect
 from dsel.runtime.freed_memory import freed_memory_kept
 from dsel.runtime.threads import single_threaded
 from dsel.searches import execute
-from dsel.searches.engine.fit_task import FitJob, SpanJob, count_spans, fit_jobs
-from dsel.searches.engine.scheme import BestFold
+from dsel.searches.engine.comparisons import BestFold
+from dsel.searches.engine.count_task import SpanJob, count_spans
+from dsel.searches.engine.fit_task import FitJob, fit_jobs
 
 
 def plan_of_fits():

@@ -15,8 +15,8 @@ from dsel.experiments.madani2004.machines import (
 )
 from dsel.experiments.madani2004.sets import load_problem, one_hot, text_features
 from dsel.kernels.polynomial import Polynomial
+from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.half_counts import half_counts
-from dsel.searches.grid import make_candidates
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from dsel.runtime.executors import (
     make_executor,
 )
 from dsel.searches import plan_search
-from dsel.searches.engine import fit_task
-from dsel.searches.engine.fit_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
+from dsel.searches.engine import count_task
+from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan
@@ -159,7 +159,7 @@ def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
     grid = {"seconds": [0.0]}
     plan = plan_search(Sleeper(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0)
     whole = plan.run().drop_vars(TIMES)
-    monkeypatch.setattr(fit_task, "spare_memory", lambda: 0)
+    monkeypatch.setattr(count_task, "spare_memory", lambda: 0)
     xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)
 
 

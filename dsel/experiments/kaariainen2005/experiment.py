@@ -49,7 +49,7 @@ from dsel.experiments.kaariainen2005.numbers import (
 )
 from dsel.experiments.pieces import REPETITION
 from dsel.searches import Plan, execute, plan_search, select
-from dsel.searches.judge import judge
+from dsel.searches.evaluate import judge
 
 SETS: Final = ("dna", "letter", "satimage", "segment", "shuttle", "usps")
 CRITERIA: Final = ("cv_error", "cv_bound")

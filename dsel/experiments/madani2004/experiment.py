@@ -38,9 +38,9 @@ from dsel.experiments.madani2004.sets import FILES, PROBLEMS, Problem, load_prob
 from dsel.experiments.madani2004.tables import compare_choices, compare_estimates
 from dsel.kernels.linear import Linear
 from dsel.kernels.polynomial import Polynomial
+from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active import sample_uncertain
 from dsel.searches.co_validation.half_counts import half_estimates
-from dsel.searches.grid import make_candidates
 from dsel.searches.leave_one_out import count_leave_one_out
 
 LINEAR: Final = Linear()

@@ -11,8 +11,8 @@ from dsel.criteria import get_criterion
 from dsel.criteria.estimate import Estimate
 from dsel.data.words import seed_from
 from dsel.results import Assumption
-from dsel.searches.engine.schemes import random_halves, with_leave_one_out
-from dsel.searches.grid import Grid
+from dsel.searches.candidates import Grid
+from dsel.searches.engine.scheme import random_halves, with_leave_one_out
 from dsel.searches.plan import Plan, plan_search
 
 PICKED = (

@@ -15,7 +15,7 @@ from dsel.data.labeled import check_pool_matches, labeled_rows
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.models.family import FittedGroup
-from dsel.searches.grid import make_candidates
+from dsel.searches.candidates import make_candidates
 from dsel.searches.model_set import train_grid
 from dsel.searches.pool_rows import read_rows, write_rows
 

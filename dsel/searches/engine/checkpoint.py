@@ -9,20 +9,26 @@ full. A bound may be read all the same, because delta is divided among all candi
 those that failed too, before any is fitted; which of them can be fitted in the end is
 no reading of the pool. Only fits that ran out of time are not tried again with as
 little of it, and nothing is where the place cannot be written to.
+
+Each finished task also gives one log line, which people and programs can read: lines go
+to the logger ``dsel.searches`` as ``event name=value ...``; a handler that wants fields
+finds them in the record's attribute `dsel`.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.family import FIT_FAILED
 from dsel.results.stored_journal import StoredJournal
+from dsel.searches.engine.count_task import SpanJob, SpanRecord
 from dsel.searches.engine.counts import Board
-from dsel.searches.engine.fit_task import FitRecord, Group, SpanJob, SpanRecord
+from dsel.searches.engine.fit_task import FitRecord, Group
 from dsel.searches.engine.scheme import Scheme
 from dsel.searches.keeping import Notes
 
@@ -174,3 +180,44 @@ def paths_of(groups: Iterable[Group]) -> dict[int, str]:
         for group in groups
         for candidate, path in zip(group.candidates, group.paths, strict=True)
     }
+
+
+logger: Final = logging.getLogger("dsel.searches")
+
+
+def log_fit(scheme: Scheme, record: FitRecord) -> None:
+    """Say which candidates were fitted on which training, in what time."""
+    _log(
+        logging.INFO,
+        "fit",
+        candidates=",".join(map(str, record.job.candidates)),
+        training=scheme.trainings[record.job.training].name,
+        seconds=round(float(record.counts.seconds.sum()), 6),
+        bytes=record.nbytes,
+        failed=len(record.counts.messages),
+    )
+
+
+def log_span(record: SpanRecord, nbytes: int) -> None:
+    """Say which rows of the pool, of so many bytes, were compared for whom."""
+    job = record.job
+    _log(
+        logging.INFO,
+        "span",
+        rows=f"{job.start}-{job.stop}",
+        candidates=",".join(map(str, job.candidates)),
+        seconds=round(record.seconds, 6),
+        bytes=nbytes,
+    )
+
+
+def log_retry(what: str, reason: BaseException) -> None:
+    """Say that a task is submitted again, and what became of it."""
+    _log(logging.WARNING, "retry", task=what, reason=type(reason).__name__)
+
+
+def _log(level: int, event: str, **fields: Any) -> None:
+    if logger.isEnabledFor(level):
+        text = " ".join(f"{name}={value}" for name, value in fields.items())
+        extra = {"dsel": {"event": event, **fields}}
+        logger.log(level, "%s %s", event, text, extra=extra)

@@ -10,10 +10,10 @@ from dsel import names
 from dsel.bounds.best_fold import smallest_rate
 from dsel.data.base import Span
 from dsel.models.family import FIT_DONE, FIT_FAILED
-from dsel.searches.engine.count_task import NO_ROWS
-from dsel.searches.engine.fit_task import FitRecord, Group, SpanJob, SpanRecord
-from dsel.searches.engine.known_labels import KnownLabels
-from dsel.searches.engine.scheme import BestFold, Comparison, Scheme
+from dsel.searches.engine.comparisons import BestFold, Comparison, KnownLabels
+from dsel.searches.engine.count_task import NO_ROWS, SpanJob, SpanRecord
+from dsel.searches.engine.fit_task import FitRecord, Group
+from dsel.searches.engine.scheme import Scheme
 from dsel.searches.engine.stages import Looks
 
 UNKNOWN = -1

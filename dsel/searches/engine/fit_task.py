@@ -1,6 +1,5 @@
-"""What runs on a worker: fitting groups, and counting over a span of the pool."""
+"""What runs on a worker: fitting groups of candidates; models stay, counts travel."""
 
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,17 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.blocks import read_blocks
-from dsel.data.cache import process_cache, spare_memory
-from dsel.data.filters import Part
+from dsel.data.cache import process_cache
 from dsel.data.trainings import LEAVE_ONE_OUT, Training
 from dsel.models.family import Cache, Candidate, Family, FitCounts, FittedGroup
 from dsel.models.leave_one_out import leave_one_out_counts
-from dsel.searches.engine.count_task import SpanTally
-from dsel.searches.engine.scheme import Comparison
-
-BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
-BLOCK_ROWS = (64, 8192)  # fewest and most rows of a block: these stay in cache
 
 
 @dataclass(frozen=True)
@@ -101,40 +93,6 @@ class FitRecord:
     """Whether the candidates failed for want of time."""
 
 
-@dataclass(frozen=True)
-class SpanJob:
-    """Candidates to be compared on some consecutive rows of the pool."""
-
-    start: int
-    """First global row number."""
-    stop: int
-    """One past the last."""
-    candidates: tuple[int, ...]
-    """Candidate numbers."""
-    look: int = 0
-    """Look at which these rows are read."""
-
-    def goes_with(self, other: "SpanJob") -> bool:
-        """Whether both can be jobs of one task: the same models, the same look."""
-        return (self.candidates, self.look) == (other.candidates, other.look)
-
-
-@dataclass(frozen=True)
-class SpanRecord:
-    """What one span counted."""
-
-    job: SpanJob
-    """Which job."""
-    differences: tuple[NDArray[np.int64], ...]
-    """Per comparison, (n_candidates, n_bins)."""
-    rows: tuple[NDArray[np.int64], ...]
-    """Per comparison, pool rows in each bin, (n_bins,)."""
-    seconds: float
-    """Time that it took, reading included."""
-    sample: Any = None
-    """Rows that were brought along, (n_drawn, n_columns); None if none were asked."""
-
-
 Payload = dict[FitJob, FittedGroup]
 """Fitted models by the first job of the call that fitted them."""
 
@@ -213,85 +171,3 @@ def _leave_one_out(work: Work, job: FitJob) -> FitCounts:
         work.trainings[job.training],
         pool=work.fitting_pool,
     )
-
-
-def models_of(
-    work: Work, payloads: Sequence[Payload], candidates: tuple[int, ...]
-) -> tuple[None, Payload]:
-    """Return what fit tasks hold of some candidates: less to move than all of it."""
-    held: Payload = {}
-    for job, models in (item for payload in payloads for item in payload.items()):
-        mine = [number for number in models.candidates if number in candidates]
-        if mine:
-            held[job] = work.groups[job.group].family.join([models], mine)
-    return None, held
-
-
-def count_spans(
-    work: Work,
-    payloads: Sequence[Payload],
-    jobs: Sequence[SpanJob],
-    sources: Sequence[list[Any]],
-    comparisons: Sequence[Comparison],
-    round_key: str,
-    drawn: Sequence[Part | None],
-) -> tuple[list[SpanRecord], None]:
-    """Count over spans of the pool where the compared models differ.
-
-    All jobs name the same candidates. Of each span, the rows that its `drawn` picks
-    are brought along.
-    """
-    parts = process_cache().get(
-        f"joined-{round_key}", lambda: _join(work, payloads, jobs[0].candidates)
-    )
-    records = [
-        _count_span(work, parts, job, rows, comparisons, picked)
-        for job, rows, picked in zip(jobs, sources, drawn, strict=True)
-    ]
-    return records, None
-
-
-def _count_span(
-    work: Work,
-    parts: Sequence[FittedGroup],
-    job: SpanJob,
-    sources: list[Any],
-    comparisons: Sequence[Comparison],
-    drawn: Part | None,
-) -> SpanRecord:
-    started = time.perf_counter()
-    brought = None if drawn is None else drawn.rows(job.start, job.stop)
-    tally = SpanTally(comparisons, job.candidates, brought)
-    row_nbytes = max(part.row_nbytes for part in parts) + tally.row_nbytes
-    block_rows = _block_rows(row_nbytes, spare_memory())
-    for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):
-        tally.add(block, parts)
-    seconds = time.perf_counter() - started
-    return SpanRecord(job, *tally.counts, seconds, tally.sample)
-
-
-def _join(
-    work: Work, payloads: Sequence[Payload], candidates: Sequence[int]
-) -> list[FittedGroup]:
-    """Pack the models of the candidates, one pack a family."""
-    wanted = set(candidates)
-    by_family: dict[int, tuple[Family, list[FittedGroup], list[int]]] = {}
-    for payload in payloads:
-        for job, models in payload.items():
-            family = work.groups[job.group].family
-            numbers = [number for number in models.candidates if number in wanted]
-            if numbers:
-                entry = by_family.setdefault(id(family), (family, [], []))
-                entry[1].append(models)
-                entry[2].extend(numbers)
-    return [
-        family.join(models, sorted(set(numbers)))
-        for family, models, numbers in by_family.values()
-    ]
-
-
-def _block_rows(row_nbytes: int, spare: int) -> int:
-    """Return the rows of a block: fewer where the process is short of memory."""
-    fewest, most = BLOCK_ROWS
-    nbytes = min(BLOCK_NBYTES, spare // 4)
-    return int(np.clip(nbytes // max(1, row_nbytes), fewest, most))

@@ -1,9 +1,15 @@
-"""The fits of a run: submitted best first, taken as they end, repeated if need be."""
+"""The fits of a run: in which order they are submitted, and where their models are.
+
+Where candidates may be pruned the most promising come first, else groups go one after
+another. Models stay where tasks made them, until nothing will score them.
+"""
 
 import logging
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
@@ -18,13 +24,182 @@ from dsel.runtime.executors import (
     died_of_task,
 )
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
-from dsel.searches.engine.checkpoint import Journaling
-from dsel.searches.engine.counts import Board
-from dsel.searches.engine.fit_queue import FitQueue
+from dsel.searches.engine.checkpoint import Journaling, log_fit, log_retry
+from dsel.searches.engine.counts import UNKNOWN, Board
 from dsel.searches.engine.fit_task import FitJob, FitRecord, fit_jobs
-from dsel.searches.engine.logs import log_fit, log_retry
-from dsel.searches.engine.model_registry import HeldModels
 from dsel.searches.engine.time_limits import fit_jobs_in_time
+
+TASK_SECONDS: Final = 0.25  # work of one task: fifty times what Dask adds to it
+REMEMBERED: Final = 64
+
+
+@dataclass
+class Pace:
+    """How long jobs of a kind took of late.
+
+    Examples
+    --------
+    >>> pace = Pace()
+    >>> pace.learn(0.1)
+    >>> pace.jobs_of_a_task(n_left=100, n_slots=2), pace.jobs_of_a_task(3, 2)
+    (2, 1)
+    """
+
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def learn(self, seconds: float) -> None:
+        """Take the time of a finished job."""
+        self.seconds.append(seconds)
+
+    def jobs_of_a_task(self, n_left: int, n_slots: int) -> int:
+        """Return how many of `n_left` jobs to give away at once, at least one.
+
+        Tasks get smaller towards the end, so that all slots end at about one time.
+        """
+        if not self.seconds:
+            return 1
+        wanted = int(TASK_SECONDS / max(1e-5, fmean(self.seconds)))
+        return max(1, min(wanted, n_left // (2 * n_slots)))
+
+
+@dataclass
+class HeldModels:
+    """What the driver knows of models that the executor keeps."""
+
+    keys: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Candidate and training number to the task that holds the model."""
+    sizes: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Task to the bytes that it holds of each candidate."""
+    nbytes: dict[int, int] = field(default_factory=dict)
+    """Candidate number to the bytes of all that was ever fitted of it."""
+
+    def add(self, key: str, record: FitRecord) -> None:
+        """Take what a task holds of one job."""
+        numbers, sizes = record.job.candidates, self.sizes.setdefault(key, {})
+        share = record.nbytes // max(1, len(numbers))
+        for number in numbers:
+            self.keys[number, record.job.training] = key
+            sizes[number] = sizes.get(number, 0) + share
+            self.nbytes[number] = self.nbytes.get(number, 0) + share
+
+    def has(self, candidate: int, training: int) -> bool:
+        """Whether the model is held."""
+        return (candidate, training) in self.keys
+
+    def keys_of(self, candidates: Iterable[int], trainings: Iterable[int]) -> set[str]:
+        """Return the tasks that hold the candidates' models on all these trainings."""
+        numbers = list(trainings)
+        return {self.keys[c, training] for c in candidates for training in numbers}
+
+    def unwanted_nbytes(self, key: str, wanted: Collection[int]) -> int:
+        """Return the bytes that a task holds of other candidates."""
+        return sum(n for number, n in self.sizes[key].items() if number not in wanted)
+
+    def release(self, needed: Collection[int]) -> set[str]:
+        """Forget tasks that hold no model of a needed candidate, and return them."""
+        kept = {key for (number, _), key in self.keys.items() if number in needed}
+        dropped = set(self.sizes) - kept
+        self.keys = {at: key for at, key in self.keys.items() if key in kept}
+        self.sizes = {key: self.sizes[key] for key in kept}
+        return dropped
+
+
+@dataclass
+class FitQueue:
+    """Jobs that are still to be submitted."""
+
+    board: Board
+    """Counts so far."""
+    best_first: bool
+    """Whether candidates may be pruned, so that the order matters."""
+    asked: NDArray[np.bool_] = field(init=False)
+    members: list[NDArray[np.int64]] = field(init=False)
+    group_of: NDArray[np.int64] = field(init=False)
+    pace: Pace = field(default_factory=Pace)
+
+    def __post_init__(self) -> None:
+        self.asked = np.zeros(self.board.fit_status.shape, bool)
+        self.members = [
+            np.array([candidate.number for candidate in group.candidates])
+            for group in self.board.groups
+        ]
+        self.group_of = np.empty(self.board.n_candidates, np.int64)
+        for group, numbers in enumerate(self.members):
+            self.group_of[numbers] = group
+
+    def open_fits(self) -> NDArray[np.bool_]:
+        """Return the fits wanted and not asked for, (n_candidates, n_trainings)."""
+        unknown = self.board.fit_status == UNKNOWN
+        return np.asarray(unknown & ~self.asked & self.board.racing[:, np.newaxis])
+
+    def take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
+        """Return the jobs of the next task, best first; none where none is left."""
+        open_fits = self.open_fits()
+        size = self._task_size(open_fits, n_slots)
+        jobs: list[FitJob] = []
+        for group, training in self._in_order(open_fits, lower):
+            for sibling in self._together(group, training, open_fits):
+                # Another candidate of the group may have brought them along.
+                wanted = open_fits[:, sibling] & ~self.asked[:, sibling]
+                jobs += self._jobs_of_group(group, sibling, wanted)
+            if len(jobs) >= size:
+                break
+        return jobs
+
+    def jobs(self, wanted: NDArray[np.bool_]) -> list[FitJob]:
+        """Return jobs for some fits, (n_candidates, n_trainings), asked for or not."""
+        groups = np.unique(self.group_of[wanted.any(axis=1)]).tolist()
+        return [
+            job
+            for training in np.flatnonzero(wanted.any(axis=0)).tolist()
+            for group in groups
+            for job in self._jobs_of_group(group, training, wanted[:, training])
+        ]
+
+    def _jobs_of_group(
+        self, group: int, training: int, wanted: NDArray[np.bool_]
+    ) -> list[FitJob]:
+        """Return the job of a group's wanted candidates; none where it has none."""
+        members = self.members[group]
+        mine = members[wanted[members]]
+        self.asked[mine, training] = True
+        return [FitJob(group, tuple(mine.tolist()), training)] if len(mine) else []
+
+    def _together(
+        self, group: int, training: int, open_fits: NDArray[np.bool_]
+    ) -> list[int]:
+        """Return the trainings that go into one task with this one, itself included."""
+        if not self.board.groups[group].family.fits_trainings_together:
+            return [training]
+        mine = open_fits[self.members[group]].any(axis=0)
+        return [int(number) for number in np.flatnonzero(mine)]
+
+    def _task_size(self, open_fits: NDArray[np.bool_], n_slots: int) -> int:
+        n_groups = max(1, len(np.unique(self.group_of[open_fits.any(axis=1)])))
+        left = n_groups * max(1, int(open_fits.sum(axis=1).max(initial=0)))
+        return self.pace.jobs_of_a_task(left, n_slots)
+
+    def _in_order(
+        self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64]
+    ) -> Iterator[tuple[int, int]]:
+        numbers = np.flatnonzero(open_fits.any(axis=1))
+        if not self.best_first:
+            groups = dict.fromkeys(self.group_of[numbers].tolist())
+            for group in groups:
+                mine = open_fits[self.members[group]].any(axis=0)
+                yield from ((group, int(t)) for t in np.flatnonzero(mine))
+            return
+        order = numbers[np.lexsort((numbers, lower[numbers]))]
+        for number in order:
+            training = int(np.argmax(open_fits[number]))
+            if training != self.board.scheme.full or self._folds_known(number):
+                yield int(self.group_of[number]), training
+
+    def _folds_known(self, number: int) -> bool:
+        """Whether the full fit, the largest, is due: the folds may still prune it."""
+        folds = self.board.fit_status[number, : self.board.scheme.n_folds]
+        return bool((folds != UNKNOWN).all())
+
 
 logger = logging.getLogger(__name__)
 

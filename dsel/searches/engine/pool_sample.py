@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel.data.chunking import stacked
 from dsel.data.filters import Part
 from dsel.data.words import SHIFT_STREAM
-from dsel.searches.engine.fit_task import SpanJob, SpanRecord
+from dsel.searches.engine.count_task import SpanJob, SpanRecord
 from dsel.searches.engine.stages import Look
 
 SAMPLE_ROWS: Final = 500

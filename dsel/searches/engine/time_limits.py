@@ -5,14 +5,157 @@ with other failures, and with another choice. The certificate stands all the sam
 failure takes a candidate out, as if its bound were 1, and the shares of delta are those
 of all candidates. A fit that was in time once is not judged again: where its model is
 lost it is fitted without a limit.
+
+A thread cannot be stopped, a process can: the task's process sends pickles through a
+pipe to one that fits, and kills it when the time is over. Both run on one machine as
+one user, and one started the other: nothing that came from a file or from the network
+is unpickled here.
 """
 
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+import weakref
 from collections.abc import Sequence
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, Final
 
+import cloudpickle
+
+from dsel.data.cache import ByteCache, process_cache
 from dsel.data.trainings import LEAVE_ONE_OUT
-from dsel.models.family import FitCounts
-from dsel.searches.engine.fit_task import FitJob, FitRecord, Payload, Work
-from dsel.searches.engine.fitting_process import fitting_process
+from dsel.models.family import FitCounts, FittedGroup
+from dsel.runtime.threads import single_threaded
+from dsel.searches.engine.fit_task import FitJob, FitRecord, Payload, Work, fit_jobs
+
+IDLE_SECONDS: Final = 120.0  # then an unused process ends, and its memory is free
+LOOK_SECONDS: Final = 0.5
+START_SECONDS: Final = 300.0  # for imports and the labeled rows, on a busy machine
+
+_of_thread = threading.local()
+
+
+class FittingProcess:
+    """Fits jobs of one run in a process of its own.
+
+    Parameters
+    ----------
+    work
+        What the tasks of the run need; sent once.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._pipe, theirs = Pipe()
+        handle = theirs.fileno()
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"from dsel.searches.engine.time_limits import serve; serve({handle})"
+        )
+        self._process = subprocess.Popen(
+            # A process that is killed leaves semaphores to Python's tracker of them.
+            [sys.executable, "-W", "ignore:resource_tracker:UserWarning", "-c", code],
+            pass_fds=[handle],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the process that asked
+        )
+        theirs.close()
+        self.end = weakref.finalize(self, _end, self._process, self._pipe)
+        # Rows that tasks of this process keep and arrays of the fits share its limit.
+        self._pipe.send_bytes(cloudpickle.dumps((work, process_cache().limit // 2)))
+        self._answer(START_SECONDS)
+
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return self.end.alive and self._process.poll() is None
+
+    def fit(self, job: FitJob, seconds: float) -> tuple[FitCounts, FittedGroup | None]:
+        """Fit a job.
+
+        Raises
+        ------
+        TimeoutError
+            Where it takes longer than `seconds`; the process is gone then.
+        ChildProcessError
+            Where the process died, as of too much memory.
+        """
+        self._pipe.send_bytes(cloudpickle.dumps(job))
+        found = self._answer(seconds)
+        if isinstance(found, BaseException):
+            raise found
+        fitted: tuple[FitCounts, FittedGroup | None] = found
+        return fitted
+
+    def _answer(self, seconds: float) -> Any:
+        waited = 0.0
+        while waited < seconds:
+            began = time.monotonic()
+            try:
+                if self._pipe.poll(min(LOOK_SECONDS, seconds - waited)):
+                    return cloudpickle.loads(self._pipe.recv_bytes())
+            except (EOFError, OSError) as error:
+                self.end()
+                raise ChildProcessError(
+                    f"the process of the fit ended with code {self._process.returncode}"
+                ) from error
+            # A machine that slept meanwhile, and the fit with it, counts as a look.
+            waited += min(2 * LOOK_SECONDS, time.monotonic() - began)
+        self.end()
+        raise TimeoutError(f"nothing came back within {seconds:g} s")
+
+
+def fitting_process(work: Work) -> FittingProcess:
+    """Return this thread's process for a run, started anew if need be."""
+    found: FittingProcess | None = getattr(_of_thread, "process", None)
+    if found is None or found.work is not work or not found.is_alive():
+        if found is not None:
+            found.end()
+        found = _of_thread.process = FittingProcess(work)
+    return found
+
+
+def serve(handle: int) -> None:
+    """Answer jobs until nobody asks: what the process of `FittingProcess` does."""
+    pipe = Connection(handle)
+    inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, inbox), daemon=True).start()
+    work, limit = cloudpickle.loads(inbox.get())
+    cache = ByteCache(limit)
+    pipe.send_bytes(cloudpickle.dumps(None))
+    with single_threaded():
+        while True:
+            try:
+                job = cloudpickle.loads(inbox.get(timeout=IDLE_SECONDS))
+            except queue.Empty:
+                return
+            pipe.send_bytes(cloudpickle.dumps(_fitted(work, job, cache)))
+
+
+def _receive(pipe: Connection, inbox: "queue.SimpleQueue[bytes]") -> None:
+    """Take messages in; end the process, fit or no fit, once its parent is gone."""
+    while True:
+        try:
+            inbox.put(pipe.recv_bytes())
+        except (EOFError, OSError):
+            os._exit(0)
+
+
+def _fitted(work: Work, job: FitJob, cache: ByteCache) -> Any:
+    try:
+        records, fitted = fit_jobs(work, (), [job], cache)
+        return records[0].counts, fitted.get(job)
+    except Exception as error:
+        return error
+
+
+def _end(process: "subprocess.Popen[bytes]", pipe: Connection) -> None:
+    process.kill()
+    process.wait()
+    pipe.close()
 
 
 def fit_jobs_in_time(

@@ -12,7 +12,7 @@ from dsel.data.folds import holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
 from dsel.errors import GuaranteeWarning, warn
-from dsel.searches.grid import make_candidates
+from dsel.searches.candidates import make_candidates
 from dsel.searches.labels import encode_labels
 from dsel.searches.model_set import ModelSet, TrainedGroups, train_grid
 from dsel.searches.nonconformity.answers import NonconformityAnswers

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsel.checks import check_choice
 from dsel.data.folds import full_training
 from dsel.data.words import seed_from
-from dsel.searches.grid import make_candidates
+from dsel.searches.candidates import make_candidates
 from dsel.searches.labels import encode_labels
 from dsel.searches.model_set import ModelSet, train_grid
 from dsel.searches.nonconformity.tie_rules import best_label, two_best

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel import names
+from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active import (
     sample_uncertain,
     sure_margins,
@@ -14,7 +15,6 @@ from dsel.searches.co_validation.active import (
 )
 from dsel.searches.co_validation.covalidate import covalidate
 from dsel.searches.co_validation.half_counts import half_counts, half_estimates
-from dsel.searches.grid import make_candidates
 
 
 @pytest.fixture(scope="module")

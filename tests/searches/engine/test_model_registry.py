@@ -8,9 +8,9 @@ import xarray as xr
 import dsel
 from dsel.models.family import FitCounts
 from dsel.runtime.executors import LocalExecutor
-from dsel.searches.engine import pool_rounds, rounds
+from dsel.searches.engine import pool_rounds
 from dsel.searches.engine.fit_task import FitJob, FitRecord
-from dsel.searches.engine.model_registry import HeldModels
+from dsel.searches.engine.fits import HeldModels
 from tests.estimators import FAMILIES
 
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
@@ -68,6 +68,6 @@ def test_run__counts_alike_with_models_that_are_left_behind(name, rng, monkeypat
     )
     whole = plan.run(n_jobs=1).drop_vars(TIMES)
     monkeypatch.setattr(pool_rounds, "WORTH_A_TASK", -1)
-    monkeypatch.setattr(rounds, "LEADERS", 1)
+    monkeypatch.setattr(pool_rounds, "LEADERS", 1)
     monkeypatch.setattr(LocalExecutor, "derive", derive_here)
     xr.testing.assert_equal(plan.run(n_jobs=1).drop_vars(TIMES), whole)

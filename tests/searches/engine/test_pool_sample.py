@@ -9,8 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 import dsel
 from dsel.data.blocks import read_blocks
 from dsel.searches import select
-from dsel.searches.engine.count_task import SpanTally
-from dsel.searches.engine.fit_task import SpanJob, SpanRecord
+from dsel.searches.engine.count_task import SpanJob, SpanRecord, SpanTally
 from dsel.searches.engine.pool_sample import sample_of_look
 from dsel.searches.engine.stages import Looks, plan_looks
 

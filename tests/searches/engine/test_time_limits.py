@@ -16,8 +16,11 @@ from dsel.searches.engine import time_limits
 from dsel.searches.engine.driver import Driver
 from dsel.searches.engine.fit_task import FitJob, fit_jobs
 from dsel.searches.engine.fits import Fitting
-from dsel.searches.engine.fitting_process import FittingProcess, fitting_process
-from dsel.searches.engine.time_limits import fit_jobs_in_time
+from dsel.searches.engine.time_limits import (
+    FittingProcess,
+    fit_jobs_in_time,
+    fitting_process,
+)
 from tests.clusters import wait_until
 from tests.estimators import Sleeper
 

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data.content import exact_text
 from dsel.models.family import Candidate
-from dsel.searches.paths import candidate_path, candidate_texts
+from dsel.searches.candidates import candidate_path, candidate_texts
 
 LONG = np.arange(5000.0)
 TWO = ([[0.0], [1.0]], [0, 1])
@@ -81,7 +81,7 @@ def test_candidate_path__is_the_same_in_another_process():
     script = (
         "from sklearn.svm import SVC\n"
         "from dsel.models.family import Candidate\n"
-        "from dsel.searches.paths import candidate_path, candidate_texts\n"
+        "from dsel.searches.candidates import candidate_path, candidate_texts\n"
         "one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))\n"
         "print(candidate_path('svm', one, candidate_texts([one])[0]))\n"
     )

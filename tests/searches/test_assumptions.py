@@ -17,8 +17,8 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 
 import dsel
 from dsel.searches import select
+from dsel.searches.assumptions import scaled_by_range, standardised
 from dsel.searches.pool_checks import two_sample_test
-from dsel.searches.signs import scaled_by_range, standardised
 from tests.estimators import Rememberer
 
 

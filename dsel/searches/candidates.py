@@ -1,6 +1,14 @@
-"""From an estimator and a grid to numbered candidates."""
+"""From an estimator and a grid to numbered candidates, their groups and their keys.
 
-from collections.abc import Mapping, Sequence
+A group is what shares work. A key is a hash of all that a candidate's counts depend on
+beside the fingerprint: a store finds a cell again by it, in another process and in a
+larger grid. So two candidates share a key only if they are the same, and the same
+candidate has the same key everywhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -9,7 +17,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 
+from dsel.data.content import NEVER_AGAIN, exact_text
+from dsel.data.labeled import LabeledRows
+from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
+from dsel.searches.engine.fit_task import Group
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Sequence[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators."""
@@ -110,3 +122,60 @@ def _check_classifier(estimator: Any, name: str) -> None:
             f"`{name}` must be a classifier, got {type(estimator).__name__}; the "
             f"bounds are about wrong labels."
         )
+
+
+def make_groups(
+    candidates: tuple[Candidate, ...],
+    labeled: LabeledRows,
+    seed: int,
+    fit_params: Mapping[str, Any],
+) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
+    """Return the groups, remarks on them, and what breaks A3 in them."""
+    assignments = assign_families(
+        candidates,
+        labeled.X,
+        classes=labeled.classes,
+        seed=seed,
+        fit_params=fit_params,
+    )
+    groups: list[Group] = []
+    texts = candidate_texts(candidates)
+    for assigned in assignments:
+        for members in assigned.groups:
+            paths = tuple(
+                candidate_path(assigned.family.name, each, texts[each.number])
+                for each in members
+            )
+            groups.append(Group(len(groups), assigned.family, members, paths))
+    remarks = tuple(
+        f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
+        for a in assignments
+    )
+    n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
+    if n_unknown:
+        remarks += (
+            f"{n_unknown} candidates hold what cannot be pickled: another run with the "
+            f"same `out` counts them again",
+        )
+    dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
+    return tuple(groups), remarks, dependence
+
+
+def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:
+    """Return a text for each candidate number that no other candidate has.
+
+    Candidates that are told apart by nothing are told apart by their order.
+    """
+    seen: Counter[str] = Counter()
+    texts = {}
+    for candidate in candidates:
+        text = exact_text([candidate.params or candidate.estimator])
+        seen[text] += 1
+        texts[candidate.number] = f"{text}#{seen[text]}" if seen[text] > 1 else text
+    return texts
+
+
+def candidate_path(family: str, candidate: Candidate, text: str) -> str:
+    """Return the path of a candidate that no other of its plan has the text of."""
+    what = f"{type(candidate.estimator).__qualname__} {text}"
+    return blake2b(f"{family} {what}".encode(), digest_size=12).hexdigest()

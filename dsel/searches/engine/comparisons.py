@@ -1,0 +1,250 @@
+"""Which models answer a row of the pool, and where a difference of answers is counted.
+
+A comparison names the trainings that are asked about each row (its *queries*) and the
+bin of the cube into which a disagreement is counted. `RandomFold` and `BestFold` ask
+two models a row, `AllAnswers` asks as many as it names, so it is made only for criteria
+that read it; `KnownLabels` counts errors where labels of pool rows are known.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words, words_at
+
+Codes = NDArray[np.int64]
+
+UNKNOWN = -1
+
+
+class Comparison(Protocol):
+    """Two answers to every pool row, and the bins in which differences are counted."""
+
+    @property
+    def variable(self) -> str:
+        """Name of the cube's variable that the counts become."""
+
+    @property
+    def n_bins(self) -> int:
+        """Bins a candidate has."""
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the bin of each row, or None where every row is in every bin."""
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Return training numbers, as `FittedGroup.predict` takes them."""
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count rows whose readings differ, shape (n_candidates, n_bins)."""
+
+
+@dataclass(frozen=True)
+class RandomFold:
+    """The full model against a fold model drawn for each row: f against f_rand."""
+
+    seed: int
+    """Seed of the row words."""
+    n_folds: int
+    """Folds; training k is the full one."""
+    variable: str = names.DISAGREEMENTS
+    """Counted by the fold that was drawn."""
+
+    @property
+    def n_bins(self) -> int:
+        """One bin a fold."""
+        return self.n_folds
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return I(r), the fold drawn for each row."""
+        first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+        if stop - first == len(rows):
+            return _drawn_folds(self.seed, self.n_folds, first, stop)
+        return uniform_integers(
+            words_at(self.seed, RANDOM_FOLD_STREAM, rows), self.n_folds
+        )
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask the full model and the drawn one."""
+        del candidates  # the same draws for all
+        drawn = self.bins(rows)
+        assert drawn is not None
+        return [np.array(self.n_folds), drawn]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count by the drawn fold."""
+        drawn = self.bins(rows)
+        assert drawn is not None
+        return np.stack(
+            [
+                np.bincount(drawn[differs], minlength=self.n_folds)
+                for differs in codes[0] != codes[1]
+            ]
+        )
+
+
+@lru_cache(maxsize=8)
+def _drawn_folds(seed: int, n_folds: int, first: int, stop: int) -> NDArray[np.int64]:
+    """Draw for consecutive rows; a block asks for the same ones a few times."""
+    drawn = uniform_integers(words(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
+    drawn.setflags(write=False)
+    return drawn
+
+
+@dataclass(frozen=True)
+class BestFold:
+    """The full model against one fold model, fixed for each candidate beforehand."""
+
+    n_folds: int
+    """Folds; training k is the full one."""
+    chosen: NDArray[np.int64]
+    """Fold of each candidate of the plan, shape (n_candidates,); -1 not known yet."""
+    variable: str = names.BEST_FOLD_DISAGREEMENTS
+    """Counted on the whole pool."""
+    n_bins: int = 1
+    """One bin a candidate."""
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return None: every row is compared."""
+        del rows
+        return None
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask the full model and the chosen fold's."""
+        del rows
+        fold = self.chosen[np.asarray(candidates)]
+        return [np.array(self.n_folds), fold[:, np.newaxis]]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count all differing rows."""
+        del rows
+        return np.asarray(np.count_nonzero(codes[:1] != codes[1:2], axis=2).T)
+
+
+@dataclass(frozen=True)
+class AllAnswers:
+    """The first trainings of a scheme answer every row; a function counts."""
+
+    n_asked: int
+    """How many trainings, in the order of their numbers."""
+    n_bins: int
+    """Bins a candidate has."""
+    variable: str
+    """Name of the cube's variable that the counts become."""
+    count: Callable[[Codes], Codes]
+    """From codes (n_asked, n_candidates, n_rows) to counts (n_candidates, n_bins)."""
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return None: every row is in every bin."""
+        del rows
+        return None
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask all of them."""
+        del rows, candidates
+        return [np.array(number) for number in range(self.n_asked)]
+
+    def tally(self, codes: Codes, rows: NDArray[np.int64]) -> Codes:
+        """Count what the function counts."""
+        del rows
+        return self.count(codes)
+
+
+def halves(n_repeats: int) -> AllAnswers:
+    """Compare the two models of each halving, 2r and 2r + 1, with each other."""
+    return AllAnswers(2 * n_repeats, n_repeats, names.DISAGREEMENTS, by_halving)
+
+
+def every_fold(n_folds: int) -> AllAnswers:
+    """Compare each fold model with the full one, which is training `n_folds`."""
+    return AllAnswers(n_folds + 1, n_folds, names.FOLD_DISAGREEMENTS, by_fold)
+
+
+def differing_folds(n_folds: int) -> AllAnswers:
+    """Count how many fold models differ from the full one, row by row."""
+    return AllAnswers(n_folds + 1, n_folds, names.DIFFERING_FOLDS, by_number)
+
+
+def by_halving(codes: Codes) -> Codes:
+    """Count by halving the rows on which its two models differ."""
+    return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
+
+
+def by_fold(codes: Codes) -> Codes:
+    """Count by fold the rows on which its model and the last one differ."""
+    return np.asarray(np.count_nonzero(codes[:-1] != codes[-1], axis=2).T)
+
+
+def by_number(codes: Codes) -> Codes:
+    """Count in bin i the rows on which i + 1 models differ from the last one."""
+    how_many = (codes[:-1] != codes[-1]).sum(axis=0)
+    n_folds = len(codes) - 1
+    return np.stack([np.bincount(row, minlength=n_folds + 1)[1:] for row in how_many])
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """Models against the labels that are known of some pool rows, for evaluation."""
+
+    labels: NDArray[np.int32]
+    """Class code of each pool row, by global row number; -1 where it is not known."""
+    numbers: tuple[int, ...]
+    """Training numbers whose errors are counted, one bin each."""
+    variable: str
+    """``half_test_errors`` or ``full_test_errors``."""
+    first: int = 0
+    """Number of the row that the first label belongs to."""
+
+    @property
+    def token(self) -> str:
+        """Hash of the labels: what is counted depends on them."""
+        return blake2b(self.labels.tobytes(), digest_size=12).hexdigest()
+
+    @property
+    def n_bins(self) -> int:
+        """One bin a training."""
+        return len(self.numbers)
+
+    @property
+    def n_known(self) -> int:
+        """Rows of known label."""
+        return int(np.sum(self.labels >= 0))
+
+    def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return None: every row is in every bin."""
+        del rows
+        return None
+
+    def readings(
+        self, rows: NDArray[np.int64], candidates: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Ask every training of the list."""
+        del rows, candidates
+        return [np.array(number) for number in self.numbers]
+
+    def tally(
+        self, codes: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count the rows of known label whose answer is another."""
+        truth = self.labels[rows - self.first]
+        wrong = (codes != truth) & (truth >= 0)
+        return np.asarray(np.sum(wrong, axis=2, dtype=np.int64).T)
