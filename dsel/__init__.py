@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
     from dsel.searches.plan_bound import plan_bound
+    from dsel.searches.pool_reading import PoolReading
     from dsel.searches.select import select
 
 _HOMES = {
     "audit": "dsel.searches.auditing.audit",
+    "PoolReading": "dsel.searches.pool_reading",
     "SemiSupervisedSearchCV": "dsel.searches.facade",
     "covalidate": "dsel.searches.co_validation.covalidate",
     "open_pool": "dsel.data.open",
@@ -55,6 +57,7 @@ _HOMES = {
 _ROOMS = ("bounds", "cluster", "data", "datasets", "models", "plots", "searches")
 
 __all__ = [
+    "PoolReading",
     "SemiSupervisedSearchCV",
     "audit",
     "bounds",

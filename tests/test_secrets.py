@@ -135,7 +135,7 @@ def test_select__shows_no_query_that_a_server_refuses(folder, url, secret, tmp_p
     words = ["select", str(folder / "table.npz"), "--cv", "3"]
     words += ["--pool", f"{url}/pool.zarr"]
     words += ["--storage-options", str(options), "--log", str(log), "--quiet"]
-    done = CliRunner().invoke(main, [*words, "--workers", "1", "--shared-rows", "keep"])
+    done = CliRunner().invoke(main, [*words, "--workers", "1", "--duplicates", "keep"])
     assert isinstance(done.exception, SystemExit)
     assert "403" in done.output
     assert SECRET not in done.output

@@ -66,7 +66,7 @@ def transductive(
     depend on the pool.
     Source: exact hypergeometric tails given the bag of rows; it says nothing about
     rows that were not counted, be they in a larger pool (which was cut by
-    ``max_unlabeled``, divided for a learner, or from which labeled rows were excluded).
+    a `PoolReading`, divided for a learner, or from which labeled rows were excluded).
 
     Examples
     --------

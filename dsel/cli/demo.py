@@ -48,7 +48,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
         X[others],
         cv=5,
         delta=delta,
-        shared_rows="keep",
+        duplicates="keep",
         random_state=seed,
     )
     quiet = options["quiet"] or options["as_json"]

@@ -1,7 +1,5 @@
 """``dsel select``: choose a model from files."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -21,12 +19,9 @@ from dsel.cli.show import show
 from dsel.cli.tables import labeled_table
 from dsel.data.open import open_pool
 from dsel.data.tables import Table
-from dsel.searches import Plan, execute, plan_search
-from dsel.searches.certify import (
-    certifying_split,
-    check_certificate,
-    search_and_certify,
-)
+from dsel.searches import PoolReading, execute, plan_search
+from dsel.searches.certify import search_and_certify
+from dsel.searches.plan import OPTIONS
 
 
 @click.command
@@ -72,7 +67,7 @@ from dsel.searches.certify import (
     "winner: the tightest number where labels are few and candidates many.",
 )
 @click.option(
-    "--shared-rows",
+    "--duplicates",
     type=click.Choice(["refuse", "exclude", "keep"]),
     default="refuse",
     show_default=True,
@@ -85,8 +80,8 @@ from dsel.searches.certify import (
     help="Read the pool only until the bound is that near to what all would give.",
 )
 @click.option(
-    "--looks",
-    "n_looks",
+    "--stages",
+    "n_stages",
     default=10,
     show_default=True,
     help="Times at which reading may stop; 0 lets it stop anywhere, for larger bounds.",
@@ -102,7 +97,7 @@ from dsel.searches.certify import (
     type=float,
     help="Seconds that one fit may take; a candidate that takes longer fails.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", "random_state", type=int, default=0, show_default=True)
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @store_options
 @cluster_options
@@ -114,32 +109,31 @@ def command(labeled: str, **options: Any) -> None:
     """
     table = labeled_table(labeled, options["target"])
     X, y, pool, hidden = _divide(table, options)
-    make_plan = _planner(options, pool)
+    estimator, grid = build(options["model"], options["scale"], options["grid"])
+    rows = estimator, grid, X, y, pool
+    given = _given(options)
+    certify_rows = options["certify_rows"]
     if options["dry_run"]:
-        click.echo(make_plan(X, y))
+        # What certifies later is known only when its part has been split off.
+        apart = {} if certify_rows is None else {"pool": None, "certificate": None}
+        click.echo(
+            plan_search(estimator, grid, X, y, **{"pool": pool, **given, **apart})
+        )
         return
     n_unlabeled = 0 if pool is None else open_pool(pool).n_rows
     quiet = options["quiet"] or options["as_json"]
     with connected(options) as client, shown(quiet, n_unlabeled) as on_progress:
         running = {**kept(options), "on_progress": on_progress}
-        if options["certify_rows"] is None:
-            plan = make_plan(X, y)
+        if certify_rows is None:
+            plan = plan_search(*rows, **given)
             outcome = execute(plan, client, with_model=True, **running)
         else:
-            check_certificate(options["certificate"])
-            split = certifying_split(
-                len(y), options["certify_rows"], seed=options["seed"]
-            )
             plan, outcome, _ = search_and_certify(
-                make_plan,
-                X,
-                y,
-                pool,
-                split=split,
-                seed=options["seed"],
-                certifying=_shared(options) | {"fit_timeout": options["fit_timeout"]},
+                *rows,
+                certify_rows=certify_rows,
                 running=running,
                 client=client,
+                **given,
             )
     show(
         plan,
@@ -151,42 +145,23 @@ def command(labeled: str, **options: Any) -> None:
     )
 
 
-def _planner(options: dict[str, Any], pool: Any) -> Callable[[Any, Any], Plan]:
-    """Return what plans the search of some labeled rows."""
-    estimator, grid = build(options["model"], options["scale"], options["grid"])
-    whole = options["certify_rows"] is None
-    if options["reserve"] and not whole:
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what was typed as `plan_search` takes it."""
+    if options["reserve"] and options["certify_rows"] is not None:
         raise click.UsageError(
             "--reserve is for what later runs add to a search; --certify-rows "
             "certifies one model only, leave out one of the two."
         )
-    return partial(
-        plan_search,
-        estimator,
-        grid,
-        pool=pool if whole else None,
-        criterion=options["criterion"] or (None if whole else "cv_error"),
-        certificate=options["certificate"] if whole else None,
-        cv=options["cv"],
-        reserve=options["reserve"],
-        prune=not options["exhaustive"],
-        random_state=options["seed"],
-        fit_timeout=options["fit_timeout"],
-        **_shared(options),
-    )
-
-
-def _shared(options: dict[str, Any]) -> dict[str, Any]:
-    wanted = (
-        "delta",
-        "label_share",
-        "shared_rows",
-        "max_unlabeled",
-        "stop_within",
-        "n_looks",
-        "pool_is_shuffled",
-    )
-    return {name: options[name] for name in wanted}
+    return {
+        **{name: options[name] for name in OPTIONS if name in options},
+        "prune": not options["exhaustive"],
+        "reading": PoolReading(
+            max_rows=options["max_unlabeled"],
+            stop_within=options["stop_within"],
+            n_stages=options["n_stages"],
+            is_shuffled=options["pool_is_shuffled"],
+        ),
+    }
 
 
 def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:

@@ -1,6 +1,6 @@
 """The bound on the error made on the counted rows of the pool, as a criterion.
 
-Those are the pool without what ``max_unlabeled`` leaves out, what a learner was fitted
+Those are the pool without what a `PoolReading` leaves out, what a learner was fitted
 on, and what was excluded. It says nothing about other rows. Nothing proves that it
 rises with every count.
 """

@@ -177,7 +177,7 @@ def resolve_shared_rows(
     ValueError
         Where the policy is to refuse and rows are shared, or is unknown.
     """
-    check_choice(policy, "shared_rows", POLICIES)
+    check_choice(policy, "duplicates", POLICIES)
     shared = find_shared_rows(
         pool,
         labeled,
@@ -187,9 +187,9 @@ def resolve_shared_rows(
         leaves_out=policy == EXCLUDE,
     )
     ways = (
-        'If they are the same records, say shared_rows="exclude": one pool row for '
+        'If they are the same records, say duplicates="exclude": one pool row for '
         "each is left out. If they are other records that look alike, as discrete "
-        'features make likely, say shared_rows="keep".'
+        'features make likely, say duplicates="keep".'
     )
     if policy == REFUSE and shared.n_labeled:
         raise ValueError(

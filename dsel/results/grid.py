@@ -110,11 +110,11 @@ def grid_axes(grid: Any) -> GridAxes:
     grids = [grid] if isinstance(grid, Mapping) else grid
     if not isinstance(grids, Sequence) or isinstance(grids, str):
         raise TypeError(
-            f"`grid` must be a dict of parameter values, a list of such dicts or a "
-            f"list of estimators, got {type(grid).__name__}."
+            f"`param_grid` must be a dict of parameter values, a list of such dicts or "
+            f"a list of estimators, got {type(grid).__name__}."
         )
     if not grids:
-        raise ValueError("`grid` is empty; give at least one candidate.")
+        raise ValueError("`param_grid` is empty; give at least one candidate.")
     if all(_is_estimator(entry) for entry in grids):
         return _estimator_axes(tuple(grids))
     checked = tuple(_check_product(entry) for entry in grids)
@@ -166,8 +166,8 @@ def _is_estimator(entry: Any) -> bool:
 def _check_product(grid: Any) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping):
         raise TypeError(
-            f"`grid` must hold dicts of parameter values, or estimators only, got "
-            f"{as_text(grid)}."
+            f"`param_grid` must hold dicts of parameter values, or estimators only, "
+            f"got {as_text(grid)}."
         )
     for parameter, values in grid.items():
         _check_values(parameter, values)
@@ -176,16 +176,18 @@ def _check_product(grid: Any) -> dict[str, tuple[Any, ...]]:
 
 def _check_values(parameter: Any, values: Any) -> None:
     if not isinstance(parameter, str):
-        raise TypeError(f"`grid` must have strings as keys, got {parameter!r}.")
+        raise TypeError(f"`param_grid` must have strings as keys, got {parameter!r}.")
     is_array = isinstance(values, np.ndarray) and values.ndim == 1
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not (is_array or is_list):
         raise TypeError(
-            f"`grid` must give {parameter!r} a list of values, got {values!r}; "
+            f"`param_grid` must give {parameter!r} a list of values, got {values!r}; "
             f"write [{values!r}] for a single one."
         )
     if len(values) == 0:
-        raise ValueError(f"`grid` gives {parameter!r} no values; give at least one.")
+        raise ValueError(
+            f"`param_grid` gives {parameter!r} no values; give at least one."
+        )
     _check_distinct(parameter, values)
 
 
@@ -196,8 +198,8 @@ def _check_distinct(parameter: str, values: Sequence[Any]) -> None:
     for (_, text), count in counted.items():
         if count > 1:
             raise ValueError(
-                f"`grid` gives {parameter!r} the value {text} {count} times; give each "
-                f"value once."
+                f"`param_grid` gives {parameter!r} the value {text} {count} times; "
+                f"give each value once."
             )
 
 
@@ -239,7 +241,9 @@ def _estimator_axes(estimators: tuple[Any, ...]) -> GridAxes:
 def _dimensions(parameters: Mapping[str, Any] | Sequence[str]) -> tuple[str, ...]:
     dims = tuple(names.parameter_dimension(parameter) for parameter in parameters)
     if len(set(dims)) < len(dims):
-        raise ValueError(f"`grid` has two parameters that want one dimension: {dims}.")
+        raise ValueError(
+            f"`param_grid` has two parameters that want one dimension: {dims}."
+        )
     return dims
 
 

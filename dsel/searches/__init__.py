@@ -38,6 +38,7 @@ from dsel.searches.nonconformity.classifier import NonconformityClassifier
 from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
+from dsel.searches.pool_reading import PoolReading
 from dsel.searches.pool_rows import read_rows
 from dsel.searches.select import select
 
@@ -47,6 +48,7 @@ __all__ = [
     "NonconformityClassifier",
     "Outcome",
     "Plan",
+    "PoolReading",
     "SemiSupervisedSearchCV",
     "StreamedLeastSquaresSearch",
     "audit",

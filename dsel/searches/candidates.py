@@ -46,7 +46,7 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
         if name not in known and name.partition("__")[0] not in known:
             near = ", ".join(sorted(name for name in known if "__" not in name))
             raise ValueError(
-                f"`grid` sets {name!r}, which {type(estimator).__name__} lacks; "
+                f"`param_grid` sets {name!r}, which {type(estimator).__name__} lacks; "
                 f"it has {near}."
             )
     return tuple(
@@ -70,41 +70,43 @@ def _checked(grid: Any) -> Any:
         isinstance(entry, Mapping) for entry in dicts
     ):
         raise TypeError(
-            f"`grid` must be a dict of parameter name to values, or a list of such "
-            f"dicts, got {type(grid).__name__}."
+            f"`param_grid` must be a dict of parameter name to values, or a list of "
+            f"such dicts, got {type(grid).__name__}."
         )
     for name, values in (item for d in dicts for item in d.items()):
         _check_values(name, values)
     empty = any(not d or any(len(v) == 0 for v in d.values()) for d in dicts)
     if not dicts or empty:
         raise ValueError(
-            f"`grid` must hold at least one value of every parameter, got {grid!r}; "
-            f"for one candidate as it is pass estimator=None and [estimator]."
+            f"`param_grid` must hold at least one value of every parameter, got "
+            f"{grid!r}; for one candidate as it is pass estimator=None and [estimator]."
         )
     return grid
 
 
 def _check_values(name: Any, values: Any) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"`grid` must name parameters by text, got {name!r}.")
+        raise TypeError(f"`param_grid` must name parameters by text, got {name!r}.")
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not is_list and not (isinstance(values, np.ndarray) and values.ndim == 1):
         raise TypeError(
-            f"`grid` must give {name!r} a list or a one-dimensional array of values, "
-            f"got {values!r}; write list(...) of several, [...] around a single one."
+            f"`param_grid` must give {name!r} a list or a one-dimensional array of "
+            f"values, got {values!r}; write list(...) of several, [...] around one."
         )
 
 
 def _listed(estimators: Any) -> tuple[Candidate, ...]:
     if isinstance(estimators, Mapping) or not isinstance(estimators, Sequence):
         raise TypeError(
-            "`grid` must be a list of unfitted estimators where `estimator` is None, "
-            f"got {type(estimators).__name__}."
+            "`param_grid` must be a list of unfitted estimators where `estimator` is "
+            f"None, got {type(estimators).__name__}."
         )
     if not estimators:
-        raise ValueError("`grid` must hold at least one estimator, got an empty list.")
+        raise ValueError(
+            "`param_grid` must hold at least one estimator, got an empty list."
+        )
     for number, estimator in enumerate(estimators):
-        _check_classifier(estimator, f"grid[{number}]")
+        _check_classifier(estimator, f"param_grid[{number}]")
     return tuple(
         Candidate(number, {}, clone(estimator))
         for number, estimator in enumerate(estimators)

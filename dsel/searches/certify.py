@@ -8,7 +8,7 @@ No factor for the number of candidates or folds is paid.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -19,10 +19,11 @@ from dsel.checks import check_probability
 from dsel.data.folds import full_training, holdout_split
 from dsel.data.trainings import Training
 from dsel.data.words import seed_from
-from dsel.models.generic import check_pool_learners
+from dsel.models.generic import check_pool_learners, cut_to_rows
 from dsel.results import Certificate, save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store
+from dsel.searches.candidates import Grid
 from dsel.searches.engine.comparisons import RandomFold
 from dsel.searches.engine.scheme import Scheme
 from dsel.searches.execute import Outcome, execute
@@ -30,6 +31,8 @@ from dsel.searches.plan import Plan, plan_search
 from dsel.searches.select import CERTIFIED_APART, with_certificate
 
 CERTIFICATE = "select_then_certify"
+SEARCHING: Final = ("criterion", "certificate", "cv", "prune", "random_state")
+"""Options that are about the search alone: the certifying part has its own."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,9 @@ def certify(
     client
         A `distributed.Client`; None means the current one, else local threads.
     **options
-        ``delta``, ``label_share``, ``shared_rows``, ``fit_params``, ``fit_timeout`` as
-        `plan_search` takes them; ``out``, ``storage_options``, ``on_progress``,
-        ``n_jobs`` as `execute` does.
+        ``delta``, ``label_share``, ``duplicates``, ``fit_params``, ``fit_timeout``,
+        ``reading`` as `plan_search` takes them; ``out``, ``storage_options``,
+        ``on_progress``, ``n_jobs`` as `execute` does.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def certify(
     >>> from sklearn.svm import SVC
     >>> X, y = load_digits(return_X_y=True)
     >>> found = certify(lambda X, y: SVC(gamma=0.001), X[::2], y[::2], X[1::2],
-    ...                 shared_rows="keep", random_state=0)
+    ...                 duplicates="keep", random_state=0)
     >>> found.certificate.criterion, found.certificate.certified
     ('select_then_certify', True)
     """
@@ -110,34 +113,32 @@ def certify(
 
 
 def search_and_certify(
-    plan_of: Callable[[Any, Any], Plan],
+    estimator: Any,
+    param_grid: Grid,
     X: Any,
     y: Any,
     pool: Any,
     *,
-    split: Training,
-    seed: int,
-    certifying: Mapping[str, Any],
+    certify_rows: float,
     running: Mapping[str, Any],
     client: Any = None,
+    **options: Any,
 ) -> tuple[Plan, Outcome, xr.Dataset]:
-    """Search on the selecting rows, then certify the winner.
+    """Search on some labeled rows, then certify the winner by the others.
 
     Parameters
     ----------
-    plan_of
-        Plans the search of the selecting rows' features and labels.
-    X, y, pool
-        All labeled rows, and the pool.
-    split, seed
-        From `certifying_split`.
-    certifying
-        Options of `plan_search` for the certifying part.
+    estimator, param_grid, X, y, pool
+        As for `plan_search`; all labeled rows.
+    certify_rows
+        Part of the labeled rows that certifies, in (0, 1).
     running
         Options of `execute` for both parts. ``out`` becomes the search's place, with
         the certificate in its cube; the certifying part lies in its ``certificate``.
     client
         As for `execute`.
+    **options
+        Of `plan_search`.
 
     Returns
     -------
@@ -145,32 +146,60 @@ def search_and_certify(
         The plan of the search, its outcome with the certificate and the model of all
         labeled rows, and the cube of the certifying part.
     """
+    _check_certificate(options.get("certificate"))
+    seed = seed_from(options.get("random_state"))
+    split = certifying_split(len(y), certify_rows, seed=seed)
     if pool is None:
         raise ValueError(
             "`certify_rows` needs a pool to compare the winner with its final model, "
             "but `pool` is None; pass the pool, or search without `certify_rows`."
         )
     within = _within(running)
-    plan = plan_of(_rows(X, split.train_rows), _rows(y, split.train_rows))
+    plan = plan_search(
+        estimator,
+        param_grid,
+        _rows(X, split.train_rows),
+        _rows(y, split.train_rows),
+        **_searching(options, split, seed),
+    )
     candidates = map(plan.candidate, range(plan.n_candidates))
     check_pool_learners(each.estimator for each in candidates)
-    options: dict[str, Any] = {"split": split, "seed": seed, **certifying}
+    given = {name: value for name, value in options.items() if name not in SEARCHING}
+    certifying: dict[str, Any] = {"split": split, "seed": seed, **given}
     # What cannot be certified is refused before the search; the winner is not known.
-    _certifying_plan(plan.candidate(0).estimator, X, y, pool, **options)
+    _certifying_plan(plan.candidate(0).estimator, X, y, pool, **certifying)
     found = execute(plan, client, **running)
     number = found.choice.candidate
-    last = _certifying_plan(plan.candidate(number).estimator, X, y, pool, **options)
+    last = _certifying_plan(plan.candidate(number).estimator, X, y, pool, **certifying)
     ended = execute(last, client, with_model=True, **within)
     certificate = ended.choice.certificate
     results = with_certificate(
-        found.results, number, certificate, reserve=certifying.get("reserve", 0.0)
+        found.results, number, certificate, reserve=options.get("reserve", 0.0)
     )
     _keep(results, running)
     choice = replace(found.choice, certificate=certificate)
     return plan, Outcome(results, choice, ended.model), ended.results
 
 
-def check_certificate(certificate: str | None) -> None:
+def _searching(
+    options: Mapping[str, Any], split: Training, seed: int
+) -> dict[str, Any]:
+    """Return the options of a search that sees neither the pool nor the other rows."""
+    n_rows = len(split.train_rows) + len(split.test_rows)
+    params = options.get("fit_params") or {}
+    return {
+        **options,
+        "criterion": options.get("criterion") or "cv_error",
+        "certificate": None,
+        "random_state": seed,
+        "fit_params": cut_to_rows(params, split.train_rows, n_rows),
+        # What these are about is certified, or read, by the certifying part.
+        "reserve": 0.0,
+        "pool_labels": None,
+    }
+
+
+def _check_certificate(certificate: str | None) -> None:
     """Raise where another certificate is asked for than that of certifying rows."""
     if certificate not in (None, CERTIFICATE):
         raise ValueError(

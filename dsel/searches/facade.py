@@ -1,7 +1,6 @@
 """The search as a scikit-learn meta-estimator."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,15 +16,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dsel.data.words import seed_from
-from dsel.models.generic import cut_to_rows
-from dsel.searches.certify import (
-    certifying_split,
-    check_certificate,
-    search_and_certify,
-)
+from dsel.searches.certify import search_and_certify
 from dsel.searches.execute import execute
-from dsel.searches.plan import Plan, plan_search
+from dsel.searches.plan import OPTIONS, plan_search
+from dsel.searches.pool_reading import PoolReading
 
 
 def _best_has(method: str) -> Any:
@@ -45,8 +39,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None where `grid` lists some.
-    grid
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
         Dict of parameter to values, list of such dicts, or list of estimators.
     criterion
         What ranks the candidates; None means ``cv_bound`` where `fit` gets a pool and
@@ -60,7 +55,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Probability with which the reported bound may fail, in (0, 1).
     label_share
         Part of delta for the term of the labeled rows, in (0, 1).
-    shared_rows
+    duplicates
         What pool rows equal to labeled rows are: ``"refuse"``, ``"exclude"`` or
         ``"keep"``.
     prune
@@ -77,8 +72,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     reserve
         Probability set aside beside `delta` for candidates or certificates that may
         be added after results were seen.
-    max_unlabeled, stop_within, n_looks, pool_is_shuffled
-        How much of the pool is read, as `plan_search` takes them.
+    reading
+        How much of the pool is read, a `PoolReading`; None for all of it.
     fit_timeout
         Seconds that one fit may take; see `plan_search`.
 
@@ -121,43 +116,37 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def __init__(
         self,
         estimator: Any,
-        grid: Any,
+        param_grid: Any,
         *,
         criterion: str | None = None,
         certificate: str | None = None,
         cv: Any = 10,
         delta: float = 0.05,
         label_share: float = 0.5,
-        shared_rows: str = "refuse",
+        duplicates: str = "refuse",
         prune: bool = True,
         certify_rows: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         reserve: float = 0.0,
-        max_unlabeled: int | None = None,
-        stop_within: float | None = None,
-        n_looks: int = 10,
-        pool_is_shuffled: bool = False,
+        reading: PoolReading | None = None,
         fit_timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
-        self.grid = grid
+        self.param_grid = param_grid
         self.criterion = criterion
         self.certificate = certificate
         self.cv = cv
         self.delta = delta
         self.label_share = label_share
-        self.shared_rows = shared_rows
+        self.duplicates = duplicates
         self.prune = prune
         self.certify_rows = certify_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.reserve = reserve
         self.fit_timeout = fit_timeout
-        self.max_unlabeled = max_unlabeled
-        self.stop_within = stop_within
-        self.n_looks = n_looks
-        self.pool_is_shuffled = pool_is_shuffled
+        self.reading = reading
 
     def fit(
         self,
@@ -202,12 +191,16 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "storage_options": storage_options,
             "n_jobs": self.n_jobs,
         }
+        own = self.get_params(deep=False)
+        options = {name: own[name] for name in OPTIONS if name in own}
+        options |= {"fit_params": params, "pool_labels": pool_labels}
+        rows = self.estimator, self.param_grid, X, y, pool
         if self.certify_rows is None:
-            plan = self._plan(X, y, pool, params, pool_labels=pool_labels)
+            plan = plan_search(*rows, **options)
             outcome = execute(plan, with_model=True, **running)
         else:
-            plan, outcome, self.certificate_results_ = self._search_and_certify(
-                X, y, pool, params, running, pool_labels
+            plan, outcome, self.certificate_results_ = search_and_certify(
+                *rows, certify_rows=self.certify_rows, running=running, **options
             )
         self.plan_ = plan
         self.results_, self.choice_ = outcome.results, outcome.choice
@@ -257,68 +250,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """Return what a pickle holds: everything but the plan and its rows."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "plan_"}
-
-    def _search_and_certify(
-        self,
-        X: Any,
-        y: Any,
-        pool: Any,
-        params: Mapping[str, Any],
-        running: Mapping[str, Any],
-        pool_labels: Any,
-    ) -> Any:
-        """Choose on a part of the labeled rows, certify the winner by the others."""
-        check_certificate(self.certificate)
-        seed = seed_from(self.random_state)
-        split = certifying_split(len(y), self.certify_rows, seed=seed)
-        return search_and_certify(
-            partial(
-                self._plan,
-                pool=None,
-                params=cut_to_rows(params, split.train_rows, len(y)),
-                criterion=self.criterion or "cv_error",
-                certificate=None,
-                random_state=seed,
-                reserve=0.0,
-            ),
-            X,
-            y,
-            pool,
-            split=split,
-            seed=seed,
-            certifying={
-                "delta": self.delta,
-                "label_share": self.label_share,
-                "shared_rows": self.shared_rows,
-                "fit_params": params,
-                "fit_timeout": self.fit_timeout,
-                "reserve": self.reserve,
-                "pool_labels": pool_labels,
-                **self._pool_options(),
-            },
-            running=running,
-        )
-
-    def _plan(self, X: Any, y: Any, pool: Any, params: Any, **changed: Any) -> Plan:
-        given = {
-            "criterion": self.criterion,
-            "certificate": self.certificate,
-            "delta": self.delta,
-            "label_share": self.label_share,
-            "cv": self.cv,
-            "shared_rows": self.shared_rows,
-            "prune": self.prune,
-            "random_state": self.random_state,
-            "fit_params": params,
-            "reserve": self.reserve,
-            "fit_timeout": self.fit_timeout,
-            **self._pool_options(),
-        }
-        return plan_search(self.estimator, self.grid, X, y, pool, **given | changed)
-
-    def _pool_options(self) -> dict[str, Any]:
-        wanted = ("max_unlabeled", "stop_within", "n_looks", "pool_is_shuffled")
-        return {name: getattr(self, name) for name in wanted}
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the chosen model."""

@@ -15,7 +15,7 @@ from dsel.searches.candidates import Grid, make_candidates
 
 
 def leave_one_out_errors(
-    estimator: Any, grid: Grid | None, X: Any, y: Any, *, random_state: Any = 0
+    estimator: Any, param_grid: Grid | None, X: Any, y: Any, *, random_state: Any = 0
 ) -> NDArray[np.int64]:
     """Count for every candidate the rows that the model of all others errs on.
 
@@ -26,8 +26,9 @@ def leave_one_out_errors(
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None where `grid` lists some.
-    grid
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
         Dict of parameter to values, list of such dicts, or list of estimators; None
         for the estimator as it is.
     X, y
@@ -48,9 +49,9 @@ def leave_one_out_errors(
     >>> leave_one_out_errors(SVC(gamma=0.1), {"C": [0.1, 1.0]}, X, y).tolist()
     [9, 4]
     """
-    if grid is None:
-        estimator, grid = None, [estimator]
-    labeled, candidates = labeled_rows(X, y), make_candidates(estimator, grid)
+    if param_grid is None:
+        estimator, param_grid = None, [estimator]
+    labeled, candidates = labeled_rows(X, y), make_candidates(estimator, param_grid)
     seed = seed_from(random_state)
     return count_leave_one_out(candidates, labeled, seed)
 

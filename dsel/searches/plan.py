@@ -1,7 +1,8 @@
 """The plan of a search: what `plan_search` decides, and how to run it."""
 
 from collections.abc import Mapping
-from typing import Any
+from inspect import signature
+from typing import Any, Final
 
 from numpy.typing import ArrayLike
 
@@ -29,6 +30,7 @@ from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.scheme import Scheme, cross_validation, with_labels
 from dsel.searches.engine.stages import Looks, plan_looks
 from dsel.searches.execute import execute, fit_model
+from dsel.searches.pool_reading import PoolReading, checked_reading
 from dsel.searches.spec import SearchSpec
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
@@ -103,7 +105,7 @@ class Plan(SearchSpec):
 
 def plan_search(
     estimator: Any,
-    grid: Grid,
+    param_grid: Grid,
     X: Any,
     y: Any,
     pool: Any = None,
@@ -113,16 +115,13 @@ def plan_search(
     delta: float = 0.05,
     label_share: float = 0.5,
     cv: Any = 10,
-    shared_rows: str = "refuse",
+    duplicates: str = "refuse",
     prune: bool = True,
     random_state: Any = None,
     fit_params: Mapping[str, Any] | None = None,
     reserve: float = 0.0,
     pool_labels: ArrayLike | None = None,
-    max_unlabeled: int | None = None,
-    stop_within: float | None = None,
-    n_looks: int = 10,
-    pool_is_shuffled: bool = False,
+    reading: PoolReading | None = None,
     fit_timeout: float | None = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
@@ -130,8 +129,9 @@ def plan_search(
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None where `grid` lists some.
-    grid
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
         Dict of parameter to values, list of such dicts, or list of estimators.
     X
         Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
@@ -154,7 +154,7 @@ def plan_search(
     cv
         Number of plain random folds, or a scikit-learn splitter (which costs the
         guarantee).
-    shared_rows
+    duplicates
         What pool rows equal to labeled rows are: ``"refuse"`` to go on, ``"exclude"``
         them as the same records, or ``"keep"`` them as others: no guarantee if more
         rows are equal than chance makes.
@@ -174,21 +174,8 @@ def plan_search(
         masked array where some are not known. They make ``true_error`` (and in
         co-validation ``half_true_error``) readable, on the same rows as the
         disagreement. A label that is not in `y` is an error of every model.
-    max_unlabeled
-        About how many pool rows to use at most: a random part, fixed in advance.
-        ``transductive`` is about the rows that are counted, and no others.
-    stop_within
-        If given, a candidate is compared on the pool only until its bound is that near
-        to what the whole pool would give. The bounds then hold at every look, which
-        makes them slightly larger.
-    n_looks
-        How many times reading may stop, at numbers of rows that grow by a factor; each
-        costs its part of delta. With 0 the limits hold after any row instead: larger,
-        but later searches of the same data may look elsewhere.
-    pool_is_shuffled
-        Whether the pool's rows stand in random order. Looks and parts are then its
-        first rows, and the others are not even fetched; else they are drawn by row
-        words, so that the storage is read through but only drawn rows are predicted.
+    reading
+        How much of the pool is read, a `PoolReading`; None for all of it.
     fit_timeout
         Seconds that one fit may take, on average over candidates that share work. A
         candidate with a fit that takes longer is recorded as failed. Fits then run in
@@ -214,15 +201,15 @@ def plan_search(
     check_reserve(reserve, delta)
     rule = get_criterion(criterion or ("cv_error" if pool is None else "cv_bound"))
     reported = get_criterion(certificate or rule.name, "certificate")
-    candidates = make_candidates(estimator, grid)
+    candidates = make_candidates(estimator, param_grid)
     seed = seed_from(random_state)
     allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     params = checked_params(fit_params, labeled.n_rows)
     whole, unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
     share = (1.0 - label_share) * delta / len(candidates)
-    rows: dict[str, Any] = {"max_rows": max_unlabeled, "shuffled": pool_is_shuffled}
-    looks = plan_looks(unlabeled, stop_within, n_looks, share=share, seed=seed, **rows)
+    reading = checked_reading(reading)
+    looks = plan_looks(unlabeled, reading, share=share, seed=seed)
     criteria = (rule, reported)
     _check_given(criteria, looks, pool_labels)
     scheme = cross_validation(
@@ -231,14 +218,14 @@ def plan_search(
     scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
     groups, remarks, depends = make_groups(candidates, labeled, seed, params)
     return Plan(
-        axes=grid_axes(grid),
+        axes=grid_axes(param_grid),
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
         classes=labeled.classes,
         scheme=scheme,
         pool=looks.pool,
         whole_pool=whole,
         looks=looks,
-        shared_rows=check_choice(shared_rows, "shared_rows", POLICIES),
+        duplicates=check_choice(duplicates, "duplicates", POLICIES),
         criterion=rule,
         certificate=reported,
         delta=delta,
@@ -251,7 +238,7 @@ def plan_search(
             has_pool=looks.pool is not None,
             pool_is_fitted=fitting is not None,
             breaks_independence=depends,
-            shuffled=pool_is_shuffled and (looks.may_stop or max_unlabeled is not None),
+            shuffled=reading.takes_first_rows,
         ),
         remarks=remarks,
         fingerprint=_fingerprint(looks, scheme, estimator, seed),
@@ -259,6 +246,14 @@ def plan_search(
         reserve=reserve,
         fit_timeout=fit_timeout,
     )
+
+
+OPTIONS: Final = tuple(
+    name
+    for name, p in signature(plan_search).parameters.items()
+    if p.kind is p.KEYWORD_ONLY
+)
+"""Names of its options: what else takes them hands them on without a list."""
 
 
 def _check_given(

@@ -46,7 +46,7 @@ N_PERMUTATIONS: Final = 999
 ALARM: Final = 0.001
 """A p-value at which rows are said to differ: a false alarm in one of 1000 searches."""
 SAME: Final = (
-    'more than chance makes: the pool holds the same records; say shared_rows="exclude"'
+    'more than chance makes: the pool holds the same records; say duplicates="exclude"'
 )
 
 
@@ -79,22 +79,22 @@ def settle_pool(
 def _without_shared(plan: SearchSpec, client: Any) -> SearchSpec:
     """Return the plan without the pool rows that are labeled ones."""
     work = plan.work
-    if plan.shared_rows == KEEP and work.fitting_pool is None:
+    if plan.duplicates == KEEP and work.fitting_pool is None:
         # The rows that a run samples will say whether they are the same records.
         kept = replace(plan, scheme=of_rows_there(plan.scheme, plan.pool))
         return _with_finding(kept, KEPT)
     # Before it was divided: a learner must not be fitted on labeled rows either, and
     # which of several equal rows are left out must not depend on the part they are in.
-    is_whole = work.fitting_pool is not None or plan.shared_rows == EXCLUDE
+    is_whole = work.fitting_pool is not None or plan.duplicates == EXCLUDE
     shared = resolve_shared_rows(
         plan.whole_pool if is_whole else plan.pool,
         LabeledRows(work.X, work.y, plan.classes),
-        plan.shared_rows,
+        plan.duplicates,
         client=client,
         allow_nan=work.allow_nan,
     )
     twins = shared.twins()
-    left_out = twins if plan.shared_rows == EXCLUDE else twins[:0]
+    left_out = twins if plan.duplicates == EXCLUDE else twins[:0]
     found, is_broken = _finding(plan, shared, len(left_out))
     pool, fitting = (
         part and part.excluding(left_out) for part in (plan.pool, work.fitting_pool)
@@ -174,7 +174,7 @@ def with_shift(
         test = two_sample_test(plan.work.X, rows, seed=plan.seed)
         notebook.note(NOTE, test)
     compared = _with_finding(plan, str(test), is_broken=test.finds_shift)
-    if plan.shared_rows == KEEP and test.finds_records:
+    if plan.duplicates == KEEP and test.finds_records:
         recur = f"{test.n_equal:,} random pool rows equal a labeled row, {SAME}"
         return _with_finding(compared, recur, is_broken=True)
     return compared
@@ -200,7 +200,7 @@ def _finding(plan: SearchSpec, shared: SharedRows, n_left_out: int) -> tuple[str
             f"; the pool holds near copies of {n_near:,} of {shared.near.n_searched:,} "
             f"labeled rows, which differ by rounding or noise alone"
         )
-    if plan.shared_rows == EXCLUDE:
+    if plan.duplicates == EXCLUDE:
         records = f"{n_left_out:,} pool rows were the labeled records and are left out"
         if shared.p_value > ALARM or shared.n_remaining < MANY * n:
             return records + near, False
@@ -209,7 +209,7 @@ def _finding(plan: SearchSpec, shared: SharedRows, n_left_out: int) -> tuple[str
             f"more than chance makes: the pool holds records more than once"
         )
         return records + again + near, True
-    if plan.shared_rows == REFUSE:
+    if plan.duplicates == REFUSE:
         return "no pool row equals a labeled row" + near, False
     kept = KEPT + near
     if shared.p_value <= ALARM:

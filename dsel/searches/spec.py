@@ -40,7 +40,7 @@ class SearchSpec:
     """The pool as it was given: what is counted, fitted on, or left aside."""
     looks: Looks
     """How much of it is read, and by which tasks."""
-    shared_rows: str
+    duplicates: str
     """What pool rows equal to labeled rows are."""
     criterion: Criterion
     """What ranks the candidates and steers the pruning."""

@@ -89,7 +89,7 @@ def seconds_of_pass(path, client):
         y,
         dsel.open_pool(path),
         cv=5,
-        shared_rows="keep",
+        duplicates="keep",
         random_state=7,
     )
     started = time.perf_counter()

@@ -280,7 +280,7 @@ def part_job(_, repetitions, n_pool=1_000_000):
     pool = digits_pool(n_pool)
     plan = dsel.plan_search(
         SVC(), GRID, X, y, pool, criterion="cv_bound", delta=0.01, cv=10,
-        random_state=SEED, shared_rows="refuse",
+        random_state=SEED, duplicates="refuse",
     )  # fmt: skip
     with Watch() as watch:
         results = plan.run(n_jobs=1)

@@ -47,7 +47,7 @@ OPTIONS = [
     *(["--cv", v] for v in ("0", "1", "-3", "2", "41", "1000000000", "x")),
     *(["--max-unlabeled", v] for v in ("0", "-1", "1", "30", "10000000000000000000")),
     *(["--stop-within", v] for v in ("0", "-1", "nan", "inf", "0.1")),
-    *(["--looks", v] for v in ("-1", "0", "1", "3")),
+    *(["--stages", v] for v in ("-1", "0", "1", "3")),
     *(["--label-share", v] for v in ("0", "1", "nan", "0.3")),
     *(["--certify-rows", v] for v in ("0", "1", "2", "nan", "0.3")),
     *(["--fit-timeout", v] for v in ("0", "-1", "nan")),
@@ -55,7 +55,7 @@ OPTIONS = [
     *(["--target", v] for v in ("", "a", "\u00fc", "X", "y")),
     *(["--criterion", v] for v in ("cv_error", "holdout_bound", "magic")),
     *(["--certificate", v] for v in ("cv_bound", "holdout_bound", "cv_error")),
-    *(["--shared-rows", "keep"], ["--exhaustive"], ["--split"], ["--scale", "range"]),
+    *(["--duplicates", "keep"], ["--exhaustive"], ["--split"], ["--scale", "range"]),
 ]
 
 

@@ -1,3 +1,4 @@
+import inspect
 import json
 import re
 
@@ -7,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_digits
 
+import dsel
 from dsel.cli import main
 from dsel.cli.models import build, parse_values
+from dsel.cli.select import command
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +80,14 @@ def test_select__of_a_place_that_was_seen_keeps_its_account(table, tmp_path):
         assert not winner["certified"]
         assert "1 candidate (n_neighbors=1) got a larger share" in winner["reasons"][0]
         assert "needed `reserve` = 0.15 in the first run" in winner["reasons"][0]
+
+
+def test_select__has_the_defaults_of_plan_search():
+    typed = {each.name: each.default for each in command.params}
+    options = inspect.signature(dsel.plan_search).parameters
+    for name in ("delta", "label_share", "reserve", "cv", "duplicates"):
+        assert typed[name] == options[name].default
+    assert typed["n_stages"] == dsel.PoolReading().n_stages
 
 
 def test_parse_values__reads_lists_and_ranges_of_powers():

@@ -77,7 +77,7 @@ OTHER_COUNTS = ("best_fold", "averaged_disagreement", "transductive")
 
 def fold_search(X, y, pool, grid, *, prune):
     def run(criterion):
-        options = {"cv": 5, "delta": 0.05, "random_state": 7, "shared_rows": "keep"}
+        options = {"cv": 5, "delta": 0.05, "random_state": 7, "duplicates": "keep"}
         plan = dsel.plan_search(
             SVC(), grid, X, y, pool, criterion=criterion, prune=prune, **options
         )
@@ -119,7 +119,7 @@ def co_validation():
         repeats=6,
         leave_one_out=True,
         random_state=3,
-        shared_rows="keep",
+        duplicates="keep",
     )
     names = ("half_errors", "half_rows", "disagreements", "full_train_errors")
     counts = {n: numbers(results[n].values) for n in names if n in results}

@@ -157,7 +157,7 @@ def test_find_shared_rows__tells_records_that_recur_from_others_that_look_alike(
 
 
 def test_resolve_shared_rows__refuses_other_policies(rows):
-    with pytest.raises(ValueError, match="`shared_rows` must be one of 'refuse'"):
+    with pytest.raises(ValueError, match="`duplicates` must be one of 'refuse'"):
         resolve_shared_rows(open_pool(rows), labeled_of(rows[:4]), "drop")
 
 

@@ -231,7 +231,9 @@ def test_certificate__is_refused_for_the_head_of_a_sorted_file(rows):
     found = certificate(X[:300], y[:300], X[300:][order][:400])
     assert not found.certified
     assert certificate(X[:300], y[:300], X[300:][order]).certified
-    part = certificate(X[:300], y[:300], X[300:][order], max_unlabeled=400)
+    part = certificate(
+        X[:300], y[:300], X[300:][order], reading=dsel.PoolReading(max_rows=400)
+    )
     assert part.certified
 
 

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data.folds import random_folds
 from dsel.results import Certificate
-from dsel.searches import execute, plan_search, select
+from dsel.searches import PoolReading, execute, plan_search, select
 from tests.estimators import Rememberer
 
 
@@ -54,7 +54,7 @@ def test_plan_search__certifies_by_each_certificate(digits, criterion, certifica
         certificate=certificate,
         cv=3,
         delta=0.05,
-        shared_rows="keep",
+        duplicates="keep",
         random_state=1,
     )
     outcome = execute(plan, with_model=True)
@@ -78,7 +78,7 @@ def test_execute__counts_all_folds_where_a_certificate_reads_them(digits):
         cv=3,
         delta=0.05,
         prune=False,
-        shared_rows="keep",
+        duplicates="keep",
         random_state=1,
     )
     cube = execute(plan).results
@@ -95,7 +95,7 @@ def test_execute__counts_all_folds_where_a_certificate_reads_them(digits):
 def test_execute__counts_no_more_than_is_read(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None, ESTIMATORS, X, y, pool, cv=3, shared_rows="keep", random_state=1
+        None, ESTIMATORS, X, y, pool, cv=3, duplicates="keep", random_state=1
     )
     cube = execute(plan).results
     assert "fold_disagreements" not in cube
@@ -107,7 +107,7 @@ def test_intervals__are_paid_for_on_both_sides(digits):
     X, y, pool, _ = digits
     plan = plan_search(
         None, ESTIMATORS[:1], X, y, pool,
-        criterion="cv_interval", cv=3, shared_rows="keep", random_state=1,
+        criterion="cv_interval", cv=3, duplicates="keep", random_state=1,
     )  # fmt: skip
     cube = plan.run()
     two_sided = select(cube).certificate
@@ -123,7 +123,7 @@ def test_intervals__are_paid_for_on_both_sides(digits):
 def test_intervals__are_not_had_where_one_side_was_declared(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None, ESTIMATORS, X, y, pool, cv=3, shared_rows="keep", random_state=1
+        None, ESTIMATORS, X, y, pool, cv=3, duplicates="keep", random_state=1
     )
     certificate = select(plan.run(), certificate="cv_interval").certificate
     assert not certificate.certified
@@ -145,8 +145,8 @@ def test_transductive__holds_for_the_rows_that_it_names(limit):
         y = ((X[:, 0] > 0) ^ (rng.random(len(X)) < 0.1)).astype(int)
         plan = plan_search(
             None, [Rememberer()], X[:100], y[:100], X[100:],
-            criterion="transductive", cv=2, delta=0.1, max_unlabeled=limit,
-            random_state=seed,
+            criterion="transductive", cv=2, delta=0.1, random_state=seed,
+            reading=PoolReading(max_rows=limit),
         )  # fmt: skip
         outcome = execute(plan, with_model=True)
         found = outcome.choice.certificate

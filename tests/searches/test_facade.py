@@ -1,4 +1,5 @@
 import asyncio
+import inspect
 
 import numpy as np
 import pytest
@@ -15,16 +16,26 @@ import dsel
 import dsel.errors
 
 
-def make_search(estimator=None, grid=None, **options):
+def make_search(estimator=None, param_grid=None, **options):
     settings = {"cv": 3, "random_state": 0, "n_jobs": 2} | options
     return dsel.SemiSupervisedSearchCV(
-        estimator or LogisticRegression(), grid or {"C": [0.1, 1.0]}, **settings
+        estimator or LogisticRegression(), param_grid or {"C": [0.1, 1.0]}, **settings
     )
 
 
 @parametrize_with_checks([make_search()])
 def test_search__keeps_the_manners_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_search__has_the_options_and_defaults_of_plan_search():
+    own = inspect.signature(dsel.SemiSupervisedSearchCV).parameters
+    plans = inspect.signature(dsel.plan_search).parameters
+    options = {n: p.default for n, p in plans.items() if p.kind is p.KEYWORD_ONLY}
+    of_fit = {"fit_params", "pool_labels"}
+    assert of_fit <= options.keys()
+    expected = {n: d for n, d in options.items() if n not in of_fit}
+    assert {n: own[n].default for n in expected} == expected
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +71,7 @@ def test_search__takes_a_list_of_estimators(digits):
 def test_search__gives_weights_to_the_fits_and_counts_unweighted(digits):
     X, y = digits
     weights = np.where(y[:300] == 0, 1e-6, 1.0)
-    search = make_search(grid={"C": [1.0]}, prune=False)
+    search = make_search(param_grid={"C": [1.0]}, prune=False)
     plain = clone(search).fit(X[:300], y[:300]).results_
     weighted = search.fit(X[:300], y[:300], sample_weight=weights).results_
     assert int(weighted.fold_errors.sum()) > int(plain.fold_errors.sum())
@@ -99,9 +110,12 @@ def test_search__refuses_grids_that_name_nothing(digits, grid, message):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"grid": {"C": 1.0}}, r"give 'C' a list .*, got 1.0; write"),
-        ({"grid": {"C": "abc"}}, "give 'C' a list"),
-        ({"grid": {3: [1.0]}}, "`grid` must name parameters by text, got 3"),
+        ({"param_grid": {"C": 1.0}}, r"give 'C' a list .*, got 1.0; write"),
+        ({"param_grid": {"C": "abc"}}, "give 'C' a list"),
+        (
+            {"param_grid": {3: [1.0]}},
+            "`param_grid` must name parameters by text, got 3",
+        ),
         ({"estimator": SVC}, "`estimator` must be an unfitted scikit-learn classifier"),
         ({"estimator": "svc"}, "`estimator` must be an unfitted .*, got 'svc'"),
         ({"cv": "5"}, "`cv` must be a number of folds or .*, got '5'"),
@@ -134,7 +148,7 @@ def test_search__refuses_weights_of_another_length(digits):
         ({"reserve": 0.96}, ValueError),
         ({"reserve": "0.1"}, TypeError),
         ({"prune": "no"}, TypeError),
-        ({"pool_is_shuffled": "no"}, TypeError),
+        ({"reading": 0.01}, TypeError),
     ],
 )
 def test_search__names_the_option_that_is_wrong(digits, changed, error):

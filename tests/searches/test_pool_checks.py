@@ -54,7 +54,7 @@ def test_fit__excludes_labeled_rows_from_both_parts(rng):
     counted = numbers_of(dsel.open_pool(pool).part(0.5, 1.0, seed=1))
     pool[shared[:60]] += 1.0
     pool[counted[:60]] = X[:60]
-    found = search(X, y, pool, Rememberer(), shared_rows="exclude")
+    found = search(X, y, pool, Rememberer(), duplicates="exclude")
     remembered = found.best_estimator_.remembered_
     assert found.results_.pool_rows.sum() == len(counted) - 60
     assert len(remembered) == 2_000 - len(counted) - 60
@@ -66,7 +66,7 @@ def test_fit__certifies_no_learner_that_remembers_labeled_rows_of_its_pool():
     for seed in range(20):
         X, y, pool, _ = with_labeled_rows_in_fitting_part(rng, seed)
         learner = Rememberer(errs_on_pool=False)
-        found = search(X, y, pool, learner, shared_rows="exclude", random_state=seed)
+        found = search(X, y, pool, learner, duplicates="exclude", random_state=seed)
         fresh, truth = draw(rng, 500)
         certificate = found.certificate_
         wrong = np.mean(found.predict(fresh) != truth)
@@ -96,7 +96,7 @@ def test_fit__refuses_near_copies(how, make, rng):
 def test_fit__excludes_near_copies(rng):
     (X, y), (pool, _) = draw(rng, 200), draw(rng, 1_000)
     copied = np.vstack([pool, X[:100], nearly(X[100:], "noise")])
-    found = search(X, y, copied, shared_rows="exclude")
+    found = search(X, y, copied, duplicates="exclude")
     assert found.results_.pool_rows.sum() == 1_000
     assert "200 pool rows were the labeled records" in about_rows(found).reason
 
@@ -112,7 +112,7 @@ def test_fit__declares_that_a_few_near_copies_are_other_records(rng):
 @pytest.mark.parametrize("n_shared", [200, 60])
 def test_fit__is_no_guarantee_where_kept_rows_are_the_labeled_records(n_shared, rng):
     (X, y), (pool, _) = draw(rng, 200), draw(rng, 1_000)
-    found = search(X, y, np.vstack([pool, X[:n_shared]]), shared_rows="keep")
+    found = search(X, y, np.vstack([pool, X[:n_shared]]), duplicates="keep")
     assert not found.certificate_.certified
     said = found.certificate_.reasons[0]
     assert "random pool rows equal a labeled row, more than chance makes" in said
@@ -120,7 +120,7 @@ def test_fit__is_no_guarantee_where_kept_rows_are_the_labeled_records(n_shared, 
 
 def test_fit__is_no_guarantee_where_a_learner_sees_kept_labeled_records(rng):
     X, y, pool, _ = with_labeled_rows_in_fitting_part(rng, 1)
-    found = search(X, y, pool, Rememberer(), shared_rows="keep")
+    found = search(X, y, pool, Rememberer(), duplicates="keep")
     said = found.certificate_.reasons[0]
     assert "120 of 120 labeled rows equal pool rows, more than chance makes" in said
 
@@ -128,7 +128,7 @@ def test_fit__is_no_guarantee_where_a_learner_sees_kept_labeled_records(rng):
 def test_fit__keeps_its_guarantee_where_chance_makes_rows_equal(rng):
     X = rng.integers(0, 3, size=(1_500, 4)).astype(float)
     y = (X.sum(axis=1) > 4).astype(int)
-    found = search(X[:300], y[:300], X[300:], shared_rows="keep")
+    found = search(X[:300], y[:300], X[300:], duplicates="keep")
     assert found.certificate_.certified
     assert "are kept as other records" in about_rows(found).reason
 
@@ -137,7 +137,7 @@ def test_fit__keeps_its_guarantee_where_chance_makes_rows_equal(rng):
 def test_fit__is_no_guarantee_where_records_recur_that_are_left_out_once(times, rng):
     X, y = draw(rng, 100)
     pool = np.vstack([draw(rng, 2_000)[0], *[X] * times])
-    found = search(X, y, pool, shared_rows="exclude")
+    found = search(X, y, pool, duplicates="exclude")
     assert found.certificate_.certified == (times == 1)
     if times > 1:
         assert "the pool holds records more than once" in about_rows(found).reason
@@ -146,5 +146,5 @@ def test_fit__is_no_guarantee_where_records_recur_that_are_left_out_once(times, 
 def test_fit__leaves_out_records_among_discrete_rows_that_recur_by_chance(rng):
     X = rng.integers(0, 6, size=(3_000, 3)).astype(float)
     y = (X[:100, 0] > 2).astype(int)
-    found = search(X[:100], y, X, shared_rows="exclude")
+    found = search(X[:100], y, X, duplicates="exclude")
     assert found.certificate_.certified

@@ -143,7 +143,7 @@ def plan_division(drawn: Division, scale: Scale) -> Plan:
         drawn.pool,
         cv=scale.cv,
         delta=scale.delta,
-        shared_rows="keep",
+        duplicates="keep",
         prune=False,
         random_state=scale.seed,
     )

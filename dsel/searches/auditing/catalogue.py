@@ -28,6 +28,7 @@ from dsel.searches.auditing.laws import (
     step,
 )
 from dsel.searches.auditing.settings import Setting
+from dsel.searches.pool_reading import PoolReading
 
 
 def _setting(
@@ -126,15 +127,19 @@ SETTINGS: Final = (
         cv=2,
     ),
     _MEMORY("learners that memorise", steps.each, criterion="holdout_bound", cv=2),
-    _TURNED("interim looks", steps.each, stop_within=0.05),
-    _TURNED("any-time limits", steps.each, stop_within=0.05, n_looks=0),
+    _TURNED("interim looks", steps.each, reading=PoolReading(stop_within=0.05)),
+    _TURNED(
+        "any-time limits",
+        steps.each,
+        reading=PoolReading(stop_within=0.05, n_stages=0),
+    ),
     _TURNED("any-time limits, looked elsewhere", steps.looked_elsewhere),
-    _TURNED("max_unlabeled", steps.once, max_unlabeled=50),
+    _TURNED("a part of the pool", steps.once, reading=PoolReading(max_rows=50)),
     _LUCKY(
-        "transductive, max_unlabeled",
+        "transductive, a part of the pool",
         steps.once,
         criterion="transductive",
-        max_unlabeled=20,
+        reading=PoolReading(max_rows=20),
     ),
     _NOISE("stratified folds", steps.once, cv=StratifiedKFold(2)),
     _TURNED(

@@ -22,6 +22,7 @@ from dsel.searches.certify import certify
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.ledger import add_certificate
 from dsel.searches.plan import Plan, plan_search
+from dsel.searches.pool_reading import PoolReading
 from dsel.searches.select import select
 
 
@@ -257,7 +258,8 @@ def looked_elsewhere(draw: Draw) -> Iterator[Claim]:
         claims = []
         with TemporaryDirectory() as out:
             for within in (0.3, 0.1):
-                plan = draw.plan(delta=delta, n_looks=0, stop_within=within)
+                reading = PoolReading(n_stages=0, stop_within=within)
+                plan = draw.plan(delta=delta, reading=reading)
                 results = plan.run(n_jobs=1, out=out)
                 claims.append(_chosen(draw, plan, results, delta))
         yield _worse(*claims)
@@ -275,7 +277,7 @@ def with_labeled_rows_in_the_pool(draw: Draw) -> Iterator[Claim]:
             pool,
             delta=delta,
             cv=5,
-            shared_rows="exclude",
+            duplicates="exclude",
             random_state=draw.seed,
         )
         yield _chosen(draw, plan, plan.run(n_jobs=1), delta)

@@ -205,7 +205,7 @@ class _Labeling:
             random_state=self.seed,
             picked=True,
             # Rows that look like a labeled one are other records: those are left out.
-            shared_rows="keep",
+            duplicates="keep",
             **options,
         )
         return ActiveStep(self.rows, self.X, y, results)

@@ -23,7 +23,7 @@ PICKED = (
 
 def covalidate(
     estimator: Any,
-    grid: Grid | None,
+    param_grid: Grid | None,
     X: Any,
     y: Any,
     pool: Any,
@@ -44,8 +44,9 @@ def covalidate(
     Parameters
     ----------
     estimator
-        Unfitted scikit-learn classifier or pipeline; None where `grid` lists some.
-    grid
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
         Dict of parameter to values, list of such dicts, or list of estimators; None
         for the estimator as it is.
     X
@@ -70,7 +71,7 @@ def covalidate(
         For fsspec, where `out` is a URL.
     **options
         As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
-        ``pool_labels``, ``shared_rows``, ``fit_params``.
+        ``pool_labels``, ``duplicates``, ``fit_params``.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def covalidate(
     """
     plan = plan_covalidation(
         estimator,
-        grid,
+        param_grid,
         X,
         y,
         pool,
@@ -116,7 +117,7 @@ def covalidate(
 
 def plan_covalidation(
     estimator: Any,
-    grid: Grid | None,
+    param_grid: Grid | None,
     X: Any,
     y: Any,
     pool: Any,
@@ -133,7 +134,7 @@ def plan_covalidation(
 
     Parameters
     ----------
-    estimator, grid, X, y, pool, repeats, criterion, random_state
+    estimator, param_grid, X, y, pool, repeats, criterion, random_state
         As for `covalidate`.
     leave_one_out
         Whether to count leave-one-out errors too, for ``loo_error``: from the full
@@ -144,7 +145,7 @@ def plan_covalidation(
     prune
         Whether to drop candidates as soon as they cannot win by `criterion`.
     **options
-        As `plan_search` takes them: ``pool_labels``, ``shared_rows``,
+        As `plan_search` takes them: ``pool_labels``, ``duplicates``,
         ``fit_params``.
 
     Returns
@@ -162,15 +163,15 @@ def plan_covalidation(
             "`pool` must hold unlabeled rows, on which halves are compared; without "
             "any use plan_search with criterion='cv_error' or 'loo_error'."
         )
-    if grid is None:
-        estimator, grid = None, [estimator]
+    if param_grid is None:
+        estimator, param_grid = None, [estimator]
     seed, n_rows = seed_from(random_state), len(y)
     scheme = random_halves(n_rows, repeats, seed=seed, with_pool=True)
     if leave_one_out:
         scheme = with_leave_one_out(scheme, n_rows)
     plan = plan_search(
         estimator,
-        grid,
+        param_grid,
         X,
         y,
         pool,

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dsel.bounds.looks import look_schedule
 from dsel.bounds.reading import WHOLE_POOL, Reading, reading_of
-from dsel.checks import check_flag, check_integer, check_positive
 from dsel.data.base import Span
 from dsel.data.words import LOOK_STREAM, SUBSET_STREAM
+from dsel.searches.pool_reading import PoolReading
 
 SPANS: Final = 64  # spans of a look of medium size: enough for tens of workers
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
@@ -116,32 +116,13 @@ class Looks:
         return Look(pool, _spans(pool, self.n_rows))
 
 
-def plan_looks(
-    pool: Any,
-    stop_within: float | None,
-    n_looks: int,
-    *,
-    share: float,
-    shuffled: bool,
-    seed: int,
-    max_rows: int | None = None,
-) -> Looks:
-    """Return how a pool is read, as `plan_search` is told.
-
-    With no `stop_within` all of it is, or of the part of `max_rows` rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Where a number is none, or out of range.
-    """
-    check_integer(n_looks, "n_looks", at_least=0)
-    check_flag(shuffled, "pool_is_shuffled")
-    counted = at_most(pool, max_rows, shuffled=shuffled, seed=seed)
-    if stop_within is None:
+def plan_looks(pool: Any, reading: PoolReading, *, share: float, seed: int) -> Looks:
+    """Return how a pool is read, as `plan_search` is told."""
+    shuffled, near = reading.is_shuffled, reading.stop_within
+    counted = at_most(pool, reading.max_rows, shuffled=shuffled, seed=seed)
+    if near is None:
         return Looks(counted, share=share, is_shuffled=shuffled, seed=seed)
-    near = check_positive(stop_within, "stop_within")
-    return Looks(counted, reading_of(n_looks), near, share, shuffled, seed)
+    return Looks(counted, reading_of(reading.n_stages), near, share, shuffled, seed)
 
 
 def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:
@@ -158,14 +139,11 @@ def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:
     seed
         Source of a random part otherwise.
     """
-    if pool is None or n_rows is None:
-        return pool
-    wanted = check_integer(n_rows, "max_unlabeled", at_least=1)
-    if wanted >= pool.n_rows:
+    if pool is None or n_rows is None or n_rows >= pool.n_rows:
         return pool
     if shuffled:
-        return pool.between(0, round(wanted / pool.n_rows * int(pool.boundaries[-1])))
-    return pool.part(0.0, wanted / pool.n_rows, seed=seed, stream=SUBSET_STREAM)
+        return pool.between(0, round(n_rows / pool.n_rows * int(pool.boundaries[-1])))
+    return pool.part(0.0, n_rows / pool.n_rows, seed=seed, stream=SUBSET_STREAM)
 
 
 def _spans(pool: Any, n_stored: int) -> tuple[Span, ...]:

@@ -41,7 +41,7 @@ class NonconformityClassifier(NonconformityAnswers):
     ----------
     estimator
         Any scikit-learn classifier with `decision_function` or `predict_proba`.
-    grid
+    param_grid
         Parameter grid as in `GridSearchCV`; or, with ``estimator=None``, a list of
         classifiers.
     validation_size
@@ -108,7 +108,7 @@ class NonconformityClassifier(NonconformityAnswers):
     def __init__(
         self,
         estimator: Any = None,
-        grid: Any = None,
+        param_grid: Any = None,
         *,
         validation_size: float | None = None,
         measure: Measure = "margin",
@@ -116,7 +116,7 @@ class NonconformityClassifier(NonconformityAnswers):
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.grid = grid
+        self.param_grid = param_grid
         self.validation_size = validation_size
         self.measure = measure
         self.ties = ties
@@ -156,7 +156,7 @@ class NonconformityClassifier(NonconformityAnswers):
             seed=self.seed_,
         )  # fmt: skip
         trained = train_grid(
-            make_candidates(self.estimator, self.grid),
+            make_candidates(self.estimator, self.param_grid),
             X, codes, [split],
             classes=self.classes_, seed=self.seed_, fit_params=fit_params,
             client=client,

@@ -30,7 +30,7 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ----------
     estimator
         Any scikit-learn classifier with `decision_function` or `predict_proba`.
-    grid
+    param_grid
         Parameter grid as in `GridSearchCV`; or, with ``estimator=None``, a list of
         classifiers.
     margin
@@ -75,13 +75,13 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def __init__(
         self,
         estimator: Any = None,
-        grid: Any = None,
+        param_grid: Any = None,
         *,
         margin: str = "functional",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.grid = grid
+        self.param_grid = param_grid
         self.margin = margin
         self.random_state = random_state
 
@@ -114,7 +114,7 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_choice(self.margin, "margin", MARGINS)
         X, codes = encode_labels(self, X, y)
         trained = train_grid(
-            make_candidates(self.estimator, self.grid),
+            make_candidates(self.estimator, self.param_grid),
             X,
             codes,
             [full_training(len(codes))],

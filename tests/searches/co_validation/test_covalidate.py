@@ -136,7 +136,7 @@ def test_covalidate__excluded_rows_are_no_test_rows(table):
         X[50:],
         repeats=2,
         pool_labels=y[50:],
-        shared_rows="exclude",
+        duplicates="exclude",
     )
 
     assert int(results.test_rows) == 439

@@ -25,7 +25,7 @@ def make_plan(rng, **options):
     X = rng.normal(size=(80, 20))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     pool = rng.normal(size=(60_000, 20))  # sent to workers, a megabyte a span
-    settings = {"cv": 3, "random_state": 0, "prune": False, "shared_rows": "keep"}
+    settings = {"cv": 3, "random_state": 0, "prune": False, "duplicates": "keep"}
     grid = {"C": [0.1, 1.0], "gamma": [0.01, 0.1]}
     return plan_search(SVC(), grid, X, y, pool, **settings | options)
 

@@ -42,7 +42,7 @@ def make_plan(digits, pool, estimator=None, grid=None, **options):
     settings = {"cv": 5, "delta": 0.1, "random_state": 1} | options
     grid = grid or {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3]}
     return plan_search(
-        estimator or SVC(), grid, X[:300], y[:300], pool, shared_rows="keep", **settings
+        estimator or SVC(), grid, X[:300], y[:300], pool, duplicates="keep", **settings
     )
 
 

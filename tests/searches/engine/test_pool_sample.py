@@ -42,8 +42,9 @@ def looks_of(X, chunk_rows, kind):
     pool = dsel.open_pool(da.from_array(X, chunks=(chunk_rows, 3)))
     if kind == "whole":
         return Looks(pool, seed=3)
-    shuffled = kind == "first rows"
-    return plan_looks(pool, 0.1, 3, share=0.5, shuffled=shuffled, seed=3)
+    is_shuffled = kind == "first rows"
+    reading = dsel.PoolReading(stop_within=0.1, n_stages=3, is_shuffled=is_shuffled)
+    return plan_looks(pool, reading, share=0.5, seed=3)
 
 
 def as_array(rows):
@@ -82,7 +83,7 @@ def test_run__counts_in_one_reading_and_in_none_when_it_is_finished(
 ):
     """Of a Dask array each run reads beside that which rows it holds by now."""
     read = []
-    options = {"cv": 3, "shared_rows": "keep", "random_state": 1}
+    options = {"cv": 3, "duplicates": "keep", "random_state": 1}
     pool = counting_pool(rows, read)
     plan = dsel.plan_search(None, [GaussianNB()], *labeled, pool, **options)
     first = plan.run(out=tmp_path / "run")
@@ -96,7 +97,7 @@ def test_run__counts_in_one_reading_and_in_none_when_it_is_finished(
 def test_run__that_goes_on_from_a_journal_finds_the_same(rows, labeled, tmp_path):
     pool = da.from_array(np.tile(rows, (10, 1)), chunks=(500, 3))
     plan = dsel.plan_search(
-        None, [GaussianNB()], *labeled, pool, cv=3, shared_rows="keep", random_state=1
+        None, [GaussianNB()], *labeled, pool, cv=3, duplicates="keep", random_state=1
     )
     assert len(plan.looks.parts[0].spans) > 2
     whole = plan.run(out=tmp_path / "whole")

@@ -23,9 +23,10 @@ def rows():
     return X[:300], y[:300], X[300:]
 
 
-def plan(rows, pool=None, **options):
+def plan(rows, pool=None, *, stop_within=0.01, n_stages=10, **options):
     X, y, all_rows = rows
-    given = {"cv": 3, "delta": 0.1, "random_state": 3, "stop_within": 0.01}
+    reading = dsel.PoolReading(stop_within=stop_within, n_stages=n_stages)
+    given = {"cv": 3, "delta": 0.1, "random_state": 3, "reading": reading}
     pool = all_rows if pool is None else pool
     return dsel.plan_search(GaussianNB(), GRID, X, y, pool, **given | options)
 
@@ -109,7 +110,7 @@ def test_run__reads_on_in_the_same_place_for_no_more_delta(rows, tmp_path):
 
 
 def test_run__with_any_time_limits_is_certified_too(rows):
-    cube = plan(rows, n_looks=0).run()
+    cube = plan(rows, n_stages=0).run()
     assert int(cube.n_looks) == 0
     assert select(cube).certificate.certified
     assert "at every row" in cube.spent_on.values[1]
@@ -140,7 +141,8 @@ def test_run__of_a_shuffled_pool_does_not_fetch_the_rest(rows):
         return block
 
     pool = da.from_array(rows[2], chunks=(500, 3)).map_blocks(fetch, dtype=float)
-    made = plan(rows, pool, pool_is_shuffled=True, stop_within=0.03, shared_rows="keep")
+    reading = dsel.PoolReading(is_shuffled=True, stop_within=0.03)
+    made = plan(rows, pool, reading=reading, duplicates="keep")
     read.clear()
     cube = made.run()
     furthest = max(stop for _, stop in read)
@@ -177,7 +179,7 @@ def test_at_most__takes_about_as_many_rows(rows, shuffled):
 
 
 def test_plan_search__uses_a_part_of_the_pool(rows):
-    cube = plan(rows, max_unlabeled=5_000, stop_within=None).run()
+    cube = plan(rows, reading=dsel.PoolReading(max_rows=5_000)).run()
     assert int(cube.n_unlabeled) == pytest.approx(5_000, rel=0.1)
     assert select(cube).certificate.certified
 
@@ -185,7 +187,12 @@ def test_plan_search__uses_a_part_of_the_pool(rows):
 def test_search__takes_the_same_options(rows):
     X, y, pool = rows
     search = dsel.SemiSupervisedSearchCV(
-        GaussianNB(), GRID, cv=3, random_state=3, stop_within=0.02, certify_rows=0.2
+        GaussianNB(),
+        GRID,
+        cv=3,
+        random_state=3,
+        reading=dsel.PoolReading(stop_within=0.02),
+        certify_rows=0.2,
     ).fit(X, y, pool=pool)
     assert search.certificate_.certified
     assert int(search.certificate_results_.pool_rows.sum()) < N_POOL
@@ -195,13 +202,13 @@ def test_search__takes_the_same_options(rows):
     ("change", "message"),
     [
         ({"stop_within": 0.0}, "`stop_within` must be positive"),
-        ({"n_looks": -1}, "`n_looks` must be >= 0"),
-        ({"max_unlabeled": 0}, "`max_unlabeled` must be >= 1"),
+        ({"n_stages": -1}, "`n_stages` must be >= 0"),
+        ({"max_rows": 0}, "`max_rows` must be >= 1"),
     ],
 )
-def test_plan_search__refuses(rows, change, message):
+def test_pool_reading__refuses(change, message):
     with pytest.raises(ValueError, match=message):
-        plan(rows, **change)
+        dsel.PoolReading(**change)
 
 
 def test_plan__says_how_it_reads(rows):
