@@ -20,10 +20,6 @@ class StoreMismatchError(ValueError):
     """A results store holds another run: other data, folds, estimator or versions."""
 
 
-class StoreBusyError(RuntimeError):
-    """Another process is writing to the results store."""
-
-
 class ClusterLostError(RuntimeError):
     """The scheduler or every worker is gone; what was finished is in the store."""
 

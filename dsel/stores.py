@@ -27,7 +27,7 @@ POOL: Final = "dsel_pool"
 """Attribute of pools that dsel wrote."""
 HEAD: Final = "zarr.json"
 """What describes a group, and holds its attributes."""
-PART: Final = re.compile(r"(journal|lock|model|cube-\d+)$")
+PART: Final = re.compile(r"(journal|model|cube-\d+)$")
 """Names of all groups of results."""
 HALF_WRITTEN: Final = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial$")
 """Names of files that zarr was killed at."""

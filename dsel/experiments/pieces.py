@@ -11,10 +11,11 @@ import numpy as np
 import xarray as xr
 
 from dsel.experiments.base import Experiment, Piece
+from dsel.results.journal import Journal
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.executors import make_executor
 from dsel.runtime.jobs import Job, completed
-from dsel.searches.keeping import Notes, run_journal
+from dsel.searches.keeping import run_journal
 
 DATA_SET: Final = "data_set"
 REPETITION: Final = "repetition"
@@ -33,7 +34,7 @@ class _Work:
 class _Store:
     """Keeps pieces, and counts them."""
 
-    journal: Notes | None
+    journal: Journal | None
     on_piece: Callable[[], None]
 
     def find(self, keys: Iterable[str]) -> dict[str, Piece]:

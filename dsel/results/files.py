@@ -17,6 +17,7 @@ from zarr.storage import LocalStore
 
 from dsel.results import schema
 from dsel.results.checking import check_cube
+from dsel.results.journal import read_fingerprint
 from dsel.results.reading import naming_variables
 from dsel.results.store import (
     holds,
@@ -26,7 +27,6 @@ from dsel.results.store import (
     open_store,
     read_root,
 )
-from dsel.results.stored_journal import read_fingerprint
 from dsel.results.zarr_group import group_files
 from dsel.stores import HEAD, CheckedStore, WholeStore
 

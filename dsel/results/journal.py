@@ -1,82 +1,102 @@
-"""The journal: every finished task is on disk within a second, and is found again.
+"""The journal: what a run has counted, as a set of objects that never change.
 
-Records are buffered by `append` and written by a thread of the driver's process, in one
-write for all that finished since the last. A process that is killed at any moment
-leaves whole writes only; what it had not written is counted again.
+Each flush writes the records that finished since the last one as one object, under a
+name that no other has. To resume is to list the objects, read them and unite their
+records; one that is damaged is one that is not there, and what it held is counted
+again. There is no lock: a record depends on its key alone, so that two runs in one
+place can do the same work twice, and no harm.
+
+What counts of a run depend on stands in every object, so that records of different runs
+are never united. Names begin with a number that is larger than all that were there
+when the object was written: records are read in the order in which they were written.
 """
 
+import asyncio
 import os
+import re
 import threading
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-import zarr
 from zarr.abc.store import Store
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.storage import FsspecStore
 
-from dsel.errors import StoreBusyError
+from dsel.errors import DselWarning, StoreMismatchError, warn
 from dsel.results.fingerprint import check_fingerprint, plain
-from dsel.results.lock import BEAT_SECONDS, PATIENCE_SECONDS, WriterLock
-from dsel.results.log import (
-    ROOM,
-    Log,
-    create_log,
-    mend_header,
-    write_payload,
+from dsel.results.records import (
+    Record,
+    decode,
+    encode,
+    read_object,
+    storable,
+    write_object,
 )
-from dsel.results.records import Record, encode, storable
 from dsel.results.store import (
-    holds,
     make_root,
     naming_damage,
     naming_place,
     open_store,
+    read_root,
 )
-from dsel.results.stored_journal import (
-    FINGERPRINT,
-    GROUP,
-    POINTER,
-    find_log,
-    fingerprint_in,
-    read_records,
-)
-from dsel.stores import HALF_WRITTEN, HEAD
 
-WRITE_SECONDS: Final = 0.5
-"""How often the thread looks for records to write."""
-COMPACT_CHUNKS: Final = 16
-"""A journal with that many chunks more than it needs is rewritten when it is closed."""
+FOLDER: Final = "journal"
+OBJECT: Final = re.compile(r"(\d+)-[0-9a-f]{32}\.records")
+
+LEAST_SECONDS: Final = 0.5
+"""Between two writes when a run begins."""
+SHARE: Final = 0.02
+"""Part of a run that one that is killed may lose, if it is more than that ..."""
+MOST_SECONDS: Final = 300.0
+"""... and less than this. A day makes some 600 objects, which its end merges."""
 
 
 class Journal:
     """An open journal; made by `open_journal`, ended by `close` or a ``with``."""
 
     def __init__(
-        self, root: zarr.Group, lock: WriterLock, fingerprint: Mapping[str, Any]
+        self,
+        store: Store,
+        fingerprint: Mapping[str, Any],
+        *,
+        reason: OSError | None = None,
     ) -> None:
-        self._root, self._lock, self._fingerprint = root, lock, fingerprint
-        self._records, content = read_records(find_log(root))
-        self._next, self._n_bytes = content.n_chunks, content.n_bytes
-        self._log: Log | None = None  # until it is ours to write to
+        self._store, self._fingerprint = store, plain(fingerprint)
+        self._reason = reason  # why nothing can be written
+        self._records: dict[str, Record] = {}
         self._buffer: list[tuple[str, Record]] = []
+        self._sizes: dict[str, int] = {}  # records of each object read or written here
+        self._damaged: set[str] = set()
+        self._next = 1
         self._guard = threading.Lock()  # of records and buffer
-        self._writing = threading.Lock()  # of everything else
+        self._writing = threading.Lock()  # one write at a time
         self._failure: Exception | None = None
         self._ended = threading.Event()
+        self.refresh()
         self._thread = threading.Thread(
             target=self._write_on, name="dsel-journal", daemon=True
         )
-        self._thread.start()
+        if reason is None:
+            self._begin()
+        elif not self._sizes:
+            raise reason
 
     @property
-    def place(self) -> str:
-        """Where the journal is."""
-        return str(self._root.store)
+    def is_read_only(self) -> bool:
+        """Whether nothing can be written; a run that has ended is opened all the same.
+
+        The place may be mounted for reading only, or full.
+        """
+        return self._reason is not None
+
+    @property
+    def n_damaged(self) -> int:
+        """Number of objects whose records could not be read."""
+        return len(self._damaged)
 
     def read(self) -> dict[str, Record]:
         """Return all records by key, appended ones included.
@@ -87,7 +107,7 @@ class Journal:
             return dict(self._records)
 
     def append(self, key: str, record: Record) -> None:
-        """Take a record, to be written within a second.
+        """Take a record, to be written soon.
 
         Parameters
         ----------
@@ -99,25 +119,41 @@ class Journal:
         Raises
         ------
         OSError
-            Where an earlier write failed; the records that were not written are kept.
+            Where it is new and nothing can be written, or where an earlier write
+            failed; the records that were not written are kept.
         """
         copy = storable(record)
         with self._guard:
-            if key not in self._records:
+            is_new = key not in self._records
+            if is_new and self._reason is None:
                 self._records[key] = copy
                 self._buffer.append((key, copy))
-        self._raise_failure()
+        if is_new:
+            self.check_writable()
+        self.check()
 
-    def check(self) -> None:
-        """Raise where the heartbeat has seen that the lock is no longer ours.
+    def check_writable(self) -> None:
+        """Raise what says why nothing can be written, unless it can.
 
         Raises
         ------
-        StoreBusyError
-            Where another process took the store over, or the lock was removed.
+        OSError
+            Where the place is full or read-only.
         """
-        if isinstance(self._failure, StoreBusyError):
-            raise self._failure
+        if self._reason is not None:
+            raise self._reason
+
+    def check(self) -> None:
+        """Raise why the last write failed, once; it is tried again all the same.
+
+        Raises
+        ------
+        OSError
+            Where the place is full, or gone.
+        """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     def flush(self) -> None:
         """Write what was appended; return when it is there.
@@ -126,27 +162,42 @@ class Journal:
         ------
         OSError
             Where the place is full or read-only; call again when there is room.
-        StoreBusyError
-            Where another process took the store over.
         """
         self._failure = None
-        with naming_place(self._root.store, unwritten=len(self._buffer)):
-            self._lock.check()
         self._write()
 
+    def refresh(self) -> None:
+        """Read what other runs wrote since this journal last looked.
+
+        Raises
+        ------
+        StoreMismatchError
+            Where they are runs of something else.
+        """
+        with naming_damage(self._store):
+            found = sync(_read_objects(self._store, {*self._sizes, *self._damaged}))
+        damaged = [name for name in _in_order(found) if not self._take(name, found)]
+        self._damaged.update(damaged)
+        self._next = max([self._next, *(_number(name) + 1 for name in found)])
+        if damaged:
+            names = ", ".join(f"{FOLDER}/{name}" for name in damaged)
+            warn(
+                f"{names} in {self._store} is damaged; what was counted there is "
+                f"counted again.",
+                DselWarning,
+            )
+
     def close(self) -> None:
-        """Write what was appended, tidy up and let others write."""
+        """Write what was appended, and all records as one object."""
         if self._ended.is_set():
             return
         self._ended.set()
+        if self.is_read_only:
+            return
         self._thread.join()
-        try:
-            self.flush()
-            if self._next > self._n_bytes // ROOM + COMPACT_CHUNKS:
-                self._compact()
-        finally:
-            with suppress(OSError), naming_place(self._root.store):
-                self._lock.release()
+        self.flush()
+        with suppress(OSError), naming_place(self._store):
+            self._merge()  # what cannot be merged is safe as it is
 
     def __enter__(self) -> Self:
         return self
@@ -159,74 +210,90 @@ class Journal:
     ) -> None:
         self.close()
 
+    def _begin(self) -> None:
+        """Write an object without records, to see that the place can be written to.
+
+        It says whose place this is, too: of two different runs that begin at the same
+        moment at least one sees the other's.
+        """
+        try:
+            with naming_place(self._store):
+                mine = self._write_object([], self._next)
+        except OSError as error:
+            if not self._sizes:
+                raise
+            self._reason = error
+            return
+        try:
+            self.refresh()
+        except StoreMismatchError:
+            self._remove([mine])
+            raise
+        self._thread.start()
+
+    def _take(self, name: str, payloads: Mapping[str, bytes]) -> bool:
+        """Unite with the records of an object; return whether it is whole."""
+        try:
+            fingerprint, records = decode(payloads[name])
+        except ValueError:
+            return False
+        check_fingerprint(fingerprint, self._fingerprint, place=str(self._store))
+        self._sizes[name] = len(records)
+        with self._guard:
+            for key, record in records.items():
+                self._records.setdefault(key, record)
+        return True
+
     def _write(self) -> None:
         """Write the buffer; `append` goes on taking records meanwhile."""
         with self._writing:
-            self._log = log = self._log or self._begin()
             with self._guard:
                 buffer, self._buffer = self._buffer, []
             if not buffer:
                 return
             try:
-                payload = encode(buffer)
-                with naming_place(self._root.store, unwritten=len(buffer)):
-                    self._lock.check()
-                    self._next = write_payload(log, payload, at=self._next)
-                self._n_bytes += len(payload)
+                with naming_place(self._store, unwritten=len(buffer)):
+                    self._write_object(buffer, self._next)
             except BaseException:
                 with self._guard:
                     self._buffer = buffer + self._buffer
                 raise
 
-    def _begin(self) -> Log:
-        """Return the log to write to; what was left half-done is tidied up first."""
-        with naming_place(self._root.store):
-            self._lock.check()
-            group = self._root.require_group(GROUP)
-            if not group.attrs.get(FINGERPRINT):
-                group.attrs[FINGERPRINT] = plain(self._fingerprint)
-            log = find_log(self._root)
-            if log is None:
-                return _make_log(group)
-            before, _ = _neighbours(log.basename)
-            del group[before]  # may be left by a rewrite that was cut short
-            mend_header(log)
-            return log
+    def _write_object(self, records: list[tuple[str, Record]], number: int) -> str:
+        name = f"{number:06d}-{uuid.uuid4().hex}.records"
+        payload = encode(records, about=self._fingerprint)
+        write_object(self._store, f"{FOLDER}/{name}", payload)
+        self._sizes[name] = len(records)
+        self._next = max(self._next, number + 1)
+        return name
 
     def _write_on(self) -> None:
-        """Write at once, to see that it can be done, and then now and then."""
-        beaten = time.monotonic()
-        while True:
+        """Write now and then, more rarely the longer the run goes on."""
+        began = time.monotonic()
+        while not self._ended.wait(_pause(time.monotonic() - began)):
             try:
                 self._write()
-                if time.monotonic() - beaten > BEAT_SECONDS:
-                    with naming_place(self._root.store):
-                        self._lock.beat()
-                    beaten = time.monotonic()
             except Exception as error:  # shown to the driver by its next append
                 self._failure = error
             else:
                 self._failure = None
-            if self._ended.wait(WRITE_SECONDS):
-                return
 
-    def _raise_failure(self) -> None:
-        failure = self._failure
-        if failure is not None:
-            self._failure = None
-            raise failure
+    def _merge(self) -> None:
+        """Leave one object with all records, of those that this journal knows.
 
-    def _compact(self) -> None:
-        with naming_place(self._root.store):
-            self._lock.check()
-            group = self._root.require_group(GROUP)
-            name = str(group.attrs[POINTER])
-            _, fresh = _neighbours(name)
-            log = create_log(group, fresh)
-            self._next = write_payload(log, encode(self._records.items()), at=0)
-            group.attrs[POINTER] = fresh
-            self._log = log
-            del group[name]
+        The new one is there before any other goes, and has the number of the first of
+        them: what other runs write meanwhile was written after that.
+        """
+        whole = max(self._sizes, key=lambda name: self._sizes[name])
+        if self._sizes[whole] < len(self._records):
+            first = min(map(_number, self._sizes))
+            whole = self._write_object(list(self._records.items()), first)
+        self._remove([name for name in self._sizes if name != whole])
+
+    def _remove(self, names: list[str]) -> None:
+        for name in names:
+            sync(self._store.delete(f"{FOLDER}/{name}"))
+            del self._sizes[name]
 
 
 def open_journal(
@@ -234,9 +301,10 @@ def open_journal(
     fingerprint: Mapping[str, Any],
     *,
     storage_options: Mapping[str, Any] | None = None,
-    patience: float = PATIENCE_SECONDS,
 ) -> Journal:
-    """Open the journal of a run for writing, made if it is not there.
+    """Open the journal of a run, made if it is not there.
+
+    One that was begun is opened for reading where nothing can be written.
 
     Parameters
     ----------
@@ -247,17 +315,13 @@ def open_journal(
         JSON-like values; not the grid, the criterion or delta.
     storage_options
         Passed to fsspec with a URL.
-    patience
-        Seconds to watch a writer on another machine before it counts as dead.
 
     Raises
     ------
     StoreMismatchError
         Where the journal has another fingerprint; the differences are shown.
-    StoreBusyError
-        Where another process is writing.
     OSError
-        Where the place cannot be written to.
+        Where nothing can be written, and no run was begun.
 
     Examples
     --------
@@ -270,45 +334,64 @@ def open_journal(
     {'fit/fold-0': {'errors': array([3, 4])}}
     """
     store = open_store(place, storage_options=storage_options)
-    with naming_place(store):
-        root = make_root(store)
-        lock = WriterLock(root, patience=patience)
-        with naming_damage(
-            store, way_out="if no other run writes there, delete lock in it"
-        ):
-            lock.acquire()
-        _sweep(store)  # before any write of our own is under way
     try:
-        with naming_damage(store):
-            stored = fingerprint_in(root)
-            if GROUP not in root and sync(holds(store, GROUP)):
-                raise ValueError(f"{GROUP}/{HEAD} is missing")
-        if stored:
-            check_fingerprint(stored, fingerprint, place=str(store))
-        with naming_damage(store):
-            return Journal(root, lock, fingerprint)
-    except BaseException:
-        with suppress(OSError), naming_place(store):
-            lock.release()
+        with naming_place(store):
+            make_root(store)
+    except OSError as error:
+        with suppress(FileNotFoundError):
+            read_root(store)
+            return Journal(store, fingerprint, reason=error)
         raise
+    return Journal(store, fingerprint)
 
 
-def _make_log(group: zarr.Group) -> Log:
-    log = create_log(group, "log-1")
-    group.attrs[POINTER] = "log-1"
-    return log
+def read_fingerprint(
+    place: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the fingerprint of the run at a place; empty where none was begun."""
+    store = open_store(place, storage_options=storage_options, read_only=True)
+    read_root(store)
+    with naming_damage(store):
+        found = sync(_read_objects(store, set()))
+    for name in _in_order(found):
+        with suppress(ValueError):
+            return decode(found[name])[0]
+    return {}
 
 
-def _neighbours(name: str) -> tuple[str, str]:
-    number = int(name.removeprefix("log-"))
-    return f"log-{number - 1}", f"log-{number + 1}"
+async def _read_objects(store: Store, known: set[str]) -> dict[str, bytes]:
+    """Return all objects but those that are known, by name.
+
+    One that was listed and is gone was merged with others by another run, into one that
+    is listed now.
+    """
+    found: dict[str, bytes] = {}
+    gone: set[str] = set()
+    while True:
+        if isinstance(store, FsspecStore):
+            store.fs.invalidate_cache()  # else others' objects are not listed
+        listed = [name async for name in store.list_dir(FOLDER)]
+        names = [n for n in listed if OBJECT.fullmatch(n) and n not in known | gone]
+        new = [name for name in names if name not in found]
+        keys = [f"{FOLDER}/{name}" for name in new]
+        payloads = await asyncio.gather(*[read_object(store, key) for key in keys])
+        read = zip(new, payloads, strict=True)
+        found |= {name: payload for name, payload in read if payload is not None}
+        if None not in payloads:
+            return found
+        gone |= set(new) - set(found)
 
 
-def _sweep(store: Store) -> None:
-    """Delete what writers that were killed left half-written."""
-    if isinstance(store, LocalStore):
-        root = Path(store.root)
-        found = (*root.glob("zarr.*.partial"), *(root / GROUP).rglob("*.partial"))
-        for leftover in found:
-            if HALF_WRITTEN.match(leftover.name):
-                leftover.unlink(missing_ok=True)
+def _pause(seconds: float) -> float:
+    """Return the seconds to the next write of a run that has taken so long."""
+    return min(max(LEAST_SECONDS, SHARE * seconds), MOST_SECONDS)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (_number(name), name))
+
+
+def _number(name: str) -> int:
+    return int(name.partition("-")[0])

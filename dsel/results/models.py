@@ -5,10 +5,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import zarr
+import numpy as np
 from zarr.abc.store import Store
+from zarr.core.sync import sync
 
-from dsel.results.log import create_log, open_log, read_log, write_payload
+from dsel.results.records import decode, encode, read_object, storable, write_object
 from dsel.results.store import (
     make_root,
     naming_damage,
@@ -17,12 +18,11 @@ from dsel.results.store import (
     read_root,
 )
 
-GROUP: Final = "model"
-POINTER: Final = "log"
+OBJECT: Final = "model/skops.records"
 KEY: Final = "key"
-WAY_OUT: Final = (
-    "delete model in it and run the same command again, which fits it from what is kept"
-)
+MODEL: Final = "model"
+BYTES: Final = "bytes"
+WAY_OUT: Final = "run the same command again, which fits the model anew"
 OURS: Final = ("dsel.models.", "dsel.kernels.", "dsel.searches.")
 """Our own estimators and what they are made of: arrays, and safe to build."""
 
@@ -52,16 +52,11 @@ def save_model(
     ModuleNotFoundError
         Where skops is not installed.
     """
-    payload = _skops().dumps(model)
+    record = storable({BYTES: np.frombuffer(_skops().dumps(model), dtype=np.uint8)})
     store = open_store(place, storage_options=storage_options)
-    with naming_place(store), naming_damage(store, way_out=WAY_OUT):
-        group = make_root(store).require_group(GROUP)
-        before = group.attrs.get(POINTER)
-        fresh = "skops-2" if before == "skops-1" else "skops-1"
-        write_payload(create_log(group, fresh), payload, at=0)
-        group.attrs.put({POINTER: fresh, KEY: key})
-        if before is not None:
-            del group[str(before)]
+    with naming_place(store):
+        make_root(store)
+        write_object(store, OBJECT, encode([(MODEL, record)], about={KEY: key}))
 
 
 def open_model(
@@ -98,7 +93,13 @@ def open_model(
     """
     skops = _skops()
     store = open_store(place, storage_options=storage_options, read_only=True)
-    payload = _payload(store)
+    kept = _read(store)
+    if kept is None:
+        raise FileNotFoundError(
+            f"{store} holds no model; run the search again with this `out`, which "
+            f"takes the counts from there."
+        )
+    _, payload = kept
     found = skops.get_untrusted_types(data=payload)
     ours = [name for name in found if _is_ours(name)]
     unknown = sorted(set(found) - {*ours, *trusted})
@@ -117,31 +118,19 @@ def model_key(
 ) -> str | None:
     """Return the key of the model kept at a place; None where none is."""
     store = open_store(place, storage_options=storage_options, read_only=True)
-    attributes = _attributes(store)
-    return str(attributes.get(KEY, "")) if POINTER in attributes else None
+    found = _read(store)
+    return None if found is None else found[0]
 
 
-def _attributes(store: Store) -> dict[str, Any]:
-    """Return what is noted of the model; empty where there is none."""
+def _read(store: Store) -> tuple[str, bytes] | None:
+    """Return the key and the bytes of the model; None where there is none."""
     read_root(store)
     with naming_damage(store, way_out=WAY_OUT):
-        root = zarr.open_group(store, mode="r", zarr_format=3)
-        return dict(root[GROUP].attrs) if GROUP in root else {}
-
-
-def _payload(store: Store) -> bytes:
-    name = _attributes(store).get(POINTER)
-    if name is None:
-        raise FileNotFoundError(
-            f"{store} holds no model; run the search again with this `out`, which "
-            f"takes the counts from there."
-        )
-    with naming_damage(store, way_out=WAY_OUT):
-        group = zarr.open_group(store, path=GROUP, mode="r", zarr_format=3)
-        payloads = read_log(open_log(group, str(name))).payloads
-    if not payloads:
-        raise ValueError(f"the model at {store} is damaged; {WAY_OUT}.")
-    return payloads[0]
+        payload = sync(read_object(store, OBJECT))
+        if payload is None:
+            return None
+        about, records = decode(payload)
+        return str(about[KEY]), records[MODEL][BYTES].tobytes()
 
 
 def _is_ours(name: str) -> bool:

@@ -60,8 +60,8 @@ def completed(
     jobs
         Asked for one by one, as slots become free.
     check
-        Called every second or so; what it raises ends the run. Without the right to
-        write what jobs count they are for nothing.
+        Called every second or so; what it raises ends the run: what cannot be
+        written need not be counted.
     keeps_payloads
         Whether payloads stay where they are, for `Executor.fetch`.
 

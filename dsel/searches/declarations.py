@@ -23,6 +23,7 @@ those seen may have been made the leader. That what is new, a candidate or a kin
 certificate, was not chosen by the results cannot be seen here, and stays declared (A5).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,8 +33,8 @@ from typing import Any, Final
 import numpy as np
 
 from dsel.bounds.events import is_of_leaders
+from dsel.results.journal import Journal
 from dsel.results.records import Record
-from dsel.searches.keeping import Notes
 
 PREFIX: Final = "declaration/"
 COUNTS: Final = ("fit/", "span/")
@@ -118,15 +119,20 @@ class Account:
     first_when: str = ""
     lost: str = ""
 
-    def add(self, key: str, record: Record) -> None:
-        """Take the next declaration: pay for it if what is left covers it."""
+    def add(self, key: str, record: Record, *, is_alone: bool = True) -> None:
+        """Take the next declaration: pay for it if what is left covers it.
+
+        Of those with one number neither knew of the other when it was declared.
+        """
         run, number = _from_record(record), int(record["number"])
         if not self.verdicts:
             self.budget = run.delta + run.reserve
             self.reserve, self.first_when = run.reserve, str(record["when"])
-        if number != len(self.verdicts) and not self.lost:
+        if not self.lost and not is_alone:
+            self.lost = "two runs declared themselves there at the same moment"
+        if not self.lost and number != len(self.verdicts):
             self.lost = (
-                "a declaration of an earlier run is missing in its damaged journal"
+                "a declaration of an earlier run may be missing in the damaged journal"
             )
         charges = {event: self._charges(run, event) for event in run.spends}
         left = self.budget - self.spent
@@ -191,7 +197,7 @@ class Account:
         return sum(share - paid.get(path, 0.0) for path, share in charges.items())
 
 
-def declare(journal: Notes, run: Declaration) -> str:
+def declare(journal: Journal, run: Declaration) -> str:
     """Write what a run may read, unless it stands there; return its key.
 
     Raises
@@ -201,21 +207,31 @@ def declare(journal: Notes, run: Declaration) -> str:
     """
     key, records = PREFIX + run.token, journal.read()
     if key not in records:
-        number = sum(each.startswith(PREFIX) for each in records)
-        journal.append(key, _record(run, number))
+        number = sum(map(_declares, records))
+        # What is damaged may have held a declaration: a number is left out for it.
+        journal.append(key, _record(run, number + journal.n_damaged))
         journal.flush()
+        # Of two runs that write at the same moment at least one now sees the other.
+        journal.refresh()
     return key
 
 
 def account_of(records: Mapping[str, Record]) -> Account:
     """Return what the declarations of a journal come to, in the order of writing."""
     account = Account()
+    numbers = Counter(
+        int(record["number"]) for key, record in records.items() if _declares(key)
+    )
     for key, record in records.items():
-        if key.startswith(PREFIX):
-            account.add(key, record)
+        if _declares(key):
+            account.add(key, record, is_alone=numbers[int(record["number"])] == 1)
         elif key.startswith(COUNTS):
             account.add_counts(record["paths"])
     return account
+
+
+def _declares(key: str) -> bool:
+    return key.startswith(PREFIX)
 
 
 def _record(run: Declaration, number: int) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from dsel.checks import check_choice, check_integer
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.family import FIT_DONE, FittedGroup
 from dsel.results import Choice
+from dsel.results.journal import Journal
 from dsel.results.store import open_store
-from dsel.results.stored_journal import StoredJournal
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.executors import Executor, make_executor
 from dsel.runtime.threads import single_threaded
@@ -27,7 +27,7 @@ from dsel.searches.engine.counts import Board
 from dsel.searches.engine.driver import Driver, Progress
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 from dsel.searches.engine.pruning import Referee, final_evidence
-from dsel.searches.keeping import Notebook, Notes, keep_results, kept_model, run_journal
+from dsel.searches.keeping import Notebook, keep_results, kept_model, run_journal
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.pool_checks import pool_sample, settle_pool, with_shift
@@ -109,8 +109,8 @@ def execute(
             driver = _driver(
                 plan, executor, journal, run_id, raise_failures=on_failure == "raise"
             )
-            if isinstance(journal, StoredJournal) and not driver.has_ended():
-                journal.refuse()
+            if journal is not None and journal.is_read_only and not driver.has_ended():
+                journal.check_writable()  # now, not when the first task has ended
         driver.on_progress = on_progress
         with clock.phase("search"):
             driver.run()
@@ -141,7 +141,7 @@ def _check_memory(plan: SearchSpec, executor: Executor) -> None:
         group.family.check_budget(len(plan.work.y), budget)
 
 
-def _declare(plan: SearchSpec, journal: Notes | None) -> str:
+def _declare(plan: SearchSpec, journal: Journal | None) -> str:
     """Write what the plan may read before anything is counted; return where it is."""
     if journal is None:
         return ""
@@ -151,7 +151,7 @@ def _declare(plan: SearchSpec, journal: Notes | None) -> str:
 def _driver(
     plan: SearchSpec,
     executor: Executor,
-    journal: Notes | None,
+    journal: Journal | None,
     run_id: str,
     *,
     raise_failures: bool,

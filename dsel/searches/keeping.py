@@ -1,7 +1,7 @@
 """What a run keeps in its store beside the cube: the journal and the chosen model."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -13,19 +13,15 @@ from dsel.results import save_results
 from dsel.results.files import find_results
 from dsel.results.journal import Journal, open_journal
 from dsel.results.models import model_key, open_model, save_model
-from dsel.results.stored_journal import StoredJournal, read_journal
 from dsel.runtime.versions import installed_versions
 from dsel.searches.phases import WORK
-
-Notes = Journal | StoredJournal
-"""What an earlier run wrote, and maybe the right to write more."""
 
 Note = TypeVar("Note")
 
 
 def run_journal(
     place: Any, fingerprint: Mapping[str, Any]
-) -> AbstractContextManager[Notes | None]:
+) -> AbstractContextManager[Journal | None]:
     """Open the journal of a run to go on with it; None where nothing is kept.
 
     Where nothing can be written a run that has ended is opened all the same.
@@ -46,17 +42,10 @@ def run_journal(
     """
     if place is None:
         return nullcontext()
-    whole = {**fingerprint, "versions": installed_versions()}
-    try:
-        return open_journal(place, whole)
-    except OSError as error:
-        found = read_journal(place, whole, reason=error)
-        if found is None:
-            raise
-        return found
+    return open_journal(place, {**fingerprint, "versions": installed_versions()})
 
 
-def keep_results(results: xr.Dataset, place: Any, journal: Notes | None) -> None:
+def keep_results(results: xr.Dataset, place: Any, journal: Journal | None) -> None:
     """Save the cube, unless it is there already and nothing can be written.
 
     Raises
@@ -64,7 +53,7 @@ def keep_results(results: xr.Dataset, place: Any, journal: Notes | None) -> None
     OSError
         Where nothing can be written and another cube is there, or none.
     """
-    if isinstance(journal, StoredJournal):
+    if journal is not None and journal.is_read_only:
         earlier = find_results(place)
         if earlier is not None and _counts(earlier).equals(_counts(results)):
             return
@@ -78,7 +67,7 @@ def _counts(results: xr.Dataset) -> xr.Dataset:
 
 
 def kept_model(
-    journal: Notes | None, place: Any, path: str, fit: Callable[[], Any]
+    journal: Journal | None, place: Any, path: str, fit: Callable[[], Any]
 ) -> Any:
     """Return the model of a path: the kept one, else `fit()`, which is then kept.
 
@@ -94,13 +83,12 @@ def kept_model(
     """
     if journal is None or find_spec("skops") is None:
         return fit()
-    if model_key(place) == path:
-        try:
+    # A damaged model, or one of the user's own types, is fitted again.
+    with suppress(ValueError):
+        if model_key(place) == path:
             return open_model(place)
-        except ValueError:
-            pass  # a model of the user's own types, or a damaged one: fit it again
     model = fit()
-    if isinstance(journal, Journal):
+    if not journal.is_read_only:
         save_model(model, place, key=path)
     return model
 
@@ -109,7 +97,7 @@ def kept_model(
 class Notebook:
     """What jobs have found, by key; in a journal it outlives the run."""
 
-    journal: Notes | None
+    journal: Journal | None
     """Where notes are kept; None keeps nothing."""
 
     def find(self, key: str, kind: type[Note]) -> Note | None:
@@ -123,12 +111,12 @@ class Notebook:
         record = None if self.journal is None else self.journal.read().get(key)
         if record is not None:
             return kind(**_scalars(record))
-        if isinstance(self.journal, StoredJournal):
-            self.journal.refuse()
+        if self.journal is not None:
+            self.journal.check_writable()
         return None
 
     def check(self) -> None:
-        """Raise where another run has taken over the place."""
+        """Raise where notes could not be written."""
         if self.journal is not None:
             self.journal.check()
 

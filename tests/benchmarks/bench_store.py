@@ -99,7 +99,7 @@ def main():
             f"{wall:.3f} ms a candidate in groups of {size} (at most 1), "
             f"{processor:.3f} ms of the processor"
         )
-    print(f"{reopening():.2f} s to reopen 225 candidates (at most 2)")
+    print(f"{reopening():.2f} s to reopen 225 candidates (at most 1)")
     shares, bare, own = overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
     error = statistics.stdev(shares) / len(shares) ** 0.5
     print(

@@ -23,13 +23,13 @@ def processes():
 
 
 def _values(number):
-    """From one chunk of the log to three."""
+    """From one byte to 140,000."""
     noise = np.random.default_rng(number).bytes(1 + number % 3 * 70_000)
     return np.frombuffer(noise, dtype=np.uint8)
 
 
 def _write(place, acknowledge):
-    """Append, flush, acknowledge; close and rewrite the journal now and then."""
+    """Append, flush, acknowledge; close, which merges the objects, now and then."""
     while True:
         with open_journal(place, FINGERPRINT) as journal:
             start = len(journal.read())
@@ -90,8 +90,7 @@ def _check(place, acknowledged, *, since):
 def _kill_again_and_again(processes, place, n_kills, rng):
     acknowledged, n_rows = [], 0
     with warnings.catch_warnings():
-        # What a cut-short write left is told, and is no loss.
-        warnings.simplefilter("ignore", DselWarning)
+        warnings.simplefilter("error", DselWarning)  # no object is cut short
         for _ in range(n_kills):
             acknowledged += _kill_after(processes, place, rng.uniform(0.0, 0.3))
             n_rows = _check(place, acknowledged, since=n_rows)

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from dsel.errors import StoreBusyError, StoreMismatchError
+from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.journal import open_journal
-from dsel.results.log import CHUNK
 
 
 def test_save_results__round_trip_is_exact(cube, storage_options):
@@ -17,7 +16,7 @@ def test_save_results__round_trip_is_exact(cube, storage_options):
 
 
 def test_journal__is_found_again(storage_options):
-    place, noise = "s3://dsel/journal", np.random.default_rng(1).bytes(3 * CHUNK)
+    place, noise = "s3://dsel/journal", np.random.default_rng(1).bytes(200_000)
     values = np.frombuffer(noise, dtype=np.uint8)
     for session in range(3):
         with open_journal(place, {"a": 1}, storage_options=storage_options) as journal:
@@ -28,18 +27,26 @@ def test_journal__is_found_again(storage_options):
                 journal.flush()
     with open_journal(place, {"a": 1}, storage_options=storage_options) as journal:
         found = journal.read()
-    assert [len(record["values"]) for record in found.values()][6:8] == [10, 3 * CHUNK]
+    assert [len(record["values"]) for record in found.values()][6:8] == [10, 200_000]
     assert sorted(map(int, found)) == list(range(60))
 
 
-def test_open_journal__refuses_others(storage_options):
-    place = "s3://dsel/busy"
-    first = open_journal(place, {"a": 1}, storage_options=storage_options)
-    with pytest.raises(StoreBusyError, match="is being written by process"):
-        open_journal(place, {"a": 1}, storage_options=storage_options)
+def test_journal__of_two_writers_loses_nothing(storage_options):
+    place = "s3://dsel/shared"
+    first, second = (
+        open_journal(place, {"a": 1}, storage_options=storage_options) for _ in range(2)
+    )
+    for number, journal in enumerate((first, second)):
+        journal.append(str(number), {"values": [number]})
+        journal.flush()
+    second.refresh()
+    assert sorted(second.read()) == ["0", "1"]
+    second.close()
     first.close()
     with pytest.raises(StoreMismatchError, match="a: 1 in the store, 2 now"):
         open_journal(place, {"a": 2}, storage_options=storage_options)
+    with open_journal(place, {"a": 1}, storage_options=storage_options) as journal:
+        assert sorted(journal.read()) == ["0", "1"]
 
 
 def test_open_results__sees_what_others_brought_back(cube, storage_options):

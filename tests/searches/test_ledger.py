@@ -9,6 +9,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.errors import DselWarning
+from dsel.results.journal import open_journal, read_fingerprint
+from dsel.searches.declarations import Declaration, account_of, declare
 from dsel.searches.ledger import add_certificate, ledger_of
 from dsel.searches.select import select
 
@@ -195,13 +197,53 @@ def test_run__knows_what_a_run_declared_that_was_cut_short(tmp_path):
     assert select(run(LARGE, out=tmp_path)).certificate.certified
 
 
-def test_run__without_the_declaration_of_what_was_counted_certifies_nothing(tmp_path):
+def test_run__beside_another_pays_for_what_that_one_declared(tmp_path):
+    beside = []
+
+    def run_beside(progress):
+        if not beside:
+            beside.append(run(SMALL, out=tmp_path))
+
+    first = run(LARGE, out=tmp_path, on_progress=run_beside)
+    assert select(first).certificate.certified
+    assert not select(beside[0]).certificate.certified
+    assert select(run(LARGE, out=tmp_path)).certificate.certified
+    assert not select(run(SMALL, out=tmp_path)).certificate.certified
+
+
+@pytest.mark.parametrize("grid", [SMALL, LARGE])
+def test_run__where_a_declaration_may_be_lost_certifies_nothing(tmp_path, grid):
     run(LARGE, out=tmp_path)
-    declared = min((tmp_path / "journal").rglob("c/*"), key=lambda chunk: chunk.name)
-    declared.write_bytes(b"rubbish")
+    [journal] = (tmp_path / "journal").iterdir()
+    journal.write_bytes(b"rubbish")
     with pytest.warns(DselWarning, match="damaged"):
-        certificate = select(run(SMALL, out=tmp_path)).certificate
+        certificate = select(run(grid, out=tmp_path)).certificate
+    assert "may be missing in the damaged journal" in certificate.reasons[0]
+
+
+def test_run__without_the_declaration_of_what_was_counted_certifies_nothing(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    run(LARGE, out=whole)
+    fingerprint = read_fingerprint(whole)
+    with open_journal(whole, fingerprint) as old, open_journal(cut, fingerprint) as new:
+        for key, record in old.read().items():
+            if not key.startswith("declaration/"):
+                new.append(key, record)
+    certificate = select(run(SMALL, out=cut)).certificate
     assert "under a declaration that is missing" in certificate.reasons[0]
+
+
+def test_declare__of_two_at_the_same_moment_pays_for_one_at_most(tmp_path):
+    journals = [open_journal(tmp_path, {}) for _ in range(2)]
+    paid = []
+    for journal, candidates in zip(journals, (("a",), ("a", "b")), strict=True):
+        spends = {"cv": 0.1}
+        mine = Declaration(candidates, "cv_bound", "cv_bound", 0.1, 0.0, spends)
+        key = declare(journal, mine)
+        paid.append(account_of(journal.read()).verdicts[key].is_paid)
+    for journal in journals:
+        journal.close()
+    assert paid == [True, False]
 
 
 def test_add_certificate__of_a_place_is_a_run_there(tmp_path):

@@ -25,12 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.family import FIT_FAILED
-from dsel.results.stored_journal import StoredJournal
+from dsel.results.journal import Journal
 from dsel.searches.engine.count_task import SpanJob, SpanRecord
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fit_task import FitRecord, Group
 from dsel.searches.engine.scheme import Scheme
-from dsel.searches.keeping import Notes
 
 FIT = "fit/"
 SPAN = "span/"
@@ -42,7 +41,7 @@ FAILED = "/failed"
 class Journaling:
     """Writes what tasks counted, and reads it back into a board."""
 
-    journal: Notes | None
+    journal: Journal | None
     """Where to; None keeps nothing."""
     paths: Mapping[int, str]
     """Path of every candidate by its number."""
@@ -116,7 +115,7 @@ class Journaling:
                 self._replay_span(board, record, numbers)
 
     def check(self) -> None:
-        """Raise where another run has taken the store over."""
+        """Raise where what was counted could not be written."""
         if self.journal is not None:
             self.journal.check()
 
@@ -147,7 +146,8 @@ class Journaling:
         has_time = (
             limit is None or self.fit_timeout is None or self.fit_timeout > float(limit)
         )
-        return has_time and not isinstance(self.journal, StoredJournal)
+        can_keep = self.journal is not None and not self.journal.is_read_only
+        return has_time and can_keep
 
     def _replay_span(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
         start, stop = int(record["start"]), int(record["stop"])
