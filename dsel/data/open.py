@@ -15,6 +15,7 @@ from dsel.data.arrays import ArrayStorage, MemmapStorage, SparseStorage
 from dsel.data.base import Storage
 from dsel.data.lost_rows import check_chunks, check_parts, guarded
 from dsel.data.pool import Pool
+from dsel.data.streams import UNREADABLE
 from dsel.data.zarr_rows import ZarrStorage, place_of
 from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
 from dsel.errors import reaching
@@ -191,7 +192,7 @@ def _open_location(
 def _mapped(path: str) -> Any:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, ValueError) as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"`pool` {path!r} is no pool: {str(error).rstrip('.')}. Save a numeric "
             f"array."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from itertools import islice
+from tokenize import TokenError
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -22,6 +23,8 @@ SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
 
 UNREADABLE: Final = (
     EOFError,
+    SyntaxError,  # numpy reads the header of an array as Python's own text
+    TokenError,
     ValueError,
     gzip.BadGzipFile,
     zipfile.BadZipFile,

@@ -111,3 +111,14 @@ def test_open_pool__refuses_protocols_that_nobody_knows(url):
 def test_open_pool__takes_a_frame_of_several_types(dtypes):
     frame = pd.DataFrame({"a": [0, 1], "b": [0.0, 1.0], "c": [0.5, 2]}).astype(dtypes)
     assert open_pool(frame).dtype == np.float64
+
+
+@pytest.mark.parametrize("spoilt", [b"\n(", b"\n\x06"])
+def test_open_pool__says_that_the_header_of_a_file_is_spoilt(spoilt, tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, np.zeros((3, 2)))
+    whole = path.read_bytes()
+    at = whole.index(b"}")
+    path.write_bytes(whole[:at] + spoilt + whole[at + 2 :])
+    with pytest.raises(ValueError, match=r"is no pool: .* Save a numeric array"):
+        open_pool(path)
