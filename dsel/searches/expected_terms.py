@@ -17,7 +17,7 @@ from scipy import stats
 from dsel.bounds.binomial import upper_limits
 from dsel.bounds.merged_folds import largest_mean
 from dsel.bounds.transductive import most_errors
-from dsel.criteria.leaders import N_LEADERS
+from dsel.criteria.certificates import N_LEADERS
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,8 @@ import xarray as xr
 from dsel import names
 from dsel.bounds.events import DeltaLedger, ReadOut
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
-from dsel.criteria.bound import reading
-from dsel.criteria.disagreement import pool_disagreement
-from dsel.criteria.select_then_certify import SELECT_THEN_CERTIFY
+from dsel.criteria.certificates import SELECT_THEN_CERTIFY, reading
+from dsel.criteria.co_validation import pool_disagreement
 from dsel.data.trainings import FULL
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import candidate_labels, params_of

@@ -5,8 +5,7 @@ import pytest
 
 from dsel import names
 from dsel.criteria import CRITERIA, LOSS_CRITERIA, get_criterion
-from dsel.criteria.kfold import kfold_error
-from dsel.criteria.losses import smoothest_of_best
+from dsel.criteria.losses import kfold_error, smoothest_of_best
 from dsel.errors import AllFitsFailedError
 
 LAMS = np.array([0.1, 1.0, 0.1, 1.0])

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from dsel.criteria import get_criterion
-from dsel.criteria.estimate import Estimate
+from dsel.criteria.base import reads_folds
 from dsel.data.words import seed_from
 from dsel.results import Assumption
 from dsel.searches.candidates import Grid
@@ -153,7 +153,8 @@ def plan_covalidation(
     Plan
         Print it, or call its `run`.
     """
-    if not isinstance(get_criterion(criterion), Estimate):
+    rule = get_criterion(criterion)
+    if rule.is_guarantee or reads_folds(rule):
         raise ValueError(
             f"`criterion` must be one of co-validation, such as 'max_dt_e', got "
             f"{criterion!r}."

@@ -16,7 +16,7 @@ from dsel import names
 from dsel.checks import check_integer
 from dsel.criteria import Criterion
 from dsel.criteria.base import reads_folds
-from dsel.criteria.select_then_certify import SELECT_THEN_CERTIFY, check_one_fold
+from dsel.criteria.certificates import SELECT_THEN_CERTIFY, check_one_fold
 from dsel.data.filters import joint_mask
 from dsel.data.folds import (
     fold_trainings,

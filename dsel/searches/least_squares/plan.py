@@ -10,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.criteria import LOSS_CRITERIA
-from dsel.criteria.extra_sample import EXTRA_SAMPLE
-from dsel.criteria.holdout import HOLDOUT
-from dsel.criteria.kfold import KFOLD
 from dsel.data.content import content_hash
 from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
 from dsel.data.trainings import Training
@@ -191,7 +188,7 @@ def plan_least_squares(
     checked, lams = check_grid(widths, regularizations)
     check_memory(X.shape[0])
     targets = _columns(y)
-    if extra is None and criterion == EXTRA_SAMPLE.name:
+    if extra is None and criterion == "extra_sample":
         raise ValueError(
             "`criterion` 'extra_sample' needs fresh labeled rows; pass them to `fit` "
             "as `X_extra` and `y_extra`, or use criterion='loo'."
@@ -249,7 +246,7 @@ def _columns(y: Any) -> Floats:
 
 def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Training, ...]:
     """Return the fold trainings, only the first for a hold-out, none for None."""
-    needs_folds = criterion in (KFOLD.name, HOLDOUT.name, REFITS)
+    needs_folds = criterion in ("kfold", "holdout", REFITS)
     if cv is None:
         if needs_folds:
             raise ValueError(
@@ -261,4 +258,4 @@ def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Training
     else:
         n_folds = check_integer(cv, "cv", at_least=2, at_most=X.shape[0])
         trainings = fold_trainings(random_folds(X.shape[0], n_folds, seed=seed))
-    return trainings[:1] if criterion == HOLDOUT.name else trainings[:-1]
+    return trainings[:1] if criterion == "holdout" else trainings[:-1]
