@@ -1,36 +1,33 @@
 """Clients from configurations: what is refused, what is started, what it listens on."""
 
-import math
 import os
+import re
 import shutil
 import socketserver
 import sys
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
+from typing import ClassVar
 
 import dask.config
 import psutil
 import pytest
+import yaml
 from distributed import Client
 
 from dsel import cluster
 from dsel.cluster import (
     Address,
-    Gateway,
-    Kubernetes,
+    DaskCluster,
     Local,
     SchedulerFile,
-    Slurm,
     Tls,
     choose_config,
     connect,
     parse_config,
     read_config,
-    replacing,
 )
-from dsel.cluster.slurm import time_limit
 from dsel.errors import VersionMismatchError
 from dsel.runtime import versions
 from dsel.runtime.freed_memory import thresholds_outside
@@ -46,9 +43,10 @@ from tests.clusters import ROOT, make_certificates, running_cluster, wait_until
         ({"local": {"workers": 3, "memory": "2 GiB"}}, Local(3, "2 GiB")),
         ({"address": {"address": "tcp://a:1"}}, Address("tcp://a:1")),
         ({"scheduler-file": {"path": "s.json"}}, SchedulerFile("s.json")),
-        ({"slurm": {"jobs": 2, "memory": "4 GiB"}}, Slurm(2, "4 GiB")),
-        ({"kubernetes": {"image": "dsel", "workers": 2}}, Kubernetes("dsel", 2)),
-        ({"gateway": {"address": "https://g", "workers": 2}}, Gateway("https://g", 2)),
+        (
+            {"class": "dask_gateway.GatewayCluster", "address": "g", "workers": 2},
+            DaskCluster("dask_gateway.GatewayCluster", {"address": "g"}, workers=2),
+        ),
     ],
 )
 def test_parse_config__reads_every_kind(content, expected):
@@ -60,16 +58,15 @@ def test_parse_config__reads_every_kind(content, expected):
     [
         ({}, "exactly one key"),
         (None, "exactly one key"),
-        ({"local": {}, "slurm": {}}, "exactly one key"),
-        ({"lokal": {}}, "no kind 'lokal' but: address, gateway"),
+        ({"local": {}, "address": {}}, "exactly one key"),
+        ({"lokal": {}}, "no kind 'lokal' but: address, local"),
         ({"local": {"worker": 2}}, "no field 'worker' but: memory, workers"),
         ({"local": [2]}, "must be a mapping"),
-        ({"slurm": {"jobs": 2}}, "`slurm` needs the field `memory`"),
+        ({"address": {}}, "`address` needs the field `address`"),
+        ({"class": "a.B", "workers": 1, "adapt": {}}, "give one of the two"),
         ({"local": {"workers": 0}}, "`workers` must be >= 1"),
         ({"local": {"memory": "much"}}, "amount such as"),
-        ({"slurm": {"jobs": 2, "memory": "auto"}}, "amount such as"),
         ({"address": {"address": "10.0.0.1:8786"}}, "must look like tcp://"),
-        ({"gateway": {"address": "host", "workers": 1}}, "URL of a gateway"),
         (
             {"address": {"address": "tls://a:1", "tls": {"ca": "x"}}},
             "field `certificate`",
@@ -87,11 +84,6 @@ def test_parse_config__names_what_is_wrong(content, message):
         ("local", {"memory": 4}),
         ("address", {"address": 8786}),
         ("scheduler-file", {"path": 5}),
-        ("kubernetes", {"workers": 2, "image": 1.0}),
-        ("gateway", {"workers": 2, "address": 1}),
-        # Without quotes it is seconds to YAML, and would be minutes to SLURM.
-        ("slurm", {"jobs": 1, "memory": "1 GiB", "walltime": 7200}),
-        ("slurm", {"jobs": 1, "memory": "1 GiB", "queue": 1}),
     ],
 )
 def test_parse_config__refuses_numbers_for_text(kind, values):
@@ -161,115 +153,100 @@ def test_address__says_that_certificates_do_not_fit_together(certificates, names
         pass
 
 
-# Kinds whose service is not here
+# Clusters of other packages
 
 
-def test_slurm__writes_a_job_script_with_one_thread_per_process(certificates):
+def test_slurm__page_has_jobs_with_one_thread_per_process():
     jobqueue = pytest.importorskip("dask_jobqueue")
-    config = Slurm(
-        2, "8 GiB", processes=4, queue="night", tls=Tls.in_folder(certificates)
-    )
+    config = read_config(ROOT / "deploy/slurm/cluster.yaml")
     job = jobqueue.slurm.SLURMJob(
         "tls://10.0.0.1:8786",
         name="test",
-        **{
-            key: value
-            for key, value in config.cluster_options().items()
-            if key != "scheduler_options"
-        },
+        **{k: v for k, v in config.options.items() if k != "scheduler_options"},
     )
     script = job.job_script()
-    assert "#SBATCH -p night" in script
-    assert "#SBATCH --mem=8G" in script
     assert "export OMP_NUM_THREADS=1" in script
     assert "--nthreads 1 " in script
-    assert "--nworkers 4 " in script
     assert "--dashboard-address 127.0.0.1:0" in script
     # As dask-jobqueue's documentation has it: before the hour at which SLURM kills.
-    assert "--lifetime 3300s --lifetime-stagger 240s" in script
+    assert "--lifetime 115m --lifetime-stagger 4m" in script
+    assert config.options["scheduler_options"]["dashboard_address"] == "127.0.0.1:0"
 
 
-@pytest.mark.parametrize(
-    ("walltime", "seconds", "options"),
-    [
-        ("10", 600, ["450s", "120s"]),
-        ("90:30", 90.5 * 60, ["5130s", "240s"]),
-        ("2:00:00", 7200, ["6900s", "240s"]),
-        ("1-12", 36 * 3600, ["129300s", "240s"]),
-        ("1-12:30", 36.5 * 3600, ["131100s", "240s"]),
-        ("1-00:00:30", 86430, ["86130s", "240s"]),
-        ("0", math.inf, []),
-        ("UNLIMITED", math.inf, []),
-    ],
-)
-def test_slurm__has_workers_leave_before_their_job_is_killed(
-    walltime, seconds, options
-):
-    config = Slurm(1, "1 GiB", walltime=walltime)
-    assert time_limit(walltime) == seconds
-    assert config.cluster_options()["worker_extra_args"][3::2] == options
-
-
-@pytest.mark.parametrize("walltime", ["", "2h", "1-", "02:00:00:00", "-5"])
-def test_slurm__refuses_a_wall_time_that_slurm_would(walltime):
-    with pytest.raises(ValueError, match="`walltime` must be a time limit as SLURM"):
-        Slurm(1, "1 GiB", walltime=walltime)
-
-
-def test_kubernetes__options_are_those_of_the_operator():
+def test_kubernetes__page_has_options_of_the_operator():
     operator = pytest.importorskip("dask_kubernetes.operator")
-    options = Kubernetes("dsel:1", 3, memory="4 Gi").cluster_options()
-    spec = operator.make_cluster_spec(
-        **{
-            key: value
-            for key, value in options.items()
-            if key not in {"namespace", "resource_timeout", "quiet"}
-        }
-    )
+    page = (ROOT / "deploy/kubernetes/README.md").read_text()
+    text = re.search(r"```yaml\n(class:.*?)```", page, re.DOTALL)[1]
+    options = parse_config(yaml.safe_load(text)).options
+    of_pods = {k: v for k, v in options.items() if k not in ("namespace", "quiet")}
+    spec = operator.make_cluster_spec(**of_pods)
     worker = spec["spec"]["worker"]["spec"]["containers"][0]
-    assert spec["spec"]["worker"]["replicas"] == 3
+    assert worker["args"][:4] == ["dask", "worker", "--nthreads", "1"]
     assert worker["resources"]["limits"] == {"memory": "4Gi", "cpu": "1"}
     assert {"name": "OMP_NUM_THREADS", "value": "1"} in worker["env"]
 
 
-@contextmanager
-def _closing(calls, name, value):
-    calls.append(name)
-    yield value
-    calls.append(f"close {name}")
+class Recording:
+    """A cluster as other packages have them; notes what is done with it."""
+
+    calls: ClassVar = []
+
+    def __init__(self, **options):
+        self.calls.append(options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.calls.append("close cluster")
+
+    def scale(self, n):
+        self.calls.append(f"scale {n}")
+
+    def adapt(self, **options):
+        self.calls.append(f"adapt {options}")
+
+    @contextmanager
+    def get_client(self):
+        yield SimpleNamespace(wait_for_workers=lambda n, timeout: None)
+        self.calls.append("close client")
 
 
-def test_gateway__asks_for_workers_and_closes_in_order(monkeypatch):
-    calls = []
-    client = SimpleNamespace(wait_for_workers=lambda n, timeout: calls.append("wait"))
-
-    class Cluster:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            calls.append("close cluster")
-
-        def scale(self, n):
-            calls.append(f"scale {n}")
-
-        def get_client(self):
-            return _closing(calls, "client", client)
-
-    gateway = SimpleNamespace(new_cluster=lambda **options: Cluster())
-    package = SimpleNamespace(Gateway=lambda url: _closing(calls, url, gateway))
-    monkeypatch.setitem(sys.modules, "dask_gateway", package)
+@pytest.mark.parametrize(
+    ("asked", "done"),
+    [({"workers": 2}, "scale 2"), ({"adapt": {"minimum": 3}}, "adapt {'minimum': 3}")],
+)
+def test_class__is_started_with_its_options_and_closed(monkeypatch, asked, done):
+    monkeypatch.setattr(Recording, "calls", [])
+    config = parse_config({"class": f"{__name__}.Recording", "image": "a", **asked})
     with ExitStack() as stack:
-        assert Gateway("https://g", 2).open(stack, 1.0) is client
-    assert calls[:4] == ["https://g", "scale 2", "client", "wait"]
-    assert calls[4:] == ["close client", "close cluster", "close https://g"]
+        config.open(stack, 1.0)
+    assert Recording.calls == [{"image": "a"}, done, "close client", "close cluster"]
 
 
-def test_slurm__says_that_this_is_no_node_of_a_site(monkeypatch):
-    pytest.importorskip("dask_jobqueue")
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(FileNotFoundError, match="needs the command sbatch"):
-        Slurm(1, "1 GiB").open(ExitStack(), 1.0)
+@pytest.mark.parametrize("name", ["os.system", "pathlib.Path", "os.no_such", "Local"])
+def test_class__is_a_cluster_of_dask_and_nothing_else(name):
+    with pytest.raises(ValueError, match="`class` must be a cluster of Dask"):
+        parse_config({"class": name}).open(ExitStack(), 1.0)
+
+
+def test_class__that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask_gateway", None)
+    config = parse_config({"class": "dask_gateway.GatewayCluster"})
+    with pytest.raises(ModuleNotFoundError, match="pip install dask_gateway"):
+        config.open(ExitStack(), 1.0)
+
+
+@pytest.mark.cluster
+def test_class__of_dask_itself_gives_a_client():
+    specification = {
+        "class": "distributed.LocalCluster",
+        "n_workers": 1,
+        "threads_per_worker": 1,
+        "dashboard_address": "127.0.0.1:0",
+    }
+    with connect(specification) as client:
+        assert client.submit(sum, [1, 2]).result() == 3
 
 
 SBATCH = """#!{python}
@@ -301,32 +278,20 @@ def site(tmp_path, monkeypatch):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("processes", [1, 2])
-def test_slurm__replaces_a_job_that_ended(site, monkeypatch, processes):
+def test_slurm__replaces_a_job_that_ended(site):
     pytest.importorskip("dask_jobqueue")
-    monkeypatch.setattr(replacing, "ENDED_SECONDS", 3.0)
-    config = Slurm(1, "2 GiB", processes=processes, interface="lo", patience=60)
-    with connect(config) as client:
-        for n_jobs in (1, 2, 3):
-            wait_until(lambda: len(client.nthreads()) == processes, 60, "workers")
-            time.sleep(2)  # it looks once a second
+    specification = {
+        "class": "dask_jobqueue.SLURMCluster",
+        "adapt": {"minimum_jobs": 1, "maximum_jobs": 1},
+        **{"cores": 1, "processes": 1, "memory": "2 GiB", "interface": "lo"},
+        "scheduler_options": {"dashboard_address": "127.0.0.1:0"},
+    }
+    with connect(specification) as client:
+        for n_jobs in (1, 2):
+            wait_until(lambda: len(client.nthreads()) == 1, 90, "a worker")
             assert len(site()) == n_jobs
             os.killpg(site()[-1], 9)
-            wait_until(lambda: not client.nthreads(), 30, "their end")
-
-
-@pytest.mark.parametrize(
-    ("module", "config"),
-    [
-        ("dask_jobqueue", Slurm(1, "1 GiB")),
-        ("dask_kubernetes.operator", Kubernetes("dsel", 1)),
-        ("dask_gateway", Gateway("https://g", 1)),
-    ],
-)
-def test_open__says_what_to_install(monkeypatch, module, config):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\["):
-        config.open(ExitStack(), 1.0)
+            wait_until(lambda: not client.nthreads(), 30, "its end")
 
 
 # Real processes

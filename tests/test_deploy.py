@@ -191,7 +191,8 @@ def test_compose__publishes_on_loopback_only():
 
 
 def test_slurm__configuration_is_one_of_ours():
-    assert read_config(DEPLOY / "slurm/cluster.yaml").jobs == 8
+    config = read_config(DEPLOY / "slurm/cluster.yaml")
+    assert config.adapt == {"minimum_jobs": 32, "maximum_jobs": 32}
 
 
 # Commands

@@ -1,6 +1,5 @@
 """What every way to get workers has in common."""
 
-import importlib
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,13 +20,6 @@ ONE_THREAD: Final = {
     "NUMBA_NUM_THREADS": "1",
 }
 """Environment of a worker: Dask runs one task per process, and each task one thread."""
-
-WORKER_ENVIRONMENT: Final = ONE_THREAD | {
-    # Dask pauses a worker that holds 80 % of its limit. Small ones hold that for their
-    # imports, and would never run a task; ours take what there is left.
-    "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False",
-}
-"""The same for ``dask worker``."""
 
 
 class ClusterConfig(Protocol):
@@ -126,20 +118,3 @@ def check_memory(value: str, name: str) -> None:
     except ValueError:
         pass
     raise ValueError(f'`{name}` must be an amount such as "4 GiB", got {value!r}.')
-
-
-def import_extra(module: str, kind: str, install: str) -> Any:
-    """Import an optional package, or say what to install.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Where the package is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(
-            f"a {kind!r} cluster needs the package {missing.name!r}; "
-            f"install it with: pip install {install}"
-        ) from missing

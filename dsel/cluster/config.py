@@ -8,21 +8,18 @@ from typing import Any, Final
 import yaml
 
 from dsel.cluster.base import ClusterConfig, Tls
-from dsel.cluster.gateway import Gateway
-from dsel.cluster.kubernetes import Kubernetes
 from dsel.cluster.local import Local
 from dsel.cluster.running import Address, SchedulerFile
-from dsel.cluster.slurm import Slurm
+from dsel.cluster.started import DaskCluster
 
 KINDS: Final[Mapping[str, type[Any]]] = {
     "address": Address,
-    "gateway": Gateway,
-    "kubernetes": Kubernetes,
     "local": Local,
     "scheduler-file": SchedulerFile,
-    "slurm": Slurm,
 }
 """Names of the ways to get workers, as YAML has them."""
+CLASS: Final = "class"
+"""Key of a cluster class; the keys beside it are its arguments, or of `DaskCluster`."""
 
 
 def read_config(path: str | Path) -> ClusterConfig:
@@ -31,7 +28,8 @@ def read_config(path: str | Path) -> ClusterConfig:
     Parameters
     ----------
     path
-        File with one key, the kind of the cluster, and its fields below it.
+        File with one key, the kind of the cluster, and its fields below it; or with
+        the key ``class`` and the arguments of that class beside it.
 
     Returns
     -------
@@ -58,7 +56,9 @@ def parse_config(content: Any) -> ClusterConfig:
     Parameters
     ----------
     content
-        A mapping with one key, the kind, and a mapping of its fields.
+        A mapping with one key, the kind, and a mapping of its fields; or ``{class:
+        dask_jobqueue.SLURMCluster, ...}`` with the arguments of any cluster class of
+        Dask, and the fields of `DaskCluster` beside its name and options.
 
     Returns
     -------
@@ -79,18 +79,17 @@ def parse_config(content: Any) -> ClusterConfig:
     ...
     ValueError: `local` has no field 'worker' but: memory, workers.
     """
+    if isinstance(content, Mapping) and CLASS in content:
+        return _of_class(content)
     if not isinstance(content, Mapping) or len(content) != 1:
         raise ValueError(
             "a cluster configuration must have exactly one key, "
-            f"one of {', '.join(KINDS)}; got {content!r}."
+            f"one of {', '.join(KINDS)}, or the key `class`; got {content!r}."
         )
     kind, values = next(iter(content.items()))
     if kind not in KINDS:
         raise ValueError(_unknown("a cluster configuration", "kind", kind, KINDS))
-    values = dict(_mapping(values, kind))
-    if values.get("tls") is not None:
-        values["tls"] = _make(Tls, _mapping(values["tls"], "tls"), "tls")
-    config: ClusterConfig = _make(KINDS[kind], values, kind)
+    config: ClusterConfig = _make(KINDS[kind], _with_tls(_mapping(values, kind)), kind)
     return config
 
 
@@ -144,6 +143,21 @@ def choose_config(
     if scheduler.endswith(".json"):
         return SchedulerFile(scheduler, tls)
     return Address(scheduler, tls)
+
+
+def _of_class(content: Mapping[str, Any]) -> DaskCluster:
+    """Divide the keys into fields of ours and arguments of the class."""
+    values = _with_tls(content)
+    own = {field.name for field in fields(DaskCluster)} - {"class_name", "options"}
+    given = {name: values.pop(name) for name in own & values.keys()}
+    return DaskCluster(values.pop(CLASS), values, **given)
+
+
+def _with_tls(values: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(values)
+    if made.get("tls") is not None:
+        made["tls"] = _make(Tls, _mapping(made["tls"], "tls"), "tls")
+    return made
 
 
 def _mapping(values: Any, kind: str) -> Mapping[str, Any]:

@@ -1,13 +1,14 @@
 """Open what a configuration describes, compare versions, close it in the end."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import dask.config
 
 from dsel.cluster.base import ONE_THREAD, ClusterConfig
+from dsel.cluster.config import parse_config
 from dsel.cluster.running import Address, SchedulerFile
 from dsel.runtime.versions import check_versions
 from dsel.runtime.workers import STARTED
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 SETTINGS: Final = {
     # By default tasks wait for ever once the last worker is gone.
     "distributed.scheduler.no-workers-timeout": "60s",
-    # After 15 s a worker that dies while it restarts would never be replaced.
-    "distributed.deploy.lost-worker-timeout": "24h",
 }
 """Dask's settings for schedulers that run in this process."""
 
 
 @contextmanager
-def connect(config: ClusterConfig, *, timeout: float = 10.0) -> "Iterator[Client]":
+def connect(
+    config: ClusterConfig | Mapping[str, Any], *, timeout: float = 10.0
+) -> "Iterator[Client]":
     """Open the client of a configured cluster, for a ``with`` block.
 
     The client is the current one inside of the block, so that `plan.run()` and
@@ -35,7 +36,8 @@ def connect(config: ClusterConfig, *, timeout: float = 10.0) -> "Iterator[Client
     Parameters
     ----------
     config
-        What to open, see `read_config` and the classes of this room.
+        What to open: one of the classes of this room, or a mapping as `parse_config`
+        takes it, such as ``{"class": "dask_jobqueue.SLURMCluster", "cores": 1, ...}``.
     timeout
         Seconds within which a running scheduler must answer.
 
@@ -65,6 +67,8 @@ def connect(config: ClusterConfig, *, timeout: float = 10.0) -> "Iterator[Client
     with ExitStack() as stack:
         stack.enter_context(_environment(ONE_THREAD))
         stack.enter_context(dask.config.set(SETTINGS))
+        if isinstance(config, Mapping):
+            config = parse_config(config)
         client = config.open(stack, timeout)
         if not isinstance(config, Address | SchedulerFile):
             STARTED.add(client)

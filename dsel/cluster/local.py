@@ -54,7 +54,11 @@ class Local:
 
         settings = {
             **{f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in ONE_THREAD.items()},
-            "distributed.worker.memory.pause": False,  # see `WORKER_ENVIRONMENT`
+            # Dask pauses a worker that holds 80 % of its limit. Small ones hold that
+            # for their imports, and would never run a task.
+            "distributed.worker.memory.pause": False,
+            # After 15 s a worker that dies while it restarts would never be replaced.
+            "distributed.deploy.lost-worker-timeout": "24h",
             # Workers of this machine fall asleep with it; one that dies hangs up.
             "distributed.scheduler.worker-ttl": None,
         }
