@@ -30,7 +30,6 @@ from dsel.cluster import (
 )
 from dsel.errors import VersionMismatchError
 from dsel.runtime import versions
-from dsel.runtime.freed_memory import thresholds_outside
 from tests.clusters import ROOT, make_certificates, running_cluster, wait_until
 
 # Configurations
@@ -312,9 +311,11 @@ def test_local__has_one_thread_per_process_and_one_blas_thread(local_client):
 
 
 @pytest.mark.cluster
-def test_local__workers_give_back_memory_between_searches(local_client):
-    found = local_client.run(lambda: thresholds_outside(os.environ))
-    assert all(trim < 2**20 for trim, _ in found.values())
+def test_local__workers_keep_freed_memory_for_the_next_chunk(local_client):
+    names = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
+    found = local_client.run(lambda: [os.environ[name] for name in names])
+    assert set(map(tuple, found.values())) == {(str(2**25), str(2**25))}
+    assert not set(names) & set(os.environ)  # of this process
 
 
 @pytest.mark.cluster

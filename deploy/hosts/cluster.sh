@@ -21,9 +21,10 @@ memory=${DSEL_MEMORY:-auto}
 tls=(--tls-ca-file "$certificates/ca.pem" --tls-cert "$certificates/cert.pem"
     --tls-key "$certificates/key.pem")
 
-# One thread per process; and without the last line tasks would wait for ever once the last
-# worker is gone.
+# One thread per process; freed memory is kept for the next chunk of a pool; and without the
+# last line tasks would wait for ever once the last worker is gone.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+export MALLOC_TRIM_THRESHOLD_=33554432 MALLOC_MMAP_THRESHOLD_=33554432
 export DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE=False
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
 export DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT=120s

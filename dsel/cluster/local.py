@@ -11,7 +11,13 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Final
 
 from dsel import checks
-from dsel.cluster.base import LOOPBACK_HTTP, ONE_THREAD, check_memory, check_texts
+from dsel.cluster.base import (
+    FREED_MEMORY,
+    LOOPBACK_HTTP,
+    ONE_THREAD,
+    check_memory,
+    check_texts,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -52,8 +58,9 @@ class Local:
         from dask import config
         from distributed import Client, LocalCluster, Security
 
+        environment = ONE_THREAD | FREED_MEMORY
         settings = {
-            **{f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in ONE_THREAD.items()},
+            **{f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in environment.items()},
             # Dask pauses a worker that holds 80 % of its limit. Small ones hold that
             # for their imports, and would never run a task.
             "distributed.worker.memory.pause": False,

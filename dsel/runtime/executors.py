@@ -18,7 +18,6 @@ import psutil
 
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.runtime.clients import count_threads
-from dsel.runtime.freed_memory import freed_memory_kept
 from dsel.runtime.tasks import LostInputError, result_of
 from dsel.runtime.threads import single_threaded
 from dsel.runtime.versions import check_here, check_versions
@@ -368,7 +367,7 @@ def _finished(key: str, future: "Future[tuple[Any, Any]]") -> Finished:
 
 
 def _run(task: Task, work: Any, payloads: list[Any], *arguments: Any) -> Any:
-    with single_threaded(), freed_memory_kept():
+    with single_threaded():
         return task(work, payloads, *arguments)
 
 

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.clients import current_worker, local_threads
-from dsel.runtime.freed_memory import freed_memory_kept
 
 logger = logging.getLogger(__name__)
 
@@ -165,5 +164,5 @@ def _has_workers(client: Any) -> bool:
 
 
 def _limited(function: Callable[..., Any], *arguments: Any) -> Any:
-    with threadpool_limits(1), freed_memory_kept():
+    with threadpool_limits(1):
         return function(*arguments)

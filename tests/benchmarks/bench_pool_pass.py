@@ -2,9 +2,8 @@
 
 Run by hand: ``python tests/benchmarks/bench_pool_pass.py --rows 10000000``. Prints
 seconds, rows per second, their ratio, the ratio of the workers' processor time (which
-other load on the machine disturbs less) and the largest worker, in three rounds. Before
-the plain sum, workers get the time to give back memory, as Dask tells them to: for the
-time of a search they keep it. ``--settle 0`` lets the sum profit from that.
+other load on the machine disturbs less) and the largest worker, in three rounds. Both
+run on workers that dsel started, which keep freed memory for the next chunk.
 """
 
 import argparse
@@ -18,11 +17,10 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import psutil
-from distributed import Client, LocalCluster
 from sklearn.svm import LinearSVC
 
 import dsel
-from dsel.runtime.freed_memory import LINGER_SECONDS
+from dsel.cluster import Local, connect
 
 N_COLUMNS = 50
 
@@ -105,18 +103,11 @@ def main():
     parser.add_argument("--chunk-rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--settle", type=float, default=2 * LINGER_SECONDS)
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp())
     path = folder / f"pool-{options.rows}-{options.chunk_rows}.zarr"
     make_pool(path, options.rows, options.chunk_rows)
-    cluster = LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        memory_limit="2GiB",
-        dashboard_address="127.0.0.1:0",
-    )
-    with cluster, Client(cluster) as client:
+    with connect(Local(workers=2, memory="2 GiB")) as client:
         client.wait_for_workers(2)
         pids = list(client.run(lambda: __import__("os").getpid()).values())
         small = folder / "pool-warm.zarr"
@@ -125,7 +116,6 @@ def main():
         da.from_zarr(path).sum().compute()  # the first to read waits for the disk
         ratios, wholes = [], []
         for _ in range(options.rounds):
-            time.sleep(options.settle)
             used = [processor_seconds(pids)]
             started = time.perf_counter()
             da.from_zarr(path).sum().compute()

@@ -19,7 +19,6 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
-from dsel.runtime.freed_memory import freed_memory_kept
 from dsel.runtime.threads import single_threaded
 from dsel.searches import execute
 from dsel.searches.engine.comparisons import BestFold
@@ -77,7 +76,7 @@ def bare_process(kind, part, n_parts, pipe):
         for c in plan.scheme.comparisons
     ]
     spans = {(span.start, span.stop): span for span in look.spans} if look else {}
-    with single_threaded(), freed_memory_kept():
+    with single_threaded():
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]
         do = {
             "fits": lambda job: fit_jobs(work, (), [job]),
