@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dsel.data.arrays import ArrayStorage, SparseStorage
-from dsel.data.base import Block, Span
+from dsel.data.base import Block
 from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.tasks import values_in_order
+from dsel.runtime.submission import records_in_order
+from dsel.runtime.tasks import Task
 
 if TYPE_CHECKING:
     from dsel.data.pool import Pool
@@ -25,14 +26,14 @@ BLOCK_NBYTES: Final = 2**23
 
 @dataclass(frozen=True)
 class SpanCount:
-    """The body of a task; small to pickle but for what `count_chunk` holds."""
+    """What every task of a pass needs; sent to a cluster once."""
 
     count_chunk: Callable[..., Any]
     combine: Callable[[Any, Any], Any]
     block_rows: int
     allow_nan: bool
 
-    def __call__(self, sources: Sequence[Any], key: str, group: str) -> Any:
+    def value(self, sources: Sequence[Any], key: str, group: str) -> Any:
         """Count one span; blocks are kept under `key` unless it is empty."""
         blocks: Iterable[Block] = read_blocks(
             sources, self.block_rows, allow_nan=self.allow_nan
@@ -61,12 +62,18 @@ def run_pass(
         # These rows are in memory: the cache would only outlive them.
         keep = False
     group = f"pool-{pool.token}" if keep else ""
-    jobs = [
-        functools.partial(_arguments, pool, span, group)
-        for span in pool.spans(max(_span_nbytes(pool) // pool.row_nbytes, 1))
+    spans = pool.spans(max(_span_nbytes(pool) // pool.row_nbytes, 1))
+    tasks = [
+        Task(
+            f"span-{span.start}",
+            _count_span,
+            (f"{group}-{span.start}-{span.stop}" if group else "", group),
+            functools.partial(pool.sources, span),
+            place=number if keep else None,
+        )
+        for number, span in enumerate(spans)
     ]
-    values = values_in_order(count, jobs, client, sticky=keep)
-    return functools.reduce(combine, values)
+    return functools.reduce(combine, records_in_order(count, tasks, client))
 
 
 def _span_nbytes(pool: "Pool") -> int:
@@ -74,8 +81,12 @@ def _span_nbytes(pool: "Pool") -> int:
     return min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, pool.nbytes // 4))
 
 
-def _arguments(
-    pool: "Pool", span: Span, group: str, client: Any
-) -> tuple[list[Any], str, str]:
-    key = f"{group}-{span.start}-{span.stop}" if group else ""
-    return pool.sources(span, client), key, group
+def _count_span(
+    count: SpanCount,
+    payloads: Sequence[Any],
+    sources: Sequence[Any],
+    key: str,
+    group: str,
+) -> tuple[Any, None]:
+    del payloads  # a span needs nothing but its rows
+    return count.value(sources, key, group), None

@@ -20,7 +20,8 @@ from dsel.data.streams import RowStream, is_table, open_stream
 from dsel.data.zarr_rows import file_stamps
 from dsel.data.zarr_target import Heading, Progress, Target, open_target
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.tasks import values_in_order
+from dsel.runtime.submission import records_in_order
+from dsel.runtime.tasks import Task
 
 CHUNK_NBYTES: Final = 2**25
 """Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest."""
@@ -130,19 +131,20 @@ class PoolRows:
         per_task = source_rows // size if source_rows % size == 0 else 1
         first = target.written // per_task
         starts = range(first * per_task * size, n_rows, per_task * size)
-        jobs = [
-            partial(self._arguments, start, min(start + per_task * size, n_rows))
-            for start in starts
+        tasks = [
+            self._task(start, min(start + per_task * size, n_rows)) for start in starts
         ]
-        write = partial(write_range, Target(target.node, size), self.heading.dtype)
-        for number, entries in enumerate(values_in_order(write, jobs, client)):
+        work = (Target(target.node, size), self.heading.dtype)
+        for number, entries in enumerate(records_in_order(work, tasks, client)):
             done = min((first + number + 1) * per_task, -(-n_rows // size))
             target.mark(done, entries, min(done * size, n_rows), n_rows)
         target.finish(n_rows)
 
-    def _arguments(self, start: int, stop: int, client: Any) -> tuple[Any, ...]:
+    def _task(self, start: int, stop: int) -> Task:
         span, skipped = self.pool.covering(start, stop)
-        return self.pool.sources(span, client), start, skipped, stop - start
+        arguments = (start, skipped, stop - start)
+        sources = partial(self.pool.sources, span)
+        return Task(f"write-{start}", write_range, arguments, sources)
 
     def _source_rows(self) -> int | None:
         """Return the length of the source's chunks, if they have one and matter."""
@@ -153,14 +155,16 @@ class PoolRows:
 
 
 def write_range(
-    target: Target,
-    dtype: np.dtype[Any],
+    work: tuple[Target, np.dtype[Any]],
+    payloads: Sequence[Any],
     sources: Sequence[Any],
     start: int,
     skipped: int,
     n_rows: int,
-) -> int:
+) -> tuple[int, None]:
     """Write some whole chunks from sources; return the number of entries."""
+    del payloads  # rows are all that is read
+    target, dtype = work
     blocks = (
         block.X for block in read_blocks(sources, target.chunk_rows, allow_nan=True)
     )
@@ -171,7 +175,7 @@ def write_range(
     ):
         target.write_chunk(number, _held(rows, dtype))
         entries += count_entries(rows)
-    return entries
+    return entries, None
 
 
 @dataclass(frozen=True)

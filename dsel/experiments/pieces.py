@@ -13,8 +13,8 @@ import xarray as xr
 from dsel.experiments.base import Experiment, Piece
 from dsel.results.journal import Journal
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.executors import make_executor
-from dsel.runtime.jobs import Job, completed
+from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.tasks import Task
 from dsel.searches.keeping import run_journal
 
 DATA_SET: Final = "data_set"
@@ -160,9 +160,9 @@ def _as_tasks(work: _Work, blocks: Sequence[list[int]], client: Any) -> _Measure
     if not blocks:
         return
     by_key = {f"pieces-{block[0]}": block for block in blocks}
-    jobs = [Job(key, _measure, (block,)) for key, block in by_key.items()]
+    tasks = [Task(key, _measure, (block,)) for key, block in by_key.items()]
     with closing(make_executor(work, client)) as executor:
-        for finished in completed(executor, jobs):
+        for finished in completed(executor, tasks):
             yield by_key[finished.key], finished.result()
 
 

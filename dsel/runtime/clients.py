@@ -9,6 +9,8 @@ from typing import Any
 def resolve_client(client: Any = None) -> Any:
     """Return `client`, else the current one, else None for local threads.
 
+    A function that makes an executor is a client too, see `make_executor`.
+
     Inside a task there is no client: a pass started there runs in that task, since
     a worker that waited for its own tasks could wait for ever.
 
@@ -81,6 +83,8 @@ def _checked(client: Any) -> Any:
     """Return a client, or raise TypeError: an address is no client yet."""
     from distributed import Client
 
+    if callable(client) and client is not Client:
+        return client
     if isinstance(client, Client):
         if client.asynchronous:
             raise TypeError(

@@ -110,6 +110,24 @@ class Workers:
         except (OSError, KeyError) as error:  # a comm is closed; or has long been
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
 
+    def result_of(self, future: Any) -> Any:
+        """Return a task's value, and look now and then who could compute or send it.
+
+        Dask by itself waits for ever, also for what a worker held that died since.
+
+        Raises
+        ------
+        ClusterLostError
+            Where the scheduler is gone, or workers stay away for too long.
+        """
+        while True:
+            try:
+                return future.result(timeout=COUNT_SECONDS)
+            except OSError:
+                if future.status == "error":  # it is the task's own
+                    raise
+            self._look_again()
+
     def _look_again(self) -> None:
         """Ask the scheduler, unless it was asked just now."""
         passed = time.monotonic() - self._looked

@@ -18,7 +18,8 @@ from dsel.results import Choice
 from dsel.results.journal import Journal
 from dsel.results.store import open_store
 from dsel.runtime.clients import count_threads, resolve_client
-from dsel.runtime.executors import Executor, make_executor
+from dsel.runtime.submission import make_executor
+from dsel.runtime.tasks import Executor
 from dsel.runtime.threads import single_threaded
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare

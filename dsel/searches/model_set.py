@@ -16,8 +16,8 @@ from dsel.models.assignment import assign_families
 from dsel.models.family import FIT_DONE, Candidate, Family, FittedGroup
 from dsel.models.generic import places_of_classes
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.executors import make_executor
-from dsel.runtime.jobs import Job, completed
+from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.tasks import Task
 
 BLOCK_NBYTES = 2**24
 """Scores of a block of rows: large enough for the products, small beside a cache."""
@@ -213,13 +213,13 @@ def train_groups(
         [f"fit-{place}-{number}" for number in range(len(work.trainings))]
         for place in range(len(work.groups))
     ]
-    jobs = (
-        Job(key, _fit_group, (place, number))
+    tasks = (
+        Task(key, _fit_group, (place, number), keeps_payload=True)
         for place, row in enumerate(keys)
         for number, key in enumerate(row)
     )
     with closing(make_executor(work, resolve_client(client))) as executor:
-        for finished in completed(executor, jobs, keeps_payloads=True):
+        for finished in completed(executor, tasks):
             finished.result()
         fitted = tuple(tuple(executor.fetch(key) for key in row) for row in keys)
     return TrainedGroups(work, fitted, classes)

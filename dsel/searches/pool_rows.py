@@ -15,8 +15,8 @@ from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
 from dsel.results.store import naming_damage, open_store
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.executors import make_executor
-from dsel.runtime.jobs import Job, completed
+from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.tasks import Task
 from dsel.stores import WholeStore, check_array
 
 SPAN_ROWS: Final = 2**16
@@ -72,15 +72,15 @@ def write_rows(
     group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
     touched: set[int] = set()
     with closing(make_executor((task, block_rows), resolve_client(client))) as executor:
-        jobs = (
-            Job(
+        tasks = (
+            Task(
                 f"rows-{span.start}",
                 _compute_span,
-                sources=partial(pool.sources, span, executor.client),
+                sources=partial(pool.sources, span),
             )
             for span in pool.spans(SPAN_ROWS)
         )
-        for finished in completed(executor, jobs):
+        for finished in completed(executor, tasks):
             rows, values = finished.result()
             _write(arrays, rows, values)
             touched.update(np.unique(rows // CHUNK_ROWS).tolist())

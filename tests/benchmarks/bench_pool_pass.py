@@ -1,14 +1,15 @@
 """One pass of a search over a large zarr pool, beside Dask's plain read-and-sum.
 
-Run by hand: ``python tests/benchmarks/bench_pool_pass.py --rows 10000000``. Prints
-seconds, rows per second, their ratio, the ratio of the workers' processor time (which
-other load on the machine disturbs less) and the largest worker, in three rounds. Both
-run on workers that dsel started, which keep freed memory for the next chunk.
+Run by hand: ``python tests/benchmarks/bench_pool_pass.py --rows 10000000``. The pass
+runs on workers that dsel starts, which keep freed memory for the next chunk; the sum on
+workers as Dask starts them, and on ours. Prints seconds, rows per second, the largest
+worker and the ratios, those of the workers' processor time too (which other load on the
+machine disturbs less), for three rounds.
 """
 
 import argparse
 import json
-import statistics
+import os
 import tempfile
 import threading
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import psutil
+from distributed import Client, LocalCluster
 from sklearn.svm import LinearSVC
 
 import dsel
@@ -107,38 +109,67 @@ def main():
     folder = options.folder or Path(tempfile.mkdtemp())
     path = folder / f"pool-{options.rows}-{options.chunk_rows}.zarr"
     make_pool(path, options.rows, options.chunk_rows)
-    with connect(Local(workers=2, memory="2 GiB")) as client:
-        client.wait_for_workers(2)
-        pids = list(client.run(lambda: __import__("os").getpid()).values())
+    dask_workers = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="2GiB",
+        dashboard_address="127.0.0.1:0",
+    )
+    with (
+        dask_workers,
+        Client(dask_workers, set_as_default=False) as others,
+        connect(Local(workers=2, memory="2 GiB")) as client,
+    ):
         small = folder / "pool-warm.zarr"
         make_pool(small, 100_000, 50_000)
         seconds_of_pass(small, client)
-        da.from_zarr(path).sum().compute()  # the first to read waits for the disk
-        ratios, wholes = [], []
-        for _ in range(options.rounds):
-            used = [processor_seconds(pids)]
-            started = time.perf_counter()
-            da.from_zarr(path).sum().compute()
-            plain = time.perf_counter() - started
-            used.append(processor_seconds(pids))
-            with Largest(pids) as largest:
-                seconds, total, results = seconds_of_pass(path, client)
-            used.append(processor_seconds(pids))
-            ratios.append(seconds / plain)
-            processor = (used[2] - used[1]) / (used[1] - used[0])
-            wholes.append(total / plain)
-            print(
-                f"plain {plain:.2f} s, pass {seconds:.2f} s, ratio {ratios[-1]:.2f}, "
-                f"of the whole run {wholes[-1]:.2f}, "
-                f"of its processor time {processor:.2f}, "
-                f"{options.rows / seconds / 1e6:.2f} M rows/s, "
-                f"largest worker {largest.nbytes / 2**20:.0f} MiB, "
-                f"differences {results.disagreements.values.ravel().tolist()}"
-            )
-        print(
-            f"median ratio {statistics.median(ratios):.2f}, of the whole run "
-            f"{statistics.median(wholes):.2f}"
-        )
+        for each in (others, client):  # the first to read waits for the disk
+            seconds_of_sum(path, each)
+        found = [round_of(path, others, client) for _ in range(options.rounds)]
+    medians = np.median(np.array(found), axis=0)
+    print("median of " + RATIOS.format(*medians))
+
+
+RATIOS = (
+    "pass / sum on Dask's workers {:.2f}, on ours {:.2f}; the same of processor time "
+    "{:.2f}, {:.2f}; of the whole run {:.2f}, {:.2f}"
+)
+
+
+def round_of(path, others, client):
+    """Print and return the ratios of one round."""
+    sums = [seconds_of_sum(path, each) for each in (others, client)]
+    pids = process_numbers(client)
+    before = processor_seconds(pids)
+    with Largest(pids) as largest:
+        seconds, total, results = seconds_of_pass(path, client)
+    used = processor_seconds(pids) - before
+    ratios = [
+        *(seconds / each for each, _ in sums),
+        *(used / each for _, each in sums),
+        *(total / each for each, _ in sums),
+    ]
+    rows = int(results.n_unlabeled) / seconds / 1e6
+    print(
+        f"sums {sums[0][0]:.2f} and {sums[1][0]:.2f} s, pass {seconds:.2f} s, "
+        f"{used:.2f} s of processors, {rows:.2f} M rows/s, largest worker "
+        f"{largest.nbytes / 2**20:.0f} MiB; {RATIOS.format(*ratios)}",
+        flush=True,
+    )
+    return ratios
+
+
+def seconds_of_sum(path, client):
+    """Return seconds and processor seconds of Dask's plain read-and-sum."""
+    pids = process_numbers(client)
+    before = processor_seconds(pids)
+    started = time.perf_counter()
+    client.compute(da.from_zarr(path).sum()).result()
+    return time.perf_counter() - started, processor_seconds(pids) - before
+
+
+def process_numbers(client):
+    return list(client.run(os.getpid).values())
 
 
 if __name__ == "__main__":

@@ -83,8 +83,8 @@ def bare_process(kind, part, n_parts, pipe):
             "pool": lambda job: count_spans(
                 work,
                 [payload],
-                [job],
                 [look.pool.sources(spans[job.start, job.stop], None)],
+                [job],
                 comparisons,
                 "bench",
                 [None],

@@ -20,7 +20,8 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Address, connect
-from dsel.runtime.executors import ClusterExecutor
+from dsel.runtime.cluster import ClusterExecutor
+from dsel.runtime.tasks import Task
 from dsel.searches.describe import n_spans as count_spans
 from dsel.searches.describe import project
 from tests.clusters import running_cluster
@@ -46,7 +47,8 @@ def seconds_of_tasks(executor, scheduler, n_tasks, inputs=(), keeps=False):
     waiting, in_flight = iter(range(n_tasks)), 0
     for number in waiting:
         key = f"task-{number}-{len(inputs)}-{keeps}"
-        executor.submit(key, nothing, number, inputs=inputs, keeps_payload=keeps)
+        task = Task(key, nothing, (number,), inputs=tuple(inputs), keeps_payload=keeps)
+        executor.submit(task)
         in_flight += 1
         while in_flight >= 2 * executor.n_slots:
             in_flight -= take(executor)
@@ -75,7 +77,7 @@ def measure(n_tasks, rounds):
             executor = ClusterExecutor(None, client, "bench")
             inputs = [f"input-{number}" for number in range(N_INPUTS)]
             for number, key in enumerate(inputs):
-                executor.submit(key, nothing, number, keeps_payload=True)
+                executor.submit(Task(key, nothing, (number,), keeps_payload=True))
             left = N_INPUTS
             while left:
                 left -= take(executor)

@@ -10,11 +10,9 @@ from distributed import Client
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.runtime import workers
-from dsel.runtime.executors import (
-    LocalExecutor,
-    died_of_task,
-    make_executor,
-)
+from dsel.runtime.local import LocalExecutor
+from dsel.runtime.submission import make_executor
+from dsel.runtime.tasks import Task, died_of_task
 from dsel.searches import plan_search
 from dsel.searches.engine import count_task
 from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
@@ -91,10 +89,10 @@ def tell(work, payloads):
 
 def derived_input(executor):
     """Return what a task gets of a payload that is derived from another."""
-    executor.submit("whole", make_two, keeps_payload=True)
+    executor.submit(Task("whole", make_two, keeps_payload=True))
     assert [finished.key for finished in executor.wait(60.0)] == ["whole"]
-    executor.derive("small", wanted_of, source="whole")
-    executor.submit("told", tell, inputs=["small"])
+    executor.derive(Task("small", wanted_of), source="whole")
+    executor.submit(Task("told", tell, inputs=("small",)))
     [finished] = executor.wait(60.0)
     executor.forget("small")
     assert executor.fetch("whole")
@@ -175,7 +173,7 @@ def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
         connect(Local(workers=1)) as client,
     ):
         executor = make_executor(None, client)
-        executor.submit("task", die)
+        executor.submit(Task("task", die))
         [finished] = executor.wait(120.0)
         assert died_of_task(finished.error)
         with pytest.raises(MemoryError, match=r"1 workers had died .* more, then run"):

@@ -20,7 +20,7 @@ from dsel.errors import (
     StoreMismatchError,
 )
 from dsel.results.models import open_model
-from dsel.runtime.executors import LocalExecutor
+from dsel.runtime.local import LocalExecutor
 from dsel.searches import execute
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring

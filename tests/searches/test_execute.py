@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from dsel.data.folds import random_folds
-from dsel.runtime.executors import LocalExecutor
+from dsel.runtime.local import LocalExecutor
 from dsel.searches import execute, plan_search
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
@@ -70,15 +70,20 @@ def test_execute__pruning_changes_neither_choice_nor_certificate(digits, criteri
     assert pruned.certificate.unclipped == full.certificate.unclipped
 
 
-def test_execute__memory_below_two_kernel_rows_is_refused_before_work(
-    digits, monkeypatch
-):
-    monkeypatch.setattr(LocalExecutor, "slot_memory", 2 * 8 * 400 - 2)
-    monkeypatch.setattr(LocalExecutor, "submit", None)
+class SmallExecutor(LocalExecutor):
+    slot_memory = 2 * 8 * 400 - 2
+
+    def submit(self, task):
+        if task.key.startswith("fit-"):
+            pytest.fail("begins to work")
+        super().submit(task)
+
+
+def test_execute__memory_below_two_kernel_rows_is_refused_before_work(digits):
     with pytest.raises(
         MemoryError, match=r"two rows of the kernel matrix, 3,200 bytes"
     ):
-        execute(make_plan(digits))
+        execute(make_plan(digits), SmallExecutor)
 
 
 def test_execute__counts_do_not_depend_on_threads(digits):

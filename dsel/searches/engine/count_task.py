@@ -71,8 +71,8 @@ def models_of(
 def count_spans(
     work: Work,
     payloads: Sequence[Payload],
-    jobs: Sequence[SpanJob],
     sources: Sequence[list[Any]],
+    jobs: Sequence[SpanJob],
     comparisons: Sequence[Comparison],
     round_key: str,
     drawn: Sequence[Part | None],

@@ -8,22 +8,20 @@ losers are pruned depends on timing, the winner and its counts do not.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.family import FIT_DONE
-from dsel.runtime.executors import Executor, Finished
+from dsel.runtime.submission import run_tasks
+from dsel.runtime.tasks import Executor, Finished, Task
 from dsel.searches.engine.checkpoint import Journaling
 from dsel.searches.engine.counts import Board
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.engine.pool_sample import PoolSample
 from dsel.searches.engine.pruning import Referee
-
-AHEAD: Final = 2  # tasks submitted for each slot: one runs, one is there when it ends
-BEAT_SECONDS: Final = 0.5  # longest wait before journal and progress are looked after
 
 
 @dataclass(frozen=True)
@@ -74,6 +72,8 @@ class Driver:
     """Pool rows that spans bring along; None for none."""
     fitting: Fitting = field(init=False)
     scoring: Scoring = field(init=False)
+    lower: NDArray[np.float64] = field(init=False)
+    """Lower bound of every candidate's criterion, by the counts so far."""
 
     def __post_init__(self) -> None:
         board, executor, journal = self.board, self.executor, self.journal
@@ -94,15 +94,11 @@ class Driver:
     def run(self) -> Board:
         """Go on until every candidate is complete, pruned or failed."""
         try:
-            while True:
-                self._submit(self.referee.prune(self.board))
-                if not self._n_running:
-                    return self.board
-                self._wait()
-                if not self.board.spans:
-                    self._release()  # nothing is compared: counted is done with
-                self.journal.check()
-                self._report()
+            for finished in run_tasks(
+                self.executor, self._next_task, on_turn=self._look_around
+            ):
+                self._take(finished)
+            return self.board
         finally:
             self.journal.flush()
 
@@ -114,24 +110,27 @@ class Driver:
     def model(self, candidate: int, training: int) -> Any:
         """Return one fitted model, fitted again if it is no longer there."""
         self.fitting.fit_one(candidate, training)
-        while self.fitting.running:
-            self._wait()
+        for finished in run_tasks(self.executor, self.fitting.next_again):
+            self._take(finished)
         return self.fitting.fetch(candidate, training)
 
-    @property
-    def _n_running(self) -> int:
-        return len(self.fitting.running) + len(self.scoring.running)
-
-    def _submit(self, lower: NDArray[np.float64]) -> None:
-        slots = self.executor.n_slots
+    def _look_around(self) -> None:
+        """Drop what is done with, report, prune, and begin a round if one is due."""
+        if not self.board.spans:
+            self._release()  # nothing is compared: counted is done with
+        self.journal.check()
+        self._report()
+        self.lower = self.referee.prune(self.board)
         if self.scoring.is_due:
-            self._begin_round(lower)
-        while self._n_running < AHEAD * slots:
-            if not (
-                self.scoring.submit_next(slots)
-                or self.fitting.submit_next(slots, lower)
-            ):
-                return
+            self._begin_round(self.lower)
+
+    def _next_task(self) -> Task | None:
+        slots = self.executor.n_slots
+        return (
+            self.fitting.next_again()
+            or self.scoring.next_task(slots)
+            or self.fitting.next_task(slots, self.lower)
+        )
 
     def _begin_round(self, lower: NDArray[np.float64]) -> None:
         """Begin the next reading of the pool, or fit again what it lacks."""
@@ -142,10 +141,6 @@ class Driver:
         )
         if members and self.fitting.restore_models(members):
             self.scoring.begin(members)
-
-    def _wait(self) -> None:
-        for finished in self.executor.wait(BEAT_SECONDS):
-            self._take(finished)
 
     def _take(self, finished: Finished) -> None:
         if finished.key in self.fitting.running:

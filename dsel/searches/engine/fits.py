@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.models.family import FIT_DONE
-from dsel.runtime.executors import (
-    Executor,
-    Finished,
-    check_alive,
-    died_of_task,
-)
+from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.searches.engine.checkpoint import Journaling, log_fit, log_retry
 from dsel.searches.engine.counts import UNKNOWN, Board
@@ -226,6 +221,8 @@ class Fitting:
     queue: FitQueue = field(init=False)
     running: dict[str, list[FitJob]] = field(default_factory=dict)
     """Jobs of each task that has not ended."""
+    again: deque[Task] = field(default_factory=deque)
+    """Tasks to submit before any other: tries of what failed, and lost models."""
     models: HeldModels = field(default_factory=HeldModels)
     attempts: dict[FitJob, int] = field(default_factory=dict)
     deaths: list[FitJob] = field(default_factory=list)
@@ -240,22 +237,23 @@ class Fitting:
         """Whether no fit runs and none is wanted."""
         return not (self.running or self.queue.open_fits().any())
 
-    def submit_next(self, n_slots: int, lower: NDArray[np.float64]) -> bool:
-        """Submit the next task, if there is one."""
+    def next_task(self, n_slots: int, lower: NDArray[np.float64]) -> Task | None:
+        """Return the next task, if there is one."""
         jobs = self.queue.take(n_slots, lower)
-        if jobs:
-            self.submit(jobs)
-        return bool(jobs)
+        return self._task(jobs) if jobs else None
 
-    def submit(self, jobs: list[FitJob]) -> None:
-        """Submit jobs as one task."""
+    def next_again(self) -> Task | None:
+        """Return the next task that was tried before, if there is one."""
+        return self.again.popleft() if self.again else None
+
+    def _task(self, jobs: list[FitJob]) -> Task:
+        """Return jobs as one task, which runs from now on."""
         key = f"fit-{next(self.serial)}"
         self.running[key] = jobs
         limit = self.fit_timeout
         if limit is None or all(map(self._was_fitted, jobs)):
-            self.executor.submit(key, fit_jobs, jobs, keeps_payload=True)
-        else:
-            self.executor.submit(key, fit_jobs_in_time, jobs, limit, keeps_payload=True)
+            return Task(key, fit_jobs, (jobs,), keeps_payload=True)
+        return Task(key, fit_jobs_in_time, (jobs, limit), keeps_payload=True)
 
     def restore_models(self, members: tuple[int, ...]) -> bool:
         """Fit again what is lost of some candidates' models; return whether none is.
@@ -267,15 +265,15 @@ class Fitting:
             for number in members:
                 lost[number, training] = not self.models.has(number, training)
         for job in self.queue.jobs(lost & ~self._running_fits()):
-            self.submit([job])
+            self.again.append(self._task([job]))
         return not lost.any()
 
     def fit_one(self, candidate: int, training: int) -> None:
-        """Submit one fit unless its model is held."""
+        """Fit one candidate again unless its model is held."""
         if not self.models.has(candidate, training):
             wanted = np.zeros(self.board.fit_status.shape, bool)
             wanted[candidate, training] = True
-            self.submit(self.queue.jobs(wanted))
+            self.again.append(self._task(self.queue.jobs(wanted)))
 
     def fetch(self, candidate: int, training: int) -> Any:
         """Bring a model that is held to this process."""
@@ -323,7 +321,6 @@ class Fitting:
 
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again, one by one, then each candidate; who keeps failing fails."""
-        check_alive(error)
         if len(jobs) == 1 and died_of_task(error):
             self._note_death(jobs[0], error)
         if len(jobs) == 1 and not isinstance(error, MemoryError):
@@ -334,7 +331,7 @@ class Fitting:
                 self._give_up(job, error)
             else:
                 log_retry(f"fit-{job.group}-{job.training}", error)
-                self.submit([job])
+                self.again.append(self._task([job]))
 
     def _note_death(self, job: FitJob, error: BaseException) -> None:
         """Raise where workers die of whatever they are given.

@@ -1,5 +1,6 @@
 """The passes of a run: rounds in which the pool is read for candidates that may win."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -9,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.passes import SPAN_NBYTES
-from dsel.runtime.executors import (
-    Executor,
-    Finished,
-    check_alive,
-)
-from dsel.runtime.tasks import LostInputError
+from dsel.runtime.tasks import Executor, Finished, Task
 from dsel.searches.engine.checkpoint import Journaling, log_retry, log_span
 from dsel.searches.engine.count_task import SpanJob, SpanRecord, count_spans, models_of
 from dsel.searches.engine.counts import Board
@@ -125,7 +121,6 @@ def span_jobs(board: Board, members: tuple[int, ...]) -> list[SpanJob]:
 
 
 ATTEMPTS: Final = 3  # of one task
-LOST_ATTEMPTS: Final = 8  # where its worker died: of another task, as likely as not
 MODELS_NBYTES: Final = 2**30  # of one round at most, on every worker
 WORTH_A_TASK = 2**17  # bytes not moved: some milliseconds on a slow network
 
@@ -149,6 +144,8 @@ class Scoring:
     current: Round | None = None
     running: dict[str, list[SpanJob]] = field(default_factory=dict)
     """Jobs of each task that has not ended."""
+    again: deque[Task] = field(default_factory=deque)
+    """Tasks to submit before any other: tries of what failed."""
     attempts: dict[SpanJob, int] = field(default_factory=dict)
     n_rounds: int = 0
     n_spans: int = 0
@@ -186,19 +183,19 @@ class Scoring:
         self.n_spans += len(jobs)
         self.current = Round(f"round-{self.n_rounds}", members, jobs)
 
-    def submit_next(self, n_slots: int) -> bool:
-        """Submit the round's next task, if there is one."""
+    def next_task(self, n_slots: int) -> Task | None:
+        """Return the round's next task, if there is one."""
+        if self.again:
+            return self.again.popleft()
         if self.current is None or not self.current.waiting:
-            return False
+            return None
         look = self.board.looks.parts[self.current.waiting[0].look]
         n_rows = SPAN_NBYTES // look.pool.row_nbytes
-        self._submit(self.current, self.current.take(n_slots, n_rows))
-        return True
+        return self._task(self.current, self.current.take(n_slots, n_rows))
 
     def take(self, finished: Finished) -> bool:
         """Take what a task counted, or submit it again; whether that ends a round."""
         jobs = self.running.pop(finished.key)
-        self.executor.forget(finished.key)
         assert self.current is not None  # a round outlives its tasks
         if finished.error is not None:
             self._try_again(self.current, jobs, finished.error)
@@ -211,25 +208,29 @@ class Scoring:
         self.current = None
         return True
 
-    def _submit(self, current: Round, jobs: list[SpanJob]) -> None:
+    def _task(self, current: Round, jobs: list[SpanJob]) -> Task:
+        """Return jobs as one task, which runs from now on."""
         key = f"span-{next(self.serial)}"
         self.running[key] = jobs
-        first, sample, client = jobs[0], self.sample, self.executor.client
+        first, sample = jobs[0], self.sample
         start, stop = min(job.start for job in jobs), max(job.stop for job in jobs)
         pool = self.board.looks.parts[first.look].pool
-        self.executor.submit(
+        spans = [self.board.span_of(job) for job in jobs]
+        return Task(
             key,
             count_spans,
-            jobs,
-            [pool.sources(self.board.span_of(job), client) for job in jobs],
-            of_span(self.board.comparisons(), start, stop),
-            f"{self.run_id}-{current.key}-{hash(first.candidates)}",
-            [None if sample is None else sample.wanted_of(job) for job in jobs],
+            (
+                jobs,
+                of_span(self.board.comparisons(), start, stop),
+                f"{self.run_id}-{current.key}-{hash(first.candidates)}",
+                [None if sample is None else sample.wanted_of(job) for job in jobs],
+            ),
+            lambda client: [pool.sources(span, client) for span in spans],
             inputs=self._inputs(current, first),
             priority=10,
         )
 
-    def _inputs(self, current: Round, job: SpanJob) -> list[str]:
+    def _inputs(self, current: Round, job: SpanJob) -> tuple[str, ...]:
         """Return the keys of the models that a span counts, and of few others."""
         derived, members = current.derived, current.members
         trainings = (training.number for training in self.board.scheme.with_models)
@@ -238,8 +239,9 @@ class Scoring:
             derived[key] = key
             if self.models.unwanted_nbytes(key, members) > WORTH_A_TASK:
                 derived[key] = f"models-{next(self.serial)}"
-                self.executor.derive(derived[key], models_of, members, source=key)
-        return sorted(derived[key] for key in whole)
+                task = Task(derived[key], models_of, (members,))
+                self.executor.derive(task, source=key)
+        return tuple(sorted(derived[key] for key in whole))
 
     def _note(self, current: Round, records: list[SpanRecord]) -> None:
         for record in records:
@@ -260,12 +262,10 @@ class Scoring:
         self, current: Round, jobs: list[SpanJob], error: BaseException
     ) -> None:
         """Count spans again one by one; a span that keeps failing ends the run."""
-        check_alive(error)
         is_final = isinstance(error, ValueError | TypeError | KeyError)
-        most = LOST_ATTEMPTS if isinstance(error, LostInputError) else ATTEMPTS
         for job in jobs:
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1
-            if is_final or tries >= most:
+            if is_final or tries >= ATTEMPTS:
                 raise error
             log_retry(f"span-{job.start}-{job.stop}", error)
-            self._submit(current, [job])
+            self.again.append(self._task(current, [job]))

@@ -4,7 +4,7 @@ The rows are a pool whose last columns are the targets. Spans of it are tasks; t
 sums are added in row order, so workers and order of completion change no digit.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -18,8 +18,8 @@ from dsel.data.blocks import read_blocks
 from dsel.data.content import content_hash
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
-from dsel.runtime.executors import Executor
-from dsel.runtime.jobs import Job, completed
+from dsel.runtime.submission import in_order
+from dsel.runtime.tasks import Executor, Task
 from dsel.searches.keeping import Notebook
 from dsel.solvers.least_squares_streamed import (
     Losses,
@@ -109,32 +109,16 @@ class Passes:
         task: Callable[..., Any],
         arguments: tuple[Any, ...],
     ) -> Any:
-        jobs = (
-            Job(
+        tasks = (
+            Task(
                 f"{name}-{span.start}",
                 task,
                 arguments,
-                partial(self.pool.sources, span, self.executor.client),
+                partial(self.pool.sources, span),
             )
             for span in spans
         )
-        numbers = {f"{name}-{span.start}": i for i, span in enumerate(spans)}
-        ended = completed(self.executor, jobs, check=self.notes.check)
-        return ordered_sum((numbers[each.key], each.result()) for each in ended)
-
-
-def ordered_sum(parts: Iterable[tuple[int, Sum]]) -> Sum:
-    """Add numbered parts 0, 1, ... in this order, in whatever order they come."""
-    early: dict[int, Sum] = {}
-    total, n_added = None, 0
-    for number, part in parts:
-        early[number] = part
-        while n_added in early:
-            part = early.pop(n_added)
-            total = part if total is None else total + part
-            n_added += 1
-    assert total is not None, "there is at least one part"
-    return total
+        return reduce(add, in_order(self.executor, tasks, on_turn=self.notes.check))
 
 
 def moments_of_span(

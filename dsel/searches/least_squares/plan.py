@@ -17,8 +17,8 @@ from dsel.data.words import seed_from
 from dsel.kernels.eigen import check_memory
 from dsel.models.least_squares.coefficients import PENALTIES, check_regularization
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.executors import Executor, make_executor
-from dsel.runtime.jobs import Job, completed
+from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.tasks import Executor, Task
 from dsel.searches.describe import format_bytes
 from dsel.searches.keeping import Notebook, keep_results, run_journal
 from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
@@ -90,12 +90,12 @@ class LeastSquaresPlan:
             record = notes.find(key, WidthRecord)
             if record is not None:
                 records[place] = record
-        jobs = [
-            Job(key, judge_width, (self.widths[place],))
+        tasks = [
+            Task(key, judge_width, (self.widths[place],))
             for key, place in places.items()
             if place not in records
         ]
-        for finished in completed(executor, jobs, check=notes.check):
+        for finished in completed(executor, tasks, on_turn=notes.check):
             place, error = places[finished.key], finished.error
             if error is not None:
                 messages[place] = f"{type(error).__name__}: {error}"

@@ -19,7 +19,7 @@ from dsel.kernels.eigen import gaussian_gram, whitening
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.executors import make_executor
+from dsel.runtime.submission import make_executor
 from dsel.runtime.threads import single_threaded
 from dsel.searches.keeping import Notebook, keep_results, run_journal
 from dsel.searches.least_squares.cube import (

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError
-from dsel.runtime import tasks
+from dsel.runtime import workers
 from dsel.searches import execute, plan_search, read_rows
 from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 from tests.clusters import running_cluster, wait_until
@@ -80,8 +80,7 @@ def rows_of(path):
 def test_execute__ends_where_the_cluster_goes_before_the_model_is_here(
     victim, message, rng, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(tasks, "LOOK_SECONDS", 1.0)
-    monkeypatch.setattr(tasks, "NO_WORKERS_SECONDS", 3.0)
+    monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 3.0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(int)
     grid = {"reverse": [False, True]}

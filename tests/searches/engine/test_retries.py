@@ -8,21 +8,26 @@ from sklearn.svm import SVC
 from dsel.errors import ClusterLostError, FitFailedWarning
 from dsel.searches import execute, plan_search
 from dsel.searches.engine import fits
-from dsel.searches.engine.fit_task import fit_jobs
+from tests.executors import faulty_threads
+
+
+def jobs_of(task):
+    """Return what a task fits; nothing of one that counts."""
+    return task.arguments[0] if task.key.startswith("fit-") else []
 
 
 class Deadly:
-    """Fits jobs as a worker does, and dies of one candidate a number of times."""
+    """Dies, as a worker does, of one candidate a number of times."""
 
     def __init__(self, candidate, deaths):
         self.candidate, self.deaths, self.asked = candidate, deaths, []
 
-    def __call__(self, work, payloads, jobs):
-        self.asked.append([job.candidates for job in jobs])
+    def __call__(self, task):
+        jobs = jobs_of(task)
+        self.asked += [job.candidates for job in jobs]
         if self.deaths and any(self.candidate in job.candidates for job in jobs):
             self.deaths -= 1
             raise ChildProcessError("the worker died")
-        return fit_jobs(work, payloads, jobs)
 
 
 @pytest.fixture
@@ -35,11 +40,11 @@ def plan(rng):
     )
 
 
-def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan, monkeypatch):
+def test_execute__a_candidate_that_kills_its_workers_fails_alone(plan):
     whole = execute(plan, n_jobs=1).results
-    monkeypatch.setattr(fits, "fit_jobs", Deadly(candidate=2, deaths=10**6))
+    client = faulty_threads(Deadly(candidate=2, deaths=10**6))
     with pytest.warns(FitFailedWarning, match="ChildProcessError: the worker died"):
-        found = execute(plan, n_jobs=1).results
+        found = execute(plan, client).results
     assert found.status.values.tolist() == [0, 0, 2, 0]
     others = {"C": [0, 1, 3]}
     xr.testing.assert_equal(found.disagreements[others], whole.disagreements[others])
@@ -55,11 +60,10 @@ class Killing:
     def __init__(self, *groups):
         self.groups, self.n_deaths = groups, 0
 
-    def __call__(self, work, payloads, jobs):
-        if any(job.group in self.groups for job in jobs):
+    def __call__(self, task):
+        if any(job.group in self.groups for job in jobs_of(task)):
             self.n_deaths += 1
             raise MemoryError("4 workers had died") from KilledWorker()
-        return fit_jobs(work, payloads, jobs)
 
 
 @pytest.fixture
@@ -72,49 +76,41 @@ def gammas(rng):
     )
 
 
-def test_execute__ends_where_workers_die_of_whatever_they_are_given(
-    gammas, monkeypatch
-):
+def test_execute__ends_where_workers_die_of_whatever_they_are_given(gammas):
     killing = Killing(*range(10))
-    monkeypatch.setattr(fits, "fit_jobs", killing)
     with pytest.raises(ClusterLostError, match=r"die of whatever .* at least 600 MiB"):
-        execute(gammas, n_jobs=1)
+        execute(gammas, faulty_threads(killing))
     assert killing.n_deaths < 20  # of 90 that would have to be waited for
 
 
 def test_execute__goes_on_where_workers_die_of_one_group_only(gammas, monkeypatch):
     monkeypatch.setattr(fits, "DEATHS", 1)
-    monkeypatch.setattr(fits, "fit_jobs", Killing(0))
     with pytest.warns(FitFailedWarning, match="2 of 20 candidates failed"):
-        found = execute(gammas, n_jobs=1).results
+        found = execute(gammas, faulty_threads(Killing(0))).results
     assert (found.status != 0).sum() == 2
 
 
 @pytest.mark.filterwarnings("ignore::dsel.errors.FitFailedWarning")
-def test_execute__goes_on_where_all_that_is_left_kills_workers(
-    gammas, monkeypatch, tmp_path
-):
+def test_execute__goes_on_where_all_that_is_left_kills_workers(gammas, tmp_path):
     """What was done shows that workers have memory enough, in a run before this too."""
-    monkeypatch.setattr(fits, "fit_jobs", Killing(*range(1, 10)))
+    client = faulty_threads(Killing(*range(1, 10)))
     for _ in range(2):
-        found = execute(gammas, n_jobs=1, out=tmp_path / "run").results
+        found = execute(gammas, client, out=tmp_path / "run").results
         assert (found.status != 0).sum() == 18
 
 
-def test_execute__a_task_that_dies_once_costs_nothing_else(plan, monkeypatch):
+def test_execute__a_task_that_dies_once_costs_nothing_else(plan):
     whole = execute(plan, n_jobs=1).results
     deadly = Deadly(candidate=2, deaths=1)
-    monkeypatch.setattr(fits, "fit_jobs", deadly)
-    found = execute(plan, n_jobs=1).results
+    found = execute(plan, faulty_threads(deadly)).results
     xr.testing.assert_equal(found.disagreements, whole.disagreements)
-    n_fits = sum(len(numbers) for task in deadly.asked for numbers in task)
+    n_fits = sum(map(len, deadly.asked))
     trainings = len(plan.scheme.trainings)
     assert n_fits == plan.n_candidates * (trainings + 1)  # one task again, no other
 
 
-def test_execute__raises_at_once_where_failures_are_to_be_raised(plan, monkeypatch):
+def test_execute__raises_at_once_where_failures_are_to_be_raised(plan):
     deadly = Deadly(candidate=2, deaths=10**6)
-    monkeypatch.setattr(fits, "fit_jobs", deadly)
     with pytest.raises(ChildProcessError, match="the worker died"):
-        execute(plan, n_jobs=1, on_failure="raise")
-    assert [(2,)] in deadly.asked
+        execute(plan, faulty_threads(deadly), on_failure="raise")
+    assert (2,) in deadly.asked

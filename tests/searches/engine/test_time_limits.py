@@ -10,12 +10,10 @@ import xarray as xr
 from sklearn.svm import SVC
 
 from dsel.errors import AllFitsFailedError, FitFailedWarning
-from dsel.runtime.executors import LocalExecutor
 from dsel.searches import execute, plan_search
 from dsel.searches.engine import time_limits
 from dsel.searches.engine.driver import Driver
 from dsel.searches.engine.fit_task import FitJob, fit_jobs
-from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.time_limits import (
     FittingProcess,
     fit_jobs_in_time,
@@ -23,6 +21,7 @@ from dsel.searches.engine.time_limits import (
 )
 from tests.clusters import wait_until
 from tests.estimators import Sleeper
+from tests.executors import faulty_threads
 
 pytestmark = pytest.mark.timeout(600)  # each starts processes that import
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
@@ -67,11 +66,12 @@ def test_execute__late_fits_are_tried_again_with_more_time_only(
     plan = make_plan({"seconds": [0.0, 1000.0]}, cv=2, prune=False)
     with pytest.warns(FitFailedWarning):
         first = execute(plan, out=tmp_path / "run", n_jobs=1).results
-    with monkeypatch.context() as patch:
-        patch.setattr(Fitting, "submit", None)  # nothing is fitted
-        with pytest.warns(FitFailedWarning):
-            again = execute(plan, out=tmp_path / "run", n_jobs=1).results
+    tasks = []
+    client = faulty_threads(tasks.append)
+    with pytest.warns(FitFailedWarning):
+        again = execute(plan, client, out=tmp_path / "run").results
     xr.testing.assert_equal(again, first)
+    assert not [task for task in tasks if task.key.startswith("fit-")]
     # Fits without a limit run in this process, where nobody has to sleep.
     awake = SimpleNamespace(sleep=lambda seconds: None)
     monkeypatch.setattr("tests.estimators.time", awake)
@@ -95,13 +95,7 @@ def test_execute__a_process_that_dies_in_a_fit_is_a_failed_candidate(make_plan):
 
 def test_driver__fits_a_lost_model_again_without_a_limit(make_plan, monkeypatch):
     tasks = []
-    submit = LocalExecutor.submit
-
-    def losing(self, key, task, *arguments, **options):
-        tasks.append(task.__name__)
-        submit(self, key, task, *arguments, **options)
-
-    monkeypatch.setattr(LocalExecutor, "submit", losing)
+    client = faulty_threads(lambda task: tasks.append(task.function.__name__))
     begin = Driver._begin_round
 
     def forgetful(self, lower):
@@ -111,7 +105,7 @@ def test_driver__fits_a_lost_model_again_without_a_limit(make_plan, monkeypatch)
 
     losses = []
     monkeypatch.setattr(Driver, "_begin_round", forgetful)
-    execute(make_plan({"seconds": [0.0]}, cv=2, prune=False), n_jobs=1)
+    execute(make_plan({"seconds": [0.0]}, cv=2, prune=False), client)
     assert tasks.count("fit_jobs_in_time") == 3
     assert tasks.count("fit_jobs") == 3
 

@@ -7,8 +7,7 @@ import dsel
 from dsel.errors import FitFailedWarning
 from dsel.models.least_squares import fits
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
-from dsel.runtime.executors import LocalExecutor
-from dsel.searches.engine.fit_task import fit_jobs
+from tests.executors import faulty_threads
 
 GRID = {"width": [0.5, 1.0, 2.0], "regularization": [1e-3, 1e-1, 10.0]}
 
@@ -96,17 +95,15 @@ def test_plan_search__a_width_out_of_range_is_recorded_not_raised(tables):
     assert dsel.select(results).params["width"] == 1.0
 
 
-def test_run__one_task_fits_all_trainings_of_a_width(tables, monkeypatch):
+def test_run__one_task_fits_all_trainings_of_a_width(tables):
     submitted = []
-    original = LocalExecutor.submit
 
-    def counted(self, key, task, *arguments, **options):
-        if task is fit_jobs:
-            submitted.append(arguments[0])
-        original(self, key, task, *arguments, **options)
+    def counted(task):
+        if task.key.startswith("fit-"):
+            submitted.append(task.arguments[0])
 
-    monkeypatch.setattr(LocalExecutor, "submit", counted)
-    planned(tables, KernelLeastSquaresClassifier(penalty="rkhs")).run()
+    plan = planned(tables, KernelLeastSquaresClassifier(penalty="rkhs"))
+    plan.run(faulty_threads(counted))
     groups = [{job.group for job in jobs} for jobs in submitted]
     assert sum(map(len, groups)) == len(GRID["width"])
     assert sum(map(len, submitted)) == len(GRID["width"]) * 6

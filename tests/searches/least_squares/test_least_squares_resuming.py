@@ -10,7 +10,7 @@ import xarray as xr
 
 from dsel.errors import StoreMismatchError
 from dsel.results import open_results
-from dsel.runtime.executors import LocalExecutor
+from dsel.runtime.local import LocalExecutor
 from dsel.searches import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,

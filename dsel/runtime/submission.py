@@ -1,0 +1,167 @@
+"""The one loop that submits tasks, a few ahead of what can run, and takes what ends.
+
+Searches that go in rounds and prune, passes over a pool, least squares, experiments:
+all use `run_tasks`, so they wait for workers that stay away equally long, and send rows
+again that died with a worker.
+"""
+
+import logging
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Final
+
+from dsel.runtime.clients import current_worker
+from dsel.runtime.cluster import ClusterExecutor
+from dsel.runtime.local import LocalExecutor
+from dsel.runtime.tasks import Executor, Finished, LostInputError, Task, check_alive
+
+logger = logging.getLogger(__name__)
+
+WINDOW: Final = 2
+"""Tasks submitted for each slot: one runs, one is there when it ends."""
+TURN_SECONDS: Final = 0.5
+"""Longest wait before `on_turn` is called again."""
+LOST_TRIES: Final = 8
+"""How often a task is submitted whose rows died with the worker that held them: of
+another task, as likely as not."""
+
+
+def make_executor(
+    work: Any, client: Any, n_jobs: int | None = None, *, run_id: str = ""
+) -> Executor:
+    """Return what runs tasks.
+
+    Parameters
+    ----------
+    work
+        What every task gets first; sent to a cluster once.
+    client
+        A `distributed.Client`; None for threads of this process; or a function that
+        takes `work` and returns an executor of the caller's own.
+    n_jobs
+        Threads, where there is no client.
+    run_id
+        Tells the tasks of this executor from those of others; "" for a random one.
+
+    Raises
+    ------
+    VersionMismatchError
+        Where a worker has another version of a package that decides results.
+    """
+    if client is None:
+        return LocalExecutor(work, n_jobs)
+    if callable(client):
+        executor: Executor = client(work)
+        return executor
+    return ClusterExecutor(work, client, run_id or uuid.uuid4().hex[:12])
+
+
+def run_tasks(
+    executor: Executor,
+    next_task: Callable[[], Task | None],
+    *,
+    on_turn: Callable[[], object] | None = None,
+) -> Iterator[Finished]:
+    """Run tasks and yield each as it ends, in no particular order, until none is left.
+
+    Parameters
+    ----------
+    executor
+        Where they run.
+    next_task
+        Called whenever there is room for another task; returns None where there is
+        none for now. None while no task runs ends the loop.
+    on_turn
+        Called before tasks are submitted, every half second at least; what it raises
+        ends the run.
+
+    Raises
+    ------
+    ClusterLostError
+        Where the scheduler is gone, or workers stay away for too long.
+    VersionMismatchError
+        Where a worker joined that has other versions.
+    """
+    running: dict[str, Task] = {}
+    n_lost: Counter[str] = Counter()
+    while True:
+        if on_turn is not None:
+            on_turn()
+        room = WINDOW * executor.n_slots - len(running)
+        while room > 0 and (task := next_task()) is not None:
+            running[task.key] = task
+            executor.submit(task)
+            room -= 1
+        if not running:
+            return
+        for finished in executor.wait(TURN_SECONDS):
+            check_alive(finished.error)
+            task = running[finished.key]
+            n_lost[task.key] += isinstance(finished.error, LostInputError)
+            if isinstance(finished.error, LostInputError) and (
+                n_lost[task.key] < LOST_TRIES
+            ):
+                logger.warning("retry task=%s reason=LostInputError", task.key)
+                executor.forget(task.key)
+                executor.submit(task)
+                continue
+            del running[task.key]
+            yield finished
+            if finished.error is not None or not task.keeps_payload:
+                executor.forget(task.key)
+
+
+def completed(
+    executor: Executor,
+    tasks: Iterable[Task],
+    *,
+    on_turn: Callable[[], object] | None = None,
+) -> Iterator[Finished]:
+    """Run given tasks and yield each as it ends; they are asked for one by one."""
+    return run_tasks(executor, partial(next, iter(tasks), None), on_turn=on_turn)
+
+
+def in_order(
+    executor: Executor,
+    tasks: Iterable[Task],
+    *,
+    on_turn: Callable[[], object] | None = None,
+) -> Iterator[Any]:
+    """Run given tasks and yield their records in their own order.
+
+    What ended early is kept until it is its turn, so no more than two windows of tasks
+    are ahead of the first one that has not ended.
+    """
+    waiting = iter(tasks)
+    keys: deque[str] = deque()
+    early: dict[str, Finished] = {}
+
+    def next_task() -> Task | None:
+        if len(keys) >= 2 * WINDOW * executor.n_slots:
+            return None
+        task = next(waiting, None)
+        if task is not None:
+            keys.append(task.key)
+        return task
+
+    for finished in run_tasks(executor, next_task, on_turn=on_turn):
+        early[finished.key] = finished
+        while keys and keys[0] in early:
+            yield early.pop(keys.popleft()).result()
+
+
+def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
+    """Run given tasks on an executor of their own; yield their records in order.
+
+    Inside of a task they run in that task: a worker that waited for tasks of its own
+    could wait for ever. So does a single one without a client.
+    """
+    if client is None and (current_worker() is not None or len(tasks) == 1):
+        for task in tasks:
+            yield task.function(work, [], *task.all_arguments(None))[0]
+        return
+    with closing(make_executor(work, client)) as executor:
+        yield from in_order(executor, tasks)
