@@ -11,28 +11,28 @@ are never united. Names begin with a number that is larger than all that were th
 when the object was written: records are read in the order in which they were written.
 """
 
-import asyncio
 import os
-import re
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
 from zarr.abc.store import Store
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore
 
 from dsel.errors import DselWarning, StoreMismatchError, warn
 from dsel.results.fingerprint import check_fingerprint, plain
 from dsel.results.records import (
+    FOLDER,
     Record,
     decode,
     encode,
-    read_object,
+    in_order,
+    number_of,
+    read_objects,
     storable,
     write_object,
 )
@@ -43,9 +43,6 @@ from dsel.results.store import (
     open_store,
     read_root,
 )
-
-FOLDER: Final = "journal"
-OBJECT: Final = re.compile(r"(\d+)-[0-9a-f]{32}\.records")
 
 LEAST_SECONDS: Final = 0.5
 """Between two writes when a run begins."""
@@ -175,10 +172,10 @@ class Journal:
             Where they are runs of something else.
         """
         with naming_damage(self._store):
-            found = sync(_read_objects(self._store, {*self._sizes, *self._damaged}))
-        damaged = [name for name in _in_order(found) if not self._take(name, found)]
+            found = sync(read_objects(self._store, {*self._sizes, *self._damaged}))
+        damaged = [name for name in in_order(found) if not self._take(name, found)]
         self._damaged.update(damaged)
-        self._next = max([self._next, *(_number(name) + 1 for name in found)])
+        self._next = max([self._next, *(number_of(name) + 1 for name in found)])
         if damaged:
             names = ", ".join(f"{FOLDER}/{name}" for name in damaged)
             warn(
@@ -286,7 +283,7 @@ class Journal:
         """
         whole = max(self._sizes, key=lambda name: self._sizes[name])
         if self._sizes[whole] < len(self._records):
-            first = min(map(_number, self._sizes))
+            first = min(map(number_of, self._sizes))
             whole = self._write_object(list(self._records.items()), first)
         self._remove([name for name in self._sizes if name != whole])
 
@@ -345,6 +342,24 @@ def open_journal(
     return Journal(store, fingerprint)
 
 
+def read_journal(
+    place: str | os.PathLike[str] | Store, fingerprint: Mapping[str, Any]
+) -> dict[str, Record]:
+    """Return the records of a journal and write nothing; none where none was begun.
+
+    Raises
+    ------
+    StoreMismatchError
+        Where the journal has another fingerprint; the differences are shown.
+    """
+    store, records = open_store(place, read_only=True), dict[str, Record]()
+    with suppress(FileNotFoundError):
+        for about, theirs in _read_whole(store):
+            check_fingerprint(about, plain(fingerprint), place=str(store))
+            records = {**theirs, **records}
+    return records
+
+
 def read_fingerprint(
     place: str | os.PathLike[str] | Store,
     *,
@@ -352,46 +367,23 @@ def read_fingerprint(
 ) -> dict[str, Any]:
     """Return the fingerprint of the run at a place; empty where none was begun."""
     store = open_store(place, storage_options=storage_options, read_only=True)
+    return next((about for about, _ in _read_whole(store)), {})
+
+
+def _read_whole(
+    store: Store,
+) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
+    """Return what each object holds that is not damaged, in order."""
     read_root(store)
     with naming_damage(store):
-        found = sync(_read_objects(store, set()))
-    for name in _in_order(found):
+        found = sync(read_objects(store, set()))
+    whole = []
+    for name in in_order(found):
         with suppress(ValueError):
-            return decode(found[name])[0]
-    return {}
-
-
-async def _read_objects(store: Store, known: set[str]) -> dict[str, bytes]:
-    """Return all objects but those that are known, by name.
-
-    One that was listed and is gone was merged with others by another run, into one that
-    is listed now.
-    """
-    found: dict[str, bytes] = {}
-    gone: set[str] = set()
-    while True:
-        if isinstance(store, FsspecStore):
-            store.fs.invalidate_cache()  # else others' objects are not listed
-        listed = [name async for name in store.list_dir(FOLDER)]
-        names = [n for n in listed if OBJECT.fullmatch(n) and n not in known | gone]
-        new = [name for name in names if name not in found]
-        keys = [f"{FOLDER}/{name}" for name in new]
-        payloads = await asyncio.gather(*[read_object(store, key) for key in keys])
-        read = zip(new, payloads, strict=True)
-        found |= {name: payload for name, payload in read if payload is not None}
-        if None not in payloads:
-            return found
-        gone |= set(new) - set(found)
+            whole.append(decode(found[name]))
+    return whole
 
 
 def _pause(seconds: float) -> float:
     """Return the seconds to the next write of a run that has taken so long."""
     return min(max(LEAST_SECONDS, SHARE * seconds), MOST_SECONDS)
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=lambda name: (_number(name), name))
-
-
-def _number(name: str) -> int:
-    return int(name.partition("-")[0])

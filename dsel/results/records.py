@@ -5,8 +5,10 @@ the bytes of the arrays one after the other. A zip of arrays (npz) would cost so
 0.1 ms for each of them, and a record of one fit has five.
 """
 
+import asyncio
 import json
 import os
+import re
 import struct
 import uuid
 import zlib
@@ -20,12 +22,14 @@ from numpy.typing import NDArray
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.storage import FsspecStore, LocalStore
 
 Record = Mapping[str, Any]
 """Numbers, arrays of numbers, strings and lists of strings by name."""
 
 DTYPES: Final = ("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<f4", "<f8")
+FOLDER: Final = "journal"
+OBJECT: Final = re.compile(r"(\d+)-[0-9a-f]{32}\.records")
 MAGIC: Final = b"dselrec1"
 HEAD: Final = struct.Struct("<8sII")  # magic, checksum of all that follows, head's size
 
@@ -154,3 +158,36 @@ def _storable(name: str, value: Any) -> Any:
 
 def _array(blob: memoryview, dtype: str, shape: list[int]) -> NDArray[Any]:
     return np.frombuffer(blob, dtype=dtype).reshape(shape)
+
+
+async def read_objects(store: Store, known: set[str]) -> dict[str, bytes]:
+    """Return all objects but those that are known, by name.
+
+    One that was listed and is gone was merged with others by another run, into one that
+    is listed now.
+    """
+    found: dict[str, bytes] = {}
+    gone: set[str] = set()
+    while True:
+        if isinstance(store, FsspecStore):
+            store.fs.invalidate_cache()  # else others' objects are not listed
+        listed = [name async for name in store.list_dir(FOLDER)]
+        names = [n for n in listed if OBJECT.fullmatch(n) and n not in known | gone]
+        new = [name for name in names if name not in found]
+        keys = [f"{FOLDER}/{name}" for name in new]
+        payloads = await asyncio.gather(*[read_object(store, key) for key in keys])
+        read = zip(new, payloads, strict=True)
+        found |= {name: payload for name, payload in read if payload is not None}
+        if None not in payloads:
+            return found
+        gone |= set(new) - set(found)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names of objects in the order in which they were written."""
+    return sorted(names, key=lambda name: (number_of(name), name))
+
+
+def number_of(name: str) -> int:
+    """Return the number with which the name of an object begins."""
+    return int(name.partition("-")[0])

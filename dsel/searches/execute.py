@@ -28,10 +28,22 @@ from dsel.searches.engine.counts import Board
 from dsel.searches.engine.driver import Driver, Progress
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 from dsel.searches.engine.pruning import Referee, final_evidence
-from dsel.searches.keeping import Notebook, keep_results, kept_model, run_journal
+from dsel.searches.keeping import (
+    Notebook,
+    keep_results,
+    kept_model,
+    kept_records,
+    run_journal,
+)
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
-from dsel.searches.pool_checks import pool_sample, settle_pool, with_shift
+from dsel.searches.pool_checks import (
+    pool_sample,
+    resolve_pool,
+    with_rows,
+    with_shift,
+    without_shared,
+)
 from dsel.searches.select import select
 from dsel.searches.spec import SearchSpec
 
@@ -100,13 +112,19 @@ def execute(
     clock = PhaseClock()
     with ExitStack() as stack:
         with clock.phase("prepare"):
-            plan = settle_pool(plan, client, is_kept=place is not None)
+            plan = with_rows(plan, client, is_kept=place is not None)
+            # Only read: a place is begun when nothing can be refused any more.
+            known = kept_records(place, plan.fingerprint)
+            resolved = resolve_pool(plan, known, client)
+            plan = without_shared(plan, resolved)
             executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
             stack.callback(executor.close)
             _check_memory(plan, executor)
         with clock.phase("resume"):
             journal = stack.enter_context(run_journal(place, plan.fingerprint))
             declared = _declare(plan, journal)
+            if resolved is not None:
+                resolved.note(journal)
             driver = _driver(
                 plan, executor, journal, run_id, raise_failures=on_failure == "raise"
             )

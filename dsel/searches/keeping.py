@@ -11,8 +11,9 @@ import xarray as xr
 from dsel import names
 from dsel.results import save_results
 from dsel.results.files import find_results
-from dsel.results.journal import Journal, open_journal
+from dsel.results.journal import Journal, open_journal, read_journal
 from dsel.results.models import model_key, open_model, save_model
+from dsel.results.records import Record
 from dsel.runtime.versions import installed_versions
 from dsel.searches.phases import WORK
 
@@ -42,7 +43,16 @@ def run_journal(
     """
     if place is None:
         return nullcontext()
-    return open_journal(place, {**fingerprint, "versions": installed_versions()})
+    return open_journal(place, _whole(fingerprint))
+
+
+def kept_records(place: Any, fingerprint: Mapping[str, Any]) -> Mapping[str, Record]:
+    """Return what earlier runs wrote, and write nothing: the run may yet be refused."""
+    return {} if place is None else read_journal(place, _whole(fingerprint))
+
+
+def _whole(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    return {**fingerprint, "versions": installed_versions()}
 
 
 def keep_results(results: xr.Dataset, place: Any, journal: Journal | None) -> None:

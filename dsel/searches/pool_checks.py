@@ -8,6 +8,7 @@ from one population, its scores on that half say nothing, and every assignment o
 fit. No label is used.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -31,6 +32,8 @@ from dsel.data.shared import (
 )
 from dsel.data.words import hashed_seed
 from dsel.results import Assumption
+from dsel.results.journal import Journal
+from dsel.results.records import Record
 from dsel.results.schema import VIOLATED
 from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_look
 from dsel.searches.engine.scheme import of_rows_there
@@ -38,7 +41,8 @@ from dsel.searches.keeping import Notebook
 from dsel.searches.spec import SearchSpec
 
 NOTE: Final = "two-sample-test"
-"""Key of the journal."""
+RESOLVED: Final = "shared-rows"
+"""Keys of the journal."""
 KEPT: Final = "pool rows that equal labeled rows are kept as other records"
 FEWEST_ROWS: Final = 40
 """With fewer of either kind nothing is compared."""
@@ -50,10 +54,10 @@ SAME: Final = (
 )
 
 
-def settle_pool(
+def with_rows(
     plan: SearchSpec, client: Any = None, *, is_kept: bool = False
 ) -> SearchSpec:
-    """Return the plan with its pool as it takes part, and what was found about it.
+    """Return the plan with its pool as it is now, and a fingerprint of its rows.
 
     Parameters
     ----------
@@ -68,21 +72,62 @@ def settle_pool(
     Raises
     ------
     ValueError
-        Where rows are shared and the plan refuses them, or the pool has another shape
-        than when it was opened.
+        Where the pool has another shape than when it was opened.
     """
     plan = _reopened(plan)
-    settled = plan if plan.pool is None else _without_shared(plan, client)
-    return _with_rows(settled, client, is_kept=is_kept)
+    work = plan.work
+    labeled = LabeledRows(work.X, work.y, plan.classes, plan.columns)
+    params = exact_text(dict(work.groups[0].family.fit_params))
+    rows = {
+        "labeled": labeled.token,
+        "fit_params": blake2b(params.encode(), digest_size=12).hexdigest(),
+        "pool": "none",
+        "left_out": "labeled records" if plan.duplicates == EXCLUDE else "nothing",
+    }
+    pools = {"pool": plan.pool, "fitting_pool": work.fitting_pool}
+    for name, pool in pools.items():
+        if pool is not None:
+            rows[name] = pool.fingerprint(client) if is_kept else pool.token
+    return replace(plan, fingerprint={**plan.fingerprint, **rows})
 
 
-def _without_shared(plan: SearchSpec, client: Any) -> SearchSpec:
-    """Return the plan without the pool rows that are labeled ones."""
+@dataclass(frozen=True)
+class Resolved:
+    """What was done about the rows that labels and pool share."""
+
+    left_out: NDArray[np.int64]
+    """Numbers of the pool rows that take no part."""
+    found: str
+    """What is said of shared rows in A1."""
+    is_broken: bool
+    """Whether it breaks A1."""
+
+    def note(self, journal: Journal | None) -> None:
+        """Keep it for later runs."""
+        if journal is not None and not journal.is_read_only:
+            journal.append(RESOLVED, vars(self))
+
+
+def resolve_pool(
+    plan: SearchSpec, records: Mapping[str, Record], client: Any = None
+) -> Resolved | None:
+    """Return what is done about shared rows: what was noted, else a pass says it.
+
+    Raises
+    ------
+    ValueError
+        Where rows are shared and the plan refuses them.
+    """
+    if plan.pool is None:
+        return None
+    if (known := records.get(RESOLVED)) is not None:
+        rows = np.asarray(known["left_out"], dtype=np.int64)
+        return Resolved(rows, str(known["found"]), bool(known["is_broken"]))
+    none = np.empty(0, dtype=np.int64)
     work = plan.work
     if plan.duplicates == KEEP and work.fitting_pool is None:
         # The rows that a run samples will say whether they are the same records.
-        kept = replace(plan, scheme=of_rows_there(plan.scheme, plan.pool))
-        return _with_finding(kept, KEPT)
+        return Resolved(none, KEPT, is_broken=False)
     # Before it was divided: a learner must not be fitted on labeled rows either, and
     # which of several equal rows are left out must not depend on the part they are in.
     is_whole = work.fitting_pool is not None or plan.duplicates == EXCLUDE
@@ -93,17 +138,23 @@ def _without_shared(plan: SearchSpec, client: Any) -> SearchSpec:
         client=client,
         allow_nan=work.allow_nan,
     )
-    twins = shared.twins()
-    left_out = twins if plan.duplicates == EXCLUDE else twins[:0]
-    found, is_broken = _finding(plan, shared, len(left_out))
+    left_out = shared.twins() if plan.duplicates == EXCLUDE else none
+    return Resolved(left_out, *_finding(plan, shared, len(left_out)))
+
+
+def without_shared(plan: SearchSpec, resolved: Resolved | None) -> SearchSpec:
+    """Return the plan without the pool rows that are labeled ones."""
+    if resolved is None:
+        return plan
     pool, fitting = (
-        part and part.excluding(left_out) for part in (plan.pool, work.fitting_pool)
+        part and part.excluding(resolved.left_out)
+        for part in (plan.pool, plan.work.fitting_pool)
     )
     looks = plan.looks if pool is plan.pool else replace(plan.looks, pool=pool)
     return replace(
-        _with_finding(plan, found, is_broken=is_broken),
+        _with_finding(plan, resolved.found, is_broken=resolved.is_broken),
         pool=pool,
-        work=replace(work, fitting_pool=fitting),
+        work=replace(plan.work, fitting_pool=fitting),
         scheme=of_rows_there(plan.scheme, pool),
         looks=looks,
     )
@@ -124,23 +175,6 @@ def _reopened(plan: SearchSpec) -> SearchSpec:
         looks=replace(plan.looks, pool=pool),
         work=replace(plan.work, fitting_pool=fitting),
     )
-
-
-def _with_rows(plan: SearchSpec, client: Any, *, is_kept: bool) -> SearchSpec:
-    """Return the plan whose fingerprint tells the rows that are there now."""
-    work = plan.work
-    labeled = LabeledRows(work.X, work.y, plan.classes, plan.columns)
-    params = exact_text(dict(work.groups[0].family.fit_params))
-    rows = {
-        "labeled": labeled.token,
-        "fit_params": blake2b(params.encode(), digest_size=12).hexdigest(),
-        "pool": "none",
-    }
-    pools = {"pool": plan.pool, "fitting_pool": work.fitting_pool}
-    for name, pool in pools.items():
-        if pool is not None:
-            rows[name] = pool.fingerprint(client) if is_kept else pool.token
-    return replace(plan, fingerprint={**plan.fingerprint, **rows})
 
 
 def pool_sample(plan: SearchSpec) -> PoolSample | None:

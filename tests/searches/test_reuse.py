@@ -1,6 +1,7 @@
 """Counts are found again for the same rows and candidates, and for no others."""
 
 import functools
+import os
 import shutil
 
 import dask.array as da
@@ -12,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
@@ -255,3 +257,21 @@ def test_run__never_finds_again_what_cannot_be_pickled(tmp_path):
     assert "cannot be pickled: another run with the same `out`" in repr(plan())
     plan().run(out=tmp_path)
     assert int(plan().run(out=tmp_path).fold_errors.sum()) == 0
+
+
+def test_run__that_has_ended_is_opened_without_reading_its_pool(tmp_path, rng):
+    X = rng.normal(size=(400, 3))
+    dsel.write_pool(X[60:], tmp_path / "pool.zarr")
+    chunk = max(
+        (path for path in (tmp_path / "pool.zarr").rglob("*") if path.is_file()),
+        key=lambda path: path.stat().st_size,
+    )
+    pool = dsel.open_pool(tmp_path / "pool.zarr")
+    plan = dsel.plan_search(
+        None, [GaussianNB()], X[:60], X[:60, 0] > 0, pool, cv=3, random_state=0
+    )
+    first = plan.run(out=tmp_path / "run")
+    times = chunk.stat().st_atime_ns, chunk.stat().st_mtime_ns
+    chunk.write_bytes(b"x" * chunk.stat().st_size)  # whoever reads it fails
+    os.utime(chunk, ns=times)
+    assert plan.run(out=tmp_path / "run").disagreements.equals(first.disagreements)
