@@ -7,6 +7,7 @@ import click
 import xarray as xr
 
 from dsel import names
+from dsel.report.text import text_table
 from dsel.searches.auditing.audit import audit, is_sound, verdicts
 
 
@@ -56,15 +57,15 @@ def in_words(report: xr.Dataset) -> list[str]:
         if is_sound(report)
         else "A certificate FAILED too often, or a control was not caught,"
     )
-    head = f"{'setting':<42}{'delta':>6}{'draws':>7}{'certified':>10}{'failures':>9}"
-    lines = [f"{verdict} in {draws:,} draws of each setting.", ""]
-    lines.append(f"{head}{'p':>9}  verdict")
+    rows = [("setting", "delta", "draws", "certified", "failures", "p", "verdict")]
     for setting, word in zip(report["setting"].values, verdicts(report), strict=True):
         row = report.sel(setting=setting)
         for delta in report[names.DELTA].values:
             cell = row.sel({names.DELTA: delta})
-            lines.append(
-                f"{setting!s:<42}{delta:>6g}{draws:>7}{int(cell['certified']):>10}"
-                f"{int(cell['failures']):>9}{float(cell['p_value']):>9.2g}  {word}"
+            counts = (f"{int(cell[name])}" for name in ("certified", "failures"))
+            p_value = f"{float(cell['p_value']):.2g}"
+            rows.append(
+                (str(setting), f"{delta:g}", str(draws), *counts, p_value, word)
             )
-    return lines
+    table = text_table(rows, numbers=range(1, 6))
+    return [f"{verdict} in {draws:,} draws of each setting.", "", *table]

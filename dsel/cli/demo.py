@@ -14,7 +14,7 @@ from dsel.cli.options import (
     output_options,
     store_options,
 )
-from dsel.cli.progress import shown
+from dsel.cli.progress import run_progress
 from dsel.cli.show import show
 from dsel.searches import execute, plan_search
 
@@ -56,7 +56,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
         click.echo(f"{plan}\n")
     with (
         connected(options) as client,
-        shown(quiet, len(others)) as on_progress,
+        run_progress(quiet, len(others)) as on_progress,
     ):
         outcome = execute(
             plan, client, **kept(options), on_progress=on_progress, with_model=True

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from dsel.cli.interrupting import Interruption, interruptible
+from dsel.cli.signals import Interruption, interruptible
 from dsel.errors import ClusterLostError, reaching
 
 COMMANDS: Final = {

@@ -7,6 +7,7 @@ import click
 import xarray as xr
 
 from dsel import names
+from dsel.report.text import text_table
 from dsel.results.rounding import at_most, confidence
 from dsel.searches.plan_bound import plan_bound
 
@@ -142,12 +143,12 @@ def in_words(plan: xr.Dataset) -> list[str]:
 
 
 def _table(plan: xr.Dataset, variable: str, title: str, show: Any) -> list[str]:
-    folds = "".join(f"{k:>12}" for k in plan[names.N_FOLDS].values)
-    lines = [f"  {title:<20}{folds}"]
-    for row in plan[variable].transpose(names.CERTIFICATE, names.N_FOLDS):
-        cells = "".join(f"{show(value):>12}" for value in row.values)
-        lines.append(f"  {row[names.CERTIFICATE].values!s:<20}{cells}")
-    return lines
+    head = (title, *map(str, plan[names.N_FOLDS].values))
+    rows = (
+        (str(row[names.CERTIFICATE].values), *map(show, row.values))
+        for row in plan[variable].transpose(names.CERTIFICATE, names.N_FOLDS)
+    )
+    return list(text_table([head, *rows], numbers=range(1, len(head))))
 
 
 def _as_bound(value: float) -> str:

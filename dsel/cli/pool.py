@@ -42,13 +42,14 @@ def build(
     here, in order; arrays are written by tasks, on local threads unless --scheduler or
     --workers say otherwise.
     """
+    from dsel.cli.progress import row_progress
     from dsel.data.write import write_pool
 
     with ExitStack() as stack:
         stack.enter_context(_clear_errors())
         if scheduler or workers:
             stack.enter_context(_client(scheduler, workers))
-        on_progress = stack.enter_context(_progress(as_json))
+        on_progress = stack.enter_context(row_progress(as_json))
         pool = write_pool(
             source,
             path,
@@ -84,26 +85,6 @@ def _clear_errors() -> Iterator[None]:
         yield
     except (ImportError, OSError, TypeError, ValueError) as error:
         raise click.ClickException(str(error)) from error
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Any]:
-    """Show rows written on standard error while the block runs."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("rows written {task.completed:,.0f}"),
-        BarColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
-        task = progress.add_task("rows", total=None)
-
-        def on_progress(done: int, total: int | None) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield on_progress
 
 
 def _show(path: str, pool: "Pool", as_json: bool) -> None:

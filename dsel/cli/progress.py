@@ -1,7 +1,8 @@
-"""Progress displays: fits and pool rows of a run, or its pieces; time left."""
+"""Progress on standard error: fits and pool rows, pieces, rows; time left."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -13,11 +14,14 @@ from rich.progress import (
 )
 from rich.progress import Progress as Display
 
-from dsel.searches.engine.driver import Progress
+if TYPE_CHECKING:
+    from dsel.searches.engine.driver import Progress
 
 
 @contextmanager
-def shown(quiet: bool, n_unlabeled: int) -> Iterator[Callable[[Progress], None] | None]:
+def run_progress(
+    quiet: bool, n_unlabeled: int
+) -> "Iterator[Callable[[Progress], None] | None]":
     """Show what a run reports, on standard error; nothing where `quiet`."""
     if quiet:
         yield None
@@ -26,7 +30,7 @@ def shown(quiet: bool, n_unlabeled: int) -> Iterator[Callable[[Progress], None] 
         fits = display.add_task("fits", total=None, rate="")
         rows = display.add_task("pool rows", total=None, rate="", visible=False)
 
-        def update(progress: Progress) -> None:
+        def update(progress: "Progress") -> None:
             seconds = max(progress.seconds, 1e-9)
             dropped = progress.fits_dropped
             display.update(
@@ -51,17 +55,22 @@ def shown(quiet: bool, n_unlabeled: int) -> Iterator[Callable[[Progress], None] 
 
 
 @contextmanager
-def counted(quiet: bool, total: int) -> Iterator[Callable[[], None]]:
+def piece_progress(quiet: bool, total: int) -> Iterator[Callable[[], None]]:
     """Show how many pieces are done, on standard error; nothing where `quiet`."""
-    if quiet:
-        yield lambda: None
-        return
-    with _display() as display:
+    with _display(quiet) as display:
         pieces = display.add_task("pieces", total=total, rate="")
         yield lambda: display.advance(pieces)
 
 
-def _display() -> Display:
+@contextmanager
+def row_progress(quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
+    """Show how many rows are written, on standard error; nothing where `quiet`."""
+    with _display(quiet) as display:
+        rows = display.add_task("rows", total=None, rate="")
+        yield lambda done, total: display.update(rows, completed=done, total=total)
+
+
+def _display(quiet: bool = False) -> Display:
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),
@@ -71,4 +80,4 @@ def _display() -> Display:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    return Display(*columns, console=Console(stderr=True), transient=False)
+    return Display(*columns, console=Console(stderr=True), disable=quiet)

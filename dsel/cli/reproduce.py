@@ -9,10 +9,11 @@ import click
 from click.core import ParameterSource
 
 from dsel.cli.options import cluster_options, connected, output_options
-from dsel.cli.progress import counted
+from dsel.cli.progress import piece_progress
 from dsel.datasets import PUBLIC_NAMES
 from dsel.experiments import EXPERIMENTS, Experiment, run_experiment
 from dsel.experiments.tables import as_json, as_lines, write_tables
+from dsel.report.text import text_table
 
 BY_NAME: Final = {each.name: each for each in EXPERIMENTS}
 
@@ -63,7 +64,7 @@ def command(context: click.Context, /, name: str | None, **options: Any) -> None
     experiment.check_files(scale, folder=options["data"])  # before workers start
     quiet = options["quiet"] or options["as_json"]
     n_pieces = len(scale.sets) * scale.repetitions
-    with connected(options) as client, counted(quiet, n_pieces) as on_piece:
+    with connected(options) as client, piece_progress(quiet, n_pieces) as on_piece:
         results = run_experiment(
             experiment,
             scale,
@@ -128,4 +129,4 @@ def _listing() -> Iterator[str]:
     yield "dsel reproduce NAME --data DIR --out DIR runs one; --sets and --repetitions"
     yield "run a part of it. DIR of --data holds these sets, as dsel.datasets says:"
     files = {name for each in EXPERIMENTS for name in each.files.values()}
-    yield from (f"  {name:<24}{PUBLIC_NAMES[name]}" for name in sorted(files))
+    yield from text_table([(name, PUBLIC_NAMES[name]) for name in sorted(files)])

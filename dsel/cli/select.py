@@ -14,7 +14,7 @@ from dsel.cli.options import (
     storage_options,
     store_options,
 )
-from dsel.cli.progress import shown
+from dsel.cli.progress import run_progress
 from dsel.cli.show import show
 from dsel.cli.tables import labeled_table
 from dsel.data.open import open_pool
@@ -122,7 +122,7 @@ def command(labeled: str, **options: Any) -> None:
         return
     n_unlabeled = 0 if pool is None else open_pool(pool).n_rows
     quiet = options["quiet"] or options["as_json"]
-    with connected(options) as client, shown(quiet, n_unlabeled) as on_progress:
+    with connected(options) as client, run_progress(quiet, n_unlabeled) as on_progress:
         running = {**kept(options), "on_progress": on_progress}
         if certify_rows is None:
             plan = plan_search(*rows, **given)

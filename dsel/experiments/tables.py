@@ -15,6 +15,7 @@ from dsel.experiments.base import Experiment
 from dsel.experiments.comparison import DIFFERS, Comparison, in_short
 from dsel.experiments.pieces import REPETITION
 from dsel.report.html import bullets, document, paragraph, section, table
+from dsel.report.text import text_table
 
 HEAD: Final = ("", "what", "paper", "ours", "s.e.", "verdict")
 NUMBERS: Final = (2, 3, 4)
@@ -31,14 +32,8 @@ def as_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yield the tables as lines of text, the summary last."""
     for source, group in groupby(comparisons, key=lambda each: each.source):
         rows = [HEAD, *map(_cells, group)]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
         yield source
-        for row in rows:
-            cells = [
-                cell.rjust(width) if place in NUMBERS else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            yield f"  {'  '.join(cells)}".rstrip()
+        yield from text_table(rows, numbers=NUMBERS)
         yield ""
     yield in_short(comparisons)
 

@@ -9,8 +9,8 @@ import threading
 import psutil
 import pytest
 
-from dsel.cli import group, interrupting, main
-from dsel.cli.interrupting import Interruption, interruptible
+from dsel.cli import group, main, signals
+from dsel.cli.signals import Interruption, interruptible
 from tests.clusters import environment, wait_until
 
 
@@ -104,13 +104,13 @@ def test_command__is_interrupted_where_an_import_wraps_it(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["demo"])
     assert ended.value.code == 128 + signal.SIGINT
-    assert capsys.readouterr().err == f"{interrupting.INTERRUPTED}\n"
+    assert capsys.readouterr().err == f"{signals.INTERRUPTED}\n"
 
 
 def test_interruption__ends_with_its_exit_code_amid_an_exec_too(tmp_path):
     (tmp_path / "stopped.py").write_text(
         "import os, signal, sys\n"
-        "from dsel.cli.interrupting import interruptible\n"
+        "from dsel.cli.signals import interruptible\n"
         "with interruptible() as interruption:\n"
         "    try:\n"
         "        exec('os.kill(os.getpid(), signal.SIGTERM)')\n"
@@ -126,12 +126,12 @@ def test_interruption__ends_with_its_exit_code_amid_an_exec_too(tmp_path):
         text=True,
     )
     assert ended.returncode == 128 + signal.SIGTERM
-    assert ended.stderr == f"{interrupting.INTERRUPTED}\n"
+    assert ended.stderr == f"{signals.INTERRUPTED}\n"
 
 
 def test_interruption__ends_at_once_when_asked_again(monkeypatch):
     codes = []
-    monkeypatch.setattr(interrupting.os, "_exit", codes.append)
+    monkeypatch.setattr(signals.os, "_exit", codes.append)
     handler = Interruption()
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
         handler(signal.SIGTERM, None)

@@ -19,6 +19,14 @@ INTERRUPTED: Final = (
 )
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal came.
+
+    Python ends a process by SIGINT, whatever its exit code, once a KeyboardInterrupt
+    left an `exec`, as by which dataclasses are made; not so for a class of our own.
+    """
+
+
 @dataclass
 class Interruption:
     """Handler of signals that remembers which one came."""
@@ -34,9 +42,6 @@ class Interruption:
     def end(self) -> int:
         """Say that the command was interrupted, and return its exit code."""
         click.echo(INTERRUPTED, err=True)
-        # Where a signal came amid the `exec` of text, as a dataclass is made by, Python
-        # would end by SIGINT, whatever the exit code; with the next one it forgets.
-        exec("")
         return self.exit_code
 
     def __call__(self, number: int, frame: Any) -> None:
@@ -45,7 +50,7 @@ class Interruption:
             os.write(2, f"{INTERRUPTED}\n".encode())
             os._exit(self.exit_code)
         self.number = number
-        raise KeyboardInterrupt
+        raise Interrupted
 
 
 @contextmanager
