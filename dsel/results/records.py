@@ -24,6 +24,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel import stores
+
 Record = Mapping[str, Any]
 """Numbers, arrays of numbers, strings and lists of strings by name."""
 
@@ -172,6 +174,8 @@ async def read_objects(store: Store, known: set[str]) -> dict[str, bytes]:
         if isinstance(store, FsspecStore):
             store.fs.invalidate_cache()  # else others' objects are not listed
         listed = [name async for name in store.list_dir(FOLDER)]
+        if stores.HEAD in listed:  # its declarations must not be taken for none
+            raise ValueError(f"{FOLDER}/{stores.HEAD} is of a journal of an older dsel")
         names = [n for n in listed if OBJECT.fullmatch(n) and n not in known | gone]
         new = [name for name in names if name not in found]
         keys = [f"{FOLDER}/{name}" for name in new]

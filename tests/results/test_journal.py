@@ -318,3 +318,12 @@ def test_open_journal__refuses_a_newer_store(tmp_path):
     zarr.open_group(tmp_path, mode="a").attrs["dsel_schema_version"] = 99
     with pytest.raises(ValueError, match="written by a newer dsel"):
         open_journal(tmp_path, FINGERPRINT)
+
+
+def test_open_journal__refuses_the_journal_of_an_older_dsel(tmp_path):
+    open_journal(tmp_path, FINGERPRINT).close()
+    zarr.open_group(tmp_path, mode="a").create_group("journal")
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match=r"of an older dsel\); .*another `out`"):
+        open_journal(tmp_path, FINGERPRINT)
+    assert contents(tmp_path) == before
