@@ -73,9 +73,11 @@ class ResultsAccessor:
             Over the grid's dimensions, unclipped; NaN where a candidate was pruned
             and inf where it failed.
         """
-        from dsel.searches.evaluate import judge
+        from dsel.searches.evaluate import evaluate
 
-        judged = judge(self._results, criterion, delta=delta, label_share=label_share)
+        judged = evaluate(
+            self._results, criterion, delta=delta, label_share=label_share
+        )
         return judged.estimate.rename("bound").assign_attrs(
             long_name=judged.criterion, units="1", delta=judged.delta
         )

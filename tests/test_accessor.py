@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.criteria import CRITERIA
-from dsel.searches.evaluate import judge
+from dsel.searches.evaluate import evaluate
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
@@ -67,18 +67,18 @@ def test_bound__agrees_with_the_choice(results):
 
 
 def test_judge__gives_pruned_candidates_a_lower_limit(results, pruned):
-    judged = judge(pruned)
+    judged = evaluate(pruned)
     cut = np.isnan(judged.estimate)
     assert cut.any()
-    assert (judged.at_least.where(cut) <= judge(results).estimate.where(cut)).sum() == (
-        cut.sum()
-    )
+    assert (
+        judged.at_least.where(cut) <= evaluate(results).estimate.where(cut)
+    ).sum() == (cut.sum())
     assert np.isnan(judged.at_least.where(~cut)).all()
 
 
 def test_judge__says_what_was_not_counted(results):
     with pytest.raises(ValueError, match="needs `loo_errors`, which this search"):
-        judge(results, "loo_error")
+        evaluate(results, "loo_error")
 
 
 def test_compare__answers_for_every_criterion(results):

@@ -48,7 +48,7 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
     assert len(fits) == 2 * 4
     spans = [e for e in events if e["event"] == "span"]
     assert {e["candidates"] for e in spans} == {"0,1"}
-    pool = plan.looks.parts[0].pool
+    pool = plan.stages.parts[0].pool
     assert sum(e["bytes"] for e in spans) == pool.n_rows * pool.row_nbytes
     assert all(e["seconds"] >= 0 for e in events)
 

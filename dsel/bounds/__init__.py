@@ -43,7 +43,7 @@ from dsel.bounds.nonconformity import (
     nearest_neighbour_conformity,
 )
 from dsel.bounds.pairs import PairFacts, pair_facts
-from dsel.bounds.reading import AnyTime, FixedLooks, Reading
+from dsel.bounds.reading import AnyTime, FixedLooks, StoppingRule
 from dsel.bounds.select_then_certify import select_then_certify
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
@@ -75,7 +75,7 @@ __all__ = [
     "FixedLooks",
     "PairFacts",
     "ReadOut",
-    "Reading",
+    "StoppingRule",
     "anytime_limit",
     "anytime_limit_lower",
     "averaged_disagreement",

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
@@ -24,7 +24,7 @@ def best_fold(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
     disagreement_delta: ArrayLike | None = None,
 ) -> BoundTerms:
     r"""Error bound through the fold whose model errs least.

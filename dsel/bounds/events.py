@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from dsel import checks
-from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 
 _ROUNDING = 1e-12
 
@@ -125,7 +125,7 @@ def read_out(
     *,
     delta: float,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> ReadOut:
     """Return what a certificate spends when it is read at `delta`.
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsel import checks
 from dsel.bounds.best_fold import fold_limits, smallest_rate
 from dsel.bounds.binomial import lower_limits
-from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 from dsel.bounds.semi_supervised import (
     check_folds,
     divide_delta,
@@ -36,7 +36,7 @@ def cv_interval(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> ErrorInterval:
     r"""Interval for the error from fold errors and disagreement on the pool.
 
@@ -98,7 +98,7 @@ def best_fold_interval(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> ErrorInterval:
     r"""Interval for the error through the best fold and the worst one.
 

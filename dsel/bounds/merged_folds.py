@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
@@ -38,7 +38,7 @@ def merged_folds(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> BoundTerms:
     r"""Error bound whose label term merges the folds by a geometric mean.
 

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-class Reading(Protocol):
+class StoppingRule(Protocol):
     """When reading may stop.
 
     Notes
@@ -59,7 +59,7 @@ class FixedLooks:
     Notes
     -----
     Guarantee: the limits of all looks hold at once.
-    Assumes: as `Reading`.
+    Assumes: as `StoppingRule`.
     Source: the union bound over looks; with one look it is the plain limit.
     """
 
@@ -91,7 +91,7 @@ class AnyTime:
     Notes
     -----
     Guarantee: the limits after every number of rows hold at once.
-    Assumes: as `Reading`, but no schedule.
+    Assumes: as `StoppingRule`, but no schedule.
     Source: :func:`anytime_limit`.
     """
 
@@ -117,7 +117,7 @@ WHOLE_POOL = FixedLooks()
 """All of the pool is read, whatever it says: the plain limit."""
 
 
-def reading_of(n_looks: int) -> Reading:
+def reading_of(n_looks: int) -> StoppingRule:
     """Return the reading of so many looks, 0 standing for `AnyTime`.
 
     Notes

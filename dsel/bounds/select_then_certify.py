@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 from dsel.bounds.semi_supervised import BoundTerms, divide_delta, with_disagreement
 
 
@@ -17,7 +17,7 @@ def select_then_certify(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> BoundTerms:
     r"""Error bound for the model chosen in any way without the certifying rows.
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.reading import WHOLE_POOL, Reading
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def semi_supervised_cv_bound(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> BoundTerms:
     r"""Error bound from the errors of the folds and disagreement on the pool.
 
@@ -120,7 +120,7 @@ def with_disagreement(
     n_unlabeled: ArrayLike,
     *,
     share: Floats,
-    reading: Reading,
+    reading: StoppingRule,
 ) -> BoundTerms:
     """Return the label term and the limit of a disagreement, added up."""
     disagreements, pool = checks.check_counts_of(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dsel import bounds, names
 from dsel.bounds import BoundTerms, ErrorInterval
-from dsel.bounds.reading import Reading, reading_of
+from dsel.bounds.reading import StoppingRule, reading_of
 from dsel.bounds.semi_supervised import mean_of_limits
 from dsel.bounds.shares import leading_shares
 from dsel.criteria.base import (
@@ -140,7 +140,7 @@ def rows_read(evidence: Evidence) -> NDArray[np.int64]:
     return np.where(visited > 0, visited, evidence[names.N_UNLABELED])
 
 
-def reading(evidence: Evidence) -> Reading:
+def reading(evidence: Evidence) -> StoppingRule:
     """Return when reading could stop, which says what limits hold."""
     return reading_of(int(evidence.get(names.N_LOOKS, np.array(1))))
 

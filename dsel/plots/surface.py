@@ -21,7 +21,7 @@ from dsel.plots.style import (
 )
 from dsel.results.cube import candidate_dims
 from dsel.results.rounding import at_least, at_most, confidence
-from dsel.searches.evaluate import Judgement, judge
+from dsel.searches.evaluate import Evaluation, evaluate
 from dsel.searches.select import select
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def surface_data(
     ValueError
         Where the cube has no such dimension, or cannot answer.
     """
-    judged = judge(results, criterion, delta=delta)
+    judged = evaluate(results, criterion, delta=delta)
     dims = _axes_of(results, x, y)
     is_limit = judged.estimate.isnull()
     shown = judged.estimate.where(~is_limit, judged.at_least)
@@ -193,7 +193,7 @@ def _on_plane(
 
 
 def _choice(
-    results: xr.Dataset, judged: Judgement, delta: float | None
+    results: xr.Dataset, judged: Evaluation, delta: float | None
 ) -> tuple[dict[str, int] | None, str]:
     try:
         choice = select(results, judged.criterion, delta=delta)
@@ -219,7 +219,7 @@ def _place(at: dict[str, int], dims: tuple[str, ...]) -> tuple[int, int]:
     return (places[0], places[1]) if len(places) == 2 else (0, places[0])
 
 
-def _label(judged: Judgement) -> str:
+def _label(judged: Evaluation) -> str:
     kind = BOUND if judged.is_guarantee else "estimate"
     return f"{judged.criterion} ({kind})"
 

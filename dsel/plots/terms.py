@@ -11,7 +11,7 @@ from dsel import names
 from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, params_label, tidy
 from dsel.results import evidence
 from dsel.results.choice import params_of
-from dsel.searches.evaluate import judge
+from dsel.searches.evaluate import evaluate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def terms_data(
     ValueError
         Where the criterion has no terms, or no candidate is complete.
     """
-    judged = judge(results, criterion, delta=delta)
+    judged = evaluate(results, criterion, delta=delta)
     first = judged.label_term.values.ravel()
     second = judged.disagreement_term.values.ravel()
     order = np.argsort(judged.estimate.values.ravel(), kind="stable")

@@ -10,7 +10,7 @@ import xarray as xr
 from dsel import names
 from dsel.results import Choice, evidence
 from dsel.searches.compare import compare
-from dsel.searches.evaluate import Judgement, judge
+from dsel.searches.evaluate import Evaluation, evaluate
 from dsel.searches.select import select
 
 
@@ -22,7 +22,7 @@ class Story:
     """The cube, loaded."""
     choice: Choice
     """What was chosen."""
-    judged: Judgement
+    judged: Evaluation
     """What the criterion says of every candidate."""
     comparison: xr.Dataset
     """What other criteria would choose."""
@@ -52,7 +52,7 @@ def make_story(
     return Story(
         results=results,
         choice=select(results, criterion, delta=delta, certificate=certificate),
-        judged=judge(results, criterion, delta=delta),
+        judged=evaluate(results, criterion, delta=delta),
         comparison=compare(results, delta=delta),
         facts=_facts(results),
         provenance={str(key): _text(value) for key, value in results.attrs.items()},

@@ -18,7 +18,7 @@ from dsel.results.grid import GridAxes
 from dsel.results.trainings import TrainingAxes
 
 
-class Judgement(Protocol):
+class Evaluation(Protocol):
     """What a criterion says of every candidate: `dsel.criteria.base.Terms`."""
 
     @property
@@ -135,7 +135,7 @@ def candidate_shape(cube: xr.Dataset) -> tuple[int, ...]:
 def add_criterion(
     cube: xr.Dataset,
     name: str,
-    judgement: Judgement,
+    judgement: Evaluation,
     *,
     delta_shares: ArrayLike,
     delta: float,

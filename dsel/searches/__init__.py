@@ -1,21 +1,23 @@
-"""Searches: which candidates to fit, the plan, and its execution.
+"""Searches: candidates are fitted, compared on a pool, and one of them is chosen.
 
-A plan is made and checked before anything runs. `execute` drives it: one loop submits
-fits and spans of the pool, on a Dask cluster or on local threads, takes the counts
-that come back, and drops candidates that cannot win any more. `select` turns the cube's
-counts into a choice, for any criterion and delta, without a fit.
+How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a count:
 
-Vocabulary: a *job* is a group of candidates on one training; a *round* is one reading
-of the pool for some candidates, a *span* the part of it that one task reads; a
-*comparison* says which two models answer a row and where a difference is counted; the
-*board* holds the counts so far, the *referee* says who may still win.
+1. `facade.SemiSupervisedSearchCV.fit` passes its options on
+2. `plan.plan_search` checks them and decides what will be done; nothing is fitted
+3. `execute.execute` opens the journal and the executor, and runs the other steps
+4. `pool_checks.resolve_pool` resolves pool rows that equal labeled ones
+5. `engine.driver.Driver.run` submits tasks, takes counts, prunes, and goes on
+6. `engine.fits.FitQueue.take` names the fits of the next task
+7. `engine.fit_task.fit_jobs` does them on a worker, where the models stay
+8. `engine.pool_rounds.next_members` names the candidates of a reading of the pool
+9. `engine.count_task.count_spans` counts differing answers on a worker
+10. `engine.counts.CountTable.add_span` adds them up by candidate
+11. `engine.pruning.final_evidence` gives the counts that a finished run shows
+12. `cube.make_results` makes the cube of them, from which `select` chooses
 
-Rooms inside this one: `engine` says what is trained and counted and holds the loop;
-tasks run in `dsel.runtime`. Searches of another kind than cross-validation have rooms
-of their own, which the engine does not know.
-
-To add a kind of search: a `Scheme` (trainings and comparisons), a criterion that reads
-its counts, and a verb like `plan_search` over them.
+Searches of another kind have rooms of their own, which the engine does not know. To add
+one: a `Scheme` (what is trained and compared), a criterion that reads its counts, and a
+verb like `plan_search` over them.
 """
 
 from dsel.searches.auditing.audit import audit

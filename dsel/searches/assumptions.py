@@ -1,4 +1,4 @@
-"""Signs, in the labeled rows and the estimators, that an assumption may not hold.
+"""Findings, in the labeled rows and the estimators, that an assumption may not hold.
 
 Rows say a little about what was done to them: a table whose columns all have mean 0 and
 variance 1 to the last digit was scaled with all of its rows, fold by fold or not.
@@ -34,7 +34,7 @@ _TOLERANCE: Final = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 
 
 @dataclass(frozen=True)
-class Signs:
+class Findings:
     """What was seen; empty texts where nothing was."""
 
     copies: str
@@ -51,16 +51,16 @@ class Signs:
     """What may break A3: weights, of which only that is not seen."""
 
 
-def look_for_signs(
+def inspect_labeled(
     labeled: LabeledRows,
     trainings: Sequence[Training],
     candidates: Sequence[Candidate],
     fit_params: Mapping[str, Any],
-) -> Signs:
+) -> Findings:
     """Return what labeled rows, folds and estimators say of the assumptions."""
     frozen = frozen_parts(candidates)
     doubts = filter(None, (scaled_by_range(labeled.X), frozen))
-    return Signs(
+    return Findings(
         copies=copies(labeled.X, trainings),
         scaling=standardised(labeled.X),
         preparation="; ".join(doubts),
@@ -219,7 +219,7 @@ def _continuous(X: Any) -> NDArray[Any] | None:
 
 
 def plan_ledger(
-    signs: Signs,
+    findings: Findings,
     *,
     random_folds: str | None,
     has_pool: bool,
@@ -252,27 +252,27 @@ def plan_ledger(
         )
     )
     order = "the pool's rows stand in random order" if shuffled else ""
-    drawn = _joined("rows were drawn at random", order, signs.copies)
+    drawn = _joined("rows were drawn at random", order, findings.copies)
     return (
         Assumption("A1", DECLARED, drawn),
         folds,
-        _independence(signs, breaks_independence),
-        _apart(signs, has_pool, pool_is_fitted),
+        _independence(findings, breaks_independence),
+        _apart(findings, has_pool, pool_is_fitted),
         Assumption("A5", DECLARED, "the grid, delta and the seed came before the data"),
         Assumption("A6", CHECKED, "row words of the seed, whatever the rows hold"),
     )
 
 
-def _independence(signs: Signs, dependence: str) -> Assumption:
-    if broken := _joined(dependence, signs.scaling, signs.weights_of_all):
+def _independence(findings: Findings, dependence: str) -> Assumption:
+    if broken := _joined(dependence, findings.scaling, findings.weights_of_all):
         return Assumption("A3", VIOLATED, broken)
     inside = "all preprocessing is inside the estimator, fitted per fold"
     return Assumption(
-        "A3", DECLARED, _joined(inside, signs.given_weights, signs.preparation)
+        "A3", DECLARED, _joined(inside, findings.given_weights, findings.preparation)
     )
 
 
-def _apart(signs: Signs, has_pool: bool, pool_is_fitted: bool) -> Assumption:
+def _apart(findings: Findings, has_pool: bool, pool_is_fitted: bool) -> Assumption:
     """Return A4: what was done to the rows before they came here cannot be seen."""
     if not has_pool:
         return Assumption("A4", CHECKED, "there is no pool")
@@ -282,7 +282,7 @@ def _apart(signs: Signs, has_pool: bool, pool_is_fitted: bool) -> Assumption:
         else "no learner of this search sees the pool"
     )
     before = "no scaler, PCA or other step was fitted on counted pool rows beforehand"
-    return Assumption("A4", DECLARED, _joined(apart, before, signs.frozen))
+    return Assumption("A4", DECLARED, _joined(apart, before, findings.frozen))
 
 
 def _joined(*reasons: str) -> str:

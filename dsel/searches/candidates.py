@@ -145,7 +145,7 @@ def make_groups(
     for assigned in assignments:
         for members in assigned.groups:
             paths = tuple(
-                candidate_path(assigned.family.name, each, texts[each.number])
+                candidate_key(assigned.family.name, each, texts[each.number])
                 for each in members
             )
             groups.append(Group(len(groups), assigned.family, members, paths))
@@ -177,7 +177,7 @@ def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:
     return texts
 
 
-def candidate_path(family: str, candidate: Candidate, text: str) -> str:
+def candidate_key(family: str, candidate: Candidate, text: str) -> str:
     """Return the path of a candidate that no other of its plan has the text of."""
     what = f"{type(candidate.estimator).__qualname__} {text}"
     return blake2b(f"{family} {what}".encode(), digest_size=12).hexdigest()

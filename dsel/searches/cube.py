@@ -48,14 +48,14 @@ def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
         delta=plan.delta,
         label_share=plan.label_share,
         reserve=plan.reserve,
-        reading=plan.looks.reading,
+        reading=plan.stages.reading,
     )
     return with_ledger(cube, ledger)
 
 
 def _read_out(plan: SearchSpec, evidence: Evidence) -> list[Criterion]:
     """Return the plan's criterion first, then what else costs nothing."""
-    known = ("cv_error",) if plan.scheme.halving is None else CO_VALIDATION
+    known = ("cv_error",) if not plan.scheme.n_halvings else CO_VALIDATION
     free = [get_criterion(name) for name in known]
     wanted = [
         plan.criterion,

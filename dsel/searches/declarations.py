@@ -47,7 +47,7 @@ class Declaration:
     """What a run may read, and what all its candidates together may spend on it."""
 
     candidates: tuple[str, ...]
-    """Their paths."""
+    """Their keys."""
     certificate: str
     criterion: str
     delta: float
@@ -158,9 +158,9 @@ class Account:
             self.fresh_sets.add(_set_of(run.candidates))
         self.seen |= set(run.candidates)
 
-    def add_counts(self, paths: Iterable[str]) -> None:
+    def add_counts(self, keys: Iterable[str]) -> None:
         """Take what was counted: of no candidate that was not declared."""
-        unknown = set(paths) - self.seen
+        unknown = set(keys) - self.seen
         if unknown and not self.lost:
             self.lost = (
                 f"{len(unknown)} candidates were counted there under a declaration "
@@ -170,7 +170,7 @@ class Account:
     def affords(self, run: Declaration, event: str) -> float:
         """Return what all candidates of a run may spend on an event."""
         paid = self.paid.get(event, {})
-        each = min(paid.get(path, 0.0) for path in run.candidates)
+        each = min(paid.get(key, 0.0) for key in run.candidates)
         if is_of_leaders(event):
             return max(each, paid.get(_set_of(run.candidates), 0.0))
         # Its own sum, where it has no more: n times a n-th is not always the whole.
@@ -181,7 +181,7 @@ class Account:
         """Return who has to be paid up to which share, by candidate or set of them."""
         share, paid = run.share(event), self.paid.get(event, {})
         mine, whole = set(run.candidates), _set_of(run.candidates)
-        short = {path for path in mine if paid.get(path, 0.0) < share - ROUNDING}
+        short = {key for key in mine if paid.get(key, 0.0) < share - ROUNDING}
         if not short or paid.get(whole, 0.0) >= share - ROUNDING:
             return {}
         is_fresh = whole in self.fresh_sets or not mine & self.seen
@@ -190,11 +190,11 @@ class Account:
         who = self.seen if short & self.seen else set()
         if short - self.seen:
             who = who | ({whole} if is_of_leaders(event) else short - self.seen)
-        return {path: share for path in who if paid.get(path, 0.0) < share}
+        return {key: share for key in who if paid.get(key, 0.0) < share}
 
     def _due(self, event: str, charges: Mapping[str, float]) -> float:
         paid = self.paid.get(event, {})
-        return sum(share - paid.get(path, 0.0) for path, share in charges.items())
+        return sum(share - paid.get(key, 0.0) for key, share in charges.items())
 
 
 def declare(journal: Journal, run: Declaration) -> str:
@@ -226,7 +226,7 @@ def account_of(records: Mapping[str, Record]) -> Account:
         if _declares(key):
             account.add(key, record, is_alone=numbers[int(record["number"])] == 1)
         elif key.startswith(COUNTS):
-            account.add_counts(record["paths"])
+            account.add_counts(record["keys"])
     return account
 
 

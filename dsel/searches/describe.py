@@ -55,11 +55,11 @@ def _pool_line(plan: SearchSpec) -> str:
 def _spans(plan: SearchSpec) -> str:
     n = n_spans(plan)
     spans = f"{n} span{'s' if n != 1 else ''}, each read once a round"
-    if not plan.looks.may_stop:
+    if not plan.stages.may_stop:
         return spans
     return (
-        f"{spans}; {len(plan.looks.parts)} looks, until a bound is within "
-        f"{plan.looks.stop_within:g} of what all rows would give"
+        f"{spans}; {len(plan.stages.parts)} looks, until a bound is within "
+        f"{plan.stages.stop_within:g} of what all rows would give"
     )
 
 
@@ -138,8 +138,8 @@ class Projection:
 
 
 def n_spans(plan: SearchSpec) -> int:
-    """Return the parts in which the pool is counted, over all looks."""
-    return sum(len(look.spans) for look in plan.looks.parts)
+    """Return the parts in which the pool is counted, over all stages."""
+    return sum(len(look.spans) for look in plan.stages.parts)
 
 
 def project(plan: SearchSpec) -> Projection:

@@ -13,15 +13,14 @@ from dsel.criteria import Criterion, Evidence, Settings, get_criterion
 from dsel.criteria.base import reads_folds
 from dsel.results import check_cube, evidence
 
-UNDECLARED = (0.05, 0.5)  # delta and label share of a cube that nobody has judged
+UNDECLARED = (0.05, 0.5)  # delta and label share of a cube without a criterion
 
 
 @dataclass(frozen=True)
-class Question:
-    """A criterion's number is asked for, of every candidate of a cube."""
+class ResolvedCriterion:
+    """A criterion, its delta and label share, and the counts it is evaluated on."""
 
     criterion: Criterion
-    """What judges."""
     delta: float
     """Probability with which its bounds may fail, all together."""
     declared_delta: float
@@ -38,14 +37,14 @@ class Question:
         return Settings(shares[: self.counts[names.STATUS].size], self.label_share)
 
 
-def ask(
+def resolve(
     results: xr.Dataset,
     criterion: str | None,
     *,
     delta: float | None,
     label_share: float | None,
-) -> Question:
-    """Return the question, with what is None as the search declared it.
+) -> ResolvedCriterion:
+    """Return a criterion with its delta and share, as the search declared them if None.
 
     Raises
     ------
@@ -54,7 +53,7 @@ def ask(
     """
     check_cube(results)
     declared = _declared(results)
-    question = Question(
+    resolved = ResolvedCriterion(
         get_criterion(criterion or str(results[names.CRITERION].values[0])),
         check_probability(declared[0] if delta is None else delta, "delta"),
         declared[0],
@@ -63,8 +62,8 @@ def ask(
         ),
         evidence(results),
     )
-    check_evidence(question.criterion, question.counts)
-    return question
+    check_evidence(resolved.criterion, resolved.counts)
+    return resolved
 
 
 def check_evidence(criterion: Criterion, counts: Evidence) -> None:
@@ -108,7 +107,7 @@ def _declared(results: xr.Dataset) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """A criterion's numbers over the dimensions of the grid."""
 
     criterion: str
@@ -127,13 +126,13 @@ class Judgement:
     """Part that comes from the pool."""
 
 
-def judge(
+def evaluate(
     results: xr.Dataset,
     criterion: str | None = None,
     *,
     delta: float | None = None,
     label_share: float | None = None,
-) -> Judgement:
+) -> Evaluation:
     """Judge every candidate of a cube by a criterion; nothing is fitted.
 
     Parameters
@@ -150,17 +149,17 @@ def judge(
     ValueError
         Where the search did not count what the criterion needs.
     """
-    question = ask(results, criterion, delta=delta, label_share=label_share)
-    rule, counts, settings = question.criterion, question.counts, question.settings
+    resolved = resolve(results, criterion, delta=delta, label_share=label_share)
+    rule, counts, settings = resolved.criterion, resolved.counts, resolved.settings
     terms = rule.evaluate(counts, settings)
     lower = np.full(len(terms.estimate), np.nan)
     unfinished = np.isnan(terms.estimate)
     if rule.can_prune and unfinished.any():
         lower[unfinished] = rule.lower_bound(counts, settings)[unfinished]
-    return Judgement(
+    return Evaluation(
         criterion=rule.name,
         is_guarantee=rule.is_guarantee,
-        delta=question.delta,
+        delta=resolved.delta,
         estimate=_on_axes(results, terms.estimate, names.ESTIMATE),
         at_least=_on_axes(results, lower, "at_least"),
         label_term=_on_axes(results, terms.label_term, names.LABEL_TERM),

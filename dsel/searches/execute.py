@@ -23,11 +23,11 @@ from dsel.runtime.tasks import Executor
 from dsel.runtime.threads import single_threaded
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
-from dsel.searches.engine.checkpoint import Journaling, paths_of
-from dsel.searches.engine.counts import Board
+from dsel.searches.engine.checkpoint import Checkpoint, candidate_keys
+from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.driver import Driver, Progress
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
-from dsel.searches.engine.pruning import Referee, final_evidence
+from dsel.searches.engine.pruning import Pruning, final_evidence
 from dsel.searches.keeping import (
     Notebook,
     keep_results,
@@ -134,10 +134,10 @@ def execute(
         with clock.phase("search"):
             driver.run()
         with clock.phase("evaluate"):
-            evidence = final_evidence(driver.board, driver.referee)
+            evidence = final_evidence(driver.table, driver.pruning)
             _check_failures(plan, evidence)
             compared = with_shift(plan, driver.sample, Notebook(journal), client)
-            results = _results(compared, evidence, driver.journal, declared)
+            results = _results(compared, evidence, driver.checkpoint, declared)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:
@@ -164,7 +164,7 @@ def _declare(plan: SearchSpec, journal: Journal | None) -> str:
     """Write what the plan may read before anything is counted; return where it is."""
     if journal is None:
         return ""
-    return declare(journal, declaration_of(plan, paths_of(plan.work.groups)))
+    return declare(journal, declaration_of(plan, candidate_keys(plan.work.groups)))
 
 
 def _driver(
@@ -176,15 +176,15 @@ def _driver(
     raise_failures: bool,
 ) -> Driver:
     """Return the driver of a plan; it knows what the journal holds."""
-    board = _empty_board(plan)
-    paths = paths_of(plan.work.groups)
-    journaling = Journaling(journal, paths, plan.scheme, plan.fit_timeout)
-    journaling.replay(board)
+    table = _empty_table(plan)
+    keys = candidate_keys(plan.work.groups)
+    checkpoint = Checkpoint(journal, keys, plan.scheme, plan.fit_timeout)
+    checkpoint.replay(table)
     return Driver(
-        board,
-        Referee(plan.criterion, plan.settings, plan.prune),
+        table,
+        Pruning(plan.criterion, plan.settings, plan.prune),
         executor,
-        journaling,
+        checkpoint,
         run_id,
         raise_failures=raise_failures,
         fit_timeout=plan.fit_timeout,
@@ -195,27 +195,27 @@ def _driver(
 def _model(plan: SearchSpec, driver: Driver, candidate: int, place: Any) -> Any:
     """Return the model that the certificate is about, kept or fitted."""
     name = plan.certificate.deploys
-    path = f"{driver.journal.paths[candidate]}/{name}"
+    path = f"{driver.checkpoint.keys[candidate]}/{name}"
     fit = partial(driver.model, candidate, plan.scheme.number_of(name))
-    return kept_model(driver.journal.journal, place, path, fit)
+    return kept_model(driver.checkpoint.journal, place, path, fit)
 
 
 def _results(
-    plan: SearchSpec, evidence: Mapping[str, Any], journaling: Journaling, declared: str
+    plan: SearchSpec, evidence: Mapping[str, Any], checkpoint: Checkpoint, declared: str
 ) -> xr.Dataset:
     """Return the cube, with what the runs of its place have paid for so far."""
     results = make_results(plan, evidence)
-    if journaling.journal is None:
+    if checkpoint.journal is None:
         return results
-    account = account_of(journaling.journal.read())
-    return settle(results, account, declared, journaling.paths)
+    account = account_of(checkpoint.journal.read())
+    return settle(results, account, declared, checkpoint.keys)
 
 
-def _empty_board(plan: SearchSpec) -> Board:
-    return Board(
+def _empty_table(plan: SearchSpec) -> CountTable:
+    return CountTable(
         plan.scheme,
         plan.work.groups,
-        plan.looks,
+        plan.stages,
         plan.n_candidates,
         len(plan.classes),
         len(plan.work.y),

@@ -30,7 +30,7 @@ _N_NODES = 65
 
 
 @dataclass(frozen=True)
-class Outlook:
+class DesignAssumptions:
     """What is known, or guessed, before labels are used."""
 
     n_labeled: int
@@ -112,78 +112,78 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
 Terms = tuple[float, float]
 
 
-def cv_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+def cv_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `cv_bound`."""
-    first, second = gamma * outlook.delta_share, (1 - gamma) * outlook.delta_share
+    first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
     label = sum(
-        number * mean_limit(rows, outlook.expected_error, first / n_folds)
-        for rows, number in outlook.fold_sizes(n_folds)
+        number * mean_limit(rows, design.expected_error, first / n_folds)
+        for rows, number in design.fold_sizes(n_folds)
     )
-    return label / n_folds, outlook.disagreement_limit(second)
+    return label / n_folds, design.disagreement_limit(second)
 
 
-def leaders_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+def leaders_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `leaders`."""
-    n_leaders = min(N_LEADERS, outlook.n_candidates)
-    label, _ = cv_terms(outlook, n_folds, gamma)
-    return label, outlook.disagreement_limit((1 - gamma) * outlook.delta / n_leaders)
+    n_leaders = min(N_LEADERS, design.n_candidates)
+    label, _ = cv_terms(design, n_folds, gamma)
+    return label, design.disagreement_limit((1 - gamma) * design.delta / n_leaders)
 
 
-def merged_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+def merged_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `merged_folds`, over evenly spread draws of the fold errors."""
-    first, second = gamma * outlook.delta_share, (1 - gamma) * outlook.delta_share
-    sizes, numbers = zip(*outlook.fold_sizes(n_folds), strict=True)
+    first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
+    sizes, numbers = zip(*design.fold_sizes(n_folds), strict=True)
     rows = np.repeat(sizes, numbers)
     spread = stats.qmc.Sobol(n_folds, scramble=False).random(_N_DRAWS)
     points = spread + 0.5 / _N_DRAWS
-    counts = stats.binom.ppf(points, rows, outlook.expected_error).astype(np.int64)
+    counts = stats.binom.ppf(points, rows, design.expected_error).astype(np.int64)
     label = float(np.mean(largest_mean(counts, rows, first)))
-    return label, outlook.disagreement_limit(second)
+    return label, design.disagreement_limit(second)
 
 
-def best_fold_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+def best_fold_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `best_fold`."""
-    first, second = gamma * outlook.delta_share, (1 - gamma) * outlook.delta_share
+    first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
     tables = []
-    for rows, number in outlook.fold_sizes(n_folds):
-        counts, chances = plausible_counts(rows, outlook.expected_error)
+    for rows, number in design.fold_sizes(n_folds):
+        counts, chances = plausible_counts(rows, design.expected_error)
         limits = np.asarray(upper_limits(counts, rows, first / n_folds))
         tables.append((limits, chances, number))
-    return mean_of_smallest(tables), outlook.disagreement_limit(second)
+    return mean_of_smallest(tables), design.disagreement_limit(second)
 
 
-def transductive_terms(outlook: Outlook, n_folds: int, gamma: float) -> Terms:
+def transductive_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `transductive`; the disagreement is known exactly there."""
     del gamma  # one event, one share
-    if not outlook.n_unlabeled:
+    if not design.n_unlabeled:
         return 1.0, 1.0
-    share = outlook.delta_share / n_folds
+    share = design.delta_share / n_folds
     tables = []
-    for rows, number in outlook.fold_sizes(n_folds):
-        counts, chances = plausible_counts(rows, outlook.expected_error)
+    for rows, number in design.fold_sizes(n_folds):
+        counts, chances = plausible_counts(rows, design.expected_error)
         # The limit is smooth in the count, and costly.
         step = max(1, (counts.size - 1) // _N_NODES)
         nodes = np.unique(np.append(counts[::step], counts[-1]))
         every, shares = np.full(nodes.shape, rows), np.full(nodes.shape, share)
-        most = most_errors(nodes, every, outlook.n_unlabeled, shares)
-        limits = np.interp(counts, nodes, (most - nodes) / outlook.n_unlabeled)
+        most = most_errors(nodes, every, design.n_unlabeled, shares)
+        limits = np.interp(counts, nodes, (most - nodes) / design.n_unlabeled)
         tables.append((limits, chances, number))
-    return mean_of_smallest(tables), outlook.expected_disagreement
+    return mean_of_smallest(tables), design.expected_disagreement
 
 
-def certify_terms(outlook: Outlook, n_rows: int, gamma: float) -> Terms:
+def certify_terms(design: DesignAssumptions, n_rows: int, gamma: float) -> Terms:
     """Average terms of `select_then_certify` with so many certifying rows."""
-    label = mean_limit(n_rows, outlook.expected_error, gamma * outlook.delta)
-    return label, outlook.disagreement_limit((1 - gamma) * outlook.delta)
+    label = mean_limit(n_rows, design.expected_error, gamma * design.delta)
+    return label, design.disagreement_limit((1 - gamma) * design.delta)
 
 
-def holdout_terms(outlook: Outlook, n_rows: int, gamma: float) -> Terms:
+def holdout_terms(design: DesignAssumptions, n_rows: int, gamma: float) -> Terms:
     """Average terms of `holdout_bound`, which has no second one."""
     del gamma  # one event, one share
-    return mean_limit(n_rows, outlook.expected_error, outlook.delta_share), 0.0
+    return mean_limit(n_rows, design.expected_error, design.delta_share), 0.0
 
 
-FOLD_CERTIFICATES: Mapping[str, Callable[[Outlook, int, float], Terms]] = (
+FOLD_CERTIFICATES: Mapping[str, Callable[[DesignAssumptions, int, float], Terms]] = (
     MappingProxyType(
         {
             "cv_bound": cv_terms,
@@ -196,9 +196,9 @@ FOLD_CERTIFICATES: Mapping[str, Callable[[Outlook, int, float], Terms]] = (
 )
 """Certificates that depend on the number of folds."""
 
-HOLD_OUT_CERTIFICATES: Mapping[str, Callable[[Outlook, int, float], Terms]] = (
-    MappingProxyType(
-        {"select_then_certify": certify_terms, "holdout_bound": holdout_terms}
-    )
+HOLD_OUT_CERTIFICATES: Mapping[
+    str, Callable[[DesignAssumptions, int, float], Terms]
+] = MappingProxyType(
+    {"select_then_certify": certify_terms, "holdout_bound": holdout_terms}
 )
 """Certificates that depend on how many labeled rows are held out."""

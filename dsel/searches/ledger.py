@@ -17,7 +17,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.bounds.events import CERTIFICATE_EVENTS, DeltaLedger, ReadOut, read_out
-from dsel.bounds.reading import WHOLE_POOL, Reading, reading_of
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule, reading_of
 from dsel.criteria import get_criterion
 from dsel.results.choice import candidate_labels
 from dsel.results.cube import assumptions_of, with_assumptions
@@ -38,7 +38,7 @@ def open_ledger(
     delta: float,
     label_share: float,
     reserve: float = 0.0,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> DeltaLedger:
     """Return the ledger of a search: its certificate paid, the reserve beside it."""
     ledger = DeltaLedger(delta + reserve, reserve)
@@ -70,7 +70,7 @@ def objection(
     *,
     delta: float,
     label_share: float,
-    reading: Reading = WHOLE_POOL,
+    reading: StoppingRule = WHOLE_POOL,
 ) -> str:
     """Return why a certificate is not paid for; empty where it is."""
     if ledger is None:
@@ -139,17 +139,17 @@ def add_certificate(
     return _with_a5(paid, DECLARED, reason)
 
 
-def declaration_of(plan: SearchSpec, paths: Mapping[int, str]) -> Declaration:
-    """Return what a plan declares in its place; `paths` are those of its candidates."""
+def declaration_of(plan: SearchSpec, keys: Mapping[int, str]) -> Declaration:
+    """Return what a plan declares in its place; `keys` are those of its candidates."""
     ledger = open_ledger(
         plan.certificate.name,
         delta=plan.delta,
         label_share=plan.label_share,
         reserve=plan.reserve,
-        reading=plan.looks.reading,
+        reading=plan.stages.reading,
     )
     return Declaration(
-        tuple(paths[number] for number in sorted(paths)),
+        tuple(keys[number] for number in sorted(keys)),
         plan.certificate.name,
         plan.criterion.name,
         plan.delta,
@@ -159,7 +159,7 @@ def declaration_of(plan: SearchSpec, paths: Mapping[int, str]) -> Declaration:
 
 
 def settle(
-    results: xr.Dataset, account: Account, key: str, paths: Mapping[int, str]
+    results: xr.Dataset, account: Account, key: str, keys: Mapping[int, str]
 ) -> xr.Dataset:
     """Return a run's cube with what its place has paid for, or with A5 violated.
 
@@ -173,13 +173,13 @@ def settle(
         Of all declarations of the place.
     key
         Of the run's own declaration.
-    paths
+    keys
         Of the candidates, by their numbers in the cube.
     """
     verdict, run = account.verdicts[key], account.declared[key]
     results = results.assign_attrs({KEPT_IN: "journal"})
     texts = candidate_labels(results)
-    labels = {paths[number]: text for number, text in enumerate(texts)}
+    labels = {keys[number]: text for number, text in enumerate(texts)}
     if not verdict.is_paid:
         reason = verdict.lost or _unpaid(verdict, labels)
         name = f"run {verdict.number} of this place ({verdict.when})"
@@ -235,7 +235,7 @@ def _asked(verdict: Verdict, labels: Mapping[str, str]) -> str:
 
 
 def _first(found: Iterable[str], labels: Mapping[str, str]) -> str:
-    named = [text for path, text in labels.items() if path in found]
+    named = [text for key, text in labels.items() if key in found]
     more = "; ..." if len(named) > N_NAMED else ""
     return f" ({'; '.join(named[:N_NAMED])}{more})" if any(named) else ""
 
@@ -245,7 +245,7 @@ def _up(number: float) -> str:
 
 
 def _read(
-    certificate: str, delta: float, label_share: float, reading: Reading
+    certificate: str, delta: float, label_share: float, reading: StoppingRule
 ) -> ReadOut:
     if certificate in CERTIFICATE_EVENTS:
         return read_out(

@@ -22,13 +22,13 @@ from dsel.data.words import seed_from
 from dsel.models.family import Candidate
 from dsel.models.generic import check_pool_learners, checked_params, takes_pool
 from dsel.results import grid_axes
-from dsel.searches.assumptions import look_for_signs, plan_ledger
+from dsel.searches.assumptions import inspect_labeled, plan_ledger
 from dsel.searches.candidates import Grid, make_candidates, make_groups, takes_nan
+from dsel.searches.cross_validation import cross_validation
 from dsel.searches.describe import describe
-from dsel.searches.engine.comparisons import KnownLabels
 from dsel.searches.engine.fit_task import Work
-from dsel.searches.engine.scheme import Scheme, cross_validation, with_labels
-from dsel.searches.engine.stages import Looks, plan_looks
+from dsel.searches.engine.scheme import Scheme, with_labels
+from dsel.searches.engine.stages import Stages, plan_stages
 from dsel.searches.execute import execute, fit_model
 from dsel.searches.pool_reading import PoolReading, checked_reading
 from dsel.searches.spec import SearchSpec
@@ -209,22 +209,22 @@ def plan_search(
     whole, unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
     share = (1.0 - label_share) * delta / len(candidates)
     reading = checked_reading(reading)
-    looks = plan_looks(unlabeled, reading, share=share, seed=seed)
+    stages = plan_stages(unlabeled, reading, share=share, seed=seed)
     criteria = (rule, reported)
-    _check_given(criteria, looks, pool_labels)
+    _check_given(criteria, stages, pool_labels)
     scheme = cross_validation(
         cv, labeled, seed, with_pool=pool is not None, criteria=criteria
     )
-    scheme = with_labels(scheme, pool_labels, looks.pool, labeled.classes)
+    scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
     groups, remarks, depends = make_groups(candidates, labeled, seed, params)
     return Plan(
         axes=grid_axes(param_grid),
         work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
         classes=labeled.classes,
         scheme=scheme,
-        pool=looks.pool,
+        pool=stages.pool,
         whole_pool=whole,
-        looks=looks,
+        stages=stages,
         duplicates=check_choice(duplicates, "duplicates", POLICIES),
         criterion=rule,
         certificate=reported,
@@ -233,15 +233,15 @@ def plan_search(
         prune=prune,
         seed=seed,
         assumptions=plan_ledger(
-            look_for_signs(labeled, scheme.trainings, candidates, params),
+            inspect_labeled(labeled, scheme.trainings, candidates, params),
             random_folds=None if scheme.is_plain_random else repr(cv),
-            has_pool=looks.pool is not None,
+            has_pool=stages.pool is not None,
             pool_is_fitted=fitting is not None,
             breaks_independence=depends,
             shuffled=reading.takes_first_rows,
         ),
         remarks=remarks,
-        fingerprint=_fingerprint(looks, scheme, estimator, seed),
+        fingerprint=_fingerprint(stages, scheme, estimator, seed),
         columns=labeled.columns,
         reserve=reserve,
         fit_timeout=fit_timeout,
@@ -257,15 +257,15 @@ OPTIONS: Final = tuple(
 
 
 def _check_given(
-    criteria: tuple[Criterion, ...], looks: Looks, pool_labels: Any
+    criteria: tuple[Criterion, ...], stages: Stages, pool_labels: Any
 ) -> None:
     """Raise where a criterion needs what is not given, or more than is read."""
-    if looks.may_stop and pool_labels is not None:
+    if stages.may_stop and pool_labels is not None:
         raise ValueError(
             "`pool_labels` need the whole pool; search without `stop_within`."
         )
     for criterion in criteria:
-        if looks.may_stop and criterion.reads_whole_pool:
+        if stages.may_stop and criterion.reads_whole_pool:
             raise ValueError(
                 f"`stop_within` does not go with {criterion.name!r}, which needs the "
                 f"whole pool; search without it, or by 'cv_bound' or 'best_fold'."
@@ -275,7 +275,7 @@ def _check_given(
                 f"`criterion` {criterion.name!r} needs labels of pool rows, but "
                 f"`pool_labels` is None; pass those that are known."
             )
-        if looks.pool is None and names.POOL_ROWS in criterion.needs:
+        if stages.pool is None and names.POOL_ROWS in criterion.needs:
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs unlabeled rows, but `pool` is "
                 f"None; pass the pool, or use criterion='cv_error' (an estimate) or "
@@ -302,11 +302,11 @@ def _prepare_pool(
 
 
 def _fingerprint(
-    looks: Looks, scheme: Scheme, estimator: Any, seed: int
+    stages: Stages, scheme: Scheme, estimator: Any, seed: int
 ) -> dict[str, str]:
-    known = [c.token for c in scheme.comparisons if isinstance(c, KnownLabels)]
+    known = [labels.token for labels in scheme.known_labels]
     return {
-        **looks.fingerprint,
+        **stages.fingerprint,
         **({"pool_labels": known[0]} if known else {}),
         "trainings": trainings_token(scheme.with_models),
         "estimator": exact_text(estimator),

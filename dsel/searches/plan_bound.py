@@ -12,7 +12,7 @@ from dsel.checks import check_counts, check_integer, check_probability
 from dsel.searches.expected_terms import (
     FOLD_CERTIFICATES,
     HOLD_OUT_CERTIFICATES,
-    Outlook,
+    DesignAssumptions,
     Terms,
     recommended_label_share,
 )
@@ -101,7 +101,7 @@ def plan_bound(
     >>> str(plan.recommended.values)
     'select_then_certify'
     """
-    outlook = Outlook(
+    design = DesignAssumptions(
         check_integer(n_labeled, "n_labeled", at_least=2),
         check_integer(n_unlabeled, "n_unlabeled", at_least=0),
         check_integer(n_candidates, "n_candidates", at_least=1),
@@ -112,10 +112,10 @@ def plan_bound(
     folds = [int(k) for k in check_counts(list(n_folds), "n_folds")]
     if not folds or min(folds) < 2:
         raise ValueError(f"`n_folds` must hold numbers >= 2, got {n_folds!r}.")
-    plan = _recommend(_tabulate(outlook, folds))
+    plan = _recommend(_tabulate(design, folds))
     if wanted_bound is None:
         return plan
-    return _add_needs(plan, outlook, check_probability(wanted_bound, "wanted_bound"))
+    return _add_needs(plan, design, check_probability(wanted_bound, "wanted_bound"))
 
 
 def _label_share(certificate: str, n_unlabeled: int) -> float:
@@ -123,40 +123,40 @@ def _label_share(certificate: str, n_unlabeled: int) -> float:
     return 0.5 if certificate == "cv_bound" else recommended_label_share(n_unlabeled)
 
 
-def _fold_terms(outlook: Outlook, certificate: str, n_folds: int) -> Terms:
-    if n_folds > outlook.n_labeled:
+def _fold_terms(design: DesignAssumptions, certificate: str, n_folds: int) -> Terms:
+    if n_folds > design.n_labeled:
         return math.nan, math.nan
-    gamma = _label_share(certificate, outlook.n_unlabeled)
-    label, disagreement = FOLD_CERTIFICATES[certificate](outlook, n_folds, gamma)
+    gamma = _label_share(certificate, design.n_unlabeled)
+    label, disagreement = FOLD_CERTIFICATES[certificate](design, n_folds, gamma)
     if certificate in _FOLD_CHOICE_BY_LABELS:
-        disagreement = outlook.disagreement_limit((1 - gamma) * outlook.delta)
+        disagreement = design.disagreement_limit((1 - gamma) * design.delta)
     return label, disagreement
 
 
-def _held_out_terms(outlook: Outlook, certificate: str, share: float) -> Terms:
-    gamma = _label_share(certificate, outlook.n_unlabeled)
-    rows = outlook.certifying_rows(share)
-    return HOLD_OUT_CERTIFICATES[certificate](outlook, rows, gamma)
+def _held_out_terms(design: DesignAssumptions, certificate: str, share: float) -> Terms:
+    gamma = _label_share(certificate, design.n_unlabeled)
+    rows = design.certifying_rows(share)
+    return HOLD_OUT_CERTIFICATES[certificate](design, rows, gamma)
 
 
-def terms_of(outlook: Outlook, certificate: str, n_folds: int) -> Terms:
+def terms_of(design: DesignAssumptions, certificate: str, n_folds: int) -> Terms:
     """Return the average terms of any certificate."""
     if certificate in FOLD_CERTIFICATES:
-        return _fold_terms(outlook, certificate, n_folds)
-    return _held_out_terms(outlook, certificate, CERTIFY_SHARES[1])
+        return _fold_terms(design, certificate, n_folds)
+    return _held_out_terms(design, certificate, CERTIFY_SHARES[1])
 
 
-def _tabulate(outlook: Outlook, folds: list[int]) -> xr.Dataset:
+def _tabulate(design: DesignAssumptions, folds: list[int]) -> xr.Dataset:
     certificates = [*FOLD_CERTIFICATES, *HOLD_OUT_CERTIFICATES]
-    terms = np.array([[terms_of(outlook, c, k) for k in folds] for c in certificates])
+    terms = np.array([[terms_of(design, c, k) for k in folds] for c in certificates])
     held_out = np.full((len(certificates), len(CERTIFY_SHARES)), np.nan)
     for number, certificate in enumerate(certificates):
         if certificate in HOLD_OUT_CERTIFICATES:
             held_out[number] = [
-                sum(_held_out_terms(outlook, certificate, share))
+                sum(_held_out_terms(design, certificate, share))
                 for share in CERTIFY_SHARES
             ]
-    shares = [_label_share(each, outlook.n_unlabeled) for each in certificates]
+    shares = [_label_share(each, design.n_unlabeled) for each in certificates]
     table = (names.CERTIFICATE, names.N_FOLDS)
     return xr.Dataset(
         {
@@ -165,12 +165,12 @@ def _tabulate(outlook: Outlook, folds: list[int]) -> xr.Dataset:
             names.DISAGREEMENT_TERM: (table, terms[..., 1]),
             names.CERTIFY_BOUND: ((names.CERTIFICATE, names.CERTIFY_SHARE), held_out),
             names.LABEL_SHARE: (names.CERTIFICATE, shares),
-            names.N_LABELED: outlook.n_labeled,
-            names.N_UNLABELED: outlook.n_unlabeled,
-            names.N_CANDIDATES: outlook.n_candidates,
-            names.DELTA: outlook.delta,
-            "expected_error": outlook.expected_error,
-            "expected_disagreement": outlook.expected_disagreement,
+            names.N_LABELED: design.n_labeled,
+            names.N_UNLABELED: design.n_unlabeled,
+            names.N_CANDIDATES: design.n_candidates,
+            names.DELTA: design.delta,
+            "expected_error": design.expected_error,
+            "expected_disagreement": design.expected_disagreement,
         },
         coords={
             names.CERTIFICATE: certificates,
@@ -205,7 +205,9 @@ def _recommend(plan: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _add_needs(plan: xr.Dataset, outlook: Outlook, wanted: float) -> xr.Dataset:
+def _add_needs(
+    plan: xr.Dataset, design: DesignAssumptions, wanted: float
+) -> xr.Dataset:
     """Search the labeled rows, and the pool rows, that each certificate needs."""
     needs = np.full((2, *plan[names.BOUND].shape), -1, dtype=np.int64)
     for i, certificate in enumerate(plan[names.CERTIFICATE].values):
@@ -215,7 +217,7 @@ def _add_needs(plan: xr.Dataset, outlook: Outlook, wanted: float) -> xr.Dataset:
                 continue
             for axis, field in enumerate(("n_labeled", "n_unlabeled")):
                 needs[axis, i, j] = _smallest_enough(
-                    outlook, field, str(certificate), int(k), wanted
+                    design, field, str(certificate), int(k), wanted
                 )
     table = (names.CERTIFICATE, names.N_FOLDS)
     return plan.assign(
@@ -226,16 +228,16 @@ def _add_needs(plan: xr.Dataset, outlook: Outlook, wanted: float) -> xr.Dataset:
 
 
 def _smallest_enough(
-    outlook: Outlook, field: str, certificate: str, n_folds: int, wanted: float
+    design: DesignAssumptions, field: str, certificate: str, n_folds: int, wanted: float
 ) -> int:
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
 
     def is_enough(rows: int) -> bool:
-        changed = replace(outlook, **{field: rows})
+        changed = replace(design, **{field: rows})
         return sum(terms_of(changed, certificate, n_folds)) <= wanted
 
     low, high = 1, 2 * FEW_ROWS
-    if _floor(outlook, field, certificate, n_folds) >= wanted:
+    if _floor(design, field, certificate, n_folds) >= wanted:
         return -1
     while not is_enough(high):
         if high == MOST_ROWS:
@@ -247,9 +249,11 @@ def _smallest_enough(
     return high
 
 
-def _floor(outlook: Outlook, field: str, certificate: str, n_folds: int) -> float:
+def _floor(
+    design: DesignAssumptions, field: str, certificate: str, n_folds: int
+) -> float:
     """Return what the bound tends to as the rows of one kind grow."""
-    label, disagreement = terms_of(outlook, certificate, n_folds)
+    label, disagreement = terms_of(design, certificate, n_folds)
     if field == "n_labeled":
-        return outlook.expected_error + disagreement
-    return label + (outlook.expected_disagreement if disagreement else 0.0)
+        return design.expected_error + disagreement
+    return label + (design.expected_disagreement if disagreement else 0.0)

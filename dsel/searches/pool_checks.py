@@ -35,7 +35,7 @@ from dsel.results import Assumption
 from dsel.results.journal import Journal
 from dsel.results.records import Record
 from dsel.results.schema import VIOLATED
-from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_look
+from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_stage
 from dsel.searches.engine.scheme import of_rows_there
 from dsel.searches.keeping import Notebook
 from dsel.searches.spec import SearchSpec
@@ -150,13 +150,13 @@ def without_shared(plan: SearchSpec, resolved: Resolved | None) -> SearchSpec:
         part and part.excluding(resolved.left_out)
         for part in (plan.pool, plan.work.fitting_pool)
     )
-    looks = plan.looks if pool is plan.pool else replace(plan.looks, pool=pool)
+    stages = plan.stages if pool is plan.pool else replace(plan.stages, pool=pool)
     return replace(
         _with_finding(plan, resolved.found, is_broken=resolved.is_broken),
         pool=pool,
         work=replace(plan.work, fitting_pool=fitting),
         scheme=of_rows_there(plan.scheme, pool),
-        looks=looks,
+        stages=stages,
     )
 
 
@@ -172,7 +172,7 @@ def _reopened(plan: SearchSpec) -> SearchSpec:
         plan,
         pool=pool,
         whole_pool=replace(plan.whole_pool, storage=pool.storage),
-        looks=replace(plan.looks, pool=pool),
+        stages=replace(plan.stages, pool=pool),
         work=replace(plan.work, fitting_pool=fitting),
     )
 
@@ -183,12 +183,12 @@ def pool_sample(plan: SearchSpec) -> PoolSample | None:
     None where there are too few rows of either kind to tell anything.
     """
     reads_pool = names.POOL_ROWS in plan.certificate.needs
-    if not (plan.certificate.is_guarantee and reads_pool and plan.looks.parts):
+    if not (plan.certificate.is_guarantee and reads_pool and plan.stages.parts):
         return None
-    look = plan.looks.parts[0]
-    if min(len(plan.work.y), look.pool.n_rows) < FEWEST_ROWS:
+    stage = plan.stages.parts[0]
+    if min(len(plan.work.y), stage.pool.n_rows) < FEWEST_ROWS:
         return None
-    return sample_of_look(look, seed=plan.seed)
+    return sample_of_stage(stage, seed=plan.seed)
 
 
 def with_shift(

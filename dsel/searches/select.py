@@ -19,7 +19,7 @@ from dsel.results.choice import candidate_labels, params_of
 from dsel.results.cube import assumptions_of
 from dsel.results.schema import DECLARED
 from dsel.searches.engine.pruning import ROUNDING
-from dsel.searches.evaluate import Question, ask, check_evidence
+from dsel.searches.evaluate import ResolvedCriterion, check_evidence, resolve
 from dsel.searches.ledger import ledger_of, objection, with_ledger
 
 CERTIFIED_APART: Final = "certified_apart"
@@ -66,8 +66,8 @@ def select(
     AllFitsFailedError
         Where no candidate is complete.
     """
-    question = ask(results, criterion, delta=delta, label_share=label_share)
-    rule, counts, settings = question.criterion, question.counts, question.settings
+    resolved = resolve(results, criterion, delta=delta, label_share=label_share)
+    rule, counts, settings = resolved.criterion, resolved.counts, resolved.settings
     ledger = ledger_of(results)
     reported = get_criterion(
         certificate or _default_read_out(ledger, criterion, rule), "certificate"
@@ -83,15 +83,15 @@ def select(
         params=params_of(results, chosen),
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
-        certificate=apart.of(results, chosen, question.delta)
+        certificate=apart.of(results, chosen, resolved.delta)
         if apart is not None
         else _certificate(
-            question,
+            resolved,
             reported,
             terms if reported is rule else reported.evaluate(counts, settings),
             chosen,
             assumptions=assumptions_of(results),
-            objections=_objections(ledger, reported, question),
+            objections=_objections(ledger, reported, resolved),
         ),
         remarks=(*_remarks(counts), *_too_disputed(rule, counts, chosen)),
     )
@@ -172,7 +172,7 @@ def _check_exact(
 
 
 def _objections(
-    ledger: DeltaLedger | None, reported: Criterion, question: Question
+    ledger: DeltaLedger | None, reported: Criterion, resolved: ResolvedCriterion
 ) -> tuple[str, ...]:
     """Return why the number is no guarantee, whatever the assumptions."""
     if not reported.is_guarantee:
@@ -180,15 +180,15 @@ def _objections(
     unpaid = objection(
         ledger,
         reported.name,
-        delta=question.delta,
-        label_share=question.label_share,
-        reading=reading(question.counts),
+        delta=resolved.delta,
+        label_share=resolved.label_share,
+        reading=reading(resolved.counts),
     )
     return (unpaid,) if unpaid else ()
 
 
 def _certificate(
-    question: Question,
+    resolved: ResolvedCriterion,
     reported: Criterion,
     terms: Terms,
     chosen: int,
@@ -196,7 +196,7 @@ def _certificate(
     assumptions: tuple[Assumption, ...],
     objections: tuple[str, ...],
 ) -> Certificate:
-    delta, declared = question.delta, question.declared_delta
+    delta, declared = resolved.delta, resolved.declared_delta
     if reported.is_guarantee and np.isnan(terms.estimate[chosen]):
         objections = (*objections, _not_computed(reported))
     if delta != declared:
@@ -216,7 +216,7 @@ def _certificate(
         label_term=float(terms.label_term[chosen]),
         disagreement_term=float(terms.disagreement_term[chosen]),
         lower=nan if terms.lower is None else float(terms.lower[chosen]),
-        n_unlabeled=int(question.counts.get(names.N_UNLABELED, 0)),
+        n_unlabeled=int(resolved.counts.get(names.N_UNLABELED, 0)),
         fold=None if reported.deploys == FULL else 0,
     )
 

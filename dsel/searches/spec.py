@@ -19,7 +19,7 @@ from dsel.models.family import Candidate
 from dsel.results import Assumption, GridAxes
 from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.scheme import Scheme
-from dsel.searches.engine.stages import Looks
+from dsel.searches.engine.stages import Stages
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +38,7 @@ class SearchSpec:
     """The counted part of the pool, or None."""
     whole_pool: Any
     """The pool as it was given: what is counted, fitted on, or left aside."""
-    looks: Looks
+    stages: Stages
     """How much of it is read, and by which tasks."""
     duplicates: str
     """What pool rows equal to labeled rows are."""

@@ -21,7 +21,6 @@ import dsel
 from dsel.cluster import Local, connect
 from dsel.runtime.threads import single_threaded
 from dsel.searches import execute
-from dsel.searches.engine.comparisons import BestFold
 from dsel.searches.engine.count_task import SpanJob, count_spans
 from dsel.searches.engine.fit_task import FitJob, fit_jobs
 
@@ -61,7 +60,7 @@ def jobs_of(plan, kind):
         return fits
     everybody = tuple(range(plan.n_candidates))
     return [
-        SpanJob(span.start, span.stop, everybody) for span in plan.looks.parts[0].spans
+        SpanJob(span.start, span.stop, everybody) for span in plan.stages.parts[0].spans
     ]
 
 
@@ -69,12 +68,9 @@ def bare_process(kind, part, n_parts, pipe):
     """Do every n-th job each time the other side asks."""
     plan = PLANS[kind]()
     work, jobs = plan.work, jobs_of(plan, kind)[part::n_parts]
-    look = plan.looks.parts[0] if kind == "pool" else None
+    look = plan.stages.parts[0] if kind == "pool" else None
     nobody = np.zeros(plan.n_candidates, np.int64)
-    comparisons = [
-        BestFold(c.n_folds, nobody) if isinstance(c, BestFold) else c
-        for c in plan.scheme.comparisons
-    ]
+    comparisons = plan.scheme.all_comparisons(nobody)
     spans = {(span.start, span.stop): span for span in look.spans} if look else {}
     with single_threaded():
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]

@@ -33,7 +33,7 @@ def record_of(group, size):
     counts = np.arange(size)
     return {
         "training": "fold-3",
-        "paths": [f"{group * size + n:024x}" for n in range(size)],
+        "keys": [f"{group * size + n:024x}" for n in range(size)],
         "test_errors": counts,
         "train_errors": counts,
         "failed": counts < 0,

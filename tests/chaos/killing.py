@@ -107,12 +107,12 @@ class Job:
         numbers = {
             path: candidate.number
             for group in self.plan.work.groups
-            for candidate, path in zip(group.candidates, group.paths, strict=True)
+            for candidate, path in zip(group.candidates, group.keys, strict=True)
         }
         return {
             (_place(record), numbers[path])
             for record in records
-            for path in record.get("paths", ())  # a note on the pool has none
+            for path in record.get("keys", ())  # a note on the pool has none
         }
 
     def counted(self):

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data.content import exact_text
 from dsel.models.family import Candidate
-from dsel.searches.candidates import candidate_path, candidate_texts
+from dsel.searches.candidates import candidate_key, candidate_texts
 
 LONG = np.arange(5000.0)
 TWO = ([[0.0], [1.0]], [0, 1])
@@ -68,9 +68,7 @@ def test_candidate_path__differs_by_family_kind_and_values():
     one, other = (Candidate(n, {"C": c}, SVC(C=c)) for n, c in enumerate([1.0, 2.0]))
     linear = Candidate(0, {"C": 1.0}, LinearSVC(C=1.0))
     paths = {
-        candidate_path(
-            family, candidate, candidate_texts([candidate])[candidate.number]
-        )
+        candidate_key(family, candidate, candidate_texts([candidate])[candidate.number])
         for family in ("svm", "other")
         for candidate in (one, other, linear)
     }
@@ -81,15 +79,15 @@ def test_candidate_path__is_the_same_in_another_process():
     script = (
         "from sklearn.svm import SVC\n"
         "from dsel.models.family import Candidate\n"
-        "from dsel.searches.candidates import candidate_path, candidate_texts\n"
+        "from dsel.searches.candidates import candidate_key, candidate_texts\n"
         "one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))\n"
-        "print(candidate_path('svm', one, candidate_texts([one])[0]))\n"
+        "print(candidate_key('svm', one, candidate_texts([one])[0]))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     one = Candidate(0, {}, SVC(C=2.0, kernel="linear"))
-    here = candidate_path("svm", one, candidate_texts([one])[0])
+    here = candidate_key("svm", one, candidate_texts([one])[0])
     assert done.stdout.strip() == here
 
 

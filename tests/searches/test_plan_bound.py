@@ -8,7 +8,7 @@ from dsel.bounds import best_fold, merged_folds, semi_supervised_cv_bound
 from dsel.cli.plan_bound import command
 from dsel.plots import bound_plan_data, plot_bound_plan
 from dsel.searches import plan_bound
-from dsel.searches.expected_terms import Outlook, mean_of_smallest
+from dsel.searches.expected_terms import DesignAssumptions, mean_of_smallest
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +141,9 @@ def test_plan_bound__refuses_bad_input(change, error, message):
 
 
 def test_outlook__splits_rows_as_the_folds_do():
-    outlook = Outlook(17, 0, 1, 0.05, 0.1, 0.02)
-    assert outlook.fold_sizes(5) == [(4, 2), (3, 3)]
-    assert outlook.fold_sizes(17) == [(1, 17)]
+    design = DesignAssumptions(17, 0, 1, 0.05, 0.1, 0.02)
+    assert design.fold_sizes(5) == [(4, 2), (3, 3)]
+    assert design.fold_sizes(17) == [(1, 17)]
 
 
 def test_mean_of_smallest__is_that_of_two_dice():

@@ -49,7 +49,7 @@ from dsel.experiments.kaariainen2005.numbers import (
 )
 from dsel.experiments.pieces import REPETITION
 from dsel.searches import Plan, execute, plan_search, select
-from dsel.searches.evaluate import judge
+from dsel.searches.evaluate import evaluate
 
 SETS: Final = ("dna", "letter", "satimage", "segment", "shuttle", "usps")
 CRITERIA: Final = ("cv_error", "cv_bound")
@@ -174,7 +174,7 @@ def run_division(drawn: Division, scale: Scale) -> dict[str, Any]:
         for number in set(chosen)
     }
     numbers = np.array(
-        [judge(results, name).estimate.values.ravel() for name in CRITERIA]
+        [evaluate(results, name).estimate.values.ravel() for name in CRITERIA]
     )
     return {
         "candidate": chosen,

@@ -1,6 +1,6 @@
-"""Board to journal and back: one record for each finished task.
+"""Counts to the journal and back: one record for each finished task.
 
-A record names its candidates by their paths, which say all that their counts depend on
+A record names its candidates by their keys, which say all that their counts depend on
 beside the fingerprint, and the training or the rows of the span. A larger grid over the
 same data therefore finds its old cells, and what was written is never counted again.
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dsel.models.family import FIT_FAILED
 from dsel.results.journal import Journal
 from dsel.searches.engine.count_task import SpanJob, SpanRecord
-from dsel.searches.engine.counts import Board
+from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fit_task import FitRecord, Group
 from dsel.searches.engine.scheme import Scheme
 
@@ -38,13 +38,13 @@ FAILED = "/failed"
 
 
 @dataclass(frozen=True)
-class Journaling:
-    """Writes what tasks counted, and reads it back into a board."""
+class Checkpoint:
+    """Writes what tasks counted, and reads it back into a table."""
 
     journal: Journal | None
     """Where to; None keeps nothing."""
-    paths: Mapping[int, str]
-    """Path of every candidate by its number."""
+    keys: Mapping[int, str]
+    """Key of every candidate by its number."""
     scheme: Scheme
     """Trainings and comparisons of the plan."""
     fit_timeout: float | None = None
@@ -66,13 +66,13 @@ class Journaling:
         job, counts = record.job, record.counts
         training = self.scheme.trainings[job.training]
         numbers = [job.candidates[place] for place in mine]
-        paths = [self.paths[number] for number in numbers]
+        keys = [self.keys[number] for number in numbers]
         limit = {LIMIT: self.fit_timeout} if record.is_late else {}
         self.journal.append(
-            f"{FIT}{_joined(paths)}/{training.name}{suffix}",
+            f"{FIT}{_joined(keys)}/{training.name}{suffix}",
             {
                 "training": training.name,
-                "paths": paths,
+                "keys": keys,
                 "test_errors": counts.test_errors[mine, 0],
                 "train_errors": counts.train_errors[mine, 0],
                 "failed": counts.status[mine, 0] == FIT_FAILED,
@@ -90,29 +90,30 @@ class Journaling:
         if self.journal is None:
             return
         job = record.job
-        mine = [self.paths[number] for number in job.candidates]
+        mine = [self.keys[number] for number in job.candidates]
         counts: dict[str, Any] = {}
+        compared = self.scheme.all_comparisons(np.zeros(0, np.int64))
         for comparison, found, rows in zip(
-            self.scheme.comparisons, record.differences, record.rows, strict=True
+            compared, record.differences, record.rows, strict=True
         ):
             counts[f"differences/{comparison.variable}"] = found
             counts[f"rows/{comparison.variable}"] = rows
-        place = {"look": job.look, "start": job.start, "stop": job.stop, "paths": mine}
+        place = {"stage": job.stage, "start": job.start, "stop": job.stop, "keys": mine}
         self.journal.append(
-            f"{SPAN}{job.look}-{job.start}-{job.stop}/{_joined(mine)}",
+            f"{SPAN}{job.stage}-{job.start}-{job.stop}/{_joined(mine)}",
             {**place, "seconds": record.seconds, **counts},
         )
 
-    def replay(self, board: Board) -> None:
-        """Put what an earlier run counted onto the board."""
+    def replay(self, table: CountTable) -> None:
+        """Put what an earlier run counted onto the table."""
         if self.journal is None:
             return
-        numbers = {path: number for number, path in self.paths.items()}
+        numbers = {key: number for number, key in self.keys.items()}
         for key, record in self.journal.read().items():
             if key.startswith(FIT):
-                self._replay_fit(board, record, numbers)
+                self._replay_fit(table, record, numbers)
             elif key.startswith(SPAN):
-                self._replay_span(board, record, numbers)
+                self._replay_span(table, record, numbers)
 
     def check(self) -> None:
         """Raise where what was counted could not be written."""
@@ -124,21 +125,23 @@ class Journaling:
         if self.journal is not None:
             self.journal.flush()
 
-    def _replay_fit(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
+    def _replay_fit(
+        self, table: CountTable, record: Any, numbers: dict[str, int]
+    ) -> None:
         trainings = {each.name: each.number for each in self.scheme.trainings}
         training = trainings.get(record["training"])
         if training is None:
             return
-        for i, path in enumerate(record["paths"]):
-            if path not in numbers:
+        for i, key in enumerate(record["keys"]):
+            if key not in numbers:
                 continue
             if record["failed"][i] and self._is_tried_again(record):
                 continue
-            number = numbers[path]
+            number = numbers[key]
             errors = int(record["test_errors"][i]), int(record["train_errors"][i])
             failed, seconds = bool(record["failed"][i]), float(record["seconds"][i])
-            board.set_fit(number, training, errors, failed, seconds)
-            board.messages[number, training] = record["messages"][i]
+            table.set_fit(number, training, errors, failed, seconds)
+            table.messages[number, training] = record["messages"][i]
 
     def _is_tried_again(self, record: Any) -> bool:
         """Whether fits that failed may end otherwise now, and that can be kept."""
@@ -149,36 +152,38 @@ class Journaling:
         can_keep = self.journal is not None and not self.journal.is_read_only
         return has_time and can_keep
 
-    def _replay_span(self, board: Board, record: Any, numbers: dict[str, int]) -> None:
+    def _replay_span(
+        self, table: CountTable, record: Any, numbers: dict[str, int]
+    ) -> None:
         start, stop = int(record["start"]), int(record["stop"])
-        look = int(record.get("look", 0))
-        variables = [comparison.variable for comparison in self.scheme.comparisons]
-        known = [i for i, path in enumerate(record["paths"]) if path in numbers]
+        stage = int(record.get("stage", 0))
+        variables = [comparison.variable for comparison in table.compared]
+        known = [i for i, key in enumerate(record["keys"]) if key in numbers]
         # An earlier run may have compared less: its spans are counted anew.
         compared = all(f"differences/{variable}" in record for variable in variables)
-        if not known or not compared or (look, start, stop) not in board.span_number:
+        if not known or not compared or (stage, start, stop) not in table.span_number:
             return
-        mine = tuple(numbers[record["paths"][i]] for i in known)
-        job = SpanJob(start, stop, mine, look)
+        mine = tuple(numbers[record["keys"][i]] for i in known)
+        job = SpanJob(start, stop, mine, stage)
         differences = tuple(
             np.asarray(record[f"differences/{variable}"])[known]
             for variable in variables
         )
         rows = tuple(np.asarray(record[f"rows/{variable}"]) for variable in variables)
-        board.add_span(SpanRecord(job, differences, rows, float(record["seconds"])))
+        table.add_span(SpanRecord(job, differences, rows, float(record["seconds"])))
 
 
-def _joined(paths: Iterable[str]) -> str:
-    """Return one short path of several."""
-    return blake2b(".".join(paths).encode(), digest_size=12).hexdigest()
+def _joined(keys: Iterable[str]) -> str:
+    """Return one short key of several."""
+    return blake2b(".".join(keys).encode(), digest_size=12).hexdigest()
 
 
-def paths_of(groups: Iterable[Group]) -> dict[int, str]:
-    """Return the path of every candidate by its number."""
+def candidate_keys(groups: Iterable[Group]) -> dict[int, str]:
+    """Return the key of every candidate by its number."""
     return {
-        candidate.number: path
+        candidate.number: key
         for group in groups
-        for candidate, path in zip(group.candidates, group.paths, strict=True)
+        for candidate, key in zip(group.candidates, group.keys, strict=True)
     }
 
 

@@ -7,10 +7,10 @@ that read it; `KnownLabels` counts errors where labels of pool rows are known.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,14 @@ class Comparison(Protocol):
     def variable(self) -> str:
         """Name of the cube's variable that the counts become."""
 
+    def evidence(
+        self, counts: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[Any]]:
+        """Return the cube's variables of counts and of the rows in each bin.
+
+        Both have the shape (n_candidates, n_bins); -1 where nothing was counted.
+        """
+
     @property
     def n_bins(self) -> int:
         """Bins a candidate has."""
@@ -37,7 +45,7 @@ class Comparison(Protocol):
     def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the bin of each row, or None where every row is in every bin."""
 
-    def readings(
+    def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
         """Return training numbers, as `FittedGroup.predict` takes them."""
@@ -45,7 +53,7 @@ class Comparison(Protocol):
     def tally(
         self, codes: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Count rows whose readings differ, shape (n_candidates, n_bins)."""
+        """Count rows whose queries differ, shape (n_candidates, n_bins)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class RandomFold:
             words_at(self.seed, RANDOM_FOLD_STREAM, rows), self.n_folds
         )
 
-    def readings(
+    def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
         """Ask the full model and the drawn one."""
@@ -94,6 +102,12 @@ class RandomFold:
                 for differs in codes[0] != codes[1]
             ]
         )
+
+    def evidence(
+        self, counts: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[Any]]:
+        """Return differences, and the pool rows that each fold was given."""
+        return {self.variable: counts, names.POOL_ROWS: rows}
 
 
 @lru_cache(maxsize=8)
@@ -122,7 +136,7 @@ class BestFold:
         del rows
         return None
 
-    def readings(
+    def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
         """Ask the full model and the chosen fold's."""
@@ -136,6 +150,13 @@ class BestFold:
         """Count all differing rows."""
         del rows
         return np.asarray(np.count_nonzero(codes[:1] != codes[1:2], axis=2).T)
+
+    def evidence(
+        self, counts: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[Any]]:
+        """Return one number a candidate."""
+        del rows
+        return {self.variable: counts[:, 0]}
 
 
 @dataclass(frozen=True)
@@ -156,7 +177,7 @@ class AllAnswers:
         del rows
         return None
 
-    def readings(
+    def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
         """Ask all of them."""
@@ -167,6 +188,13 @@ class AllAnswers:
         """Count what the function counts."""
         del rows
         return self.count(codes)
+
+    def evidence(
+        self, counts: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[Any]]:
+        """Return differences; of halves also the pool rows that each was given."""
+        given = {names.POOL_ROWS: rows} if self.variable == names.DISAGREEMENTS else {}
+        return {self.variable: counts, **given}
 
 
 def halves(n_repeats: int) -> AllAnswers:
@@ -234,7 +262,7 @@ class KnownLabels:
         del rows
         return None
 
-    def readings(
+    def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
         """Ask every training of the list."""
@@ -248,3 +276,20 @@ class KnownLabels:
         truth = self.labels[rows - self.first]
         wrong = (codes != truth) & (truth >= 0)
         return np.asarray(np.sum(wrong, axis=2, dtype=np.int64).T)
+
+    def evidence(
+        self, counts: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> dict[str, NDArray[Any]]:
+        """Return errors, and how many labels are known."""
+        del rows
+        errors = counts if self.n_bins > 1 else counts[:, 0]
+        return {names.TEST_ROWS: np.array(self.n_known), self.variable: errors}
+
+    def of_rows(self, start: int, stop: int) -> "KnownLabels":
+        """Return the comparison with the labels of some rows: less to send."""
+        return replace(self, labels=self.labels[start:stop], first=start)
+
+    def without(self, is_left_out: NDArray[np.bool_]) -> "KnownLabels":
+        """Return the comparison without the labels of rows that a pool leaves out."""
+        labels = np.where(is_left_out, np.int32(UNKNOWN), self.labels)
+        return replace(self, labels=labels)

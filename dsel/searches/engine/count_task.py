@@ -32,12 +32,12 @@ class SpanJob:
     """One past the last."""
     candidates: tuple[int, ...]
     """Candidate numbers."""
-    look: int = 0
-    """Look at which these rows are read."""
+    stage: int = 0
+    """Stage at which these rows are read."""
 
     def goes_with(self, other: "SpanJob") -> bool:
-        """Whether both can be jobs of one task: the same models, the same look."""
-        return (self.candidates, self.look) == (other.candidates, other.look)
+        """Whether both can be jobs of one task: the same models, the same stage."""
+        return (self.candidates, self.stage) == (other.candidates, other.stage)
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class SpanTally:
         self._differences = tuple(np.zeros((n, n_bins), np.int64) for n_bins in bins)
         self._rows = tuple(np.zeros(n_bins, np.int64) for n_bins in bins)
         self._brought: list[Any] = []
-        readings = sum(len(c.readings(NO_ROWS, candidates)) for c in comparisons)
-        self.row_nbytes = 16 * readings * n
+        queries = sum(len(c.queries(NO_ROWS, candidates)) for c in comparisons)
+        self.row_nbytes = 16 * queries * n
         """Bytes of a row's answers: codes, and what comparing them makes."""
 
     @property
@@ -211,19 +211,19 @@ def _differences(
     part: FittedGroup, block: Any, comparisons: Sequence[Comparison]
 ) -> list[NDArray[np.int64]]:
     """Ask each distinct reading once, then let every comparison count its own."""
-    readings: list[NDArray[np.int64]] = []
+    queries: list[NDArray[np.int64]] = []
     places: list[list[int]] = []
     for comparison in comparisons:
         places.append([])
-        for reading in comparison.readings(block.rows, part.candidates):
+        for query in comparison.queries(block.rows, part.candidates):
             found = next(
-                (i for i, known in enumerate(readings) if _same(known, reading)), None
+                (i for i, known in enumerate(queries) if _same(known, query)), None
             )
             if found is None:
-                found = len(readings)
-                readings.append(reading)
+                found = len(queries)
+                queries.append(query)
             places[-1].append(found)
-    codes = part.predict(block.X, readings)
+    codes = part.predict(block.X, queries)
     return [
         comparison.tally(codes[place], block.rows)
         for comparison, place in zip(comparisons, places, strict=True)

@@ -1,4 +1,4 @@
-"""What the driver knows so far: counts of every candidate, and who is still racing."""
+"""Counts of every candidate so far, and which candidates still need work."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,24 +10,24 @@ from dsel import names
 from dsel.bounds.best_fold import smallest_rate
 from dsel.data.base import Span
 from dsel.models.family import FIT_DONE, FIT_FAILED
-from dsel.searches.engine.comparisons import BestFold, Comparison, KnownLabels
+from dsel.searches.engine.comparisons import Comparison
 from dsel.searches.engine.count_task import NO_ROWS, SpanJob, SpanRecord
 from dsel.searches.engine.fit_task import FitRecord, Group
 from dsel.searches.engine.scheme import Scheme
-from dsel.searches.engine.stages import Looks
+from dsel.searches.engine.stages import Stages
 
 UNKNOWN = -1
 
 
 @dataclass
-class Board:
+class CountTable:
     """Counts by candidate; the driver is the only one to write here."""
 
     scheme: Scheme
     """Trainings and comparisons."""
     groups: tuple[Group, ...]
     """Groups of the plan."""
-    looks: Looks
+    stages: Stages
     """The pool as it is read."""
     n_candidates: int
     """Candidates, N."""
@@ -35,6 +35,7 @@ class Board:
     """Classes of the labeled rows."""
     n_labeled: int = 0
     """Labeled rows."""
+    compared: tuple[Comparison, ...] = field(init=False)
     test_errors: NDArray[np.int64] = field(init=False)
     train_errors: NDArray[np.int64] = field(init=False)
     fit_status: NDArray[np.int8] = field(init=False)
@@ -43,7 +44,7 @@ class Board:
     differences: list[NDArray[np.int64]] = field(init=False)
     pool_rows: list[NDArray[np.int64]] = field(init=False)
     spans: list[tuple[int, Span]] = field(init=False)
-    look_of: NDArray[np.int64] = field(init=False)
+    stage_of: NDArray[np.int64] = field(init=False)
     visited: NDArray[np.bool_] = field(init=False)
     is_near: NDArray[np.bool_] = field(init=False)
     pruned: NDArray[np.bool_] = field(init=False)
@@ -56,23 +57,24 @@ class Board:
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
         self.score_seconds = np.zeros(self.n_candidates)
-        at_looks = (self.n_candidates, len(self.looks.parts))
-        bins = [(*at_looks, c.n_bins) for c in self.scheme.comparisons]
+        at_stages = (self.n_candidates, len(self.stages.parts))
+        self.compared = self.scheme.all_comparisons(np.zeros(0, np.int64))
+        bins = [(*at_stages, c.n_bins) for c in self.compared]
         self.differences = [np.zeros(shape, np.int64) for shape in bins]
         self.pool_rows = [np.zeros(shape, np.int64) for shape in bins]
         self.spans = [
             (number, span)
-            for number, look in enumerate(self.looks.parts)
-            for span in look.spans
+            for number, stage in enumerate(self.stages.parts)
+            for span in stage.spans
         ]
-        self.look_of = np.array([look for look, _ in self.spans], np.int64)
+        self.stage_of = np.array([stage for stage, _ in self.spans], np.int64)
         self.visited = np.zeros((self.n_candidates, len(self.spans)), bool)
-        self.is_near = np.zeros(at_looks, bool)
+        self.is_near = np.zeros(at_stages, bool)
         self.is_near[:, -1:] = True  # nothing is left to read
         self.pruned = np.zeros(self.n_candidates, bool)
         self.span_number = {
-            (look, span.start, span.stop): i
-            for i, (look, span) in enumerate(self.spans)
+            (stage, span.start, span.stop): i
+            for i, (stage, span) in enumerate(self.spans)
         }
 
     def add_fit(self, record: FitRecord) -> None:
@@ -108,43 +110,43 @@ class Board:
 
     def add_span(self, record: SpanRecord) -> None:
         """Take the counts of one span, once for each candidate."""
-        look = record.job.look
+        stage = record.job.stage
         span = self._number_of(record.job)
         numbers = np.array(record.job.candidates)
         fresh = ~self.visited[numbers, span]
         mine = numbers[fresh]
         for total, found in zip(self.differences, record.differences, strict=True):
-            total[mine, look] += found[fresh]
+            total[mine, stage] += found[fresh]
         for total, rows in zip(self.pool_rows, record.rows, strict=True):
-            total[mine, look] += rows
+            total[mine, stage] += rows
         self.visited[mine, span] = True
         self.score_seconds[mine] += record.seconds / max(1, len(numbers))
-        self._judge_looks(mine, look)
+        self._judge_stages(mine, stage)
 
     def span_of(self, job: SpanJob) -> Span:
         """Return the span of a job."""
         return self.spans[self._number_of(job)][1]
 
     def _number_of(self, job: SpanJob) -> int:
-        return self.span_number[job.look, job.start, job.stop]
+        return self.span_number[job.stage, job.start, job.stop]
 
-    def _judge_looks(self, numbers: NDArray[np.int64], first: int) -> None:
-        """Decide whether reading may stop at the looks that are now over."""
-        over = self.looks_over[numbers]
-        for look in range(first, over.shape[1] - 1):
-            if len(mine := numbers[over[:, look]]):
-                rates = self._rates(mine, look)
-                self.is_near[mine, look] = self.looks.are_near(*rates)
+    def _judge_stages(self, numbers: NDArray[np.int64], first: int) -> None:
+        """Decide whether reading may stop at the stages that are now over."""
+        over = self.stages_over[numbers]
+        for stage in range(first, over.shape[1] - 1):
+            if len(mine := numbers[over[:, stage]]):
+                rates = self._rates(mine, stage)
+                self.is_near[mine, stage] = self.stages.are_near(*rates)
 
     def _rates(
-        self, numbers: NDArray[np.int64], look: int
+        self, numbers: NDArray[np.int64], stage: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return differences up to a look and the rows read, (candidates, rates)."""
+        """Return differences up to a stage and the rows read, (candidates, rates)."""
         pairs = []
         for comparison, *totals in zip(
-            self.scheme.comparisons, self.differences, self.pool_rows, strict=True
+            self.compared, self.differences, self.pool_rows, strict=True
         ):
-            pair = [total[numbers, : look + 1].sum(axis=1) for total in totals]
+            pair = [total[numbers, : stage + 1].sum(axis=1) for total in totals]
             if comparison.bins(NO_ROWS) is not None:  # a row is in one bin only
                 pair = [each.sum(axis=1, keepdims=True) for each in pair]
             pairs.append(pair)
@@ -152,17 +154,17 @@ class Board:
         return np.concatenate(counts, axis=1), np.concatenate(rows, axis=1)
 
     @property
-    def looks_over(self) -> NDArray[np.bool_]:
-        """Looks of which, and of all before, every span was counted."""
-        looks = range(len(self.looks.parts))
-        over = [self.visited[:, self.look_of == look].all(axis=1) for look in looks]
+    def stages_over(self) -> NDArray[np.bool_]:
+        """Stages of which, and of all before, every span was counted."""
+        stages = range(len(self.stages.parts))
+        over = [self.visited[:, self.stage_of == stage].all(axis=1) for stage in stages]
         empty = np.zeros((0, self.n_candidates), bool)
         return np.asarray(np.logical_and.accumulate(np.array(over or empty)).T)
 
     @property
     def stopped_at(self) -> NDArray[np.int64]:
-        """Look after which a candidate is read no further; -1 while it is."""
-        may_stop = self.looks_over & self.is_near
+        """Stage after which a candidate is read no further; -1 while it is."""
+        may_stop = self.stages_over & self.is_near
         first = np.append(may_stop, np.ones((self.n_candidates, 1), bool), axis=1)
         return np.where(may_stop.any(axis=1), first.argmax(axis=1), -1)
 
@@ -174,9 +176,9 @@ class Board:
         return int(self.pool_rows[0].sum(axis=(1, 2)).max(initial=0))
 
     def wanted(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which spans of its next look each candidate still needs."""
-        following = self.looks_over[numbers].sum(axis=1, keepdims=True)
-        return np.asarray((self.look_of == following) & ~self.visited[numbers])
+        """Return which spans of its next stage each candidate still needs."""
+        following = self.stages_over[numbers].sum(axis=1, keepdims=True)
+        return np.asarray((self.stage_of == following) & ~self.visited[numbers])
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
@@ -210,7 +212,7 @@ class Board:
         return self.fitted & self.scored
 
     @property
-    def racing(self) -> NDArray[np.bool_]:
+    def active(self) -> NDArray[np.bool_]:
         """Candidates that still need work and may win."""
         return ~(self.pruned | self.failed | self.complete)
 
@@ -222,13 +224,6 @@ class Board:
         status[self.pruned] = names.STATUS_PRUNED
         status[self.failed] = names.STATUS_FAILED
         return status
-
-    def comparisons(self) -> tuple[Comparison, ...]:
-        """Return the scheme's comparisons, with what is now known filled in."""
-        return tuple(
-            BestFold(c.n_folds, self.best_folds()) if isinstance(c, BestFold) else c
-            for c in self.scheme.comparisons
-        )
 
     def best_folds(self) -> NDArray[np.int64]:
         """Return the fold that each candidate's best-fold certificate rests on."""
@@ -272,7 +267,7 @@ class Board:
             names.TRAIN_ROWS: np.array([len(t.train_rows) for t in trainings[:k]]),
             names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
-            names.N_UNLABELED: np.array(self.looks.n_rows),
+            names.N_UNLABELED: np.array(self.stages.n_rows),
             names.N_CLASSES: np.array(self.n_classes),
             names.N_LABELED: np.array(self.n_labeled),
             names.DISAGREEMENTS: np.full((n, k), names.UNCOUNTED),
@@ -288,31 +283,23 @@ class Board:
 
     def _pool_evidence(self, scored: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         evidence: dict[str, NDArray[Any]] = {}
-        if self.looks.may_stop:
-            evidence[names.N_LOOKS] = np.array(self.looks.reading.n_looks)
-            evidence[names.LOOK_ROWS] = self.looks.rows
+        if self.stages.may_stop:
+            evidence[names.N_LOOKS] = np.array(self.stages.reading.n_looks)
+            evidence[names.LOOK_ROWS] = self.stages.rows
         place = np.arange(self.n_candidates), self.stopped_at.clip(min=0)
         for comparison, *totals in zip(
-            self.scheme.comparisons, self.differences, self.pool_rows, strict=True
+            self.compared, self.differences, self.pool_rows, strict=True
         ):
             found, rows = (
                 total.cumsum(axis=1)[place] if self.spans else total.sum(axis=1)
                 for total in totals
             )
             counts = np.where(scored[:, np.newaxis], found, names.UNCOUNTED)
-            if comparison.variable == names.DISAGREEMENTS:
-                evidence[names.DISAGREEMENTS] = counts
-                evidence[names.POOL_ROWS] = np.where(scored[:, np.newaxis], rows, 0)
-                evidence[names.SCORE_SECONDS] = self._score_seconds(rows, scored)
-            elif isinstance(comparison, KnownLabels):
-                evidence[names.TEST_ROWS] = np.array(comparison.n_known)
-                evidence[comparison.variable] = (
-                    counts if comparison.n_bins > 1 else counts[:, 0]
-                )
-            elif isinstance(comparison, BestFold):
-                evidence[comparison.variable] = counts[:, 0]
-            else:
-                evidence[comparison.variable] = counts
+            given = np.where(scored[:, np.newaxis], rows, 0)
+            mine = comparison.evidence(counts, given)
+            if names.POOL_ROWS in mine:
+                mine[names.SCORE_SECONDS] = self._score_seconds(rows, scored)
+            evidence |= mine
         return evidence
 
     def _score_seconds(

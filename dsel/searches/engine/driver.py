@@ -1,7 +1,7 @@
 """The driver: submits fits and spans, takes what ends, prunes, records, goes on.
 
 One loop for every kind of search and every executor. The driver alone writes to the
-board and to the journal; tasks return counts. Nothing here decides a number: which
+table and to the journal; tasks return counts. Nothing here decides a number: which
 losers are pruned depends on timing, the winner and its counts do not.
 """
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from dsel.models.family import FIT_DONE
 from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Executor, Finished, Task
-from dsel.searches.engine.checkpoint import Journaling
-from dsel.searches.engine.counts import Board
+from dsel.searches.engine.checkpoint import Checkpoint
+from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.engine.pool_sample import PoolSample
-from dsel.searches.engine.pruning import Referee
+from dsel.searches.engine.pruning import Pruning
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Progress:
     """Fits of the exhaustive search."""
     fits_dropped: int
     """Fits that pruning made unnecessary."""
-    candidates_racing: int
+    candidates_active: int
     """Candidates that may still win and are not complete."""
     candidates_pruned: int
     """Candidates that were shown not to win."""
@@ -52,13 +52,13 @@ class Progress:
 class Driver:
     """One run: its loop, and who does its fits and its passes."""
 
-    board: Board
+    table: CountTable
     """Counts by candidate."""
-    referee: Referee
+    pruning: Pruning
     """Who may still win."""
     executor: Executor
     """Where tasks run."""
-    journal: Journaling
+    checkpoint: Checkpoint
     """Where finished tasks are written."""
     run_id: str
     """Tells this run's cached models from those of others."""
@@ -76,36 +76,36 @@ class Driver:
     """Lower bound of every candidate's criterion, by the counts so far."""
 
     def __post_init__(self) -> None:
-        board, executor, journal = self.board, self.executor, self.journal
+        table, executor, checkpoint = self.table, self.executor, self.checkpoint
         self.fitting = Fitting(
-            board,
+            table,
             executor,
-            journal,
-            self.referee.prunes,
+            checkpoint,
+            self.pruning.prunes,
             self.raise_failures,
             self.fit_timeout,
         )
         models = self.fitting.models
         self.scoring = Scoring(
-            board, executor, journal, models, self.run_id, self.sample
+            table, executor, checkpoint, models, self.run_id, self.sample
         )
         self.started = time.perf_counter()
 
-    def run(self) -> Board:
+    def run(self) -> CountTable:
         """Go on until every candidate is complete, pruned or failed."""
         try:
             for finished in run_tasks(
                 self.executor, self._next_task, on_turn=self._look_around
             ):
                 self._take(finished)
-            return self.board
+            return self.table
         finally:
-            self.journal.flush()
+            self.checkpoint.flush()
 
     def has_ended(self) -> bool:
         """Prune by what is known, and return whether nothing is left to count."""
-        self.referee.prune(self.board)
-        return not self.board.racing.any()
+        self.pruning.prune(self.table)
+        return not self.table.active.any()
 
     def model(self, candidate: int, training: int) -> Any:
         """Return one fitted model, fitted again if it is no longer there."""
@@ -116,11 +116,11 @@ class Driver:
 
     def _look_around(self) -> None:
         """Drop what is done with, report, prune, and begin a round if one is due."""
-        if not self.board.spans:
+        if not self.table.spans:
             self._release()  # nothing is compared: counted is done with
-        self.journal.check()
+        self.checkpoint.check()
         self._report()
-        self.lower = self.referee.prune(self.board)
+        self.lower = self.pruning.prune(self.table)
         if self.scoring.is_due:
             self._begin_round(self.lower)
 
@@ -136,7 +136,7 @@ class Driver:
         """Begin the next reading of the pool, or fit again what it lacks."""
         members = self.scoring.next_members(
             lower,
-            leaders_first=self.referee.prunes and not self.board.complete.any(),
+            leaders_first=self.pruning.prunes and not self.table.complete.any(),
             fits_are_over=self.fitting.is_over,
         )
         if members and self.fitting.restore_models(members):
@@ -150,35 +150,35 @@ class Driver:
 
     def _release(self) -> None:
         """Drop models that nothing needs any more, and keep the winner's."""
-        estimate = self.referee.criterion.evaluate(
-            self.board.evidence(), self.referee.settings
+        estimate = self.pruning.criterion.evaluate(
+            self.table.evidence(), self.pruning.settings
         ).estimate
         best = int(np.nanargmin(np.where(np.isnan(estimate), np.inf, estimate)))
-        needed = self.board.racing
-        if not self.board.spans:  # none to be counted with, but any may win
+        needed = self.table.active
+        if not self.table.spans:  # none to be counted with, but any may win
             name, trainings = (
-                self.referee.criterion.deploys,
-                self.board.scheme.trainings,
+                self.pruning.criterion.deploys,
+                self.table.scheme.trainings,
             )
             deployed = [each.number for each in trainings if each.name == name]
-            is_fitted = self.board.fit_status[:, deployed] == FIT_DONE
+            is_fitted = self.table.fit_status[:, deployed] == FIT_DONE
             needed = needed & is_fitted.any(axis=1)
         self.fitting.release({best, *map(int, np.flatnonzero(needed))})
 
     def _report(self) -> None:
         if self.on_progress is None:
             return
-        board = self.board
+        table = self.table
         self.on_progress(
             Progress(
-                fits_done=int((board.fit_status >= 0).sum()),
-                fits_total=board.fit_status.size,
-                fits_dropped=int((board.fit_status[board.pruned] < 0).sum()),
-                candidates_racing=int(board.racing.sum()),
-                candidates_pruned=int(board.pruned.sum()),
+                fits_done=int((table.fit_status >= 0).sum()),
+                fits_total=table.fit_status.size,
+                fits_dropped=int((table.fit_status[table.pruned] < 0).sum()),
+                candidates_active=int(table.active.sum()),
+                candidates_pruned=int(table.pruned.sum()),
                 spans_done=self.scoring.n_spans_done,
                 spans_total=self.scoring.n_spans,
-                pool_rows_done=board.pool_rows_done,
+                pool_rows_done=table.pool_rows_done,
                 seconds=time.perf_counter() - self.started,
             )
         )

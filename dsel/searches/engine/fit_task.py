@@ -23,7 +23,7 @@ class Group:
     """How they are fitted."""
     candidates: tuple[Candidate, ...]
     """By number."""
-    paths: tuple[str, ...]
+    keys: tuple[str, ...]
     """For each candidate a hash of all that its fit depends on beside the rows."""
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:
@@ -74,7 +74,7 @@ class FitJob:
     training: int
     """Training number."""
 
-    def apart(self) -> "list[FitJob]":
+    def split(self) -> "list[FitJob]":
         """Return a job for each candidate."""
         return [replace(self, candidates=(number,)) for number in self.candidates]
 

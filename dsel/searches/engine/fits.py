@@ -19,8 +19,8 @@ from dsel.errors import ClusterLostError
 from dsel.models.family import FIT_DONE
 from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
-from dsel.searches.engine.checkpoint import Journaling, log_fit, log_retry
-from dsel.searches.engine.counts import UNKNOWN, Board
+from dsel.searches.engine.checkpoint import Checkpoint, log_fit, log_retry
+from dsel.searches.engine.counts import UNKNOWN, CountTable
 from dsel.searches.engine.fit_task import FitJob, FitRecord, fit_jobs
 from dsel.searches.engine.time_limits import fit_jobs_in_time
 
@@ -29,24 +29,24 @@ REMEMBERED: Final = 64
 
 
 @dataclass
-class Pace:
+class BatchSize:
     """How long jobs of a kind took of late.
 
     Examples
     --------
-    >>> pace = Pace()
-    >>> pace.learn(0.1)
-    >>> pace.jobs_of_a_task(n_left=100, n_slots=2), pace.jobs_of_a_task(3, 2)
+    >>> batch_size = BatchSize()
+    >>> batch_size.add(0.1)
+    >>> batch_size.jobs_per_task(n_left=100, n_slots=2), batch_size.jobs_per_task(3, 2)
     (2, 1)
     """
 
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
-    def learn(self, seconds: float) -> None:
+    def add(self, seconds: float) -> None:
         """Take the time of a finished job."""
         self.seconds.append(seconds)
 
-    def jobs_of_a_task(self, n_left: int, n_slots: int) -> int:
+    def jobs_per_task(self, n_left: int, n_slots: int) -> int:
         """Return how many of `n_left` jobs to give away at once, at least one.
 
         Tasks get smaller towards the end, so that all slots end at about one time.
@@ -58,7 +58,7 @@ class Pace:
 
 
 @dataclass
-class HeldModels:
+class ModelRegistry:
     """What the driver knows of models that the executor keeps."""
 
     keys: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -103,29 +103,29 @@ class HeldModels:
 class FitQueue:
     """Jobs that are still to be submitted."""
 
-    board: Board
+    table: CountTable
     """Counts so far."""
     best_first: bool
     """Whether candidates may be pruned, so that the order matters."""
     asked: NDArray[np.bool_] = field(init=False)
     members: list[NDArray[np.int64]] = field(init=False)
     group_of: NDArray[np.int64] = field(init=False)
-    pace: Pace = field(default_factory=Pace)
+    batch_size: BatchSize = field(default_factory=BatchSize)
 
     def __post_init__(self) -> None:
-        self.asked = np.zeros(self.board.fit_status.shape, bool)
+        self.asked = np.zeros(self.table.fit_status.shape, bool)
         self.members = [
             np.array([candidate.number for candidate in group.candidates])
-            for group in self.board.groups
+            for group in self.table.groups
         ]
-        self.group_of = np.empty(self.board.n_candidates, np.int64)
+        self.group_of = np.empty(self.table.n_candidates, np.int64)
         for group, numbers in enumerate(self.members):
             self.group_of[numbers] = group
 
     def open_fits(self) -> NDArray[np.bool_]:
         """Return the fits wanted and not asked for, (n_candidates, n_trainings)."""
-        unknown = self.board.fit_status == UNKNOWN
-        return np.asarray(unknown & ~self.asked & self.board.racing[:, np.newaxis])
+        unknown = self.table.fit_status == UNKNOWN
+        return np.asarray(unknown & ~self.asked & self.table.active[:, np.newaxis])
 
     def take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
         """Return the jobs of the next task, best first; none where none is left."""
@@ -164,7 +164,7 @@ class FitQueue:
         self, group: int, training: int, open_fits: NDArray[np.bool_]
     ) -> list[int]:
         """Return the trainings that go into one task with this one, itself included."""
-        if not self.board.groups[group].family.fits_trainings_together:
+        if not self.table.groups[group].family.fits_trainings_together:
             return [training]
         mine = open_fits[self.members[group]].any(axis=0)
         return [int(number) for number in np.flatnonzero(mine)]
@@ -172,7 +172,7 @@ class FitQueue:
     def _task_size(self, open_fits: NDArray[np.bool_], n_slots: int) -> int:
         n_groups = max(1, len(np.unique(self.group_of[open_fits.any(axis=1)])))
         left = n_groups * max(1, int(open_fits.sum(axis=1).max(initial=0)))
-        return self.pace.jobs_of_a_task(left, n_slots)
+        return self.batch_size.jobs_per_task(left, n_slots)
 
     def _in_order(
         self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64]
@@ -187,12 +187,12 @@ class FitQueue:
         order = numbers[np.lexsort((numbers, lower[numbers]))]
         for number in order:
             training = int(np.argmax(open_fits[number]))
-            if training != self.board.scheme.full or self._folds_known(number):
+            if training != self.table.scheme.full or self._folds_known(number):
                 yield int(self.group_of[number]), training
 
     def _folds_known(self, number: int) -> bool:
         """Whether the full fit, the largest, is due: the folds may still prune it."""
-        folds = self.board.fit_status[number, : self.board.scheme.n_folds]
+        folds = self.table.fit_status[number, : self.table.scheme.n_folds]
         return bool((folds != UNKNOWN).all())
 
 
@@ -206,11 +206,11 @@ DEATHS: Final = 12  # of tasks, before those of workers are laid at their own
 class Fitting:
     """Tasks that fit, and the models that they leave where they were made."""
 
-    board: Board
+    table: CountTable
     """Counts by candidate."""
     executor: Executor
     """Where tasks run."""
-    journal: Journaling
+    checkpoint: Checkpoint
     """Where counts are written."""
     best_first: bool = True
     """Whether candidates may be pruned, so that the order matters."""
@@ -223,14 +223,14 @@ class Fitting:
     """Jobs of each task that has not ended."""
     again: deque[Task] = field(default_factory=deque)
     """Tasks to submit before any other: tries of what failed, and lost models."""
-    models: HeldModels = field(default_factory=HeldModels)
+    models: ModelRegistry = field(default_factory=ModelRegistry)
     attempts: dict[FitJob, int] = field(default_factory=dict)
     deaths: list[FitJob] = field(default_factory=list)
     """Jobs that took their workers along, each alone, while none was done."""
     serial: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.queue = FitQueue(self.board, self.best_first)
+        self.queue = FitQueue(self.table, self.best_first)
 
     @property
     def is_over(self) -> bool:
@@ -260,8 +260,8 @@ class Fitting:
 
         Models are lost with the worker that made them, and are not in the store.
         """
-        lost = np.zeros(self.board.fit_status.shape, bool)
-        for training in (each.number for each in self.board.scheme.with_models):
+        lost = np.zeros(self.table.fit_status.shape, bool)
+        for training in (each.number for each in self.table.scheme.with_models):
             for number in members:
                 lost[number, training] = not self.models.has(number, training)
         for job in self.queue.jobs(lost & ~self._running_fits()):
@@ -271,7 +271,7 @@ class Fitting:
     def fit_one(self, candidate: int, training: int) -> None:
         """Fit one candidate again unless its model is held."""
         if not self.models.has(candidate, training):
-            wanted = np.zeros(self.board.fit_status.shape, bool)
+            wanted = np.zeros(self.table.fit_status.shape, bool)
             wanted[candidate, training] = True
             self.again.append(self._task(self.queue.jobs(wanted)))
 
@@ -298,25 +298,25 @@ class Fitting:
 
     def _was_fitted(self, job: FitJob) -> bool:
         """Whether all fits of a job ended well before, and only the models are lost."""
-        status = self.board.fit_status[list(job.candidates), job.training]
+        status = self.table.fit_status[list(job.candidates), job.training]
         return bool((status == FIT_DONE).all())
 
     def _running_fits(self) -> NDArray[np.bool_]:
         """Return the fits that are submitted, (n_candidates, n_trainings)."""
-        running = np.zeros(self.board.fit_status.shape, bool)
+        running = np.zeros(self.table.fit_status.shape, bool)
         for job in (job for jobs in self.running.values() for job in jobs):
             running[list(job.candidates), job.training] = True
         return running
 
     def _note(self, key: str, records: list[FitRecord]) -> None:
         for record in records:
-            self.queue.pace.learn(float(np.nansum(record.counts.seconds)))
+            self.queue.batch_size.add(float(np.nansum(record.counts.seconds)))
             if self.raise_failures and record.counts.messages:
                 raise RuntimeError(next(iter(record.counts.messages.values())))
-            log_fit(self.board.scheme, record)
+            log_fit(self.table.scheme, record)
             if not self._was_fitted(record.job):
-                self.journal.fit(record)
-            self.board.add_fit(record)
+                self.checkpoint.fit(record)
+            self.table.add_fit(record)
             self.models.add(key, record)
 
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
@@ -324,7 +324,7 @@ class Fitting:
         if len(jobs) == 1 and died_of_task(error):
             self._note_death(jobs[0], error)
         if len(jobs) == 1 and not isinstance(error, MemoryError):
-            jobs = jobs[0].apart()  # what memory they need, they need for shared work
+            jobs = jobs[0].split()  # what memory they need, they need for shared work
         for job in jobs:
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1
             if len(jobs) == 1 and (tries >= ATTEMPTS or self.raise_failures):
@@ -338,7 +338,7 @@ class Fitting:
 
         One group may be bad; and where any fit was ever done, so may many be.
         """
-        if (self.board.fit_status == FIT_DONE).any():
+        if (self.table.fit_status == FIT_DONE).any():
             return
         self.deaths.append(job)
         groups = {job.group for job in self.deaths}
@@ -356,4 +356,4 @@ class Fitting:
         message = f"{type(error).__name__}: {error}"
         logger.warning("fit given up: %s: %s", job, message)
         for number in job.candidates:
-            self.board.fail(number, job.training, message)
+            self.table.fail(number, job.training, message)

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from dsel.data.passes import SPAN_NBYTES
 from dsel.runtime.tasks import Executor, Finished, Task
-from dsel.searches.engine.checkpoint import Journaling, log_retry, log_span
+from dsel.searches.engine.checkpoint import Checkpoint, log_retry, log_span
 from dsel.searches.engine.count_task import SpanJob, SpanRecord, count_spans, models_of
-from dsel.searches.engine.counts import Board
-from dsel.searches.engine.fits import HeldModels, Pace
+from dsel.searches.engine.counts import CountTable
+from dsel.searches.engine.fits import BatchSize, ModelRegistry
 from dsel.searches.engine.pool_sample import PoolSample
-from dsel.searches.engine.scheme import of_span
 
 LEADERS = 4  # candidates of the first round, whose numbers then prune the others
 
@@ -35,7 +34,7 @@ class Round:
     """Spans that are running."""
     derived: dict[str, str] = field(default_factory=dict)
     """Task that holds members' models to one that holds little else."""
-    pace: Pace = field(default_factory=Pace)
+    batch_size: BatchSize = field(default_factory=BatchSize)
     """How long its spans take."""
 
     @property
@@ -53,7 +52,7 @@ class Round:
         n_rows
             Stored rows that a task may read; a longer span is a task of its own.
         """
-        most = self.pace.jobs_of_a_task(len(self.waiting), n_slots)
+        most = self.batch_size.jobs_per_task(len(self.waiting), n_slots)
         taken: list[SpanJob] = []
         for job in self.waiting[:most]:
             n_rows -= job.stop - job.start
@@ -66,7 +65,7 @@ class Round:
 
 
 def next_members(
-    board: Board,
+    table: CountTable,
     lower: NDArray[np.float64],
     *,
     leaders_first: bool,
@@ -82,22 +81,22 @@ def next_members(
 
     Parameters
     ----------
-    board, lower
+    table, lower
         Counts so far and every candidate's lower bound.
     leaders_first
         Whether a first round of leaders is still to come.
     fits_are_over
-        Whether every racing candidate is fitted.
+        Whether every active candidate is fitted.
     nbytes
         Size of each candidate's models.
     budget
         Bytes of models that every worker can hold.
     """
-    ready = np.flatnonzero(board.racing & board.fitted)
+    ready = np.flatnonzero(table.active & table.fitted)
     order = ready[np.lexsort((ready, lower[ready]))]
     if not fits_are_over:
-        racing = np.flatnonzero(board.racing)
-        top = racing[np.lexsort((racing, lower[racing]))][:1]
+        active = np.flatnonzero(table.active)
+        top = active[np.lexsort((active, lower[active]))][:1]
         if not leaders_first or not np.isin(top, ready).all():
             return ()
     if leaders_first:
@@ -107,16 +106,16 @@ def next_members(
     return tuple(int(number) for number in order[:fitting])
 
 
-def span_jobs(board: Board, members: tuple[int, ...]) -> list[SpanJob]:
-    """Return a job for every span of its next look that some member still needs."""
+def span_jobs(table: CountTable, members: tuple[int, ...]) -> list[SpanJob]:
+    """Return a job for every span of its next stage that some member still needs."""
     numbers = np.array(members)
-    wanted = board.wanted(numbers)
+    wanted = table.wanted(numbers)
     jobs = []
-    for i, (look, span) in enumerate(board.spans):
+    for i, (stage, span) in enumerate(table.spans):
         missing = numbers[wanted[:, i]]
         if len(missing):
             mine = tuple(map(int, missing))
-            jobs.append(SpanJob(span.start, span.stop, mine, look))
+            jobs.append(SpanJob(span.start, span.stop, mine, stage))
     return jobs
 
 
@@ -129,13 +128,13 @@ WORTH_A_TASK = 2**17  # bytes not moved: some milliseconds on a slow network
 class Scoring:
     """Tasks that count over spans of the pool, round by round."""
 
-    board: Board
+    table: CountTable
     """Counts by candidate."""
     executor: Executor
     """Where tasks run."""
-    journal: Journaling
+    checkpoint: Checkpoint
     """Where counts are written."""
-    models: HeldModels
+    models: ModelRegistry
     """Which task holds each model."""
     run_id: str
     """Tells this run's cached models from those of others."""
@@ -154,7 +153,7 @@ class Scoring:
     @property
     def is_due(self) -> bool:
         """Whether a round may begin."""
-        return self.current is None and bool(self.board.spans)
+        return self.current is None and bool(self.table.spans)
 
     @property
     def n_spans_done(self) -> int:
@@ -167,7 +166,7 @@ class Scoring:
     ) -> tuple[int, ...]:
         """Return the candidates of the next round; see `rounds.next_members`."""
         return next_members(
-            self.board,
+            self.table,
             lower,
             leaders_first=leaders_first,
             fits_are_over=fits_are_over,
@@ -178,7 +177,7 @@ class Scoring:
 
     def begin(self, members: tuple[int, ...]) -> None:
         """Begin a round for candidates whose models are all held."""
-        jobs = span_jobs(self.board, members)
+        jobs = span_jobs(self.table, members)
         self.n_rounds += 1
         self.n_spans += len(jobs)
         self.current = Round(f"round-{self.n_rounds}", members, jobs)
@@ -189,8 +188,8 @@ class Scoring:
             return self.again.popleft()
         if self.current is None or not self.current.waiting:
             return None
-        look = self.board.looks.parts[self.current.waiting[0].look]
-        n_rows = SPAN_NBYTES // look.pool.row_nbytes
+        stage = self.table.stages.parts[self.current.waiting[0].stage]
+        n_rows = SPAN_NBYTES // stage.pool.row_nbytes
         return self._task(self.current, self.current.take(n_slots, n_rows))
 
     def take(self, finished: Finished) -> bool:
@@ -212,16 +211,16 @@ class Scoring:
         """Return jobs as one task, which runs from now on."""
         key = f"span-{next(self.serial)}"
         self.running[key] = jobs
-        first, sample = jobs[0], self.sample
+        first, sample, scheme = jobs[0], self.sample, self.table.scheme
         start, stop = min(job.start for job in jobs), max(job.stop for job in jobs)
-        pool = self.board.looks.parts[first.look].pool
-        spans = [self.board.span_of(job) for job in jobs]
+        pool = self.table.stages.parts[first.stage].pool
+        spans = [self.table.span_of(job) for job in jobs]
         return Task(
             key,
             count_spans,
             (
                 jobs,
-                of_span(self.board.comparisons(), start, stop),
+                scheme.comparisons_of_rows(self.table.best_folds(), start, stop),
                 f"{self.run_id}-{current.key}-{hash(first.candidates)}",
                 [None if sample is None else sample.wanted_of(job) for job in jobs],
             ),
@@ -233,7 +232,7 @@ class Scoring:
     def _inputs(self, current: Round, job: SpanJob) -> tuple[str, ...]:
         """Return the keys of the models that a span counts, and of few others."""
         derived, members = current.derived, current.members
-        trainings = (training.number for training in self.board.scheme.with_models)
+        trainings = (training.number for training in self.table.scheme.with_models)
         whole = self.models.keys_of(job.candidates, trainings)
         for key in whole - set(derived):
             derived[key] = key
@@ -245,17 +244,17 @@ class Scoring:
 
     def _note(self, current: Round, records: list[SpanRecord]) -> None:
         for record in records:
-            self.board.add_span(record)
+            self.table.add_span(record)
             log_span(record, self._nbytes(record.job))
-            self.journal.span(record)
+            self.checkpoint.span(record)
             if self.sample is not None:
                 self.sample.add(record)
-            current.pace.learn(record.seconds)
+            current.batch_size.add(record.seconds)
             current.in_flight -= 1
 
     def _nbytes(self, job: SpanJob) -> int:
         """Return what the rows of a span take as they are stored."""
-        pool = self.board.looks.parts[job.look].pool
+        pool = self.table.stages.parts[job.stage].pool
         return (job.stop - job.start) * int(pool.row_nbytes)
 
     def _try_again(

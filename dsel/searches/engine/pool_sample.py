@@ -1,8 +1,8 @@
 """Random pool rows, to be compared with the labeled ones.
 
-They are the rows of the first look whose words are small, so that any reading of it
+They are the rows of the first stage whose words are small, so that any reading of it
 can bring them along: the search's own does. Only where a run goes on from a journal,
-and some of those rows were read before, the look is read for them alone.
+and some of those rows were read before, the stage is read for them alone.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from dsel.data.chunking import stacked
 from dsel.data.filters import Part
 from dsel.data.words import SHIFT_STREAM
 from dsel.searches.engine.count_task import SpanJob, SpanRecord
-from dsel.searches.engine.stages import Look
+from dsel.searches.engine.stages import Stage
 
 SAMPLE_ROWS: Final = 500
 """Rows of the pool that are compared with as many labeled ones."""
@@ -26,7 +26,7 @@ class PoolSample:
     """About `SAMPLE_ROWS` random rows of a pool, as tasks bring them along."""
 
     pool: Any
-    """The rows of the first look."""
+    """The rows of the first stage."""
     starts: frozenset[int]
     """First row numbers of its spans."""
     drawn: Part
@@ -36,7 +36,7 @@ class PoolSample:
 
     def wanted_of(self, job: SpanJob) -> Part | None:
         """Return which rows a task is to bring; None if they are here already."""
-        is_known = job.look > 0 or job.start in self.found
+        is_known = job.stage > 0 or job.start in self.found
         return None if is_known else self.drawn
 
     def add(self, record: SpanRecord) -> None:
@@ -55,11 +55,11 @@ class PoolSample:
         return [X[np.isin(rows, drawn)]]
 
 
-def sample_of_look(look: Look, *, seed: int) -> PoolSample:
-    """Return the sample of a look's rows, of which none is read yet."""
-    share = min(1.0, SAMPLE_ROWS / look.pool.n_rows)
-    starts = frozenset(span.start for span in look.spans)
-    return PoolSample(look.pool, starts, Part(0.0, share, seed, SHIFT_STREAM))
+def sample_of_stage(stage: Stage, *, seed: int) -> PoolSample:
+    """Return the sample of a stage's rows, of which none is read yet."""
+    share = min(1.0, SAMPLE_ROWS / stage.pool.n_rows)
+    starts = frozenset(span.start for span in stage.spans)
+    return PoolSample(stage.pool, starts, Part(0.0, share, seed, SHIFT_STREAM))
 
 
 def _joined(earlier: list[Any], later: list[Any]) -> list[Any]:

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.criteria import Criterion, Evidence, Settings
 from dsel.models.family import FIT_FAILED
-from dsel.searches.engine.counts import Board
+from dsel.searches.engine.counts import CountTable
 
 ROUNDING: Final = 1e-9
 """Two bounds nearer than this are not told apart while pruning."""
 
 
 @dataclass(frozen=True)
-class Referee:
+class Pruning:
     """Decides who may still win, for one criterion; knows only lower bounds."""
 
     criterion: Criterion
@@ -47,7 +47,7 @@ class Referee:
         found = self.criterion.evaluate(evidence, self.settings).estimate
         return float(np.min(found[~np.isnan(found)], initial=np.inf))
 
-    def prune(self, board: Board) -> NDArray[np.float64]:
+    def prune(self, table: CountTable) -> NDArray[np.float64]:
         """Drop the candidates that no further count can let win.
 
         A lower bound only grows while counts come in, and the best complete number
@@ -58,41 +58,41 @@ class Referee:
         ndarray
             The lower bounds, shape (n_candidates,).
         """
-        evidence = board.evidence()
+        evidence = table.evidence()
         lower = self.lower_bounds(evidence)
         if self.prunes:
             best = self.best(evidence)
-            board.pruned |= board.racing & (lower > best + ROUNDING)
+            table.pruned |= table.active & (lower > best + ROUNDING)
         return lower
 
 
-def final_evidence(board: Board, referee: Referee) -> dict[str, NDArray[Any]]:
+def final_evidence(table: CountTable, pruning: Pruning) -> dict[str, NDArray[Any]]:
     """Return the evidence of a finished run, with messages, as the cube shows it."""
-    shown, scored = board.in_order, board.scored
-    status = board.status
-    if referee.prunes:
-        shown, scored, status = _trimmed(board, referee)
-    evidence = board.evidence(shown, scored)
-    messages = [board.message(j, shown[j]) for j in range(board.n_candidates)]
+    shown, scored = table.in_order, table.scored
+    status = table.status
+    if pruning.prunes:
+        shown, scored, status = _trimmed(table, pruning)
+    evidence = table.evidence(shown, scored)
+    messages = [table.message(j, shown[j]) for j in range(table.n_candidates)]
     text = np.array(messages)
     return evidence | {names.STATUS: status, names.MESSAGE: text}
 
 
 def _trimmed(
-    board: Board, referee: Referee
+    table: CountTable, pruning: Pruning
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int8]]:
     """Return the fits shown, whose pool counts are shown, and the status."""
-    shown, scored, status = board.in_order, board.scored, board.status
-    evidence = board.evidence()
-    best = referee.best(evidence)
-    undecided = np.ones(board.n_candidates, bool)
-    nobody = np.zeros(board.n_candidates, bool)
-    for n_folds in range(board.scheme.n_folds + 1):
-        first = np.arange(len(board.scheme.trainings)) < n_folds
-        evidence = board.evidence(shown & first, nobody)
+    shown, scored, status = table.in_order, table.scored, table.status
+    evidence = table.evidence()
+    best = pruning.best(evidence)
+    undecided = np.ones(table.n_candidates, bool)
+    nobody = np.zeros(table.n_candidates, bool)
+    for n_folds in range(table.scheme.n_folds + 1):
+        first = np.arange(len(table.scheme.trainings)) < n_folds
+        evidence = table.evidence(shown & first, nobody)
         fine = np.zeros_like(status)
-        lower = referee.lower_bounds({**evidence, names.STATUS: fine})
-        undecided &= ~_fails(board, n_folds)
+        lower = pruning.lower_bounds({**evidence, names.STATUS: fine})
+        undecided &= ~_fails(table, n_folds)
         beaten = undecided & (lower > best + ROUNDING)
         shown[beaten] &= first
         scored[beaten] = False
@@ -101,7 +101,7 @@ def _trimmed(
     return shown, scored, status
 
 
-def _fails(board: Board, n_folds: int) -> NDArray[np.bool_]:
+def _fails(table: CountTable, n_folds: int) -> NDArray[np.bool_]:
     """Return the candidates of which one of the first fits failed."""
-    failed = (board.fit_status == FIT_FAILED) & board.in_order
+    failed = (table.fit_status == FIT_FAILED) & table.in_order
     return np.asarray(failed[:, :n_folds].any(axis=1))

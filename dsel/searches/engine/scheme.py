@@ -4,41 +4,26 @@ Cross-validation and random halvings differ in these and in nothing else, so the
 the plan, the driver and the store.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
-from dsel.checks import check_integer
-from dsel.criteria import Criterion
-from dsel.criteria.base import reads_folds
-from dsel.criteria.certificates import SELECT_THEN_CERTIFY, check_one_fold
 from dsel.data.filters import joint_mask
 from dsel.data.folds import (
-    fold_trainings,
     full_training,
     half_trainings,
     leave_one_out_training,
-    random_folds,
-    splitter_trainings,
 )
-from dsel.data.labeled import LabeledRows
 from dsel.data.trainings import FULL, LEAVE_ONE_OUT, Training
 from dsel.results import TrainingAxes, fold_axes, half_axes
 from dsel.searches.engine.comparisons import (
     UNKNOWN,
-    AllAnswers,
     BestFold,
     Comparison,
     KnownLabels,
-    RandomFold,
-    by_halving,
-    differing_folds,
-    every_fold,
     halves,
 )
 
@@ -53,9 +38,15 @@ class Scheme:
     """How many of them are folds; the full training and leave-one-out, if any, follow
     them."""
     comparisons: tuple[Comparison, ...]
-    """Empty where no pool is read."""
+    """What is compared whatever the fits count; empty where no pool is read."""
     is_plain_random: bool
-    """Whether rows were assigned without a look at features or labels."""
+    """Whether rows were assigned whatever features and labels are."""
+    n_halvings: int = 0
+    """Random halvings whose halves the folds are; 0 for folds proper."""
+    has_best_fold: bool = False
+    """Whether the full model is also compared with one fold's, by candidate."""
+    known_labels: tuple[KnownLabels, ...] = ()
+    """Errors counted where labels of pool rows are known, for evaluation."""
 
     @property
     def full(self) -> int | None:
@@ -73,19 +64,30 @@ class Scheme:
         return tuple(t for t in self.trainings if t.name != LEAVE_ONE_OUT)
 
     @property
-    def halving(self) -> AllAnswers | None:
-        """The comparison of halves, where the trainings are random halvings."""
-        for each in self.comparisons:
-            if isinstance(each, AllAnswers) and each.count is by_halving:
-                return each
-        return None
-
-    @property
     def axes(self) -> TrainingAxes:
         """Axes of the cube on which the trainings stand."""
-        if self.halving is not None:
-            return half_axes(self.halving.n_bins)
+        if self.n_halvings:
+            return half_axes(self.n_halvings)
         return fold_axes(self.n_folds)
+
+    def all_comparisons(self, best_folds: NDArray[np.int64]) -> tuple[Comparison, ...]:
+        """Return everything that is counted on the pool.
+
+        Parameters
+        ----------
+        best_folds
+            Fold that each candidate's best-fold certificate rests on, as far as it is
+            known, shape (n_candidates,).
+        """
+        best = (BestFold(self.n_folds, best_folds),) if self.has_best_fold else ()
+        return (*self.comparisons, *best, *self.known_labels)
+
+    def comparisons_of_rows(
+        self, best_folds: NDArray[np.int64], start: int, stop: int
+    ) -> tuple[Comparison, ...]:
+        """Return the same with the labels of some rows only: less to send."""
+        known = tuple(each.of_rows(start, stop) for each in self.known_labels)
+        return replace(self, known_labels=known).all_comparisons(best_folds)
 
     def number_of(self, name: str) -> int:
         """Return the number of the training of that name."""
@@ -95,109 +97,12 @@ class Scheme:
         return next((t.number for t in self.trainings if t.name == name), None)
 
 
-def cross_validation(
-    cv: Any,
-    labeled: LabeledRows,
-    seed: int,
-    *,
-    with_pool: bool,
-    criteria: tuple[Criterion, ...],
-) -> Scheme:
-    """Return the folds and the full training, and what their models are compared on.
-
-    Criteria of co-validation get random halvings in place of folds.
-
-    Parameters
-    ----------
-    cv
-        Number of folds or of halvings, a scikit-learn splitter, or a `Scheme`.
-    labeled
-        The labeled rows.
-    seed
-        Seed of the folds and of f_rand.
-    with_pool
-        Whether there is a pool to compare on.
-    criteria
-        What will be read from the counts; where all of them hold out one fold only,
-        only that is trained.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
-        splitter; where no scheme can count for all criteria.
-    """
-    _check_together(criteria)
-    scheme = (
-        cv
-        if isinstance(cv, Scheme)
-        else _drawn(cv, labeled, seed, with_pool=with_pool, criteria=criteria)
-    )
-    if SELECT_THEN_CERTIFY in criteria:
-        check_one_fold(scheme.n_folds)
-    if any(names.LOO_ERRORS in criterion.needs for criterion in criteria):
-        return with_leave_one_out(scheme, len(labeled.y))
-    return scheme
-
-
-def _check_together(criteria: tuple[Criterion, ...]) -> None:
-    """Raise where one criterion reads halves and another one folds."""
-    by_halves = [each.name for each in criteria if each.by_halves]
-    by_folds = [each.name for each in criteria if reads_folds(each)]
-    if by_halves and by_folds:
-        raise ValueError(
-            f"`criterion` and `certificate` must read the same trainings, but "
-            f"{by_halves[0]!r} reads random halves of the labeled rows and "
-            f"{by_folds[0]!r} reads folds; name two of one kind, or leave out "
-            f"`certificate`."
-        )
-
-
 def with_leave_one_out(scheme: Scheme, n_rows: int) -> Scheme:
     """Return the scheme that also counts leave-one-out errors."""
     if scheme.leave_one_out is not None:
         return scheme
     added = leave_one_out_training(n_rows, number=len(scheme.trainings))
     return replace(scheme, trainings=(*scheme.trainings, added))
-
-
-def _drawn(
-    cv: Any,
-    labeled: LabeledRows,
-    seed: int,
-    *,
-    with_pool: bool,
-    criteria: tuple[Criterion, ...],
-) -> Scheme:
-    """Return the trainings that `cv` says: folds, halvings, or one split."""
-    n_rows = len(labeled.y)
-    if any(each.by_halves for each in criteria):
-        repeats = check_integer(cv, "cv", at_least=1)
-        return random_halves(n_rows, repeats, seed=seed, with_pool=with_pool)
-    plain = isinstance(cv, str) or not hasattr(cv, "split")  # strings have one too
-    if plain:
-        n_folds = _check_folds(cv, n_rows)
-        trainings = fold_trainings(random_folds(n_rows, n_folds, seed=seed))
-    else:
-        trainings = splitter_trainings(cv, labeled.X, labeled.classes[labeled.y])
-    n_folds = len(trainings) - 1
-    if all(criterion.holds_out_one_fold for criterion in criteria):
-        return Scheme(trainings[:1], 1, (), plain)
-    comparisons: tuple[Comparison, ...] = ()
-    if with_pool:
-        nobody = np.zeros(0, np.int64)
-        drawn = (RandomFold(seed, n_folds), BestFold(n_folds, nobody))
-        comparisons = (*drawn, *_of_all_folds(n_folds, criteria))
-    return Scheme(trainings, n_folds, comparisons, plain)
-
-
-def _of_all_folds(
-    n_folds: int, criteria: tuple[Criterion, ...]
-) -> tuple[Comparison, ...]:
-    """Return the comparisons with all fold models that some criterion reads."""
-    known: tuple[Comparison, ...] = (every_fold(n_folds), differing_folds(n_folds))
-    wanted = {name for criterion in criteria for name in criterion.needs}
-    return tuple(each for each in known if each.variable in wanted)
 
 
 def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> Scheme:
@@ -211,22 +116,13 @@ def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> S
     trainings = half_trainings(n_rows, repeats, seed=seed)
     full = full_training(n_rows, number=len(trainings))
     compared: tuple[Comparison, ...] = (halves(repeats),) if with_pool else ()
-    return Scheme((*trainings, full), len(trainings), compared, is_plain_random=True)
-
-
-def _check_folds(cv: Any, n_rows: int) -> int:
-    if not isinstance(cv, Real):
-        raise TypeError(
-            f"`cv` must be a number of folds or a scikit-learn splitter, got {cv!r}; "
-            "folds of your own go into `sklearn.model_selection.PredefinedSplit`."
-        )
-    n_folds = check_integer(cv, "cv", at_least=2)
-    if n_folds > n_rows:
-        raise ValueError(
-            f"`cv` must leave a labeled row to every fold, got cv={n_folds} for "
-            f"{n_rows} labeled rows; use fewer folds, or label more rows."
-        )
-    return n_folds
+    return Scheme(
+        (*trainings, full),
+        len(trainings),
+        compared,
+        is_plain_random=True,
+        n_halvings=repeats,
+    )
 
 
 def with_labels(
@@ -255,35 +151,21 @@ def with_labels(
         return scheme
     codes = _codes(labels, pool, classes)
     known = []
-    if scheme.halving is not None:
+    if scheme.n_halvings:
         halves = tuple(range(scheme.n_folds))
         known.append(KnownLabels(codes, halves, names.HALF_TEST_ERRORS))
     if scheme.full is not None:
         known.append(KnownLabels(codes, (scheme.full,), names.FULL_TEST_ERRORS))
-    return replace(scheme, comparisons=(*scheme.comparisons, *known))
+    return replace(scheme, known_labels=tuple(known))
 
 
 def of_rows_there(scheme: Scheme, pool: Any) -> Scheme:
     """Return the scheme without the labels of rows that the pool leaves out."""
-    comparisons = tuple(
-        replace(each, labels=_hidden(each.labels, pool))
-        if isinstance(each, KnownLabels)
-        else each
-        for each in scheme.comparisons
-    )
-    return replace(scheme, comparisons=comparisons)
-
-
-def of_span(
-    comparisons: Sequence[Comparison], start: int, stop: int
-) -> list[Comparison]:
-    """Return comparisons with the labels of some rows only: less to send with tasks."""
-    return [
-        replace(each, labels=each.labels[start:stop], first=start)
-        if isinstance(each, KnownLabels)
-        else each
-        for each in comparisons
-    ]
+    if not scheme.known_labels:
+        return scheme
+    there = joint_mask(pool.filters, 0, len(scheme.known_labels[0].labels))
+    known = tuple(each.without(~there) for each in scheme.known_labels)
+    return replace(scheme, known_labels=known)
 
 
 def _codes(labels: ArrayLike, pool: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
@@ -301,8 +183,3 @@ def _codes(labels: ArrayLike, pool: Any, classes: NDArray[Any]) -> NDArray[np.in
     place = np.searchsorted(classes, given).clip(max=len(classes) - 1)
     codes = np.where(classes[place] == given, place, len(classes))
     return np.where(hidden, UNKNOWN, codes).astype(np.int32)
-
-
-def _hidden(labels: NDArray[np.int32], pool: Any) -> NDArray[np.int32]:
-    there = joint_mask(pool.filters, 0, len(labels))
-    return np.where(there, labels, np.int32(UNKNOWN))

@@ -1,8 +1,8 @@
-"""The pool as a search reads it: look by look, until the limits are near enough.
+"""The pool as a search reads it: stage by stage, until the limits are near enough.
 
-At each look some rows that were fixed in advance are read; a candidate whose limits are
-then as near as wished to what the whole pool would give is read no further. Which rows
-a look has is a function of row numbers and seed, and whether to go on one of that
+At each stage some rows that were fixed in advance are read; a candidate whose limits
+are then as near as wished to what the whole pool would give is read no further. Which
+rows a stage has is a function of row numbers and seed, and whether to go on one of that
 candidate's own counts: no outcome depends on chunks, workers, order or interruption.
 """
 
@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.bounds.looks import look_schedule
-from dsel.bounds.reading import WHOLE_POOL, Reading, reading_of
+from dsel.bounds.reading import WHOLE_POOL, StoppingRule, reading_of
 from dsel.data.base import Span
 from dsel.data.words import LOOK_STREAM, SUBSET_STREAM
 from dsel.searches.pool_reading import PoolReading
 
-SPANS: Final = 64  # spans of a look of medium size: enough for tens of workers
+SPANS: Final = 64  # spans of a stage of medium size: enough for tens of workers
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
-ANY_TIME_LOOKS: Final = 10
+ANY_TIME_STAGES: Final = 10
 
 
 @dataclass(frozen=True)
-class Look:
+class Stage:
     """Rows that are read together."""
 
     pool: Any
@@ -36,13 +36,13 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Looks:
+class Stages:
     """When and where reading the pool may stop."""
 
     pool: Any = None
     """All rows that may be read; None where there is no pool."""
-    reading: Reading = WHOLE_POOL
-    """What limits hold at every look."""
+    reading: StoppingRule = WHOLE_POOL
+    """What limits hold at every stage."""
     stop_within: float = 0.0
     """How near a limit must be to what the whole pool would give."""
     share: float = 0.5
@@ -64,27 +64,27 @@ class Looks:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """What counts depend on beside the rows: which are read at which look."""
+        """What counts depend on beside the rows: which are read at which stage."""
         if not self.may_stop:
             return {}
         order = "first rows" if self.is_shuffled else "drawn rows"
-        return {"looks": f"{self.reading!r} at {order}"}
+        return {"stages": f"{self.reading!r} at {order}"}
 
     @cached_property
-    def parts(self) -> tuple[Look, ...]:
-        """The looks; their rows are disjoint and together the whole pool."""
+    def parts(self) -> tuple[Stage, ...]:
+        """The stages; their rows are disjoint and together the whole pool."""
         if not self.n_rows:
             return ()
         if not self.may_stop:
-            return (Look(self.pool, _spans(self.pool, self.n_rows)),)
-        schedule = look_schedule(self.n_rows, self.reading.n_looks or ANY_TIME_LOOKS)
+            return (Stage(self.pool, _spans(self.pool, self.n_rows)),)
+        schedule = look_schedule(self.n_rows, self.reading.n_looks or ANY_TIME_STAGES)
         ends = [0.0, *(schedule / self.n_rows).tolist()]
         parts = [self._part(*pair) for pair in pairwise(ends)]
         return tuple(part for part in parts if part.spans)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Rows up to each look."""
+        """Rows up to each stage."""
         return np.cumsum([part.pool.n_rows for part in self.parts], dtype=np.int64)
 
     def are_near(
@@ -106,23 +106,23 @@ class Looks:
         )
         return np.asarray((now - whole <= self.stop_within).all(axis=-1))
 
-    def _part(self, lower: float, upper: float) -> Look:
+    def _part(self, lower: float, upper: float) -> Stage:
         if self.is_shuffled:
             stored = int(self.pool.boundaries[-1])
             first, last = round(lower * stored), round(upper * stored)
             pool = self.pool.between(first, last)
-            return Look(pool, _spans(pool, last - first))
+            return Stage(pool, _spans(pool, last - first))
         pool = self.pool.part(lower, upper, seed=self.seed, stream=LOOK_STREAM)
-        return Look(pool, _spans(pool, self.n_rows))
+        return Stage(pool, _spans(pool, self.n_rows))
 
 
-def plan_looks(pool: Any, reading: PoolReading, *, share: float, seed: int) -> Looks:
+def plan_stages(pool: Any, reading: PoolReading, *, share: float, seed: int) -> Stages:
     """Return how a pool is read, as `plan_search` is told."""
     shuffled, near = reading.is_shuffled, reading.stop_within
     counted = at_most(pool, reading.max_rows, shuffled=shuffled, seed=seed)
     if near is None:
-        return Looks(counted, share=share, is_shuffled=shuffled, seed=seed)
-    return Looks(counted, reading_of(reading.n_stages), near, share, shuffled, seed)
+        return Stages(counted, share=share, is_shuffled=shuffled, seed=seed)
+    return Stages(counted, reading_of(reading.n_stages), near, share, shuffled, seed)
 
 
 def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:

@@ -186,7 +186,7 @@ def _fit_in_time(
             return [FitRecord(job, _late(job, seconds), 0, is_late=True)]
         return [
             record
-            for alone in job.apart()
+            for alone in job.split()
             for record in _fit_in_time(work, alone, seconds, fitted)
         ]
     if models is None:

@@ -83,7 +83,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             p-value of the strangest label, without smoothing.
         """
         counts = self._answer(X)[1]
-        return np.asarray(counts / self.chooser_.yardstick.n_validation)
+        return np.asarray(counts / self.chooser_.calibration.n_validation)
 
     def chosen_model(self, X: Any) -> NDArray[np.int64]:
         """Return the number of the model that answers each row; see `params_`."""
@@ -123,7 +123,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 for part, rows in chooser.blocks(X)
             ]
         )
-        n = chooser.yardstick.n_validation
+        n = chooser.calibration.n_validation
         return (counts + 1.0) / (n + 1.0) if smoothing else counts / n
 
     def predict_set(
@@ -187,7 +187,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         bound = THRESHOLD_BOUNDS[check_choice(slack, "slack", tuple(THRESHOLD_BOUNDS))]
         return bound(
             self._answer(X)[1],
-            self.chooser_.yardstick.n_validation,
+            self.chooser_.calibration.n_validation,
             n_models=self.n_candidates_,
             delta=delta,
         )
@@ -249,7 +249,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Bounds on P(error | margin at least m), one for each of `margins`.
         """
         chooser = self.chooser_
-        if not chooser.yardstick.by_margin:
+        if not chooser.calibration.by_margin:
             raise ValueError('`selective_error` needs `measure="margin"`.')
         cuts = np.asarray(margins, dtype=np.float64)
         opened = self._opened(pool)
@@ -257,8 +257,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             GapCounter(chooser, model, cuts), np.add, client=client
         )
         return selective_error_bound(
-            chooser.yardstick.conformity_counts(model, -cuts),
-            chooser.yardstick.n_validation,
+            chooser.calibration.conformity_counts(model, -cuts),
+            chooser.calibration.n_validation,
             selected,
             opened.n_rows,
             n_models=self.n_candidates_,
@@ -292,7 +292,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             block_rows=chooser.reader.models.block_rows,
             attributes={
                 "classes": [str(label) for label in self.classes_],
-                "n_validation": chooser.yardstick.n_validation,
+                "n_validation": chooser.calibration.n_validation,
             },
             client=client,
         )

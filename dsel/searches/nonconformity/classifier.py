@@ -20,7 +20,7 @@ from dsel.searches.nonconformity.conformity import (
     MEASURES,
     Measure,
     Neighbours,
-    make_yardstick,
+    make_calibration,
 )
 from dsel.searches.nonconformity.row_choice import Reader, RowChooser
 from dsel.searches.nonconformity.tie_rules import LITERAL, TIE_RULES
@@ -182,8 +182,10 @@ class NonconformityClassifier(NonconformityAnswers):
         if unusable:
             models = trained.pack({**models.failures, **unusable})
             values = Reader(models, self.measure, neighbours)(X[held])
-        yardstick = make_yardstick(values, y[held], by_margin=self.measure == "margin")
-        if yardstick.by_margin and not (yardstick.ascending <= 0).any():
+        calibration = make_calibration(
+            values, y[held], by_margin=self.measure == "margin"
+        )
+        if calibration.by_margin and not (calibration.ascending <= 0).any():
             warn(
                 f"no model errs on the {len(held)} validation rows, so every critical "
                 "epsilon is 0 and the tie rule alone decides; hold out more rows.",
@@ -191,12 +193,12 @@ class NonconformityClassifier(NonconformityAnswers):
             )
         reader = Reader(models, self.measure, neighbours)
         self.models_ = models
-        self.chooser_ = RowChooser(reader, yardstick, self.ties, self.seed_)
-        self.validation_scores_ = yardstick.ascending
+        self.chooser_ = RowChooser(reader, calibration, self.ties, self.seed_)
+        self.validation_scores_ = calibration.ascending
         self.params_ = [dict(each.params) for each in models.candidates]
         self.failures_ = models.failures
         self.n_candidates_ = models.n_models + len(models.failures)
-        self.nbytes_ = models.nbytes + yardstick.ascending.nbytes
+        self.nbytes_ = models.nbytes + calibration.ascending.nbytes
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

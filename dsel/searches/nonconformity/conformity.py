@@ -28,7 +28,7 @@ KEPT_BITS = 40  # of a score beside its model's usual one; products round after 
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class Calibration:
     """What the models said about the validation rows: all that p-values need."""
 
     ascending: NDArray[np.float64]
@@ -74,9 +74,9 @@ class Yardstick:
         return count_not_above(self.ascending[model], thresholds)
 
 
-def make_yardstick(
+def make_calibration(
     values: NDArray[np.float64], y: NDArray[np.int64], *, by_margin: bool
-) -> Yardstick:
+) -> Calibration:
     """Take the measure of models on validation rows.
 
     Parameters
@@ -90,7 +90,7 @@ def make_yardstick(
     """
     usual = _usual_size(_own(values, y, by_margin))
     own = _own(round_scores(values, usual), y, by_margin)
-    return Yardstick(np.sort(own, axis=1), usual, by_margin)
+    return Calibration(np.sort(own, axis=1), usual, by_margin)
 
 
 def _own(

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from dsel.data.words import TIE_STREAM
 from dsel.searches.model_set import ModelSet
 from dsel.searches.nonconformity.conformity import (
+    Calibration,
     Measure,
     Neighbours,
-    Yardstick,
     probabilities,
     round_scores,
 )
 from dsel.searches.nonconformity.tie_rules import (
     LITERAL,
     TIE_RULES,
-    Ballot,
+    TiedModels,
     best_label,
     choose_literally,
     drawn_label,
@@ -75,7 +75,7 @@ class RowChooser:
 
     reader: Reader
     """What the models say."""
-    yardstick: Yardstick
+    calibration: Calibration
     """What they said about the validation rows."""
     ties: str
     """Name of the tie rule."""
@@ -90,7 +90,7 @@ class RowChooser:
         ValueError
             Where a score is NaN.
         """
-        values = round_scores(self.reader(X), self.yardstick.usual)
+        values = round_scores(self.reader(X), self.calibration.usual)
         if np.isnan(values).any():
             raise ValueError(
                 "`X` has rows on which a model scores NaN; look for values that "
@@ -107,14 +107,16 @@ class RowChooser:
     ) -> Answer:
         """Choose by what the models say of the rows."""
         units, label_units = row_units(self.seed, TIE_STREAM, rows)
-        counts = self.yardstick.critical_counts(values)
+        counts = self.calibration.critical_counts(values)
         smallest = counts.min(axis=0)
         if self.ties == LITERAL:
-            every = self.yardstick.every_count(values)
+            every = self.calibration.every_count(values)
             models, labels = choose_literally(every, units)
             return Answer(labels, smallest, models)
-        ballot = Ballot(counts == smallest, values, self.yardstick.usual, units)
-        models = TIE_RULES[self.ties](ballot)
+        tied_models = TiedModels(
+            counts == smallest, values, self.calibration.usual, units
+        )
+        models = TIE_RULES[self.ties](tied_models)
         own = values[models, np.arange(len(rows))]
         labels = drawn_label(own, label_units) if self._draws else best_label(own)
         return Answer(labels, smallest, models)
@@ -139,7 +141,7 @@ class RowChooser:
             else np.full(len(rows), model)
         )
         own = values[models, np.arange(len(rows))]
-        return self.yardstick.label_counts(own, models)
+        return self.calibration.label_counts(own, models)
 
     def blocks(self, X: Any) -> Iterator[tuple[Any, NDArray[np.int64]]]:
         """Cut rows into blocks that fit the models' working memory."""

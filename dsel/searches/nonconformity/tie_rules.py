@@ -12,7 +12,7 @@ from dsel.data.words import words_at
 
 
 @dataclass(frozen=True)
-class Ballot:
+class TiedModels:
     """What the models say about a block of rows."""
 
     tied: NDArray[np.bool_]
@@ -33,33 +33,33 @@ class Ballot:
         return np.asarray(gaps / self.usual[:, np.newaxis])
 
 
-def choose_at_random(ballot: Ballot) -> NDArray[np.int64]:
+def choose_at_random(tied_models: TiedModels) -> NDArray[np.int64]:
     """Draw one of the tied models, each with the same chance (the paper's rule)."""
-    position = np.cumsum(ballot.tied, axis=0, dtype=np.int32)
-    wanted = np.floor(ballot.units * position[-1]).astype(np.int32)
+    position = np.cumsum(tied_models.tied, axis=0, dtype=np.int32)
+    wanted = np.floor(tied_models.units * position[-1]).astype(np.int32)
     return _first(position > wanted)
 
 
-def choose_first(ballot: Ballot) -> NDArray[np.int64]:
+def choose_first(tied_models: TiedModels) -> NDArray[np.int64]:
     """Take the tied model of smallest number."""
-    return _first(ballot.tied)
+    return _first(tied_models.tied)
 
 
-def choose_by_margin(ballot: Ballot) -> NDArray[np.int64]:
+def choose_by_margin(tied_models: TiedModels) -> NDArray[np.int64]:
     """Take the tied model whose margin is largest beside its usual one."""
-    return _first(np.where(ballot.tied, ballot.margins, -np.inf))
+    return _first(np.where(tied_models.tied, tied_models.margins, -np.inf))
 
 
-def choose_by_vote(ballot: Ballot) -> NDArray[np.int64]:
+def choose_by_vote(tied_models: TiedModels) -> NDArray[np.int64]:
     """Take the label that most tied models give, from the one of largest margin."""
-    labels = best_label(ballot.values)
+    labels = best_label(tied_models.values)
     votes = np.zeros_like(labels)
     for label in np.unique(labels):
         says_so = labels == label
-        votes += says_so * np.sum(ballot.tied & says_so, axis=0)
-    votes[~ballot.tied] = -1
-    winners = ballot.tied & (votes == votes.max(axis=0))
-    return _first(np.where(winners, ballot.margins, -np.inf))
+        votes += says_so * np.sum(tied_models.tied & says_so, axis=0)
+    votes[~tied_models.tied] = -1
+    winners = tied_models.tied & (votes == votes.max(axis=0))
+    return _first(np.where(winners, tied_models.margins, -np.inf))
 
 
 LITERAL: Final = "literal"
@@ -71,7 +71,7 @@ def _first(values: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.argmax(values, axis=0))
 
 
-TIE_RULES: Final[Mapping[str, Callable[[Ballot], NDArray[np.int64]]]] = (
+TIE_RULES: Final[Mapping[str, Callable[[TiedModels], NDArray[np.int64]]]] = (
     MappingProxyType(
         {
             "first": choose_first,

@@ -11,7 +11,7 @@ from dsel.models.family import FitCounts
 from dsel.runtime.local import LocalExecutor
 from dsel.searches.engine import pool_rounds
 from dsel.searches.engine.fit_task import FitJob, FitRecord
-from dsel.searches.engine.fits import HeldModels
+from dsel.searches.engine.fits import ModelRegistry
 from tests.estimators import FAMILIES
 from tests.executors import FaultyExecutor
 
@@ -21,7 +21,7 @@ TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 @pytest.fixture
 def held():
     """Return two tasks: one holds candidates 0 and 1 on training 0, one 1 on 1."""
-    models = HeldModels()
+    models = ModelRegistry()
     models.add("fit-1", record_of(FitJob(0, (0, 1), 0), nbytes=100))
     models.add("fit-2", record_of(FitJob(0, (1,), 1), nbytes=30))
     return models

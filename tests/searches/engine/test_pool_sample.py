@@ -10,8 +10,8 @@ import dsel
 from dsel.data.blocks import read_blocks
 from dsel.searches import select
 from dsel.searches.engine.count_task import SpanJob, SpanRecord, SpanTally
-from dsel.searches.engine.pool_sample import sample_of_look
-from dsel.searches.engine.stages import Looks, plan_looks
+from dsel.searches.engine.pool_sample import sample_of_stage
+from dsel.searches.engine.stages import Stages, plan_stages
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,12 @@ def labeled(rows):
     return rows[:300], (rows[:300, 0] > 0).astype(int)
 
 
-def brought_along(sample, look):
-    """Read a look span by span, as a search does."""
-    for span in look.spans:
+def brought_along(sample, stage):
+    """Read a stage span by span, as a search does."""
+    for span in stage.spans:
         job = SpanJob(span.start, span.stop, ())
         tally = SpanTally((), (), sample.wanted_of(job).rows(job.start, job.stop))
-        for block in read_blocks(look.pool.sources(span), 64):
+        for block in read_blocks(stage.pool.sources(span), 64):
             tally.add(block, ())
         sample.add(SpanRecord(job, (), (), 0.0, tally.sample))
         assert sample.wanted_of(job) is None
@@ -38,13 +38,13 @@ def brought_along(sample, look):
 
 def looks_of(X, chunk_rows, kind):
     if kind == "sparse":
-        return Looks(dsel.open_pool(sparse.csr_matrix(X)), seed=3)
+        return Stages(dsel.open_pool(sparse.csr_matrix(X)), seed=3)
     pool = dsel.open_pool(da.from_array(X, chunks=(chunk_rows, 3)))
     if kind == "whole":
-        return Looks(pool, seed=3)
+        return Stages(pool, seed=3)
     is_shuffled = kind == "first rows"
     reading = dsel.PoolReading(stop_within=0.1, n_stages=3, is_shuffled=is_shuffled)
-    return plan_looks(pool, reading, share=0.5, seed=3)
+    return plan_stages(pool, reading, share=0.5, seed=3)
 
 
 def as_array(rows):
@@ -55,10 +55,10 @@ def as_array(rows):
 def test_pool_sample__is_the_same_brought_along_or_read(rows, kind):
     found = []
     for chunk_rows in (100, 1400):
-        look = looks_of(rows, chunk_rows, kind).parts[0]
-        read = sample_of_look(look, seed=4).rows()
-        along = brought_along(sample_of_look(look, seed=4), look)
-        assert read.shape[0] == pytest.approx(min(500, look.pool.n_rows), rel=0.2)
+        stage = looks_of(rows, chunk_rows, kind).parts[0]
+        read = sample_of_stage(stage, seed=4).rows()
+        along = brought_along(sample_of_stage(stage, seed=4), stage)
+        assert read.shape[0] == pytest.approx(min(500, stage.pool.n_rows), rel=0.2)
         found += [as_array(read), as_array(along)]
     for each in found[1:]:
         np.testing.assert_array_equal(each, found[0])
@@ -99,7 +99,7 @@ def test_run__that_goes_on_from_a_journal_finds_the_same(rows, labeled, tmp_path
     plan = dsel.plan_search(
         None, [GaussianNB()], *labeled, pool, cv=3, duplicates="keep", random_state=1
     )
-    assert len(plan.looks.parts[0].spans) > 2
+    assert len(plan.stages.parts[0].spans) > 2
     whole = plan.run(out=tmp_path / "whole")
 
     def stop(progress):

@@ -9,7 +9,7 @@ import dsel
 from dsel import bounds, names
 from dsel.bounds import FixedLooks
 from dsel.searches import select
-from dsel.searches.engine.stages import Looks, at_most
+from dsel.searches.engine.stages import Stages, at_most
 
 GRID = {"var_smoothing": [1e-9, 0.1, 1.0, 10.0]}
 N_POOL = 40_000
@@ -38,10 +38,10 @@ def stopped(rows):
 
 def test_run__stops_where_the_bound_is_near_to_what_all_rows_give(rows, stopped):
     read = stopped.pool_rows.sum("fold").values
-    looks = stopped.look_rows.values
-    assert np.isin(read, looks).all()
+    stages = stopped.look_rows.values
+    assert np.isin(read, stages).all()
     assert (read < N_POOL).all()
-    assert (read > looks[0]).all()
+    assert (read > stages[0]).all()
     whole = plan(rows, prune=False, stop_within=None).run()
     gain = select(stopped).bound - select(whole).bound
     assert 0 < gain < 0.02
@@ -60,15 +60,15 @@ def test_run__reports_the_bound_that_holds_at_every_look(stopped):
     assert choice.certificate.unclipped == pytest.approx(float(expected.bound))
     assert choice.certificate.certified
     spent = stopped.spent_on.values.tolist()
-    assert spent == ["fold_limits", "random_fold_disagreement at each of 10 looks"]
+    assert spent == ["fold_limits", "random_fold_disagreement at each of 10 stages"]
 
 
 def test_run__stops_for_no_other_reason_than_the_counts_so_far(rows, stopped):
-    looks = Looks(rows[2], FixedLooks(10), 0.01, 0.5 * 0.1 / 4)
-    object.__setattr__(looks, "pool", type("Rows", (), {"n_rows": N_POOL})())
+    stages = Stages(rows[2], FixedLooks(10), 0.01, 0.5 * 0.1 / 4)
+    object.__setattr__(stages, "pool", type("Rows", (), {"n_rows": N_POOL})())
     counts = stopped.disagreements.sum("fold").values[:, np.newaxis]
     read = stopped.pool_rows.sum("fold").values[:, np.newaxis]
-    assert looks.are_near(counts, read).all()
+    assert stages.are_near(counts, read).all()
 
 
 @pytest.mark.parametrize("chunks", [1_000, 7_777, N_POOL])
@@ -153,7 +153,7 @@ def test_run__of_a_shuffled_pool_does_not_fetch_the_rest(rows):
 
 def test_looks__of_a_sorted_pool_are_random_parts(rows):
     pool = dsel.open_pool(np.sort(rows[2], axis=0))
-    parts = Looks(pool, FixedLooks(5), seed=1).parts
+    parts = Stages(pool, FixedLooks(5), seed=1).parts
     assert sum(part.pool.n_rows for part in parts) == N_POOL
     means = [
         part.pool.reduce(lambda X, rows: X[:, 0].sum(), lambda a, b: a + b)
@@ -165,8 +165,8 @@ def test_looks__of_a_sorted_pool_are_random_parts(rows):
 
 def test_looks__are_the_same_rows_for_any_chunks(rows):
     pools = [da.from_array(rows[2], chunks=(c, 3)) for c in (999, 10_000)]
-    looks = [Looks(dsel.open_pool(pool), FixedLooks(5), seed=1) for pool in pools]
-    np.testing.assert_array_equal(looks[0].rows, looks[1].rows)
+    stages = [Stages(dsel.open_pool(pool), FixedLooks(5), seed=1) for pool in pools]
+    np.testing.assert_array_equal(stages[0].rows, stages[1].rows)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -212,18 +212,18 @@ def test_pool_reading__refuses(change, message):
 
 
 def test_plan__says_how_it_reads(rows):
-    assert "10 looks, until a bound is within 0.01" in repr(plan(rows))
-    assert "looks" not in repr(plan(rows, stop_within=None))
+    assert "10 stages, until a bound is within 0.01" in repr(plan(rows))
+    assert "stages" not in repr(plan(rows, stop_within=None))
 
 
 def test_run__looks_do_not_fail_more_often_than_they_may():
     rng = np.random.default_rng(11)
-    looks = Looks(None, FixedLooks(6), 0.02, share=0.3)
-    object.__setattr__(looks, "pool", type("Rows", (), {"n_rows": 20_000})())
+    stages = Stages(None, FixedLooks(6), 0.02, share=0.3)
+    object.__setattr__(stages, "pool", type("Rows", (), {"n_rows": 20_000})())
     rows = bounds.look_schedule(20_000, 6)
     failed = 0
     for _ in range(300):
         counts = rng.random(20_000).__lt__(0.1).cumsum()[rows - 1]
-        at = looks.are_near(counts[:, np.newaxis], rows[:, np.newaxis]).argmax()
-        failed += looks.reading.limits(counts[at], rows[at], 0.3) < 0.1
+        at = stages.are_near(counts[:, np.newaxis], rows[:, np.newaxis]).argmax()
+        failed += stages.reading.limits(counts[at], rows[at], 0.3) < 0.1
     assert failed <= 0.3 * 300

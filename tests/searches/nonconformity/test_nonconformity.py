@@ -102,7 +102,7 @@ def test_predict__does_not_depend_on_how_rows_are_cut(ties, monkeypatch):
 
 def test_ties__random_takes_every_tied_model_equally_often():
     model, X, _ = fitted(ties="random")
-    counts = model.chooser_.yardstick.critical_counts(model.chooser_.values(X))
+    counts = model.chooser_.calibration.critical_counts(model.chooser_.values(X))
     most_tied = np.argmax((counts == counts.min(axis=0)).sum(axis=0))
     row = np.repeat(X[[most_tied]], 6000, axis=0)
 
