@@ -1,20 +1,13 @@
-"""One pass over a pool: spans counted as tasks, values combined in row order."""
+"""What a task of one pass over a pool does: count a span, block by block."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from dsel.data.arrays import ArrayStorage, SparseStorage
 from dsel.data.base import Block
 from dsel.data.blocks import read_blocks
 from dsel.data.cache import process_cache
-from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import records_in_order
-from dsel.runtime.tasks import Task
-
-if TYPE_CHECKING:
-    from dsel.data.pool import Pool
 
 SPAN_NBYTES: Final = 2**26
 """A task's share at most: some tenths of a second."""
@@ -45,48 +38,18 @@ class SpanCount:
         return functools.reduce(self.combine, values)
 
 
-def run_pass(
-    pool: "Pool",
-    count_chunk: Callable[..., Any],
-    combine: Callable[[Any, Any], Any],
-    *,
-    client: Any,
-    keep: bool,
-    allow_nan: bool,
-) -> Any:
-    """Count every span and combine the values in row order; see `Pool.reduce`."""
-    block_rows = max(BLOCK_NBYTES // pool.row_nbytes, 1)
-    count = SpanCount(count_chunk, combine, block_rows, allow_nan)
-    client = resolve_client(client)
-    if client is None and isinstance(pool.storage, (ArrayStorage, SparseStorage)):
-        # These rows are in memory: the cache would only outlive them.
-        keep = False
-    group = f"pool-{pool.token}" if keep else ""
-    spans = pool.spans(max(_span_nbytes(pool) // pool.row_nbytes, 1))
-    tasks = [
-        Task(
-            f"span-{span.start}",
-            _count_span,
-            (f"{group}-{span.start}-{span.stop}" if group else "", group),
-            functools.partial(pool.sources, span),
-            place=number if keep else None,
-        )
-        for number, span in enumerate(spans)
-    ]
-    return functools.reduce(combine, records_in_order(count, tasks, client))
-
-
-def _span_nbytes(pool: "Pool") -> int:
+def span_nbytes(pool_nbytes: int) -> int:
     """Return a task's share, by the pool alone: all machines group sums alike."""
-    return min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, pool.nbytes // 4))
+    return min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, pool_nbytes // 4))
 
 
-def _count_span(
+def count_span(
     count: SpanCount,
     payloads: Sequence[Any],
     sources: Sequence[Any],
     key: str,
     group: str,
 ) -> tuple[Any, None]:
+    """Count one span: the body of a task."""
     del payloads  # a span needs nothing but its rows
     return count.value(sources, key, group), None

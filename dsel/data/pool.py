@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from hashlib import blake2b
 from operator import add
 from typing import Any
@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_integer
+from dsel.data.arrays import ArrayStorage, SparseStorage
 from dsel.data.base import Span, Storage
 from dsel.data.blocks import SpanHeader
 from dsel.data.content import content_hash
 from dsel.data.filters import Between, Excluded, Part, RowFilter, joint_mask
-from dsel.data.passes import run_pass
+from dsel.data.passes import BLOCK_NBYTES, SpanCount, count_span, span_nbytes
 from dsel.data.words import PART_STREAM
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.submission import records_in_order
+from dsel.runtime.tasks import Task
 
 _MASKED_AT_ONCE = 2**20
 
@@ -264,9 +268,25 @@ class Pool:
         """
         if self.n_rows == 0:
             raise ValueError("`pool` must have rows for a pass, got none.")
-        return run_pass(
-            self, count_chunk, combine, client=client, keep=keep, allow_nan=allow_nan
-        )
+        client = resolve_client(client)
+        if client is None and isinstance(self.storage, (ArrayStorage, SparseStorage)):
+            keep = False  # these rows are in memory: the cache would only outlive them
+        group = f"pool-{self.token}" if keep else ""
+        tasks = [
+            Task(
+                f"span-{span.start}",
+                count_span,
+                (f"{group}-{span.start}-{span.stop}" if group else "", group),
+                partial(self.sources, span),
+                place=number if keep else None,
+            )
+            for number, span in enumerate(
+                self.spans(max(span_nbytes(self.nbytes) // self.row_nbytes, 1))
+            )
+        ]
+        block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
+        count = SpanCount(count_chunk, combine, block_rows, allow_nan)
+        return reduce(combine, records_in_order(count, tasks, client))
 
     @cached_property
     def _kept_before(self) -> NDArray[np.int64]:

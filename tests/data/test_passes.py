@@ -6,9 +6,10 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from dsel.data import open_pool, passes
+from dsel.data import open_pool
 from dsel.data.cache import process_cache
 from dsel.runtime.clients import resolve_client
+from dsel.runtime.local import LocalExecutor
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +35,14 @@ def moments(X, rows):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_reduce__is_the_same_on_a_cluster_as_on_threads(
-    threads_client, rows, keep, monkeypatch
-):
+def test_reduce__is_the_same_on_a_cluster_as_on_threads(threads_client, rows, keep):
     drawn = da.random.default_rng(3).normal(size=(300_000, 60), chunks=(70_000, 60))
     for source in (rows, drawn):
         pool = open_pool(source).part(0, 0.9, seed=1)
 
         on_cluster = pool.reduce(moments, np.add, client=threads_client, keep=keep)
 
-        monkeypatch.setattr(passes, "resolve_client", lambda client: None)
-        threads = pool.reduce(moments, np.add, keep=keep)
-        monkeypatch.undo()
+        threads = pool.reduce(moments, np.add, client=LocalExecutor, keep=keep)
         assert (on_cluster == threads).all()
         assert on_cluster[:3] == pytest.approx(moments_of(pool)[:3])
 
