@@ -78,7 +78,7 @@ class FixedLooks:
 
     def event(self, name: str) -> str:
         """Name the looks, if there are several."""
-        return name if self.n_looks == 1 else f"{name} at each of {self.n_looks} looks"
+        return name if self.n_looks == 1 else f"{name} at each of {self.n_looks} stages"
 
 
 @dataclass(frozen=True)

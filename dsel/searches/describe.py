@@ -58,7 +58,7 @@ def _spans(plan: SearchSpec) -> str:
     if not plan.stages.may_stop:
         return spans
     return (
-        f"{spans}; {len(plan.stages.parts)} looks, until a bound is within "
+        f"{spans}; {len(plan.stages.parts)} stages, until a bound is within "
         f"{plan.stages.stop_within:g} of what all rows would give"
     )
 

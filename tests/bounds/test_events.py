@@ -64,7 +64,7 @@ def test_read_out__at_several_looks_is_another_event():
         read_out("cv_bound", delta=0.1, reading=reading)
         for reading in (FixedLooks(), FixedLooks(5), AnyTime())
     )
-    assert "random_fold_disagreement at each of 5 looks" in looks.spends
+    assert "random_fold_disagreement at each of 5 stages" in looks.spends
     assert "random_fold_disagreement at every row" in any_time.spends
     with pytest.raises(ValueError, match=r"needs 0\.05 more for random_fold"):
         DeltaLedger(0.1).read(whole).read(looks)
