@@ -49,9 +49,10 @@ def resolve(
     Raises
     ------
     ValueError
-        Where the search did not count what the criterion needs.
+        Where the search did not count what the criterion needs, or folds are left out.
     """
     check_cube(results)
+    _check_folds(results)
     declared = _declared(results)
     resolved = ResolvedCriterion(
         get_criterion(criterion or str(results[names.CRITERION].values[0])),
@@ -64,6 +65,17 @@ def resolve(
     )
     check_evidence(resolved.criterion, resolved.counts)
     return resolved
+
+
+def _check_folds(results: xr.Dataset) -> None:
+    """Raise unless the folds stand as they were searched: bounds go by their places."""
+    for dim in results[names.FOLD_ROWS].dims:
+        found = results[dim].values.tolist()
+        if found != list(range(len(found))):
+            raise ValueError(
+                f"`results` must hold every {dim} of the search in order, got {found}; "
+                f"take parts of the grid only, and select before you cut by {dim}."
+            )
 
 
 def check_evidence(criterion: Criterion, counts: Evidence) -> None:

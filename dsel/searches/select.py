@@ -177,6 +177,13 @@ def _objections(
     """Return why the number is no guarantee, whatever the assumptions."""
     if not reported.is_guarantee:
         return (f"{reported.name} is an estimate, not a bound",)
+    n_here, n = (resolved.counts[k] for k in (names.STATUS, names.N_CANDIDATES))
+    if reported.only_about and n_here.size < int(n):
+        # Who leads a part that was picked by looking is no function of labels alone.
+        return (
+            f"{reported.name} is about those who lead all {int(n)} candidates, and "
+            f"these results hold {n_here.size}; select from all of them",
+        )
     unpaid = objection(
         ledger,
         reported.name,

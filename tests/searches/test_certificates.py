@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
+import dsel
 from dsel.data.folds import random_folds
 from dsel.results import Certificate
 from dsel.searches import PoolReading, execute, plan_search, select
@@ -159,3 +160,37 @@ def test_transductive__holds_for_the_rows_that_it_names(limit):
         failed_of_pool += wrong.mean() > found.bound
     assert failed <= 8  # more come by chance in 1 of 24 runs at most, at delta .1
     assert failed_of_pool > 30
+
+
+@pytest.fixture(scope="module")
+def five_folds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = (X[:200, 0] + rng.normal(size=200) > 0).astype(int)
+    grid = {"var_smoothing": [1e-9, 1e-3, 1.0]}
+    options = {"cv": 5, "random_state": 0, "prune": False, "reserve": 0.5}
+    plan = dsel.plan_search(
+        GaussianNB(), grid, X[:200], y, X[200:], criterion="best_fold", **options
+    )
+    return plan.run()
+
+
+@pytest.mark.parametrize("folds", [[2], [1, 0, 2, 3, 4]])
+def test_select__refuses_folds_that_were_picked(five_folds, folds):
+    with pytest.raises(ValueError, match="every fold of the search in order"):
+        dsel.select(five_folds.isel(fold=folds), "holdout_bound")
+
+
+@pytest.mark.parametrize("name", ["best_fold_of_leader", "leaders"])
+def test_select__certifies_no_leader_of_a_part_of_the_grid(five_folds, name):
+    paid = five_folds.dsel.read(name, delta=0.05)
+    part = dsel.select(paid.isel(var_smoothing=[2]), "cv_error", certificate=name)
+    assert dsel.select(paid, "cv_error", certificate=name).certificate.certified
+    assert not part.certificate.certified
+    assert "these results hold 1" in part.certificate.reasons[0]
+
+
+def test_select__certifies_a_part_of_the_grid_at_its_own_shares(five_folds):
+    part = dsel.select(five_folds.isel(var_smoothing=[2]))
+    assert part.certificate.certified
+    assert part.bound >= dsel.select(five_folds).bound
