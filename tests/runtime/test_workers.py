@@ -215,7 +215,7 @@ def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
             client, "scheduler_info", lambda **ways: asked.append(1) or ask(**ways)
         )
         plan_of_sleepers(rng, np.linspace(0.0, 0.001, 30)).run(client)
-    assert len(asked) <= 2
+    assert len(asked) < 6  # of 30 candidates: once an executor, and at its start
 
 
 @pytest.mark.cluster
