@@ -32,11 +32,13 @@ def _session_of(process):
 
 
 @pytest.fixture(autouse=True)
-def hears_ctrl_c():
-    """Handle SIGINT as a terminal's programs do, wherever the tests were started."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def hears_signals():
+    """Handle signals as a terminal's programs do, wherever the tests were started."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, how) for number, how in usual.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, how in before.items():
+        signal.signal(number, how)
 
 
 @pytest.fixture
