@@ -20,6 +20,7 @@ integer seed at once, which is recorded; no count depends on chunks, workers or 
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,16 +35,18 @@ if TYPE_CHECKING:
     from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
     from dsel.searches.auditing.audit import audit
+    from dsel.searches.certify_selection import certify_selection
     from dsel.searches.co_validation.covalidate import covalidate
+    from dsel.searches.engine.stages import PoolReading
     from dsel.searches.facade import SemiSupervisedSearchCV
     from dsel.searches.plan import plan_search
     from dsel.searches.plan_bound import plan_bound
-    from dsel.searches.pool_reading import PoolReading
     from dsel.searches.select import select
 
 _HOMES = {
     "audit": "dsel.searches.auditing.audit",
-    "PoolReading": "dsel.searches.pool_reading",
+    "PoolReading": "dsel.searches.engine.stages",
+    "certify_selection": "dsel.searches.certify_selection",
     "SemiSupervisedSearchCV": "dsel.searches.facade",
     "covalidate": "dsel.searches.co_validation.covalidate",
     "open_pool": "dsel.data.open",
@@ -61,6 +64,7 @@ __all__ = [
     "SemiSupervisedSearchCV",
     "audit",
     "bounds",
+    "certify_selection",
     "covalidate",
     "open_pool",
     "open_results",
@@ -79,7 +83,6 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dsel' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
-    import_module("dsel.accessor")
     globals()[name] = value
     return value
 
@@ -88,5 +91,33 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_ROOMS})
 
 
+class _AfterXarray:
+    """Registers ``results.dsel`` as soon as xarray is loaded, by whomever.
+
+    To load xarray here would cost every command of the shell half a second.
+    """
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return where xarray is, with a loader that registers the accessor, too."""
+        del path, target
+        if name != "xarray":
+            return None
+        sys.meta_path.remove(cls)
+        spec = find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def load_and_register(module: Any) -> None:
+            load(module)
+            import_module("dsel.accessor")
+
+        spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
+        return spec
+
+
 if "xarray" in sys.modules:
     import_module("dsel.accessor")
+else:
+    sys.meta_path.insert(0, _AfterXarray)

@@ -1,7 +1,10 @@
 """``results.dsel``: what can be asked of a results cube."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import xarray as xr
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ class ResultsAccessor:
 
     def __repr__(self) -> str:
         """Say what was chosen, and which verbs read the cube."""
-        verbs = "select, bound, read, compare, pairs, plot"
+        verbs = "select, bound, table, compare, pairs, plot, add_certificate"
         try:
             choice = str(self.select())
         except (ValueError, KeyError) as error:
@@ -82,10 +85,14 @@ class ResultsAccessor:
             long_name=judged.criterion, units="1", delta=judged.delta
         )
 
-    def read(
+    def add_certificate(
         self, certificate: str, *, delta: float, label_share: float | None = None
     ) -> xr.Dataset:
         """Return the cube with another certificate paid from the search's reserve.
+
+        The reserve is spent in the cube that is returned, and this one stays as it is:
+        add the next certificate to what was returned. Two that are added to the same
+        cube spend one reserve twice, and may then fail more often than was declared.
 
         Parameters
         ----------
@@ -99,7 +106,8 @@ class ResultsAccessor:
         Raises
         ------
         ValueError
-            Where the reserve does not cover it.
+            Where the reserve does not cover it, or the run had an ``out``, whose
+            journal keeps what is spent: there it is another run.
         """
         from dsel.searches.ledger import add_certificate
 
@@ -142,6 +150,43 @@ class ResultsAccessor:
 
         return compare_pairs(self._results, plan, **settings)
 
+    def table(self) -> pd.DataFrame:
+        """Return one row for each candidate.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Parameters, ``status``, ``cv_error`` (mean error on the held-out folds), and
+            for each criterion of the search its estimate, under its own name, with the
+            two terms that it is made up of. NaN where nothing was counted.
+        """
+        from dsel.results.choice import candidate_table
+
+        return candidate_table(self._results)
+
+    @property
+    def assumptions(self) -> pd.DataFrame:
+        """What the certificates assume: A1 to A6, each with its state and reason.
+
+        Empty where operations on the cube lost it: then nothing is certified.
+        """
+        from dsel.results.ledger import assumption_table
+
+        return assumption_table(self._results)
+
+    @property
+    def spent(self) -> pd.DataFrame:
+        """What delta was spent on: a row for each event behind each certificate.
+
+        Certificates that rest on the same event pay for it once. The attributes of the
+        table, ``spent.attrs``, hold the declared ``delta``, the ``reserve`` included,
+        and what is left of the ``reserve``. Empty where operations on the cube lost it:
+        then nothing is certified.
+        """
+        from dsel.results.ledger import spent_table
+
+        return spent_table(self._results)
+
     @property
     def plot(self) -> "ResultsPlots":
         """Figures of the cube; needs the extra ``plots``."""
@@ -149,25 +194,35 @@ class ResultsAccessor:
 
 
 class ResultsPlots:
-    """The figures of a cube, each drawn on `ax` or on a new one."""
+    """The figures of a cube, each a method that draws on `ax` or on new axes.
+
+    ``surface(criterion)`` draws a criterion over the grid, ``terms(criterion)`` what
+    the best bounds are made of, ``timing()`` where the time went. Each takes the
+    arguments of the function of `dsel.plots` that has its name.
+    """
 
     def __init__(self, results: xr.Dataset) -> None:
         self._results = results
 
-    def surface(self, criterion: str | None = None, **options: Any) -> "Axes":
-        """Draw a criterion over the grid; see `dsel.plots.plot_surface`."""
-        from dsel.plots import plot_surface
+    def __getattr__(self, name: str) -> Callable[..., "Axes"]:
+        """Return the function that draws a figure, such as `dsel.plots.plot_surface`.
 
-        return plot_surface(self._results, criterion, **options)
+        Raises
+        ------
+        AttributeError
+            Where there is no figure of that name.
+        """
+        if name.startswith("_"):  # others ask for those, without the extra too
+            raise AttributeError(name)
+        from dsel.plots import FIGURES
 
-    def terms(self, criterion: str | None = None, **options: Any) -> "Axes":
-        """Draw what the best bounds are made of; see `dsel.plots.plot_terms`."""
-        from dsel.plots import plot_terms
+        if name not in FIGURES:
+            raise AttributeError(
+                f"`plot` has no figure {name!r}; it has {', '.join(FIGURES)}."
+            )
+        return partial(FIGURES[name], self._results)
 
-        return plot_terms(self._results, criterion, **options)
+    def __dir__(self) -> list[str]:
+        from dsel.plots import FIGURES
 
-    def timing(self, **options: Any) -> "Axes":
-        """Draw where the time went; see `dsel.plots.plot_timing`."""
-        from dsel.plots import plot_timing
-
-        return plot_timing(self._results, **options)
+        return [*super().__dir__(), *FIGURES]

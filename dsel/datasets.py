@@ -22,6 +22,18 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+__all__ = [
+    "FOLDER_VARIABLE",
+    "PUBLIC_NAMES",
+    "BenchmarkSet",
+    "PoolProblem",
+    "check_files",
+    "data_folder",
+    "load_digits_problem",
+    "load_documents",
+    "load_set",
+]
+
 FOLDER_VARIABLE: Final = "DSEL_DATA"
 """Environment variable that names the folder of the benchmark sets."""
 

@@ -4,18 +4,18 @@ from typing import Final
 
 # Dimensions of the results cube.
 FOLD: Final = "fold"
+INNER_FOLD: Final = "inner_fold"
 CRITERION: Final = "criterion"
 CANDIDATE: Final = "candidate"
-ASSUMPTION: Final = "assumption"
 REPEAT: Final = "repeat"
 HALF: Final = "half"
 WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
 ROW: Final = "row"
 POOL_ROW: Final = "pool_row"
-LOOK: Final = "look"
+OTHER: Final = "other"
 
-# Evidence: integer counts, -1 where nothing was counted.
+# Counts: whole numbers, NaN in the cube where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
 FOLD_ROWS: Final = "fold_rows"
 TRAIN_ERRORS: Final = "train_errors"
@@ -27,9 +27,18 @@ BEST_FOLD_DISAGREEMENTS: Final = "best_fold_disagreements"
 FOLD_DISAGREEMENTS: Final = "fold_disagreements"
 DIFFERING_FOLDS: Final = "differing_folds"
 LOO_ERRORS: Final = "loo_errors"
+INNER_ERRORS: Final = "inner_errors"
+OUTER_CANDIDATE: Final = "outer_candidate"
+OUTER_ERRORS: Final = "outer_errors"
+OUTER_DISAGREEMENTS: Final = "outer_disagreements"
+VOTE_DISAGREEMENTS: Final = "vote_disagreements"
+OUTER_TEST_ERRORS: Final = "outer_test_errors"
+VOTE_TEST_ERRORS: Final = "vote_test_errors"
 FULL_TEST_ERRORS: Final = "full_test_errors"
 HALF_TEST_ERRORS: Final = "half_test_errors"
 TEST_ROWS: Final = "test_rows"
+PAIR_DISAGREEMENTS: Final = "pair_disagreements"
+LABELED_PAIR_DISAGREEMENTS: Final = "labeled_pair_disagreements"
 
 # Sums of squared residuals of least squares, float64.
 FOLD_LOSSES: Final = "fold_losses"
@@ -43,6 +52,7 @@ MESSAGE: Final = "message"
 FIT_SECONDS: Final = "fit_seconds"
 SCORE_SECONDS: Final = "score_seconds"
 FULL_FIT_SECONDS: Final = "full_fit_seconds"
+INNER_FIT_SECONDS: Final = "inner_fit_seconds"
 
 # Scalars that the bounds need beside the counts.
 N_LABELED: Final = "n_labeled"
@@ -51,8 +61,9 @@ N_CLASSES: Final = "n_classes"
 N_CANDIDATES: Final = "n_candidates"
 
 # Places at which reading the pool may stop; only where it may stop before the end.
-N_LOOKS: Final = "n_looks"
-LOOK_ROWS: Final = "look_rows"
+# The rows up to each are an attribute in JSON.
+N_STAGES: Final = "n_stages"
+STAGE_ROWS: Final = "stage_rows"
 
 # What a criterion makes of the evidence.
 ESTIMATE: Final = "estimate"
@@ -62,17 +73,9 @@ DELTA_SHARE: Final = "delta_share"
 DELTA: Final = "delta"
 LABEL_SHARE: Final = "label_share"
 
-# Who spent which share of delta: one entry for each event behind each read-out.
-SPENDING: Final = "spending"
-SPENT_BY: Final = "spent_by"
-SPENT_ON: Final = "spent_on"
-SPENT_DELTA: Final = "spent_delta"
-DECLARED_DELTA: Final = "declared_delta"
-DELTA_RESERVE: Final = "delta_reserve"
-
-# The ledger of math assumptions behind `certified`.
+# Attributes in JSON behind `certified`: assumptions, and what delta was spent on.
 ASSUMPTIONS: Final = "assumptions"
-REASON: Final = "reason"
+SPENT: Final = "spent"
 
 # The bound planner.
 CERTIFICATE: Final = "certificate"
@@ -82,7 +85,7 @@ BOUND: Final = "bound"
 CERTIFY_BOUND: Final = "certify_bound"
 
 UNCOUNTED: Final = -1
-"""Value of an integer that was not counted; 0 would look like a perfect fold."""
+"""Integer for what was not counted, for the mathematics and in files."""
 
 STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
@@ -91,17 +94,17 @@ STATUS_MISSING: Final = 3
 
 RESERVED: Final = frozenset(
     {
-        FOLD, CRITERION, CANDIDATE, ASSUMPTION, REPEAT, HALF, WIDTH, REGULARIZATION,
-        ROW, POOL_ROW, FOLD_ERRORS, FOLD_ROWS, TRAIN_ERRORS, TRAIN_ROWS,
-        FULL_TRAIN_ERRORS, DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS,
-        FOLD_DISAGREEMENTS, DIFFERING_FOLDS,
-        LOO_ERRORS, FULL_TEST_ERRORS, HALF_TEST_ERRORS, TEST_ROWS, FOLD_LOSSES,
-        LOO_LOSSES, GCV_LOSSES, EXTRA_LOSS, STATUS, MESSAGE,
-        FIT_SECONDS, SCORE_SECONDS, FULL_FIT_SECONDS,
-        N_LABELED, N_UNLABELED, N_CLASSES, N_CANDIDATES, ESTIMATE, LABEL_TERM,
-        DISAGREEMENT_TERM, DELTA_SHARE, DELTA, LABEL_SHARE, SPENDING, SPENT_BY,
-        SPENT_ON, SPENT_DELTA, DECLARED_DELTA, DELTA_RESERVE, ASSUMPTIONS, REASON,
-        LOOK, N_LOOKS, LOOK_ROWS,
+        FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, ROW, POOL_ROW,
+        OTHER, PAIR_DISAGREEMENTS, LABELED_PAIR_DISAGREEMENTS,
+        FOLD_ERRORS, FOLD_ROWS, TRAIN_ERRORS, TRAIN_ROWS, FULL_TRAIN_ERRORS,
+        DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS, FOLD_DISAGREEMENTS,
+        DIFFERING_FOLDS, LOO_ERRORS, FULL_TEST_ERRORS, HALF_TEST_ERRORS, TEST_ROWS,
+        FOLD_LOSSES, LOO_LOSSES, GCV_LOSSES, EXTRA_LOSS, STATUS, MESSAGE, FIT_SECONDS,
+        SCORE_SECONDS, FULL_FIT_SECONDS, N_LABELED, N_UNLABELED, N_CLASSES,
+        N_CANDIDATES, N_STAGES, ESTIMATE, LABEL_TERM, DISAGREEMENT_TERM, DELTA_SHARE,
+        DELTA, LABEL_SHARE, INNER_FOLD, INNER_ERRORS, OUTER_CANDIDATE, OUTER_ERRORS,
+        OUTER_DISAGREEMENTS, VOTE_DISAGREEMENTS, OUTER_TEST_ERRORS, VOTE_TEST_ERRORS,
+        INNER_FIT_SECONDS,
     }
 )  # fmt: skip
 """Names that a grid parameter may not take as its dimension."""

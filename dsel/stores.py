@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VERSION_ATTRIBUTE: Final = "dsel_schema_version"
 """Attribute of results stores that dsel wrote."""
 POOL: Final = "dsel_pool"
-"""Attribute of pools that dsel wrote."""
+"""Attribute of pools that dsel wrote: ``dense`` or ``csr``."""
 HEAD: Final = "zarr.json"
 """What describes a group, and holds its attributes."""
 PART: Final = re.compile(r"(journal|model|cube-\d+)$")
@@ -55,38 +55,8 @@ HEADERS: Final = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 """How the keys end that hold no chunk."""
 
 
-class CheckedStore(WrapperStore[Store]):
-    """Another store of format 3, whose headers name known codecs only."""
-
-    async def get(
-        self,
-        key: str,
-        prototype: "BufferPrototype",
-        byte_range: ByteRequest | None = None,
-    ) -> "Buffer | None":
-        """Return what is stored under a key.
-
-        Raises
-        ------
-        ValueError
-            Where it is the header of an array with a codec that is not known.
-        """
-        found = await super().get(key, prototype, byte_range)
-        if found is not None and key.endswith("zarr.json"):
-            header = json.loads(found.to_bytes())
-            check_codecs(header.get("codecs", ()), f"the array of {key}")
-        return found
-
-    def with_read_only(self, read_only: bool = False) -> Self:
-        """Return the same store for reading only, or for both: zarr 3.1.3 cannot."""
-        return type(self)(self._store.with_read_only(read_only))
-
-    def __str__(self) -> str:
-        return str(self._store)
-
-
-class WholeStore(CheckedStore):
-    """Another store, of which every chunk that is asked for must be there."""
+class WholeStore(WrapperStore[Store]):
+    """Another store of format 3: no chunk may be missing, codecs must be known."""
 
     async def get(
         self,
@@ -99,12 +69,23 @@ class WholeStore(CheckedStore):
         Raises
         ------
         ValueError
-            Where a chunk is not there, or a codec is not known.
+            Where a chunk is not there, or it is the header of an array with a codec
+            that is not known.
         """
         found = await super().get(key, prototype, byte_range)
         if found is None and not key.endswith(HEADERS):
             raise ValueError(f"the chunk {key} is missing")
+        if found is not None and key.endswith(HEAD):
+            header = json.loads(found.to_bytes())
+            check_codecs(header.get("codecs", ()), f"the array of {key}")
         return found
+
+    def with_read_only(self, read_only: bool = False) -> Self:
+        """Return the same store for reading only, or for both: zarr 3.1.3 cannot."""
+        return type(self)(self._store.with_read_only(read_only))
+
+    def __str__(self) -> str:
+        return str(self._store)
 
 
 def check_array(array: Any) -> None:

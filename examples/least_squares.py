@@ -1,37 +1,46 @@
-"""Choose the width and the regularization of kernel least squares without refits.
+"""
+Least squares: leave-one-out without refits
+===========================================
 
-The homework of Sugiyama's slides: noisy samples of a function, a Gaussian kernel model,
-and cross-validation to choose its two parameters. Run it from anywhere:
-
-    python examples/least_squares.py [picture.png]
+Noisy samples of a function, a Gaussian kernel model, and cross-validation to choose its
+width and its regularization: the homework of Sugiyama's slides. All estimates of a
+width follow from one decomposition.
 """
 
-import sys
+# %%
+# Sixty noisy samples of a function that a real user would not know.
 
 import numpy as np
+from matplotlib import pyplot as plt
 
+from dsel import plots
 from dsel.models import KernelLeastSquares
 from dsel.searches import LeastSquaresSearch, select_least_squares
 
-# 1. Sixty noisy samples of a function that a real user would not know.
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, (60, 1))
 y = np.sinc(X[:, 0]) + 0.1 * rng.standard_normal(60)
 
-# 2. Fifteen widths times thirty regularizations. Each width costs one decomposition;
-#    leave-one-out, GCV and ten folds follow for every regularization in closed form.
+# %%
+# Fifteen widths times thirty regularizations.
+
 search = LeastSquaresSearch(
     np.geomspace(0.05, 5, 15), np.geomspace(1e-6, 1e2, 30), cv=10, random_state=0
 )
 print(search.plan(X, y))
 
-# 3. The noise-free function on a dense grid gives the true error of every candidate.
-#    It is only here to be compared with: the choice is made by leave-one-out.
+# %%
+# The noise-free function on a dense grid gives the true error of every candidate. It is
+# here only to be compared with: the choice is made by leave-one-out.
+
 dense = np.linspace(-3, 3, 1000)[:, np.newaxis]
 search.fit(X, y, dense, np.sinc(dense[:, 0]))
 truth = search.results_["extra_loss"]
 
-# 4. Every estimate stands in the cube; choosing by another one costs no fit.
+# %%
+# Every estimate is in the cube; choosing by another one costs no fit. Estimates contain
+# the variance of the noise, here 0.01. None is a bound.
+
 for name in ("loo", "gcv", "kfold", "holdout"):
     choice = select_least_squares(search.results_, name)
     print(
@@ -41,19 +50,32 @@ for name in ("loo", "gcv", "kfold", "holdout"):
         f"{float(truth.sel(choice.params)):.5f}"
     )
 print(f"best candidate, known to nobody: true error {float(truth.min()):.5f}")
-print("Estimates contain the variance of the noise, here 0.01. None is a bound.")
 
-# 5. A picture, where one is asked for (needs matplotlib).
-if len(sys.argv) > 1:
-    from matplotlib import pyplot as plt
+# %%
+# Left: estimates along the regularizations, at the chosen width. Right: the samples,
+# the chosen function, and one with too small a width.
 
-    from dsel.plots import plot_loss_curves
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+plots.plot_loss_curves(search.results_, ax=left)
+right.plot(X, y, ".", color="0.6", label="samples")
+right.plot(dense, search.predict(dense), label="chosen")
+narrow = KernelLeastSquares(0.05, 1e-4).fit(X, y).predict(dense)
+right.plot(dense, narrow, lw=0.7, label="too narrow")
+right.legend(frameon=False)
+plt.show()
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    plot_loss_curves(search.results_, ax=left)
-    right.plot(X, y, ".", color="0.6", label="samples")
-    right.plot(dense, search.predict(dense), label="chosen")
-    narrow = KernelLeastSquares(0.05, 1e-4).fit(X, y).predict(dense)
-    right.plot(dense, narrow, lw=0.7, label="too narrow")
-    right.legend(frameon=False)
-    figure.savefig(sys.argv[1])
+# %%
+# The leave-one-out error over the whole grid; darker is larger.
+
+surface = search.results_["estimate"].sel(criterion="loo")
+figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+widths, regularizations = (surface[name].values for name in surface.dims)
+shown = ax.pcolormesh(
+    regularizations, widths, np.log10(surface.values), cmap="Blues", shading="nearest"
+)
+ax.plot(
+    search.best_params_["regularization"], search.best_params_["width"], "o", c="C1"
+)
+ax.set(xscale="log", yscale="log", xlabel="regularization", ylabel="width")
+figure.colorbar(shown, label="leave-one-out error, log10")
+plt.show()

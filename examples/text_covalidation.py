@@ -1,7 +1,13 @@
-"""Documents, few labels, many without: estimate the error by disagreement.
+"""
+Documents: the error by disagreement
+====================================
+
+Few labeled documents, many without labels, and no random sample of either.
 
 Needs the documents of 20 newsgroups (baseball against hockey) as JSON lines in the
 folder that DSEL_DATA names. Sparse all the way: counts of up to three words in a row.
+
+::
 
     DSEL_DATA=folder python examples/text_covalidation.py
 """

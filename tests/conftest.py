@@ -71,6 +71,20 @@ def data_dir():
 
 
 @pytest.fixture(scope="session")
+def processes():
+    """Client of two worker processes, which nobody harms; not the current one."""
+    from distributed import Client
+
+    with Client(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        set_as_default=False,
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
 def storage_options(tmp_path_factory):
     """Options that reach a bucket in an S3-compatible server of our own."""
     pytest.importorskip("s3fs", reason="needs the extra `cloud`")

@@ -3,6 +3,7 @@
 import operator
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,6 +15,7 @@ from sklearn.svm import SVC
 
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.mcpl.estimators import SemiSupervisedLDA
+from tests.clusters import wait_until
 
 FAMILIES = {
     "kernel svm": (SVC(), {"C": [0.5, 4.0, 64.0], "gamma": [0.02, 0.5]}),
@@ -86,3 +88,16 @@ class KillsWhenSent(ClassifierMixin, BaseEstimator):
             for pid in (*self.pids, os.getpid()):
                 os.kill(pid, 9)
         return super().__getstate__()
+
+
+class WaitsForFile(LogisticRegression):
+    """A logistic regression that answers for a thousand rows once a file is there."""
+
+    def __init__(self, path=""):
+        super().__init__()
+        self.path = path
+
+    def predict(self, X):
+        if len(X) > 1000:
+            wait_until(Path(self.path).exists, what=self.path)
+        return super().predict(X)

@@ -1,9 +1,17 @@
-"""An executor that lets faults befall the tasks of another one."""
+"""An executor whose tasks, or whose driver, fail where a test wants them to."""
 
 from dataclasses import replace
 from functools import partial
 
 from dsel.runtime.local import LocalExecutor
+
+
+class Killed(BaseException):
+    """Ends a run in the middle, as a signal would."""
+
+
+def no_fault(task):
+    """Let a task run."""
 
 
 class FaultyExecutor:
@@ -16,12 +24,15 @@ class FaultyExecutor:
     fault
         Called with each task when it runs, ahead of its function; what it raises is how
         the task ends.
+    killed_after
+        How many tasks the driver is told of before it is killed; None for all.
     """
 
-    def __init__(self, inner, fault):
+    def __init__(self, inner, fault=no_fault, killed_after=None):
         self.inner, self.fault, self.submitted = inner, fault, []
-        self.derive, self.wait, self.fetch = inner.derive, inner.wait, inner.fetch
+        self.derive, self.fetch = inner.derive, inner.fetch
         self.forget, self.close = inner.forget, inner.close
+        self.n_left = killed_after
 
     @property
     def n_slots(self):
@@ -30,6 +41,14 @@ class FaultyExecutor:
     @property
     def slot_memory(self):
         return self.inner.slot_memory
+
+    def wait(self, timeout):
+        if self.n_left == 0:
+            raise Killed
+        ended = self.inner.wait(timeout)[: self.n_left]
+        if self.n_left is not None:
+            self.n_left -= len(ended)
+        return ended
 
     def submit(self, task):
         self.submitted.append(task)
@@ -42,6 +61,8 @@ def _with_fault(fault, task, *arguments):
     return task.function(*arguments)
 
 
-def faulty_threads(fault, n_threads=1):
-    """Return a client for `run` and `fit`: local threads whose tasks have faults."""
-    return lambda work: FaultyExecutor(LocalExecutor(work, n_threads), fault)
+def faulty_threads(fault=no_fault, n_threads=1, killed_after=None):
+    """Return a client for `run` and `fit`: local threads that fail as is wanted."""
+    return lambda work: FaultyExecutor(
+        LocalExecutor(work, n_threads), fault, killed_after
+    )

@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.criteria import CRITERIA
+from dsel.results import fold_axes, grid_axes, make_cube
 from dsel.searches.evaluate import evaluate
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
@@ -66,7 +67,7 @@ def test_bound__agrees_with_the_choice(results):
     assert bound.min().item() == chosen.estimate
 
 
-def test_judge__gives_pruned_candidates_a_lower_limit(results, pruned):
+def test_evaluate__gives_pruned_candidates_a_lower_limit(results, pruned):
     judged = evaluate(pruned)
     cut = np.isnan(judged.estimate)
     assert cut.any()
@@ -76,9 +77,15 @@ def test_judge__gives_pruned_candidates_a_lower_limit(results, pruned):
     assert np.isnan(judged.at_least.where(~cut)).all()
 
 
-def test_judge__says_what_was_not_counted(results):
+def test_evaluate__says_what_was_not_counted(results):
     with pytest.raises(ValueError, match="needs `loo_errors`, which this search"):
         evaluate(results, "loo_error")
+
+
+@pytest.mark.parametrize("name", ["two_fold_cv", "max_dt_e", "disagreement"])
+def test_select__of_folds_has_no_random_halvings(results, name):
+    with pytest.raises(ValueError, match=r"this cube has no random halvings.*4 folds"):
+        results.dsel.select(name)
 
 
 def test_compare__answers_for_every_criterion(results):
@@ -90,6 +97,74 @@ def test_compare__answers_for_every_criterion(results):
     assert np.isnan(table.bound.sel(criterion="cv_error"))
     assert "loo_errors" in table.message.sel(criterion="loo_error").item()
     assert table.candidate.sel(criterion="loo_error") == -1
+
+
+def test_table__has_a_row_for_each_candidate(results, pruned):
+    table = results.dsel.table()
+    chosen = results.dsel.select()
+    assert table.columns[:4].tolist() == [*GRID, "status", "cv_error"]
+    row = table.loc[chosen.candidate]
+    assert row[list(GRID)].to_dict() == chosen.params
+    assert (row.status, row.cv_bound) == ("done", chosen.estimate)
+    assert row.cv_bound_label_term == chosen.certificate.label_term
+    assert row.cv_bound_disagreement_term == chosen.certificate.disagreement_term
+    assert table.cv_error.idxmin() == results.dsel.select("cv_error").candidate
+    assert table.cv_bound.idxmin() == chosen.candidate
+    short = pruned.dsel.table()
+    assert short.cv_bound[short.status == "pruned"].isna().all()
+    assert short.cv_bound.idxmin() == chosen.candidate
+
+
+def test_table__of_a_list_of_grids_has_what_each_sets():
+    axes = grid_axes([{"C": [1]}, {"gamma": [0.5], "kernel": ["rbf"]}])
+    table = make_cube(axes, fold_axes(2), {}).dsel.table()
+    assert table.columns.tolist() == ["C", "gamma", "kernel", "status", "cv_error"]
+    assert table.kernel.tolist() == ["", "rbf"]
+    assert table.C.isna().tolist() == [False, True]
+
+
+def test_assumptions__are_those_of_the_certificate(results):
+    table = results.dsel.assumptions
+    ledger = results.dsel.select().certificate.assumptions
+    assert table.index.tolist() == [each.name for each in ledger]
+    assert table.state.tolist() == [each.state for each in ledger]
+    assert table.reason.tolist() == [each.reason for each in ledger]
+
+
+def test_spent__says_what_delta_went_to(results):
+    spent = results.dsel.spent
+    assert spent.certificate.tolist() == ["cv_bound", "cv_bound"]
+    assert spent.delta.sum() == pytest.approx(0.1)
+    assert spent.attrs == {"delta": 0.1, "reserve": 0.0}
+
+
+def without(results, name):
+    kept = {key: value for key, value in results.attrs.items() if key != name}
+    return results.drop_attrs().assign_attrs(kept)
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda results: without(results, "assumptions"),
+        lambda results: without(results, "spent"),
+        lambda results: results.assign_attrs(assumptions="[]"),
+        lambda results: results.drop_attrs(),
+        lambda results: xr.merge([results, {"mine": 1}], combine_attrs="drop"),
+    ],
+)
+def test_select__certifies_nothing_of_a_cube_that_lost_its_record(results, lose):
+    certificate = dsel.select(lose(results)).certificate
+    assert certificate.bound == dsel.select(results).bound
+    assert not certificate.certified
+    assert "the results lost their attribute `" in certificate.reasons[0]
+
+
+def test_select__refuses_results_that_were_put_together(results):
+    rest = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
+    both = xr.concat([results, results], "n_neighbors", join="override", **rest)
+    with pytest.raises(ValueError, match="hold 16 candidates, but delta was divided"):
+        dsel.select(both)
 
 
 def test_accessor__belongs_to_a_saved_cube_too(results, tmp_path):

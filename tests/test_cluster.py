@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 import socketserver
+import subprocess
 import sys
 import threading
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -287,10 +289,10 @@ def test_slurm__replaces_a_job_that_ended(site):
     }
     with connect(specification) as client:
         for n_jobs in (1, 2):
-            wait_until(lambda: len(client.nthreads()) == 1, 90, "a worker")
+            wait_until(lambda: len(client.nthreads()) == 1, what="a worker")
             assert len(site()) == n_jobs
             os.killpg(site()[-1], 9)
-            wait_until(lambda: not client.nthreads(), 30, "its end")
+            wait_until(lambda: not client.nthreads(), what="its end")
 
 
 # Real processes
@@ -298,8 +300,11 @@ def test_slurm__replaces_a_job_that_ended(site):
 
 @pytest.fixture(scope="module")
 def local_client():
-    with connect(Local(workers=2, memory="1 GiB")) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        # Clusters of Dask's own leave this behind, and what is set already wins.
+        patch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+        with connect(Local(workers=2, memory="1 GiB")) as client:
+            yield client
 
 
 @pytest.mark.cluster
@@ -388,16 +393,31 @@ def test_connect__does_without_the_answer_of_a_worker_that_dies(tmp_path):
             assert versions.check_versions(client)["xarray"]
 
 
-def test_code_reader__reads_a_copy_alike_and_no_zip(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "dsel", tmp_path / "dsel")
-    code = versions._code_reader()
-    ours = code()
-    copy = SimpleNamespace(submodule_search_locations=[str(tmp_path / "dsel")])
-    monkeypatch.setattr(versions, "find_spec", lambda name: copy)
-    assert code() == ours
-    copy.submodule_search_locations = [str(tmp_path / "dsel.zip" / "dsel")]
-    assert code() == ""
-    versions._compare({versions.CODE: ours}, {versions.CODE: ""}, "a worker from a zip")
+def code_in(path):
+    """Return the hash of the code of dsel in a process that imports it from there."""
+    command = (
+        "from dsel.runtime.versions import CODE, versions_here; "
+        "print(versions_here()[CODE])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    return subprocess.check_output(
+        [sys.executable, "-c", command], env=environment, cwd=path.parent, text=True
+    ).strip()
+
+
+def test_versions_here__of_a_copy_are_the_same_and_of_a_zip_unknown(tmp_path):
+    shutil.copytree(ROOT / "dsel", tmp_path / "copy" / "dsel")
+    archive = shutil.make_archive(tmp_path / "dsel", "zip", tmp_path / "copy")
+    assert code_in(tmp_path / "copy") == versions.versions_here()[versions.CODE]
+    assert code_in(Path(archive)) == ""
+
+
+def test_check_here__takes_code_that_is_unknown_and_no_other():
+    ours = versions.versions_here()
+    versions.check_here(tuple({**ours, versions.CODE: ""}.items()))
+    other = {**ours, versions.CODE: "0" * 12}
+    with pytest.raises(VersionMismatchError, match=r"code of dsel \w{12}"):
+        versions.check_here(tuple(other.items()))
 
 
 @pytest.mark.cluster

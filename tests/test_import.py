@@ -15,6 +15,12 @@ import dsel
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
+HAS_ACCESSOR = """
+import json, {first}
+import xarray as xr
+print(json.dumps(hasattr(xr.Dataset, "dsel")))
+"""
+
 EVERY_NAME = """
 import json, sys
 import numpy, scipy.stats, sklearn.svm, xarray, zarr, dask.array
@@ -73,3 +79,11 @@ def test_rooms__are_there_without_an_import_of_their_own(room):
     script = f"import json, dsel; print(json.dumps(dsel.{room}.__name__))"
     assert _run(script) == f"dsel.{room}"
     assert room in dir(dsel)
+
+
+@pytest.mark.parametrize(
+    "first", ["dsel", "dsel.bounds", "dsel.searches.plan", "dsel.results", "dsel.cli"]
+)
+def test_accessor__is_there_whichever_module_is_imported_first(first):
+    assert _run(HAS_ACCESSOR.format(first=first))
+    assert _run(HAS_ACCESSOR.format(first=f"xarray, {first}"))

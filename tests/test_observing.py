@@ -44,7 +44,7 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
     with caplog.at_level(logging.INFO, "dsel.searches"):
         plan.run()
     events = [_fields(record) for record in caplog.records if hasattr(record, "dsel")]
-    fits = {(e["candidates"], e["training"]) for e in events if e["event"] == "fit"}
+    fits = {(e["candidates"], e["split"]) for e in events if e["event"] == "fit"}
     assert len(fits) == 2 * 4
     spans = [e for e in events if e["event"] == "span"]
     assert {e["candidates"] for e in spans} == {"0,1"}
@@ -56,7 +56,7 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
 def test_log__lines_are_words_with_values(plan, caplog):
     with caplog.at_level(logging.INFO, "dsel.searches"):
         plan.run()
-    line = r"fit candidates=[\d,]+ training=\S+ seconds=\S+ bytes=\d+ failed=0"
+    line = r"fit candidates=[\d,]+ split=\S+ seconds=\S+ bytes=\d+ failed=0"
     assert any(re.fullmatch(line, record.getMessage()) for record in caplog.records)
 
 

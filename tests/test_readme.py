@@ -1,16 +1,29 @@
-"""What the README shows as Python runs as it stands."""
+"""What README and the site's pages show as Python runs as it stands."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.svm import SVC
 
 import dsel
+from dsel.criteria import CRITERIA
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = sorted(
+    path
+    for path in (ROOT / "docs").rglob("*.md")
+    if "```python" in path.read_text("utf-8") and "_build" not in path.parts
+)
+
+
+def _blocks(page, language="python"):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
 @pytest.fixture
@@ -29,8 +42,55 @@ def reader(tmp_path, monkeypatch):
 
 
 def test_readme__runs_as_it_stands(reader):
-    for block in BLOCKS:
+    reader |= {"dsel": dsel, "SVC": SVC, "pool": dsel.open_pool("pool.zarr")}
+    for block in _blocks(README):
         exec(block, reader)
 
     assert reader["choice"].certificate.certified
     assert set(reader["search"].results_.dims) >= {"width", "regularization"}
+
+
+def test_readme__bounds_are_those_of_plan_bound():
+    shown = re.findall(
+        r"^\| ([\d,]+) \| (0\.\d+) \| (.*) \|$", README.read_text(), re.M
+    )
+    kinds = [("cv_bound", 10), ("cv_bound", 3), ("nested", 3), ("nested_fold_model", 3)]
+
+    assert len(shown) == 3
+    for labels, error, cells in shown:
+        n_labeled = int(labels.replace(",", ""))
+        by_pool = [
+            dsel.plan_bound(n_labeled, 10**power, 100, 0.05, float(error)).bound
+            for power in (5, 7)
+        ]
+        small, large = (
+            [float(each.sel(certificate=c, n_folds=k)) for c, k in kinds]
+            for each in by_pool
+        )
+        assert [float(cell) for cell in cells.split(" | ")] == pytest.approx(
+            small, abs=5e-4
+        )
+        assert np.all(np.array(small) - large <= 0.0025)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page__runs_as_it_stands(reader, page):
+    pool = dsel.open_pool("pool.zarr")
+    reader |= {"dsel": dsel, "SVC": SVC, "pool": pool}
+    known = dict(CRITERIA)
+    try:
+        for block in _blocks(page):
+            exec(block, reader)
+    finally:
+        for name in set(CRITERIA) - set(known):
+            del CRITERIA[name]
+
+
+@pytest.mark.cluster
+def test_readme__shows_what_the_demo_prints(tmp_path):
+    demo = [sys.executable, "-m", "dsel", "demo", "--quiet", "--workers", "1"]
+    done = subprocess.run(
+        demo, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+
+    assert _blocks(README, "text")[0] in done.stdout

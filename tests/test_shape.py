@@ -17,7 +17,10 @@ HOSTS = re.compile(
     r"\b(?:pypi|files\.pythonhosted|registry\.npmjs|deb\.debian|anaconda|conda)"
     r"\.(?:org|io|com)\b|\bghcr\.io\b|\bdocker\.io\b|\bquay\.io\b"
 )
-MACHINE_PATHS = re.compile(r"""(?<![\w.$}~/-])/(?:root|home|work|mnt|srv|opt|Users)/""")
+# The slash comes first, for that is what a pattern is quickly searched by.
+MACHINE_PATHS = re.compile(
+    r"""/(?<![\w.$}~/-]/)(?:root|home|work|mnt|srv|opt|Users)/"""
+)
 
 
 def _relative(path):

@@ -9,8 +9,8 @@ Vocabulary: the *label term* comes from labeled rows, the *disagreement term* fr
 the pool; a *share* is the part of delta that one candidate may spend; a *limit*
 is the inverse of one binomial tail.
 
-To add a member, write one file named after its inequality, with a docstring that
-says Guarantee, Assumes and Source, and a coverage test that could fail.
+To add a member: a function in the file of its kind, with a docstring that says
+Guarantee, Assumes and Source, its line here, and a coverage test that could fail.
 """
 
 from dsel.bounds.anytime import anytime_limit, anytime_limit_lower
@@ -20,9 +20,15 @@ from dsel.bounds.averaged_disagreement import (
     bernstein_limit,
     merged_disagreement_limit,
 )
-from dsel.bounds.best_fold import best_fold, best_fold_number
+from dsel.bounds.best_fold import best_fold, best_fold_model, best_fold_number
 from dsel.bounds.betting import betting_limit, pilot_bet
 from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
+from dsel.bounds.bounded_mean import (
+    MeanInterval,
+    bounded_mean_interval,
+    leveled_risk,
+)
+from dsel.bounds.clusters import clustered_holdout
 from dsel.bounds.co_validation import (
     disagreement_limits,
     error_from_disagreement,
@@ -33,18 +39,23 @@ from dsel.bounds.co_validation import (
     row_disagreement,
 )
 from dsel.bounds.events import DeltaLedger, Event, ReadOut, read_out
-from dsel.bounds.holdout import holdout_bound
+from dsel.bounds.holdout import holdout_bound, select_then_certify
 from dsel.bounds.intervals import ErrorInterval, best_fold_interval, cv_interval
-from dsel.bounds.looks import doubling_shares, limits_at_looks, look_schedule
 from dsel.bounds.merged_folds import merged_folds
 from dsel.bounds.nonconformity import (
     conformal_p_value,
     margin_conformity,
     nearest_neighbour_conformity,
 )
+from dsel.bounds.other_losses import (
+    ClassRates,
+    ErrorRange,
+    error_range_from_disagreement,
+    precision_recall_from_disagreement,
+    variance_from_disagreement,
+    vote_error_bound,
+)
 from dsel.bounds.pairs import PairFacts, pair_facts
-from dsel.bounds.reading import AnyTime, FixedLooks, StoppingRule
-from dsel.bounds.select_then_certify import select_then_certify
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
     countable_shares,
@@ -53,9 +64,13 @@ from dsel.bounds.shares import (
     prior_shares,
     uniform_shares,
 )
+from dsel.bounds.stages import doubling_shares, limits_at_stages, stage_schedule
+from dsel.bounds.stopping import AnyTime, FixedStages, StoppingRule
 from dsel.bounds.thresholds import (
+    SelectiveRisk,
     printed_error_bound,
     selective_error_bound,
+    selective_risk_bound,
     threshold_bound,
     threshold_bound_dkw,
     threshold_bound_even,
@@ -69,12 +84,16 @@ cv_bound = semi_supervised_cv_bound
 __all__ = [
     "AnyTime",
     "BoundTerms",
+    "ClassRates",
     "DeltaLedger",
     "ErrorInterval",
+    "ErrorRange",
     "Event",
-    "FixedLooks",
+    "FixedStages",
+    "MeanInterval",
     "PairFacts",
     "ReadOut",
+    "SelectiveRisk",
     "StoppingRule",
     "anytime_limit",
     "anytime_limit_lower",
@@ -83,10 +102,13 @@ __all__ = [
     "bernstein_limit",
     "best_fold",
     "best_fold_interval",
+    "best_fold_model",
     "best_fold_number",
     "betting_limit",
     "binomial_tail_inversion",
     "binomial_tail_inversion_lower",
+    "bounded_mean_interval",
+    "clustered_holdout",
     "conformal_p_value",
     "countable_shares",
     "cv_bound",
@@ -94,14 +116,15 @@ __all__ = [
     "disagreement_limits",
     "doubling_shares",
     "error_from_disagreement",
+    "error_range_from_disagreement",
     "error_variance_bound",
     "error_variance_bound_sharp",
     "error_variance_limit",
     "family_shares",
     "holdout_bound",
     "leading_shares",
-    "limits_at_looks",
-    "look_schedule",
+    "leveled_risk",
+    "limits_at_stages",
     "margin_conformity",
     "merged_disagreement_limit",
     "merged_folds",
@@ -109,17 +132,22 @@ __all__ = [
     "pair_error_bound",
     "pair_facts",
     "pilot_bet",
+    "precision_recall_from_disagreement",
     "printed_error_bound",
     "prior_shares",
     "read_out",
     "row_disagreement",
     "select_then_certify",
     "selective_error_bound",
+    "selective_risk_bound",
     "semi_supervised_cv_bound",
+    "stage_schedule",
     "threshold_bound",
     "threshold_bound_dkw",
     "threshold_bound_even",
     "threshold_bound_vc",
     "transductive",
     "uniform_shares",
+    "variance_from_disagreement",
+    "vote_error_bound",
 ]

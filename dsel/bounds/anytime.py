@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
-from dsel.bounds.roots import bracket_root
+from dsel.bounds.binomial import bracket_root
 
 Floats = NDArray[np.float64]
 
@@ -71,10 +71,14 @@ def anytime_limit(
     0.026
     """
     mixture, shape = _mixture(n_disagreements, n_rows, delta, prior)
+    # Where every row disagrees, and before any row, no rate is excluded: the limit is
+    # 1.
     limits = np.ones(mixture.s.shape)
     is_inner = mixture.s < mixture.t
     inner = mixture.at(is_inner)
     rate = inner.s / inner.t
+    # Above s/t the martingale rises in q, so one bracket holds the one root; its upper
+    # end is the safe side.
     _, limits[is_inner] = bracket_root(inner.is_unlikely, rate, np.ones_like(rate))
     return limits.reshape(shape)[()]
 
@@ -92,14 +96,8 @@ def anytime_limit_lower(
 
     Parameters
     ----------
-    n_disagreements
-        Disagreements so far, :math:`s`. Integers, any shape.
-    n_rows
-        Rows so far, :math:`t`, broadcast against `n_disagreements`.
-    delta
-        Probability with which any of the limits may fail, in ``(0, 1)``.
-    prior
-        Parameters :math:`u, v > 0`, fixed in advance.
+    n_disagreements, n_rows, delta, prior
+        As :func:`anytime_limit` takes them.
 
     Returns
     -------
@@ -127,10 +125,12 @@ def anytime_limit_lower(
     0.015
     """
     mixture, shape = _mixture(n_disagreements, n_rows, delta, prior)
+    # Without a disagreement no rate is too small.
     limits = np.zeros(mixture.s.shape)
     is_inner = mixture.s > 0
     inner = mixture.at(is_inner)
     rate = inner.s / inner.t
+    # Below s/t it falls in q: the lower end of the bracket is the safe side.
     limits[is_inner], _ = bracket_root(
         lambda q: ~inner.is_unlikely(q), np.zeros_like(rate), rate
     )
@@ -153,6 +153,7 @@ class _Mixture:
 
     def is_unlikely(self, q: Floats) -> NDArray[np.bool_]:
         """Whether the martingale of rate q has crossed 1 / delta."""
+        # `xlogy` gives 0 for 0 ln 0, which occurs where no row or every row disagrees.
         log_likelihood = special.xlogy(self.s, q)
         log_likelihood += special.xlog1py(self.t - self.s, -q)
         return np.asarray(self.constant - log_likelihood > 0)

@@ -84,6 +84,8 @@ def averaged_disagreement(
         )
     shares = checks.check_probabilities(delta, "delta")
     gamma = checks.check_probability(label_share, "label_share")
+    # The mean of the errors bounded here is that of a randomly drawn fold model, and
+    # the mean of D is how often the full model differs from it.
     label_term = mean_of_limits(errors, rows, gamma * shares)
     second = betting_limit(counts, delta=(1.0 - gamma) * shares, bets=bets)
     return BoundTerms(label_term + second, label_term, second)
@@ -96,10 +98,8 @@ def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    histogram
-        Rows with shares 0, 1/k, ..., 1. Integers; the last axis is the share.
-    delta
-        Probability with which the limit may fail, in ``(0, 1)``; broadcast.
+    histogram, delta
+        As :func:`betting_limit` takes them.
 
     Returns
     -------
@@ -129,6 +129,7 @@ def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
     counts = check_histogram(histogram)
     shares = checks.check_probabilities(delta, "delta")
     n_shares = counts.shape[-1] - 1
+    # k times the sum of D, in integers: no ceiling of a rounded quotient.
     total = counts @ np.arange(n_shares + 1)
     rounded_up = -(-total // n_shares)
     return upper_limits(rounded_up, counts.sum(axis=-1), shares / math.e)
@@ -144,10 +145,8 @@ def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    histogram
-        Rows with shares 0, 1/k, ..., 1. Integers; the last axis is the share.
-    delta
-        Probability with which the limit may fail, in ``(0, 1)``; broadcast.
+    histogram, delta
+        As :func:`betting_limit` takes them.
 
     Returns
     -------
@@ -178,6 +177,7 @@ def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
     shares = checks.check_probabilities(delta, "delta")
     values = np.linspace(0.0, 1.0, counts.shape[-1])
     m = counts.sum(axis=-1)
+    # The formula needs two rows; with fewer 1 is returned below.
     rows = np.maximum(m, 2)
     mean = counts @ values / rows
     spread = (values - mean[..., np.newaxis]) ** 2

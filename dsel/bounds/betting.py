@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
-from dsel.bounds.roots import bracket_root
+from dsel.bounds.binomial import bracket_root
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +69,7 @@ def betting_limit(
         raise ValueError(f"`bets` must lie in (0, 1], got {stakes.tolist()}.")
     shares = checks.check_probabilities(delta, "delta")
     shape = np.broadcast_shapes(counts.shape[:-1], shares.shape)
+    # Shares and histograms broadcast: every pair is one row of a flat problem.
     spread = np.broadcast_to(counts, (*shape, counts.shape[-1]))
     flat = spread.reshape(-1, counts.shape[-1]).astype(np.float64)
     log_shares = np.log(np.broadcast_to(shares, shape).ravel())
@@ -123,6 +124,7 @@ def pilot_bet(histogram: ArrayLike, n_rows: int, *, delta: float) -> float:
         )
     # Half a row of full disagreement keeps a lucky pilot from the largest stake.
     pilot = counts + 0.5 * (np.arange(counts.size) == counts.size - 1)
+    # The histogram that all rows would have if they were like those of the pilot.
     scaled = pilot * (rows / pilot.sum())
     log_share = np.log([share])
     one = np.ones(1)
@@ -160,7 +162,9 @@ def _limits(
     histograms: Floats, log_shares: Floats, stakes: Floats, weights: Floats
 ) -> Floats:
     """Return for each histogram the rate at which the mixed wealth meets 1 / share."""
+    # A row on which v of k fold models differ has D = v / k.
     values = np.linspace(0.0, 1.0, histograms.shape[-1])
+    # Shares that did not occur are left out, since 0 times ln 0 would be NaN.
     occurs = histograms[:, np.newaxis, :] > 0
     counts = np.where(occurs, histograms[:, np.newaxis, :], 0.0)
 
@@ -170,9 +174,12 @@ def _limits(
             # A stake of 1 loses everything on a row where all fold models differ.
             logs = np.log1p(stakes[:, np.newaxis] * np.maximum(gain, -1.0)[:, None, :])
             each = np.where(occurs, counts * logs, 0.0).sum(axis=-1)
+        # A mean of martingales is a martingale, so stakes are mixed before the
+        # logarithm.
         return np.asarray(special.logsumexp(each, axis=-1, b=weights))
 
     # Wealth sums over rows; the threshold is raised by more than the sum rounds.
     threshold = -log_shares * (1 + 1e-12) + 1e-15 * histograms.sum(axis=1)
     ends = np.zeros(len(histograms)), np.ones(len(histograms))
+    # Wealth rises in q: the upper end of the bracket has wealth above 1 / share.
     return bracket_root(lambda q: log_wealth(q) > threshold, *ends)[1]

@@ -95,13 +95,8 @@ def binomial_tail_inversion_lower(
 
     Parameters
     ----------
-    n_errors
-        Errors counted, :math:`c`. Integers in ``[0, n_samples]``, any shape.
-    n_samples
-        Rows tested, :math:`m`. Integers >= 0, broadcast against ``n_errors``.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; an array of
-        shares is broadcast against the counts.
+    n_errors, n_samples, delta
+        As :func:`binomial_tail_inversion` takes them.
 
     Returns
     -------
@@ -160,6 +155,7 @@ def _look_up(
     c, m, a = np.broadcast_arrays(
         np.asarray(counts), np.asarray(rows), np.asarray(shares)
     )
+    # Counts of one search repeat a lot; what follows solves each distinct triple once.
     c, m, a = c.ravel(), m.ravel(), a.ravel().astype(np.float64)
     shape = np.broadcast_shapes(np.shape(counts), np.shape(rows), np.shape(shares))
     _check_underflow(c, a)
@@ -184,6 +180,7 @@ def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
     stacked = np.stack(columns)
     if all((row == row[:1]).all() for row in stacked):
         return stacked[:, :1], np.zeros(stacked.shape[1], dtype=np.intp)
+    # Several times faster than `numpy.unique` along an axis, which sorts records.
     order = np.lexsort(stacked)
     ordered = stacked[:, order]
     is_new = np.ones(order.size, dtype=bool)
@@ -219,6 +216,7 @@ def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     # One step outwards: close to 1 a rounding error is no small part of 1 - limit.
     root = -np.expm1(np.log(a[none]) * _LONGER / m[none])
     limits[none] = np.nextafter(root, 1.0)
+    # P(Bin(m, q) <= m - 1) = 1 - q^m has a closed form as well.
     nearly_all = (c == m - 1) & (m >= 2)
     root = np.exp(np.log1p(-a[nearly_all]) / _LONGER / m[nearly_all])
     limits[nearly_all] = np.nextafter(root, 1.0)
@@ -239,6 +237,7 @@ def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     all_of_them = (c == m) & (m >= 1)
     root = np.exp(np.log(a[all_of_them]) * _LONGER / m[all_of_them])
     limits[all_of_them] = np.nextafter(root, 0.0)
+    # P(Bin(m, q) >= 1) = 1 - (1 - q)^m: the root in q is closed.
     one = (c == 1) & (m >= 2)
     root = -np.expm1(np.log1p(-a[one]) / _LONGER / m[one])
     limits[one] = np.nextafter(root, 0.0)
@@ -274,6 +273,7 @@ class _Tail:
         return np.asarray(tail(self.x, self.y, q))
 
     def slope(self, q: Floats) -> Floats:
+        # The derivative of the incomplete Beta function is the Beta density.
         log_pdf = special.xlogy(self.x - 1, q) + special.xlog1py(self.y - 1, -q)
         pdf = np.exp(log_pdf - special.betaln(self.x, self.y))
         return np.asarray(-pdf if self.is_upper else pdf)
@@ -298,6 +298,7 @@ def _solve(
             mass = part.value(here)
             gap[active] = f = np.log(mass) - log_target[active]
             newton = here - f * mass / part.slope(here)
+        # For an upper limit the tail falls in q, for a lower one it rises.
         goes_up = (f > 0) == tail.is_upper
         lo[active] = np.where(goes_up, here, lo[active])
         hi[active] = np.where(goes_up, hi[active], here)
@@ -312,6 +313,7 @@ def _solve(
         active = active[goes_on]
         if not active.size:
             break
+    # Without convergence the end of the bracket on the safe side is returned.
     return np.where(np.abs(gap) < _ACCEPTED, q, hi if tail.is_upper else lo)
 
 
@@ -324,3 +326,27 @@ def _inside(proposed: Floats, lo: Floats, hi: Floats) -> Floats:
     middle = np.where(is_wide, np.sqrt(lo * hi), (lo + hi) / 2)
     is_inside = np.isfinite(proposed) & (proposed > lo) & (proposed < hi)
     return np.where(is_inside, proposed, middle)
+
+
+def bracket_root(
+    is_above: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
+    """Halve brackets until they are as narrow as floats allow; return both ends.
+
+    Parameters
+    ----------
+    is_above
+        Whether each point lies above its root; the first ends are not evaluated.
+    low, high
+        Ends of the brackets, same shape, in [0, 1].
+    """
+    low, high = low.copy(), high.copy()
+    for _ in range(200):
+        middle = (low + high) / 2
+        # Relative to the root: limits of 1e-9 keep their digits.
+        if (high - low <= 1e-13 * high).all():
+            break
+        above = is_above(middle)
+        high = np.where(above, middle, high)
+        low = np.where(above, low, middle)
+    return low, high

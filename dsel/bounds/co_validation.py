@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
-from dsel.bounds.binomial import lower_limits, upper_limits
-from dsel.bounds.roots import bracket_root
+from dsel.bounds.binomial import bracket_root, lower_limits, upper_limits
 from dsel.checks import check_counts, check_integer, check_probability
 
 
@@ -61,7 +60,9 @@ def error_from_disagreement(
             f"`disagreement` must be a rate in [0, 1], got values from {rate.min()} "
             f"to {rate.max()}."
         )
+    # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
     stretch = check_integer(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
+    # A sample may lie above that; the root is 0 there.
     capped = np.minimum(rate, 1.0 / stretch)
     root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))
     return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
@@ -93,8 +94,8 @@ def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
     Notes
     -----
     Guarantee: none at one row; unbiased for the chance that two models trained on
-    independent samples differ there. For two classes half of it is unbiased for
-    the variance of the error, for more at least that.
+    independent samples differ there. Half of it is unbiased for the variance of the
+    error with two classes; with more its mean is that variance or larger.
     Assumes: independent models, none of which was trained on the row. Models from
     different halvings of one table are not independent.
     Source: Madani, Pennock and Flake (2004), equation (2); equals the average over all
@@ -113,6 +114,7 @@ def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
             "`label_counts` must sum to one number of models >= 2 in every row, got "
             f"sums from {totals.min()} to {totals.max()}."
         )
+    # Ordered pairs of models with the same label, s_c (s_c - 1) of each label.
     agreeing = (counts * (counts - 1)).sum(axis=-1)
     return np.asarray(1.0 - agreeing / (n_models * (n_models - 1.0)))
 
@@ -192,6 +194,7 @@ def error_variance_bound_sharp(
             "`pool_rows` must be at least 2 and at least `disagreements`, got "
             f"{rows.min()} rows and up to {counts.max()} disagreements."
         )
+    # (s / m)^2 would be biased upwards by the draw of the pool rows.
     squares = counts * (counts - 1.0) / (rows * (rows - 1.0))
     return np.asarray(squares.mean(axis=-1) / 2.0)
 
@@ -239,7 +242,11 @@ def error_variance_limit(
     rows = check_counts(pool_rows, "pool_rows")
     share = check_probability(delta, "delta")
     n_pairs = counts.size
+    # Given the models their disagreements are binomial, also on shared rows: union
+    # bound.
     mean = float(np.mean(upper_limits(counts, rows, share / (2 * n_pairs)) ** 2))
+    # P(mean <= x) <= exp(-R kl(x, q)) for x below the expectation q of R values in [0,
+    # 1].
     budget = math.log(2.0 / share) / n_pairs
 
     def is_above(q: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -342,12 +349,16 @@ def disagreement_limits(
     models = check_integer(n_models, "n_models", at_least=2)
     if not 0.0 <= total <= rows:
         raise ValueError(f"`total` must be in [0, {rows}] (`n_pool`), got {total}.")
+    # Two sides and two sources of chance share delta: a quarter each. A U-statistic of
+    # pairs of B models is as good as B // 2 independent values.
     slack = math.sqrt(math.log(4.0 / share) / (2.0 * (models // 2)))
     differing = _bentkus(total, rows, share / 4.0)
+    # The lower limit of a mean is 1 less the upper limit of its complement.
     agreeing = _bentkus(rows - total, rows, share / 4.0)
     return max(0.0, 1.0 - agreeing - slack), min(1.0, differing + slack)
 
 
 def _bentkus(total: float, rows: int, delta: float) -> float:
+    # Rounded up, but for what the sum of the shares may have rounded itself.
     count = min(rows, math.ceil(total - 1e-12 * max(1.0, total)))
     return float(upper_limits(count, rows, delta / math.e))

@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from dsel import checks
-from dsel.bounds.reading import WHOLE_POOL, StoppingRule
+from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
 
 _ROUNDING = 1e-12
 
@@ -48,6 +48,12 @@ class Event(StrEnum):
     """The error of a model fixed before the held-out rows is at most its limit."""
     HELD_OUT_DISAGREEMENT = "held_out_disagreement"
     """The final model differs from that model at most that often."""
+    OUTER_FOLD_LIMITS = "outer_fold_limits"
+    """The error of each model that was chosen without a fold is at most its limit."""
+    OUTER_DISAGREEMENT = "outer_disagreement"
+    """The full model differs from the best of these at most that often."""
+    VOTE_DISAGREEMENT = "vote_disagreement"
+    """The vote of these differs from the best of them at most that often."""
     POOL_ERRORS = "pool_errors"
     """Every fold model errs at most that often on the rows of the pool itself."""
     PAIR_DISAGREEMENT = "pair_disagreement"
@@ -60,11 +66,30 @@ def is_of_leaders(event: str) -> bool:
     Notes
     -----
     Guarantee: none of its own.
-    Assumes: a name that `read_out` gave, which may say at which looks it holds.
+    Assumes: a name that `read_out` gave, which may say at which stages it holds.
     Source: none.
     """
     leading = (Event.LEADER_DISAGREEMENT, Event.LEADERS_DISAGREEMENT)
-    return event.partition(" ")[0] in leading
+    return event.partition(" ")[0] in leading or is_of_procedure(event)
+
+
+def is_of_procedure(event: str) -> bool:
+    """Whether an event is about what a whole selection hands over.
+
+    Another set of candidates is another selection: once results were seen, it may have
+    been made so that any combination of models is what it chooses.
+
+    Notes
+    -----
+    Guarantee: none of its own.
+    Assumes: a name that `read_out` gave.
+    Source: none.
+    """
+    return event in (
+        Event.OUTER_FOLD_LIMITS,
+        Event.OUTER_DISAGREEMENT,
+        Event.VOTE_DISAGREEMENT,
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +109,7 @@ CERTIFICATE_EVENTS: Mapping[str, Basis] = MappingProxyType(
         "cv_bound": Basis((Event.FOLD_LIMITS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
         "cv_interval": Basis(_BOTH_SIDES, (Event.RANDOM_FOLD_DISAGREEMENT,)),
         "best_fold": Basis((Event.FOLD_LIMITS,), (Event.BEST_FOLD_DISAGREEMENT,)),
+        "best_fold_model": Basis((Event.FOLD_LIMITS,)),
         "best_fold_interval": Basis(
             _BOTH_SIDES, (Event.BEST_FOLD_DISAGREEMENT, Event.WORST_FOLD_DISAGREEMENT)
         ),
@@ -99,6 +125,9 @@ CERTIFICATE_EVENTS: Mapping[str, Basis] = MappingProxyType(
         "select_then_certify": Basis(
             (Event.HELD_OUT_LIMIT,), (Event.HELD_OUT_DISAGREEMENT,)
         ),
+        "nested": Basis((Event.OUTER_FOLD_LIMITS,), (Event.OUTER_DISAGREEMENT,)),
+        "nested_fold_model": Basis((Event.OUTER_FOLD_LIMITS,)),
+        "nested_vote": Basis((Event.OUTER_FOLD_LIMITS,), (Event.VOTE_DISAGREEMENT,)),
         "transductive": Basis((Event.POOL_ERRORS,)),
     }
 )
@@ -110,7 +139,6 @@ class ReadOut:
     """A certificate read at some share of delta: what it rests on, and for how much."""
 
     certificate: str
-    """Name of the certificate."""
     spends: Mapping[str, float]
     """Share of delta that each event behind it may fail with."""
 
@@ -138,7 +166,7 @@ def read_out(
     label_share
         Part of it that goes to the label term, in ``(0, 1)``.
     reading
-        When reading the pool may stop. A limit that holds at several looks is another
+        When reading the pool may stop. A limit that holds at several stages is another
         event than the limit on the whole pool.
 
     Returns
@@ -166,6 +194,7 @@ def read_out(
     total = checks.check_probability(delta, "delta")
     gamma = checks.check_probability(label_share, "label_share")
     basis = CERTIFICATE_EVENTS[name]
+    # A certificate without a pool term spends all of delta on the labeled rows.
     if not basis.pool:
         gamma = 1.0
     spends = {str(each): gamma * total / len(basis.labeled) for each in basis.labeled}
@@ -210,6 +239,8 @@ class DeltaLedger:
         spent: dict[str, float] = {}
         for read in self.read_outs:
             for event, share in read.spends.items():
+                # An event that holds at a share holds at every larger one: only the
+                # largest is paid.
                 spent[event] = max(share, spent.get(event, 0.0))
         return spent
 
@@ -232,6 +263,7 @@ class DeltaLedger:
             for event, share in read.spends.items()
             if share > spent.get(event, 0.0)
         }
+        # Union bound: what all events may fail with together is at most delta.
         if sum(due.values()) > self.remaining + _ROUNDING * self.delta:
             raise ValueError(
                 f"`{read.certificate}` needs {sum(due.values()):g} more for "
@@ -253,6 +285,7 @@ class DeltaLedger:
         if wanted > self.reserve * (1 + _ROUNDING):
             raise ValueError(
                 f"`amount` must be at most the reserve, {self.reserve:g}, got "
-                f"{wanted:g}; declare a larger `reserve` before the first look."
+                f"{wanted:g}; declare a larger `reserve` before "
+                f"the first certificate is read."
             )
         return DeltaLedger(self.delta, max(0.0, self.reserve - wanted), self.read_outs)

@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 from dsel import checks
 from dsel.bounds.best_fold import fold_limits, smallest_rate
 from dsel.bounds.binomial import lower_limits
-from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 from dsel.bounds.semi_supervised import (
     check_folds,
     divide_delta,
     mean_of_limits,
     with_disagreement,
 )
+from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
 
 Floats = NDArray[np.float64]
 
@@ -78,6 +78,8 @@ def cv_interval(
     """
     errors, rows = check_folds(fold_errors, fold_rows)
     labeled, second = divide_delta(delta, label_share)
+    # Upper and lower limits of the folds are different events; the disagreement is one
+    # event that serves both sides.
     side = labeled / 2.0
     upper, _, disagreement = with_disagreement(
         mean_of_limits(errors, rows, side),
@@ -148,6 +150,8 @@ def best_fold_interval(
     upper = fold_limits(errors, rows, labeled / 2.0)
     lower = _lower_fold_limits(errors, rows, labeled / 2.0)
     best = np.expand_dims(smallest_rate(errors, rows), -1)
+    # The error is at least that of any fold model less its disagreement: the fold with
+    # the largest lower limit says most.
     worst = lower.argmax(axis=-1)[..., np.newaxis]
     per_side = np.where(best == worst, 1.0, 0.5)[..., 0] * second
     differing, pool = checks.check_counts_of(

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dsel.bounds.reading import WHOLE_POOL, StoppingRule
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
     divide_delta,
     with_disagreement,
 )
+from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
 
 Floats = NDArray[np.float64]
 
@@ -102,6 +102,7 @@ def largest_mean(
     c = np.broadcast_to(counts, (*shape, n_folds)).reshape(-1, n_folds)
     n = np.broadcast_to(rows, (*shape, n_folds)).reshape(-1, n_folds)
     a = np.broadcast_to(share, shape).reshape(-1)
+    # Grids repeat counts: each distinct row of counts is solved once.
     columns = np.column_stack([c, n, a]).astype(np.float64)
     distinct, inverse = np.unique(columns, axis=0, return_inverse=True)
     errors, tested = distinct[:, :n_folds], distinct[:, n_folds:-1]
@@ -131,12 +132,15 @@ class _Counts:
     def cost(self, x: Floats) -> tuple[Floats, Floats]:
         """Return g and the logarithm of its derivative in p, at p = expit(x)."""
         c, n = self.c, self.n
+        # All terms as logarithms: their factors underflow for large n.
         log_p, log_rest = special.log_expit(x), special.log_expit(-x)
         log_density = c * log_p + (n - c - 1) * log_rest - self.log_beta
+        # P(Bin(n, p) <= c) as a function of 1 - p, which the logit keeps exact near 1.
         tail = special.betainc(n - c, c + 1, special.expit(-x))
         is_tiny = tail < _SMALLEST_TAIL
         with np.errstate(divide="ignore"):
             log_tail = np.log(tail)
+        # Below the smallest float: the largest term times the sum of the ratios to it.
         if is_tiny.any():
             log_largest = log_density + log_rest - np.log(n - c)
             log_tail[is_tiny] = log_largest[is_tiny] + np.log(
@@ -146,6 +150,7 @@ class _Counts:
 
     def logit_slope(self, x: Floats, log_derivative: Floats) -> Floats:
         """Return the derivative of ln g' in x, kept positive against rounding."""
+        # d ln g' / dx = c - (n - 1) p + g' p (1 - p), by the chain rule p' = p (1 - p).
         p = special.expit(x)
         rise = np.exp(log_derivative) * p * special.expit(-x)
         return np.asarray(np.maximum(self.c - (self.n - 1) * p + rise, 1e-3))
@@ -165,6 +170,7 @@ def _terms_over_largest(c: Floats, n: Floats, odds: Floats) -> Floats:
 def _solve(c: Floats, n: Floats, budget: Floats) -> Floats:
     """Find the multiplier of each candidate, then evaluate the dual there."""
     program = _Program(c, n)
+    # The multiplier is 1 / g' at the optimum, so its logarithm is searched as `slope`.
     lowest, highest, x = program.start(budget)
     slope = (lowest + highest) / 2
     active = np.arange(budget.size)
@@ -172,6 +178,7 @@ def _solve(c: Floats, n: Floats, budget: Floats) -> Floats:
         part = program.at(active)
         x[active] = part.maximisers(slope[active], x[active])
         spent, growth = part.spending(slope[active], x[active])
+        # Newton in the slope; `spent` rises with it, so the sign moves the bracket.
         missing = budget[active] - spent
         step = missing / growth
         # The dual is flat at its minimum: this is what a better multiplier gains there.
@@ -188,6 +195,7 @@ def _solve(c: Floats, n: Floats, budget: Floats) -> Floats:
         if not active.size:
             break
     x = program.maximisers(slope, x)
+    # Valid for any slope by weak duality; a better one only makes it smaller.
     return program.dual(slope, x, budget)
 
 
@@ -220,6 +228,7 @@ class _Program:
         the bracket is as wide as the exponent of a float.
         """
         n_spending = (self.c < self.n).sum(axis=1)
+        # If every fold spent the same, its limit would be a binomial one at exp(-each).
         each = np.broadcast_to((budget / n_spending)[:, None], self.c.shape)
         inner, counts = self.is_inner, self.inner_counts()
         p = special.betainccinv(counts.c + 1, counts.n - counts.c, np.exp(-each[inner]))
@@ -274,6 +283,7 @@ class _Program:
         none, exponent = self._without_errors(slope)
         mu_none = np.broadcast_to(mu[:, None], self.c.shape)[none]
         height[none] = -np.expm1(-exponent) - mu_none * self.n[none] * exponent
+        # Lagrangian: sum of max(p - mu g(p)) over folds, plus mu times the budget.
         total = height.sum(axis=1) + mu * budget
         return np.asarray(np.minimum(total / self.c.shape[1], 1.0))
 
@@ -286,6 +296,8 @@ def _invert(counts: _Counts, target: Floats, x: Floats) -> Floats:
     for _ in range(200):
         part, here = counts.at(active), x[active]
         log_derivative = part.cost(here)[1]
+        # g is convex, so ln g' rises and the sign of the excess says on which side x
+        # lies.
         excess = log_derivative - target[active]
         lo[active] = np.where(excess < 0, here, lo[active])
         hi[active] = np.where(excess < 0, hi[active], here)
@@ -315,6 +327,7 @@ def _height(counts: _Counts, target: Floats, x: Floats) -> Floats:
             break
         width = np.where(is_bracket, width, 10 * width)
     p, span = special.expit(low), special.expit(high) - special.expit(low)
+    # h'(p) = 1 - mu g'(p) at the lower end; positive there, as h still rises.
     climb = -np.expm1(log_derivative - target)
     tangent = p - mu * cost + climb * span
     return np.where(is_bracket, np.minimum(tangent, 1.0), 1.0)

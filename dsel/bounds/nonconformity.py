@@ -62,6 +62,7 @@ def conformal_p_value(
             f"`test_scores` must have the leading axes {ascending.shape[:-1]} of "
             f"`validation_scores`, got shape {scores.shape}."
         )
+    # Ties count as conforming no better, which is the conservative side.
     counts = count_not_above(ascending, scores)
     n = ascending.shape[-1]
     p_values = (counts + 1.0) / (n + 1.0) if smoothing else counts / n
@@ -134,11 +135,13 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
     array([[-0.8,  0.5, -0.5]])
     """
     values = np.asarray(scores, dtype=np.float64)
+    # For every class but the best the rival is the best; for the best the runner-up.
     first = np.argmax(values, axis=-1)[..., np.newaxis]
     two_best = np.partition(values, values.shape[-1] - 2, axis=-1)[..., -2:]
     best, runner_up = two_best[..., 1:], two_best[..., :1]
     rival = np.broadcast_to(best, values.shape).copy()
     np.put_along_axis(rival, first, runner_up, axis=-1)
+    # -inf less -inf is NaN where several classes are unknown; they get -inf below.
     with np.errstate(invalid="ignore"):
         conformity = values - rival
     return np.where(np.isneginf(values), -np.inf, conformity)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import upper_limits
-from dsel.bounds.reading import WHOLE_POOL, StoppingRule
+from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def semi_supervised_cv_bound(
     label_share
         Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
     reading
-        When reading the pool may have stopped: `FixedLooks` or `AnyTime`. By default
+        When reading the pool may have stopped: `FixedStages` or `AnyTime`. By default
         it did not; after stopping because of what was seen, the default is invalid.
 
     Returns
@@ -83,8 +83,9 @@ def semi_supervised_cv_bound(
     draws, the error of the full model is at most `bound`. With one share for
     each candidate, summing to at most delta, all bounds hold at once.
     Assumes: i.i.d. labeled rows in folds drawn at random, never stratified; fold
-    models that saw nothing of their fold; a pool of fresh rows that no model saw;
-    the fold model of each pool row drawn uniformly; shares fixed in advance.
+    models that saw nothing of their fold; a pool of fresh rows that no model saw; the
+    fold model of each pool row drawn uniformly, whatever the rows; shares fixed in
+    advance.
     Source: [1]_, theorem 1. The full model may be anything; nothing relates it
     to the fold models but the disagreement counted.
 
@@ -101,6 +102,7 @@ def semi_supervised_cv_bound(
     """
     errors, rows = check_folds(fold_errors, fold_rows)
     first, second = divide_delta(delta, label_share)
+    # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
     label_term = mean_of_limits(errors, rows, first)
     return with_disagreement(
         label_term, n_disagreements, n_unlabeled, share=second, reading=reading
@@ -126,6 +128,7 @@ def with_disagreement(
     disagreements, pool = checks.check_counts_of(
         n_disagreements, n_unlabeled, "n_disagreements", "n_unlabeled"
     )
+    # Given the labeled rows every model is fixed, so the count is binomial.
     disagreement_term = reading.limits(disagreements, pool, share)
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
@@ -136,6 +139,7 @@ def mean_of_limits(
     """Return the first term: the mean of the fold limits, each at its part of share."""
     n_folds = errors.shape[-1]
     per_fold = np.asarray(share)[..., np.newaxis] / n_folds
+    # One order of summation whatever the layout: pruning compares these numbers.
     limits = np.ascontiguousarray(upper_limits(errors, rows, per_fold))
     return np.asarray(limits.mean(axis=-1))[()]
 

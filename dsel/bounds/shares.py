@@ -80,13 +80,7 @@ def prior_shares(prior: ArrayLike, *, delta: float) -> Floats:
     [0.05, 0.03, 0.02]
     """
     weights = np.asarray(prior, dtype=np.float64)
-    total = float(weights.sum())
-    if not weights.size or not (weights > 0).all() or not total <= 1 + _ROUNDING:
-        raise ValueError(
-            f"`prior` must hold positive weights with a sum of at most 1, got a "
-            f"smallest weight of {weights.min() if weights.size else None} and a sum "
-            f"of {total:g}; divide the weights by their sum."
-        )
+    _check_prior(weights)
     return weights * checks.check_probability(delta, "delta")
 
 
@@ -126,6 +120,7 @@ def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
     members = list(families)
     checks.check_integer(len(members), "families", at_least=1)
     sizes = {family: members.count(family) for family in dict.fromkeys(members)}
+    # Weights of a family sum to 1 / number of families, all together to 1.
     prior = [1.0 / (len(sizes) * sizes[family]) for family in members]
     return prior_shares(prior, delta=delta)
 
@@ -165,6 +160,7 @@ def countable_shares(n_candidates: int, *, delta: float) -> Floats:
     [0.06, 0.02, 0.01]
     """
     n = checks.check_integer(n_candidates, "n_candidates", at_least=1)
+    # 1 / ((j + 1) (j + 2)) = 1 / (j + 1) - 1 / (j + 2): the whole list sums to 1.
     j = np.arange(n, dtype=np.float64)
     return checks.check_probability(delta, "delta") / ((j + 1) * (j + 2))
 
@@ -210,10 +206,41 @@ def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> F
     """
     terms = np.asarray(label_terms, dtype=np.float64)
     n = checks.check_integer(n_leaders, "n_leaders", at_least=1)
+    # Ties by the order of candidates, so that the leaders depend on labeled rows alone.
     leaders = np.argsort(terms, kind="stable")[:n]
     shares = np.zeros(terms.shape)
     shares[leaders] = checks.check_probability(delta, "delta") / len(leaders)
     return shares
+
+
+def checked_prior(prior: ArrayLike | None, n_candidates: int) -> Floats | None:
+    """Return the weight of each candidate in C order, or raise; None where all equal.
+
+    Raises
+    ------
+    ValueError
+        Where there is not one positive weight for each, or they sum to more than 1.
+    """
+    if prior is None:
+        return None
+    weights = np.asarray(prior, dtype=np.float64).ravel()
+    if len(weights) != n_candidates:
+        raise ValueError(
+            f"`prior` must have one weight for each of {n_candidates} candidates, in "
+            f"the order of the grid, got {len(weights)}."
+        )
+    _check_prior(weights)
+    return weights
+
+
+def _check_prior(weights: Floats) -> None:
+    total = float(weights.sum())
+    if not weights.size or not (weights > 0).all() or not total <= 1 + _ROUNDING:
+        raise ValueError(
+            f"`prior` must hold positive weights with a sum of at most 1, got a "
+            f"smallest weight of {weights.min() if weights.size else None} and a sum "
+            f"of {total:g}; divide the weights by their sum."
+        )
 
 
 def check_shares(shares: ArrayLike, *, delta: float) -> Floats:

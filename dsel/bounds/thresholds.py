@@ -7,12 +7,31 @@ never the error at one test row.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import upper_limits
 from dsel.checks import check_counts, check_integer, check_probability
+
+
+class SelectiveRisk(NamedTuple):
+    """Limits at every threshold of a score, up to which answers are kept.
+
+    Notes
+    -----
+    Guarantee: as `selective_risk_bound`.
+    Assumes: as `selective_risk_bound`.
+    Source: as `selective_risk_bound`.
+    """
+
+    joint: NDArray[np.float64]
+    """Upper limit of P(kept and wrong)."""
+    coverage: NDArray[np.float64]
+    """Lower limit of P(kept)."""
+    conditional: NDArray[np.float64]
+    """Upper limit of P(wrong | kept); 1 where nothing is known."""
 
 
 def threshold_bound(
@@ -55,6 +74,8 @@ def threshold_bound(
     array([0.154, 0.216, 0.377])
     """
     count, n, models, share = _checked(counts, n_validation, n_models, delta)
+    # sum over c of 1 / ((c + 1) (c + 2)) is at most 1, so small counts, which matter,
+    # get nearly all of delta.
     return upper_limits(count, n, share / (models * (count + 1.0) * (count + 2.0)))
 
 
@@ -68,14 +89,8 @@ def threshold_bound_even(
 
     Parameters
     ----------
-    counts
-        Validation scores at or below the threshold, in [0, n], any shape.
-    n_validation
-        Validation rows, n >= 1.
-    n_models
-        Models that the choice is made from, K >= 1.
-    delta
-        Probability with which any of the bounds may fail, in (0, 1).
+    counts, n_validation, n_models, delta
+        As `threshold_bound` takes them.
 
     Returns
     -------
@@ -94,6 +109,7 @@ def threshold_bound_even(
     array([0.207, 0.252, 0.38 ])
     """
     count, n, models, share = _checked(counts, n_validation, n_models, delta)
+    # Counts 0 to n - 1 share equally; at c = n the bound is 1 and costs nothing.
     return upper_limits(count, n, share / (models * n))
 
 
@@ -106,15 +122,8 @@ def threshold_bound_dkw(
 
     Parameters
     ----------
-    counts
-        Validation scores at or below the threshold, in [0, n], any shape.
-    n_validation
-        Validation rows, n >= 1.
-    n_models
-        Models that the choice is made from, K >= 1.
-    delta
-        Probability with which any of the bounds may fail, in (0, 1), with
-        ``delta / n_models <= 1/2``.
+    counts, n_validation, n_models, delta
+        As `threshold_bound` takes them, with ``delta / n_models <= 1/2``.
 
     Returns
     -------
@@ -142,22 +151,19 @@ def threshold_bound_dkw(
 
 
 def threshold_bound_vc(
-    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float, d: int = 1
 ) -> NDArray[np.float64]:
     r"""Bound on the errors beyond a margin with the slack that the paper prints.
 
-    :math:`c/n + 5.66 \sqrt{(\ln(en) + \ln(8K/\delta)) / n}`, unclipped.
+    :math:`c/n + 5.66 \sqrt{(d \ln(en/d) + \ln(8K/\delta)) / n}`, unclipped.
 
     Parameters
     ----------
-    counts
-        Validation scores at or below the threshold, in [0, n], any shape.
-    n_validation
-        Validation rows, n >= 1.
-    n_models
-        Models that the choice is made from, K >= 1.
-    delta
-        Probability with which any of the bounds may fail, in (0, 1).
+    counts, n_validation, n_models, delta
+        As `threshold_bound` takes them.
+    d
+        Vapnik-Chervonenkis dimension of the sets whose rows are counted, at most n; 1
+        for thresholds.
 
     Returns
     -------
@@ -166,10 +172,11 @@ def threshold_bound_vc(
 
     Notes
     -----
-    Guarantee: that of `threshold_bound`, and no more.
+    Guarantee: that of `threshold_bound`, and no more; with another d, for all sets of a
+    system of that dimension at once.
     Assumes: independent validation rows that no model was trained on.
-    Source: Hardoon, Hussain and Shawe-Taylor (2009), Theorem 4.1. For n = 50 it is
-    above 3; kept beside the sharper ones for comparison.
+    Source: Hardoon, Hussain and Shawe-Taylor (2009), Theorem 4.1, with delta divided
+    by the models. For n = 50 it is above 3; kept beside the sharper ones to compare.
 
     Examples
     --------
@@ -177,7 +184,10 @@ def threshold_bound_vc(
     array([3.07, 3.07])
     """
     count, n, models, share = _checked(counts, n_validation, n_models, delta)
-    complexity = 1.0 + math.log(n) + math.log(8.0 * models / share)
+    dimension = check_integer(d, "d", at_least=1, at_most=n)
+    # d ln(e n / d) + ln(8 K / delta), as printed.
+    complexity = dimension * (1.0 + math.log(n / dimension))
+    complexity += math.log(8.0 * models / share)
     return count / n + 5.66 * math.sqrt(complexity / n)
 
 
@@ -193,12 +203,8 @@ def printed_error_bound(
     ----------
     counts
         Critical counts of the test rows, ``n * epsilon_crit``, any shape.
-    n_validation
-        Validation rows, n >= 1.
-    n_models
-        Models that the choice is made from, K >= 1.
-    delta
-        The paper's delta, in (0, 1).
+    n_validation, n_models, delta
+        As `threshold_bound` takes them; the paper's delta.
 
     Returns
     -------
@@ -260,7 +266,7 @@ def selective_error_bound(
     Returns
     -------
     ndarray
-        Bounds in (0, 1] in the broadcast shape; 1 where nothing can be said.
+        Bounds in (0, 1] in the broadcast shape; 1 where nothing is bounded.
 
     Raises
     ------
@@ -294,9 +300,75 @@ def selective_error_bound(
     slack = _dkw_slack(
         m, n_models, check_probability(pool_delta, "pool_delta"), "pool_delta"
     )
+    # A lower limit of P(margin >= tau), for all tau at once (Massart).
     share = chosen / m - slack
+    # P(error | margin) = P(error and margin) / P(margin): upper over lower limit.
     ratio = np.divide(limit, share, where=share > 0, out=np.ones(_shape(limit, share)))
     return np.minimum(ratio, 1.0)
+
+
+def selective_risk_bound(
+    n_wrong: ArrayLike, n_kept: ArrayLike, n_rows: int, *, delta: float
+) -> SelectiveRisk:
+    r"""Bound the errors among the answers that are kept, at every threshold at once.
+
+    Of :math:`n` fresh labeled rows :math:`k_t` have a score of at most :math:`t`, and
+    :math:`c_t` of these a wrong answer. With :math:`B` the inverse binomial tail,
+
+    .. math:: P(\text{wrong}, s \le t)
+        \le B\Big(c_t, n, \frac{\delta/2}{(c_t+1)(c_t+2)}\Big) = J_t,\qquad
+        P(s > t) \le B\Big(n - k_t, n, \frac{\delta/2}{(n-k_t+1)(n-k_t+2)}\Big) = R_t,
+
+    so that :math:`P(\text{wrong} \mid s \le t) \le J_t / (1 - R_t)`.
+
+    Parameters
+    ----------
+    n_wrong
+        Wrong answers among the rows kept at each threshold, any shape.
+    n_kept
+        Rows kept at each threshold, in the same shape.
+    n_rows
+        Labeled rows, n >= 1.
+    delta
+        Probability with which any of the bounds may fail, in (0, 1).
+
+    Returns
+    -------
+    SelectiveRisk
+        Unconditional and conditional bound, and the lower limit of the share kept.
+
+    Raises
+    ------
+    ValueError
+        Where more rows are kept than there are, or more are wrong than are kept.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the labeled rows, all three
+    hold at every threshold at once, so also at one that is picked by looking at them.
+    Assumes: rows drawn like future ones that played no part in what answers or scores.
+    Source: `threshold_bound` of one model, applied to the score where the answer is
+    wrong (and plus infinity where it is right), and to minus the score.
+
+    Examples
+    --------
+    >>> found = selective_risk_bound([2, 30], [200, 500], 500, delta=0.05)
+    >>> found.joint.round(3).tolist(), found.conditional.round(3).tolist()
+    ([0.021, 0.114], [0.07, 0.115])
+    """
+    wrong, kept = check_counts(n_wrong, "n_wrong"), check_counts(n_kept, "n_kept")
+    n = _positive(n_rows, "n_rows")
+    if np.any(wrong > kept) or np.any(kept > n):
+        raise ValueError(
+            f"`n_wrong` must be at most `n_kept`, and that at most `n_rows` = {n}."
+        )
+    half = check_probability(delta, "delta") / 2.0
+    joint = threshold_bound(wrong, n, n_models=1, delta=half)
+    coverage = 1.0 - threshold_bound(n - kept, n, n_models=1, delta=half)
+    ratio = np.divide(
+        joint, coverage, where=coverage > 0, out=np.ones(_shape(joint, coverage))
+    )
+    return SelectiveRisk(joint, coverage, np.minimum(ratio, 1.0))
 
 
 def _shape(*arrays: NDArray[np.float64]) -> tuple[int, ...]:

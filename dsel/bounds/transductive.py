@@ -80,11 +80,15 @@ def transductive(
         fold_disagreements, pool, "fold_disagreements", "n_unlabeled"
     )
     shares = checks.check_probabilities(delta, "delta")
+    # Union bound over folds: the bounds of all hold at once, so the smallest may be
+    # taken.
     per_fold = shares[..., np.newaxis] / errors.shape[-1]
     errors, rows, differing, per_fold = np.broadcast_arrays(
         errors, rows, differing, per_fold
     )
     most = most_errors(errors, rows, pool, per_fold)
+    # E_i errors in fold and pool together, c_i of them in the fold: the rest is in the
+    # pool.
     label_terms, disagreement_terms = (most - errors) / pool, differing / pool
     number = (label_terms + disagreement_terms).argmin(axis=-1)[..., np.newaxis]
     label_term = np.take_along_axis(label_terms, number, -1)[..., 0]
@@ -110,6 +114,7 @@ def _bisect(c: Floats, n: Floats, a: Floats, pool: int) -> Floats:
     # Sums of logarithms of factorials round by less than this.
     slack = 2e-15 * special.gammaln(n + pool + 1.0)
     log_share = np.log(a) - slack
+    # At least the c errors seen; at most these and every pool row.
     low, high = c.copy(), c + pool + 1.0
     while (high - low > 1).any():
         middle = np.floor((low + high) / 2)
@@ -122,12 +127,15 @@ def _bisect(c: Floats, n: Floats, a: Floats, pool: int) -> Floats:
 
 def _log_lower_tail(c: Floats, n: Floats, total: Floats, marked: Floats) -> Floats:
     """Ln P(X <= c) for the number X of marked among n rows drawn from all."""
+    # `scipy.stats.hypergeom` agrees to 5e-10 and takes some 20 times as long.
     plain = total - marked
     log_last = (
         _log_choose(marked, c) + _log_choose(plain, n - c) - _log_choose(total, n)
     )
     term = sum_of_terms = np.ones_like(c)
     for first in range(0, int(c.max(initial=0.0)), _BLOCK):
+        # Terms from the last, P(X = c), downwards: each is the one before times a
+        # ratio.
         x = np.maximum(c[:, np.newaxis] - first - np.arange(_BLOCK), 0.0)
         ratios = x * np.maximum((plain - n)[:, np.newaxis] + x, 0.0)
         ratios /= (marked[:, np.newaxis] - x + 1) * (n[:, np.newaxis] - x + 1)

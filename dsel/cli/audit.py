@@ -7,6 +7,7 @@ import click
 import xarray as xr
 
 from dsel import names
+from dsel.cli.options import numbers
 from dsel.report.text import text_table
 from dsel.searches.auditing.audit import audit, is_sound, verdicts
 
@@ -27,7 +28,7 @@ def command(settings: tuple[str, ...], **options: Any) -> None:
     chosen: dict[str, Any] = {"settings": settings} if settings else {}
     report = audit(
         **chosen,
-        delta=_numbers(options["delta"]),
+        delta=numbers(options["delta"], float, "--delta"),
         n_draws=options["draws"],
         random_state=options["seed"],
         n_jobs=options["jobs"],
@@ -38,15 +39,6 @@ def command(settings: tuple[str, ...], **options: Any) -> None:
         click.echo("\n".join(in_words(report)))
     if not is_sound(report):
         raise SystemExit(1)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(number) for number in text.split(",")]
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is no list of numbers such as 0.1,0.5.", param_hint="--delta"
-        ) from None
 
 
 def in_words(report: xr.Dataset) -> list[str]:

@@ -10,13 +10,14 @@ from sklearn.svm import SVC
 from dsel.cli.options import (
     cluster_options,
     connected,
-    kept,
     output_options,
+    store_arguments,
     store_options,
 )
 from dsel.cli.progress import run_progress
 from dsel.cli.show import show
 from dsel.searches import execute, plan_search
+from dsel.solvers.smo import compile_ahead
 
 N_LABELED = 1000
 GRID = {
@@ -51,6 +52,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
         duplicates="keep",
         random_state=seed,
     )
+    compile_ahead()
     quiet = options["quiet"] or options["as_json"]
     if not options["as_json"]:
         click.echo(f"{plan}\n")
@@ -59,7 +61,11 @@ def command(delta: float, seed: int, **options: Any) -> None:
         run_progress(quiet, len(others)) as on_progress,
     ):
         outcome = execute(
-            plan, client, **kept(options), on_progress=on_progress, with_model=True
+            plan,
+            client,
+            **store_arguments(options),
+            on_progress=on_progress,
+            with_model=True,
         )
     show(
         plan,

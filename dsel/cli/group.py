@@ -13,7 +13,7 @@ COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
     "report": "Write a page about a finished run: choice, bound, figures, assumptions.",
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
-    "pool": "Build a pool from a table, or look at one.",
+    "pool": "Build a pool from a table, or describe one.",
     "plan-bound": "Say what bound to expect, before a single label is used.",
     "reproduce": "Measure what the papers print, and put both side by side.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",

@@ -1,10 +1,14 @@
 """Estimators by name, and grids written on the command line."""
 
+import importlib
 import math
+import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import click
+import cloudpickle
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -42,6 +46,21 @@ MOST_VALUES: Final = 10_000
 
 def build(name: str, scale: str | None, grid: Sequence[str]) -> tuple[Any, Any]:
     """Return the estimator and the grid that a command line names."""
+    if ":" in name:
+        if scale is not None:
+            raise click.UsageError(
+                "--scale is for named models; put the scaler into the pipeline of "
+                f"{name}."
+            )
+        estimator = imported(name)
+        values = _once(map(parse_values, grid))
+        return (estimator, values) if values else (None, [estimator])
+    if name not in ESTIMATORS:
+        raise click.BadParameter(
+            f"{name!r} is none of {', '.join(sorted(ESTIMATORS))}, and no "
+            f"MODULE:OBJECT that can be imported.",
+            param_hint="--model",
+        )
     estimator = ESTIMATORS[name]()
     values = _once(parse_values(text) for text in (grid or GRIDS[name]))
     if scale is None:
@@ -50,6 +69,32 @@ def build(name: str, scale: str | None, grid: Sequence[str]) -> tuple[Any, Any]:
     return pipeline, {
         key if "__" in key else f"model__{key}": value for key, value in values.items()
     }
+
+
+def imported(name: str) -> Any:
+    """Return the estimator that ``module:object`` names, here or as installed.
+
+    The object is an estimator, or a function or class that makes one when it is
+    called. Workers get the module with the estimator.
+
+    Raises
+    ------
+    click.BadParameter
+        Where it cannot be imported.
+    """
+    module_name, _, object_name = name.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+        found = getattr(module, object_name)
+    except (ImportError, AttributeError) as error:
+        raise click.BadParameter(
+            f"{name!r} cannot be imported: {error}.", param_hint="--model"
+        ) from error
+    finally:
+        sys.path.remove(os.getcwd())
+    cloudpickle.register_pickle_by_value(module)
+    return found() if callable(found) else found
 
 
 def _once(pairs: Iterable[tuple[str, list[Any]]]) -> dict[str, list[Any]]:

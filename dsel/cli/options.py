@@ -56,7 +56,7 @@ def store_options(command: Command) -> Command:
     return command
 
 
-def kept(options: dict[str, Any]) -> dict[str, Any]:
+def store_arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `store_options` as `execute` takes them."""
     return {"out": options["out"], "storage_options": storage_options(options)}
 
@@ -85,6 +85,23 @@ def output_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
+    """Return the numbers that an option lists, separated by commas.
+
+    Raises
+    ------
+    click.BadParameter
+        Where one is no number of that kind.
+    """
+    try:
+        return [kind(number) for number in text.split(",")]
+    except ValueError:
+        example = "2,5,10" if kind is int else "0.1,0.5"
+        raise click.BadParameter(
+            f"{text!r} is no list of numbers such as {example}.", param_hint=option
+        ) from None
 
 
 @contextmanager

@@ -7,15 +7,21 @@ import click
 import xarray as xr
 
 from dsel import names
+from dsel.cli.options import numbers
 from dsel.report.text import text_table
 from dsel.results.rounding import at_most, confidence
+from dsel.searches.expected_terms import GROWTH
 from dsel.searches.plan_bound import plan_bound
 
 REMARKS = {
     "transductive": "transductive: the error on the counted pool rows only",
     "holdout_bound": "holdout_bound: a model trained without the part held out",
+    "best_fold_model": "best_fold_model: the best fold's own model, trained without it",
     "best_fold": "best_fold: for --criterion cv_error --certificate "
     "best_fold_of_leader",
+    "nested": "nested: the model of all rows, for --certificate nested",
+    "nested_fold_model": "nested_fold_model: what was chosen without the best fold",
+    "nested_vote": "nested_vote: the vote of what was chosen without each fold",
     "select_then_certify": "select_then_certify: a fifth of the labels certifies",
 }
 
@@ -33,7 +39,14 @@ REMARKS = {
     "expected_disagreement",
     default=0.02,
     show_default=True,
-    help="How often full model and fold model are expected to differ.",
+    help="How often full model and fold model of ten folds are expected to differ.",
+)
+@click.option(
+    "--growth",
+    "disagreement_growth",
+    default=GROWTH,
+    show_default=True,
+    help="Power of its growth with the rows that a fold's model has not seen.",
 )
 @click.option(
     "--folds", default="2,3,5,10", show_default=True, help="Numbers of folds to try."
@@ -56,7 +69,7 @@ def command(
         n_labeled,
         n_unlabeled,
         candidates,
-        n_folds=_numbers(folds),
+        n_folds=tuple(numbers(folds, int, "--folds")),
         wanted_bound=wanted,
         **expected,
     )
@@ -66,15 +79,6 @@ def command(
         click.echo(json.dumps(facts_of(plan), allow_nan=False))
         return
     click.echo("\n".join(in_words(plan)))
-
-
-def _numbers(folds: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(number) for number in folds.split(","))
-    except ValueError:
-        raise click.BadParameter(
-            f"{folds!r} is no list of numbers such as 2,5,10.", param_hint="--folds"
-        ) from None
 
 
 def _draw(plan: xr.Dataset, path: str) -> None:
@@ -125,7 +129,7 @@ def in_words(plan: xr.Dataset) -> list[str]:
         f"{int(plan[names.N_UNLABELED]):,} pool rows and "
         f"{int(plan[names.N_CANDIDATES]):,} candidates, if the error is "
         f"{float(plan['expected_error']):g} and models differ on "
-        f"{float(plan['expected_disagreement']):g}:",
+        f"{float(plan['expected_disagreement']):g} in ten folds, more in fewer:",
         "",
         *_table(plan, names.BOUND, "folds", _as_bound),
         "",

@@ -1,8 +1,7 @@
-"""``dsel pool``: write a pool of unlabeled rows, and look at one."""
+"""``dsel pool``: write a pool of unlabeled rows, or describe one."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 @click.group(name="pool")
 def command() -> None:
-    """Write pools of unlabeled rows, and look at them."""
+    """Write pools of unlabeled rows, or describe them."""
 
 
 @command.command()
@@ -38,15 +37,15 @@ def build(
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
     SOURCE is a CSV, TSV, Parquet, npz, npy or svmlight file, or a zarr array; PATH may
-    be a URL. Stopped anywhere, the same command goes on where it was. Tables are read
-    here, in order; arrays are written by tasks, on local threads unless --scheduler or
+    be a URL. Stopped anywhere, the same command goes on where it was. A CSV or TSV file
+    with columns of text goes to a PATH that ends in .parquet. Tables are read here, in
+    order; arrays are written by tasks, on local threads unless --scheduler or
     --workers say otherwise.
     """
     from dsel.cli.progress import row_progress
     from dsel.data.write import write_pool
 
     with ExitStack() as stack:
-        stack.enter_context(_clear_errors())
         if scheduler or workers:
             stack.enter_context(_client(scheduler, workers))
         on_progress = stack.enter_context(row_progress(as_json))
@@ -68,23 +67,13 @@ def info(path: str, as_json: bool) -> None:
     """Say what the pool at PATH holds, without reading its rows."""
     from dsel.data.open import open_pool
 
-    with _clear_errors():
-        pool = open_pool(path)
-    _show(path, pool, as_json)
+    _show(path, open_pool(path), as_json)
 
 
 def _client(scheduler: str | None, workers: int | None) -> Any:
     from dsel.cluster import Local, choose_config, connect
 
     return connect(choose_config(scheduler, workers=workers) or Local())
-
-
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ImportError, OSError, TypeError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _show(path: str, pool: "Pool", as_json: bool) -> None:

@@ -28,7 +28,7 @@ BY_NAME: Final = {each.name: each for each in EXPERIMENTS}
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    help="Keep every finished piece there, and the tables as CSV, JSON and a page; the "
+    help="Keep finished repetitions there, and the tables as CSV, JSON and a page; the "
     "same command goes on from it.",
 )
 @click.option("--sets", help="Only these data sets, such as dna,segment.")
@@ -74,9 +74,9 @@ def command(context: click.Context, /, name: str | None, **options: Any) -> None
             on_piece=on_piece,
         )
     comparisons = experiment.compare(results)
-    told = as_json(experiment, results, comparisons)
+    found = as_json(experiment, results, comparisons)
     click.echo(
-        json.dumps(told) if options["as_json"] else "\n".join(as_lines(comparisons))
+        json.dumps(found) if options["as_json"] else "\n".join(as_lines(comparisons))
     )
     if options["out"] is None:
         return
@@ -85,7 +85,7 @@ def command(context: click.Context, /, name: str | None, **options: Any) -> None
 
 
 def _refuse_options(context: click.Context) -> None:
-    """Raise where options are given that only a run can follow."""
+    """Raise where options of a run are given without an experiment."""
     given = [
         each.opts[0]
         for each in context.command.params

@@ -9,16 +9,15 @@ from dsel.cli.models import ESTIMATORS, SCALERS, build
 from dsel.cli.options import (
     cluster_options,
     connected,
-    kept,
     output_options,
     storage_options,
+    store_arguments,
     store_options,
 )
 from dsel.cli.progress import run_progress
 from dsel.cli.show import show
-from dsel.cli.tables import labeled_table
 from dsel.data.open import open_pool
-from dsel.data.tables import Table
+from dsel.data.tables import CSV, PARQUET, Table, read_table
 from dsel.searches import PoolReading, execute, plan_search
 from dsel.searches.certify import search_and_certify
 from dsel.searches.plan import OPTIONS
@@ -28,8 +27,8 @@ from dsel.searches.plan import OPTIONS
 @click.argument("labeled", type=click.Path(exists=True))
 @click.option(
     "--pool",
-    help="Unlabeled rows: a zarr pool, an .npy file, or a URL. `dsel pool build` makes "
-    "a pool of a table.",
+    help="Unlabeled rows: a zarr pool, an .npy file, a Parquet file or a folder of "
+    "them, or a URL of one. `dsel pool build` makes a zarr pool of a table of numbers.",
 )
 @click.option(
     "--target",
@@ -41,7 +40,13 @@ from dsel.searches.plan import OPTIONS
     help="Take the file's own division: rows with split 0 are labeled, the others are "
     "the pool, and their labels are used only to print the observed error.",
 )
-@click.option("--model", type=click.Choice(sorted(ESTIMATORS)), default="svm")
+@click.option(
+    "--model",
+    default="svm",
+    show_default=True,
+    help=f"One of {', '.join(sorted(ESTIMATORS))}; or MODULE:OBJECT, an estimator or a "
+    "function that makes one, such as a pipeline that encodes columns of text.",
+)
 @click.option("--scale", type=click.Choice(sorted(SCALERS)), help="Scale features.")
 @click.option(
     "--grid",
@@ -50,16 +55,27 @@ from dsel.searches.plan import OPTIONS
     "May be given several times.",
 )
 @click.option("--criterion", help="What ranks: cv_bound, cv_error, holdout_bound, ...")
-@click.option("--certificate", help="What is reported; by default the criterion.")
+@click.option(
+    "--certificate",
+    help="What is reported: by default the criterion; auto takes what is expected to "
+    "be smallest; nested, nested_fold_model, nested_vote search without each fold.",
+)
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
-@click.option("--label-share", default=0.5, show_default=True)
+@click.option(
+    "--label-share",
+    type=float,
+    default=None,
+    help="Part of --delta for labeled rows: by default 0.5, more if nested.",
+)
 @click.option(
     "--reserve",
     default=0.0,
     show_default=True,
     help="Chance of failure beside --delta, for what later runs with this --out add.",
 )
-@click.option("--cv", default=10, show_default=True, help="Random folds.")
+@click.option(
+    "--cv", type=int, default=None, help="Random folds: by default 10, 3 if nested."
+)
 @click.option(
     "--certify-rows",
     type=float,
@@ -107,7 +123,7 @@ def command(labeled: str, **options: Any) -> None:
 
     LABELED is a CSV, Parquet, npz, svmlight or zarr table.
     """
-    table = labeled_table(labeled, options["target"])
+    table = _labeled_table(labeled, options["target"])
     X, y, pool, hidden = _divide(table, options)
     estimator, grid = build(options["model"], options["scale"], options["grid"])
     rows = estimator, grid, X, y, pool
@@ -115,17 +131,19 @@ def command(labeled: str, **options: Any) -> None:
     certify_rows = options["certify_rows"]
     if options["dry_run"]:
         # What certifies later is known only when its part has been split off.
-        apart = {} if certify_rows is None else {"pool": None, "certificate": None}
+        later = {} if certify_rows is None else {"pool": None, "certificate": None}
         click.echo(
-            plan_search(estimator, grid, X, y, **{"pool": pool, **given, **apart})
+            plan_search(estimator, grid, X, y, **{"pool": pool, **given, **later})
         )
         return
+    # What is wrong with the options is said before any worker starts.
+    running = store_arguments(options)
+    plan = plan_search(*rows, **given) if certify_rows is None else None
     n_unlabeled = 0 if pool is None else open_pool(pool).n_rows
     quiet = options["quiet"] or options["as_json"]
     with connected(options) as client, run_progress(quiet, n_unlabeled) as on_progress:
-        running = {**kept(options), "on_progress": on_progress}
-        if certify_rows is None:
-            plan = plan_search(*rows, **given)
+        running["on_progress"] = on_progress
+        if plan is not None:
             outcome = execute(plan, client, with_model=True, **running)
         else:
             plan, outcome, _ = search_and_certify(
@@ -145,8 +163,22 @@ def command(labeled: str, **options: Any) -> None:
     )
 
 
+def _labeled_table(path: str, target: str | None) -> Table:
+    """Read LABELED, or say that --target must name its labels."""
+    if target is None and path.lower().endswith((*CSV, *PARQUET)):
+        raise click.UsageError(
+            f"any column of {path!r} may hold the labels; name it by --target."
+        )
+    table = read_table(path, target=target)
+    if table.y is None:
+        raise click.UsageError(
+            f"LABELED {path!r} holds no labels; name their array by --target."
+        )
+    return table
+
+
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what was typed as `plan_search` takes it."""
+    """Return the options as `plan_search` takes them."""
     if options["reserve"] and options["certify_rows"] is not None:
         raise click.UsageError(
             "--reserve is for what later runs add to a search; --certify-rows "
@@ -165,8 +197,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """Return labeled rows, their labels, the pool, and what is hidden in it."""
-    assert table.y is not None, "labeled_table refuses others"
+    """Return labeled rows, their labels, the pool, and what checks the choice."""
+    assert table.y is not None, "_labeled_table refuses others"
     if not options["split"]:
         return _framed(table, table.X), table.y, _pool(options), None
     if options["pool"] or table.split is None:
@@ -204,7 +236,7 @@ def _pool(options: dict[str, Any]) -> Any:
 
 
 def _framed(table: Table, rows: Any) -> Any:
-    """Give dense rows their column names, so that the pool's are compared."""
+    """Give arrays their column names, so that the pool's are compared."""
     if table.columns is None or not isinstance(rows, np.ndarray):
         return rows
     from pandas import DataFrame

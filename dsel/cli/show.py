@@ -7,8 +7,6 @@ import click
 import numpy as np
 
 from dsel import names
-from dsel.criteria import get_criterion
-from dsel.results.rounding import at_most, confidence
 from dsel.searches import Outcome, Plan
 from dsel.searches.phases import PHASE_SECONDS, describe_times
 
@@ -87,50 +85,29 @@ def _cv_error(outcome: Outcome) -> float | None:
 
 
 def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
-    """Return the lines that people read; what weakens the number comes first."""
-    params = ", ".join(f"{name} = {_short(v)}" for name, v in facts["chosen"].items())
+    """Return the lines that people read: four that say all, facts, assumptions."""
     dropped = f", {facts['n_pruned']} shown not to win" if facts["n_pruned"] else ""
-    lines = [
-        outcome.choice.certificate.reading(),
-        "",
-        f"Chosen        {params or 'the only candidate'}",
-        f"From          {plan.n_candidates} candidates{dropped}, "
-        f"{facts['n_labeled']:,} labeled rows, {facts['n_unlabeled']:,} unlabeled",
-        _number(facts),
+    rows = [
+        (
+            "From",
+            f"{plan.n_candidates} candidates{dropped}, {facts['n_labeled']:,} labeled "
+            f"rows, {facts['n_unlabeled']:,} unlabeled",
+        )
     ]
-    if facts["cv_error"] is not None and facts["certificate"] != CV_ERROR:
-        lines.append(f"CV estimate   {facts['cv_error']:.4f} (no guarantee)")
     if "observed_error" in facts:
-        lines.append(
-            f"Observed      {facts['observed_error']:.4f} on the pool's true labels, "
-            f"which nothing above has seen"
-        )
+        observed = f"{100 * facts['observed_error']:.1f} % on the pool's true labels"
+        rows.append(("Observed", f"{observed}, which nothing above has seen"))
     if facts["n_failed"]:
-        lines.append(
-            f"Failed        {facts['n_failed']} candidates could not be fitted"
-        )
-    lines.append(
-        f"Time          {describe_times(outcome.results.attrs[PHASE_SECONDS])}"
-    )
+        rows.append(("Failed", f"{facts['n_failed']} candidates could not be fitted"))
+    rows.append(("Time", describe_times(outcome.results.attrs[PHASE_SECONDS])))
     if facts["results"]:
-        lines.append(f"Results       {facts['results']}")
-    return lines
-
-
-def _number(facts: dict[str, Any]) -> str:
-    """Return the line of the reported number: a bound, or what is none."""
-    if facts["bound"] is None:
-        return "Bound         none, see above"
-    number = at_most(facts["bound"], decimals=4)
-    if not get_criterion(facts["certificate"]).is_guarantee:
-        return f"Estimate      {number} ({facts['certificate']}, no guarantee)"
-    weak = "" if facts["certified"] else "  (NOT a guarantee, see above)"
-    odds = f"with probability {confidence(facts['delta'])}"
-    return f"Bound         {number} {odds}{weak}"
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        rows.append(("Results", facts["results"]))
+    return [
+        outcome.choice.summary(),
+        *(f"{name:8} {text}" for name, text in rows),
+        "",
+        outcome.choice.certificate.reading(),
+    ]
 
 
 def _finite(value: Any) -> Any:

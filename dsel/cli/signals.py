@@ -1,4 +1,4 @@
-"""How a command is ended from outside: in good order, and at once when asked again."""
+"""How a signal ends a command: in good order, and at once when a second one comes."""
 
 import os
 import signal
@@ -20,10 +20,11 @@ INTERRUPTED: Final = (
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal came.
+    """Raised where a signal came.
 
-    Python ends a process by SIGINT, whatever its exit code, once a KeyboardInterrupt
-    left an `exec`, as by which dataclasses are made; not so for a class of our own.
+    Once a KeyboardInterrupt itself has left an `exec`, such as the one by which a
+    dataclass is made, Python ends the process by SIGINT whatever its exit code is; a
+    subclass is not treated so.
     """
 
 

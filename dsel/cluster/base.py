@@ -1,4 +1,4 @@
-"""What every way to get workers has in common."""
+"""What all cluster configurations share: certificates, environment, checks."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
@@ -27,9 +27,9 @@ FREED_MEMORY: Final = {
 }
 """Environment in which glibc keeps freed memory for the next chunk of a pool.
 
-By Dask's defaults workers give it back at once, so every chunk goes to pages that the
-system has to clear first. glibc takes no more than 32 MiB, and larger arrays are given
-back as before.
+With Dask's defaults a worker returns freed memory to the system at once, and for every
+chunk the system has to clear new pages. glibc allows at most 32 MiB here; larger arrays
+are returned at once as before.
 """
 
 
@@ -42,7 +42,7 @@ class ClusterConfig(Protocol):
 
 @dataclass(frozen=True)
 class Tls:
-    """Files that prove who we are and whom we trust.
+    """Certificates and key for encrypted connections.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Tls:
     """
 
     ca: str
-    """Certificate of the authority that signed everybody's."""
+    """Certificate of the authority that signed those of all members."""
     certificate: str
     """Our own certificate."""
     key: str
@@ -68,7 +68,7 @@ class Tls:
                 )
             if b"-----BEGIN " not in Path(path).read_bytes():
                 raise ValueError(
-                    f"`{field.name}` must be a PEM file, but {path!r} is none; name "
+                    f"`{field.name}` must be a PEM file, but {path!r} is not one; name "
                     "the file that begins with -----BEGIN."
                 )
 
@@ -79,7 +79,7 @@ class Tls:
         return cls(*(str(Path(folder) / name) for name in names))
 
     def security(self) -> "Security":
-        """Return the same as distributed wants it, for all three roles."""
+        """Return the files as distributed takes them, for client, scheduler, worker."""
         from distributed import Security
 
         return Security(
@@ -95,7 +95,7 @@ class Tls:
 
 
 def check_texts(config: Any) -> None:
-    """Raise where a field that holds text was given something else.
+    """Raise where a field that must be text is something else.
 
     YAML reads a name that looks like a number as one, and 02:00:00 as 7200.
 
@@ -116,12 +116,12 @@ def check_texts(config: Any) -> None:
 
 
 def check_memory(value: str, name: str) -> None:
-    """Raise where a text is no amount of memory.
+    """Raise where a text is not an amount of memory.
 
     Raises
     ------
     ValueError
-        Where it is none.
+        Where it is not.
     """
     try:
         if parse_bytes(value) > 0:

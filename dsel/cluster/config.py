@@ -19,7 +19,7 @@ KINDS: Final[Mapping[str, type[Any]]] = {
 }
 """Names of the ways to get workers, as YAML has them."""
 CLASS: Final = "class"
-"""Key of a cluster class; the keys beside it are its arguments, or of `DaskCluster`."""
+"""Key of a cluster class; others are its arguments, or fields of `DaskCluster`."""
 
 
 def read_config(path: str | Path) -> ClusterConfig:
@@ -29,7 +29,7 @@ def read_config(path: str | Path) -> ClusterConfig:
     ----------
     path
         File with one key, the kind of the cluster, and its fields below it; or with
-        the key ``class`` and the arguments of that class beside it.
+        the key ``class``, and the arguments of that class as further keys.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def parse_config(content: Any) -> ClusterConfig:
     content
         A mapping with one key, the kind, and a mapping of its fields; or ``{class:
         dask_jobqueue.SLURMCluster, ...}`` with the arguments of any cluster class of
-        Dask, and the fields of `DaskCluster` beside its name and options.
+        Dask, and the fields of `DaskCluster` except its name and options.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def choose_config(
     Returns
     -------
     ClusterConfig or None
-        None where nothing was asked for: local threads.
+        None where no option is given: local threads.
 
     Raises
     ------

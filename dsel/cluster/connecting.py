@@ -1,4 +1,4 @@
-"""Open what a configuration describes, compare versions, close it in the end."""
+"""Open the cluster that a configuration describes, and close it at the end."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 SETTINGS: Final = {
-    # By default tasks wait for ever once the last worker is gone.
+    # By default tasks wait for ever after the last worker has left.
     "distributed.scheduler.no-workers-timeout": "60s",
 }
 """Dask's settings for schedulers that run in this process."""
@@ -44,7 +44,7 @@ def connect(
     Yields
     ------
     distributed.Client
-        Connected, its workers' versions compared with ours.
+        Connected; the versions of its workers were compared with ours.
 
     Raises
     ------

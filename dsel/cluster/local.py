@@ -27,10 +27,10 @@ SPAWN_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
 
 @dataclass(frozen=True)
 class Local:
-    """Worker processes on this machine, one thread each, reachable by this one alone.
+    """Worker processes on this machine, one thread each, not reachable from others.
 
-    They listen on loopback, and answer only who has the key that is made for them when
-    they start: other users of this machine have not. A script that opens one needs
+    They listen on loopback and require a key that is made when they start, so that
+    other users of this machine cannot connect. A script that opens one needs
     ``if __name__ == "__main__":``, since the processes are spawned.
 
     Examples
@@ -61,12 +61,14 @@ class Local:
         environment = ONE_THREAD | FREED_MEMORY
         settings = {
             **{f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in environment.items()},
-            # Dask pauses a worker that holds 80 % of its limit. Small ones hold that
-            # for their imports, and would never run a task.
+            # Dask pauses a worker that uses 80 % of its limit. With a small limit the
+            # imports alone take that much, and the worker would never run a task.
             "distributed.worker.memory.pause": False,
-            # After 15 s a worker that dies while it restarts would never be replaced.
+            # With the default of 15 s a worker that dies while it restarts may never
+            # be replaced.
             "distributed.deploy.lost-worker-timeout": "24h",
-            # Workers of this machine fall asleep with it; one that dies hangs up.
+            # While the machine sleeps, workers that are alive send no heartbeat. That
+            # one has died the scheduler learns from the closed connection.
             "distributed.scheduler.worker-ttl": None,
         }
         stack.enter_context(config.set(settings))
@@ -76,7 +78,7 @@ class Local:
                 threads_per_worker=1,
                 memory_limit=self.memory,
                 host="127.0.0.1",
-                # Loopback is open to everybody who has an account on this machine.
+                # Every account on this machine can connect to loopback.
                 security=Security.temporary(),
                 dashboard_address=LOOPBACK_HTTP,
                 worker_dashboard_address=LOOPBACK_HTTP,
@@ -89,19 +91,18 @@ class Local:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hear Ctrl-C, SIGHUP and SIGTERM when the block is left, and not before.
+    """Delay Ctrl-C, SIGHUP and SIGTERM until the block is left.
 
-    A cluster that is interrupted while it begins is left half made, which Dask does not
-    know how to close.
+    Dask cannot close a cluster whose start was interrupted.
 
-    Workers, and those that replace them later, are started by a thread begun here, and
-    inherit from it that Ctrl-C and SIGHUP, which a terminal sends to all, are blocked:
-    we end them, and without tracebacks. SIGTERM must go on to end them, so it only
-    waits here.
+    Workers, and those that replace them later, are started by a thread that begins
+    here. They inherit that SIGINT and SIGHUP, which a terminal sends to all processes,
+    are blocked: this process ends them instead, without their tracebacks. SIGTERM must
+    still end them, so it is not blocked but handled at the end of the block.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     try:
-        # Python's own helper is deaf to Ctrl-C, but lets its starter hear that again.
+        # Starting Python's resource tracker unblocks SIGINT, so it is started first.
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         with _waiting(signal.SIGTERM):
@@ -112,10 +113,12 @@ def _interrupts_wait() -> Iterator[None]:
 
 @contextmanager
 def _waiting(number: int) -> Iterator[None]:
-    """Hand a signal that comes inside of the block to its handler at the end of it."""
+    """Call the handler of a signal that comes inside the block at the end of it."""
     handler = signal.getsignal(number)
     in_main = threading.current_thread() is threading.main_thread()
-    if not (in_main and callable(handler)):  # what has no handler leaves nothing open
+    if not (
+        in_main and callable(handler)
+    ):  # without a handler there is nothing to delay
         yield
         return
     came: list[Any] = []

@@ -1,4 +1,4 @@
-"""A scheduler that runs already, by its address or its scheduler file."""
+"""A scheduler that is already running, by its address or its scheduler file."""
 
 import asyncio
 import json
@@ -55,25 +55,26 @@ class Address:
         # Without certificates of ours those of Dask's own configuration count.
         security = self.tls.security() if self.tls else Security()
         has_context = _arguments(security).get("ssl_context")
-        # Asked here: a client that fails on it is left half made, and hangs later.
+        # Checked here: a client that fails for this reason hangs when it is closed.
         if self.address.startswith("tls") and has_context is None:
             raise ValueError(
                 f"`address` {self.address!r} is encrypted and needs `tls`: "
                 "the authority's certificate, yours, and its key."
             )
-        self._hear(security, timeout)
+        self._check_answer(security, timeout)
         client: Client = stack.enter_context(
             Client(self.address, timeout=timeout, security=security)
         )
         return client
 
-    def _hear(self, security: "Security", timeout: float) -> None:
-        """Raise unless a scheduler answers; a client would wait for others for ever."""
+    def _check_answer(self, security: "Security", timeout: float) -> None:
+        """Raise unless a scheduler answers; a client would wait for ever otherwise."""
         try:
-            with ThreadPoolExecutor(1) as outside_of_any_loop:
-                asked = _ask(self.address, security, timeout)
-                outside_of_any_loop.submit(asyncio.run, asked).result()
-        except Exception as error:  # whatever reading another protocol ends in
+            # In a thread of its own, since an event loop may be running in this one.
+            with ThreadPoolExecutor(1) as thread:
+                answer = _identity(self.address, security, timeout)
+                thread.submit(asyncio.run, answer).result()
+        except Exception as error:  # another protocol there raises many kinds of errors
             raise ConnectionError(
                 f"no scheduler answered at {self.address} within {timeout:g} s; check "
                 "that it runs, that the address and port are right, and whether it "
@@ -82,7 +83,7 @@ class Address:
 
 
 def _arguments(security: "Security") -> dict[str, Any]:
-    """Return how a client connects; its certificates are read for it."""
+    """Return a client's connection arguments, which takes reading its certificates."""
     try:
         found: dict[str, Any] = security.get_connection_args("client")
     except SSLError as error:
@@ -93,8 +94,8 @@ def _arguments(security: "Security") -> dict[str, Any]:
     return found
 
 
-async def _ask(address: str, security: "Security", timeout: float) -> None:
-    """Ask a scheduler who it is."""
+async def _identity(address: str, security: "Security", timeout: float) -> None:
+    """Wait for a scheduler's answer to the shortest request there is."""
     from distributed import rpc
 
     arguments = security.get_connection_args("client")

@@ -1,4 +1,4 @@
-"""Any Dask cluster class that another package brings."""
+"""Any Dask cluster class of another package."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class DaskCluster:
     """A cluster class of dask-jobqueue, dask-kubernetes, dask-gateway or others.
 
-    The class is called with the options, scaled or adapted, and closed in the end. What
-    its options should be says the page of `deploy/` for that kind of cluster: one
-    thread for each worker, BLAS with one thread, dashboards on loopback.
+    The class is called with the options, scaled or adapted, and closed at the end. The
+    page of `deploy/` for that kind of cluster says which options it needs: one thread
+    for each worker, BLAS with one thread, dashboards on loopback.
 
     Examples
     --------
@@ -76,8 +76,9 @@ def _imported(class_name: str) -> Any:
     ModuleNotFoundError
         Where its package is not installed.
     ValueError
-        Where there is no such class, or it is no cluster of Dask: a configuration file
-        must not be able to call anything else.
+        Where there is no such class, or it is not a cluster of Dask: a mistake in a
+        configuration file must not call something else. It is no protection against
+        whoever writes that file, since importing the module already runs its code.
     """
     module, _, name = class_name.rpartition(".")
     try:

@@ -1,34 +1,39 @@
 """What turns counts into one number per candidate.
 
-A criterion names the evidence that it needs, judges candidates whose evidence is
-complete, bounds from below those whose evidence is not (all that pruning knows), has a
-tie rule, and says whether its number is a guarantee. It is a pure function: another
-criterion, another `delta` of the same evidence costs no fit. Smaller is better.
+A criterion names the evidence that it needs, gives a number to candidates whose
+evidence is complete and a lower bound of it to the others (what pruning compares), has
+a rule for ties, and says whether its number is a guarantee. It is a pure function:
+another criterion, another `delta` of the same evidence costs no fit. Smaller is better.
 
 Vocabulary: *evidence* is the cube's counts with the candidates flattened into the first
 axis; *terms* are the number and what it is made of; *settings* are delta's shares.
 
 To add a criterion: a formula, and one line that makes it a `Bound` or an `Estimate` in
-`certificates`, `estimates` or `co_validation`; from outside `CRITERIA[name] = ...`.
+`certificates`, `estimates`, `co_validation` or `losses`; from outside of dsel,
+`CRITERIA[name] = ...`.
 """
 
 from typing import Final
 
 from dsel.checks import check_choice
-from dsel.criteria.base import Criterion, Evidence, Settings, Terms
+from dsel.criteria.base import Criterion, Evidence, Settings, Terms, is_nested
 from dsel.criteria.certificates import CERTIFICATES, Bound
 from dsel.criteria.co_validation import CO_VALIDATION
 from dsel.criteria.estimates import ESTIMATES, Estimate
-from dsel.criteria.losses import LOSSES, LossCriterion
+from dsel.criteria.losses import LOSSES
+from dsel.criteria.nested import NESTED
 
-_MEMBERS: Final[tuple[Criterion, ...]] = (*CERTIFICATES, *ESTIMATES, *CO_VALIDATION)
+_MEMBERS: Final[tuple[Criterion, ...]] = (
+    *CERTIFICATES,
+    *NESTED,
+    *ESTIMATES,
+    *CO_VALIDATION,
+)
 
 CRITERIA: Final[dict[str, Criterion]] = {each.name: each for each in _MEMBERS}
 """Every criterion by name."""
 
-LOSS_CRITERIA: Final[dict[str, LossCriterion]] = {
-    criterion.name: criterion for criterion in LOSSES
-}
+LOSS_CRITERIA: Final[dict[str, Criterion]] = {each.name: each for each in LOSSES}
 """Estimates of a squared error by name; none is a bound."""
 
 
@@ -56,6 +61,37 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
     return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 
+def named_criteria(
+    criterion: str | None, certificate: str | None, *, usual: str
+) -> tuple[Criterion, Criterion]:
+    """Return what ranks the candidates, and what is reported of the chosen one.
+
+    Parameters
+    ----------
+    criterion, certificate
+        Names; None for the usual criterion, and for the certificate that it is.
+    usual
+        Name of the criterion where none is given.
+
+    Raises
+    ------
+    ValueError
+        Where there is no criterion of a name, or a nested search is to choose by
+        another one than cross-validation error.
+    """
+    for argument, name in (("criterion", criterion), ("certificate", certificate)):
+        if name is not None and is_nested(get_criterion(name, argument)):
+            if {criterion, certificate} <= {None, name, "cv_error"}:
+                return get_criterion("cv_error"), get_criterion(name)
+            raise ValueError(
+                f"`certificate` {name!r} is about a search that chooses by "
+                f"cross-validation error, with or without each fold, but criterion is "
+                f"{criterion!r} and certificate {certificate!r}; leave `criterion` out."
+            )
+    rule = get_criterion(criterion or usual)
+    return rule, get_criterion(certificate or rule.name, "certificate")
+
+
 __all__ = [
     "CRITERIA",
     "LOSS_CRITERIA",
@@ -66,4 +102,5 @@ __all__ = [
     "Settings",
     "Terms",
     "get_criterion",
+    "named_criteria",
 ]

@@ -1,14 +1,21 @@
-"""The seam by which counts become one number per candidate."""
+"""The protocol of criteria: counts in, one number per candidate out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
 from dsel.errors import AllFitsFailedError
+
+BEST_FOLD: Final = "best fold"
+"""In the place of a split's name: that of the fold with the smallest error rate."""
+OUTER_FOLD: Final = "outer fold"
+"""The same, and the candidate that was chosen without that fold."""
+VOTE: Final = "vote"
+"""All folds, and the candidates that were chosen without each: their models vote."""
 
 Evidence = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
@@ -42,7 +49,7 @@ class Terms:
 
 
 class Criterion(Protocol):
-    """One way to judge candidates: a pure function of the evidence."""
+    """One way to compare candidates: a pure function of the evidence."""
 
     @property
     def name(self) -> str:
@@ -62,19 +69,19 @@ class Criterion(Protocol):
 
     @property
     def deploys(self) -> str:
-        """Name of the training whose model the number is about, such as ``full``."""
+        """Split whose model it is about, or `BEST_FOLD`, `OUTER_FOLD`, `VOTE`."""
 
     @property
     def reads_whole_pool(self) -> bool:
         """Whether reading the pool may not stop before its end."""
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Judge candidates whose evidence is complete; the others get NaN."""
+        """Return the terms of candidates whose evidence is complete, NaN for others."""
 
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
-        """Judge every candidate with each missing count at its smallest value."""
+        """Return every candidate's number with each missing count at its smallest."""
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
         """Return the number of the best candidate by this criterion's tie rule."""
@@ -97,6 +104,17 @@ def reads_folds(criterion: Criterion) -> bool:
     return names.FOLD_ERRORS in criterion.needs and not criterion.by_halves
 
 
+def reads_pool(criterion: Criterion) -> bool:
+    """Return whether a criterion reads what was counted on the pool."""
+    of_pool = {names.POOL_ROWS, names.OUTER_DISAGREEMENTS, names.VOTE_DISAGREEMENTS}
+    return not of_pool.isdisjoint(criterion.needs)
+
+
+def is_nested(criterion: Criterion) -> bool:
+    """Return whether a criterion is about what is chosen without each fold."""
+    return names.OUTER_ERRORS in criterion.needs
+
+
 def has_failed(evidence: Evidence) -> NDArray[np.bool_]:
     """Return which candidates failed, shape (n_candidates,)."""
     return np.asarray(evidence[names.STATUS] == names.STATUS_FAILED)
@@ -113,18 +131,20 @@ def is_counted(evidence: Evidence, *variables: str) -> NDArray[np.bool_]:
 
 def smallest(evidence: Evidence, *variables: str) -> dict[str, NDArray[Any]]:
     """Return the evidence with every missing count at 0, its smallest value."""
-    return {**evidence, **{name: evidence[name].clip(min=0) for name in variables}}
+    return {**evidence, **{name: np.fmax(evidence[name], 0) for name in variables}}
 
 
-def judged(known: NDArray[np.bool_], failed: NDArray[np.bool_], terms: Terms) -> Terms:
+def where_known(
+    known: NDArray[np.bool_], failed: NDArray[np.bool_], terms: Terms
+) -> Terms:
     """Return the terms with inf where a fit failed, and NaN where not known."""
-    shown = {
+    found = {
         name: np.where(known & ~failed, term, np.nan)
         for name, term in vars(terms).items()
         if term is not None
     }
     return replace(
-        terms, **shown | {"estimate": np.where(failed, np.inf, shown["estimate"])}
+        terms, **found | {"estimate": np.where(failed, np.inf, found["estimate"])}
     )
 
 

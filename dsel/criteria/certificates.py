@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 
 from dsel import bounds, names
 from dsel.bounds import BoundTerms, ErrorInterval
-from dsel.bounds.reading import StoppingRule, reading_of
 from dsel.bounds.semi_supervised import mean_of_limits
 from dsel.bounds.shares import leading_shares
+from dsel.bounds.stopping import StoppingRule, stopping_rule
 from dsel.criteria.base import (
+    BEST_FOLD,
     Evidence,
     Settings,
     Terms,
     first_smallest,
     has_failed,
     is_counted,
-    judged,
     smallest,
+    where_known,
 )
 from dsel.criteria.estimates import cv_score
 
@@ -35,7 +36,7 @@ Formula = Callable[[Evidence, Settings], Terms]
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
 """What says how much of the pool was read."""
 RANDOM_FOLD: Final = (names.FOLD_ERRORS, names.DISAGREEMENTS)
-"""Errors of the folds, and disagreement with f_rand."""
+"""Errors of the folds, and disagreement with a fold model drawn for each row."""
 OF_BEST_FOLD: Final = (names.FOLD_ERRORS, names.BEST_FOLD_DISAGREEMENTS)
 """Errors of the folds, and disagreement with the model of the best one."""
 EVERY_FOLD: Final = (names.FOLD_ERRORS, names.FOLD_DISAGREEMENTS)
@@ -59,7 +60,6 @@ class Bound:
     name: str
     """Value of `criterion=` and of `certificate=`."""
     formula: Formula
-    """The bound."""
     counts: tuple[str, ...]
     """Variables that may not be counted yet."""
     sizes: tuple[str, ...] = (names.FOLD_ROWS, *POOL_SIZES)
@@ -67,9 +67,9 @@ class Bound:
     can_prune: bool = False
     """Whether it rises with every count."""
     compares_all: bool = False
-    """Whether it is known for one candidate when the folds of all are counted."""
+    """Whether the bound of one candidate needs the folds of all."""
     deploys: str = "full"
-    """Name of the training whose model it is about."""
+    """Name of the split whose model it is about."""
     only_about: str = ""
     """Which candidates have a number, and what helps others; empty: all have."""
     by_halves: bool = False
@@ -85,7 +85,7 @@ class Bound:
         return self.counts + self.sizes
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Judge candidates whose folds, and as much of the pool as is read, count."""
+        """Return the terms where the folds and enough of the pool are counted."""
         if self.holds_out_one_fold:
             first = evidence[names.FOLD_ERRORS][:, :1]
             evidence = {**evidence, names.FOLD_ERRORS: first}
@@ -95,19 +95,19 @@ class Bound:
         if self.compares_all:
             folds = is_counted(evidence, names.FOLD_ERRORS)
             known &= (folds | has_failed(evidence)).all()
-        return self._judge(evidence, settings, known)
+        return self._terms(evidence, settings, known)
 
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
-        """Judge every candidate as if all that was not counted yet were 0.
+        """Return every bound as if all that was not counted yet were 0.
 
         Where the bound does not rise with every count, a partial count proves nothing:
         the number is 0 then.
         """
         if self.can_prune:
             every = np.ones(len(evidence[names.STATUS]), dtype=bool)
-            return self._judge(evidence, settings, every).estimate
+            return self._terms(evidence, settings, every).estimate
         estimate = self.evaluate(evidence, settings).estimate
         return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
 
@@ -116,21 +116,25 @@ class Bound:
         del evidence  # the bound is the whole rule
         return first_smallest(terms.estimate)
 
-    def _judge(
+    def _terms(
         self, evidence: Evidence, settings: Settings, known: NDArray[np.bool_]
     ) -> Terms:
         terms = self.formula(smallest(evidence, *self.counts), settings)
-        return judged(known & ~np.isnan(terms.estimate), has_failed(evidence), terms)
+        failed = has_failed(evidence)
+        if names.OUTER_ERRORS in self.sizes:
+            # A fit that has seen a fold must not rule out what is chosen without it.
+            failed = np.zeros_like(failed)
+        return where_known(known & ~np.isnan(terms.estimate), failed, terms)
 
 
 def has_read_enough(evidence: Evidence, *, all_of_it: bool) -> NDArray[np.bool_]:
     """Return which candidates were compared up to a place where reading may stop.
 
-    That is the whole pool, if all of it is needed or no looks were fixed in advance.
+    That is the whole pool, if all of it is needed or no stages were fixed in advance.
     """
     places = evidence[names.N_UNLABELED]
     if not all_of_it:
-        places = evidence.get(names.LOOK_ROWS, places)
+        places = evidence.get(names.STAGE_ROWS, places)
     return np.isin(evidence[names.POOL_ROWS].sum(axis=-1), places)
 
 
@@ -140,15 +144,15 @@ def rows_read(evidence: Evidence) -> NDArray[np.int64]:
     return np.where(visited > 0, visited, evidence[names.N_UNLABELED])
 
 
-def reading(evidence: Evidence) -> StoppingRule:
+def stopping_rule_of(evidence: Evidence) -> StoppingRule:
     """Return when reading could stop, which says what limits hold."""
-    return reading_of(int(evidence.get(names.N_LOOKS, np.array(1))))
+    return stopping_rule(int(evidence.get(names.N_STAGES, np.array(1))))
 
 
 def _of_random_fold(bound: Callable[..., Any]) -> Formula:
     """Return the formula of a bound that takes what `cv_bound` takes."""
 
-    def judge(evidence: Evidence, settings: Settings) -> Terms:
+    def formula(evidence: Evidence, settings: Settings) -> Terms:
         return _terms(
             bound(
                 evidence[names.FOLD_ERRORS],
@@ -157,11 +161,11 @@ def _of_random_fold(bound: Callable[..., Any]) -> Formula:
                 rows_read(evidence),
                 delta=settings.delta_shares,
                 label_share=settings.label_share,
-                reading=reading(evidence),
+                reading=stopping_rule_of(evidence),
             )
         )
 
-    return judge
+    return formula
 
 
 def _terms(found: BoundTerms | ErrorInterval) -> Terms:
@@ -195,7 +199,7 @@ def _best_fold(evidence: Evidence, settings: Settings, **changed: Any) -> Terms:
             rows_read(evidence),
             delta=settings.delta_shares,
             label_share=settings.label_share,
-            reading=reading(evidence),
+            reading=stopping_rule_of(evidence),
             **changed,
         )
     )
@@ -210,7 +214,7 @@ def _best_fold_interval(evidence: Evidence, settings: Settings) -> Terms:
             rows_read(evidence)[:, np.newaxis],
             delta=settings.delta_shares,
             label_share=settings.label_share,
-            reading=reading(evidence),
+            reading=stopping_rule_of(evidence),
         )
     )
 
@@ -224,16 +228,28 @@ def _best_fold_of_leader(evidence: Evidence, settings: Settings) -> Terms:
 
 
 def _leads(evidence: Evidence) -> NDArray[np.bool_]:
-    """Return where the first candidate of least cross-validation error stands.
+    """Return where the first candidate of least cross-validation error stands."""
+    return np.asarray(np.arange(len(evidence[names.STATUS])) == leader(evidence))
+
+
+def leader(evidence: Evidence) -> int:
+    """Return the first candidate of least cross-validation error; -1 if there is none.
 
     Folds that were not counted can only add errors: if the smallest score with these
     at 0 belongs to a candidate with all folds counted, it leads whatever they are.
     """
-    possible = np.where(has_failed(evidence), np.inf, cv_score(evidence))
-    leads = np.zeros(len(possible), dtype=bool)
-    if np.isfinite(possible).any():
-        leads[np.argmin(possible)] = True
-    return leads
+    counted = smallest(evidence, names.FOLD_ERRORS)
+    possible = np.where(has_failed(evidence), np.inf, cv_score(counted))
+    return int(np.argmin(possible)) if np.isfinite(possible).any() else -1
+
+
+def _best_fold_model(evidence: Evidence, settings: Settings) -> Terms:
+    bound = bounds.best_fold_model(
+        evidence[names.FOLD_ERRORS],
+        evidence[names.FOLD_ROWS],
+        delta=settings.delta_shares,
+    )
+    return Terms(bound, bound, np.full_like(bound, np.nan))
 
 
 def _holdout(evidence: Evidence, settings: Settings) -> Terms:
@@ -258,7 +274,7 @@ def _leaders(evidence: Evidence, settings: Settings) -> Terms:
     )
     leads = second > 0
     disagreement_term = np.full_like(label_term, np.nan)
-    disagreement_term[leads] = reading(evidence).limits(
+    disagreement_term[leads] = stopping_rule_of(evidence).limits(
         evidence[names.DISAGREEMENTS].sum(axis=-1)[leads],
         rows_read(evidence)[leads],
         second[leads],
@@ -329,12 +345,22 @@ CERTIFICATES: Final = (
         (names.FOLD_ERRORS, names.DIFFERING_FOLDS),
         can_prune=True,
     ),
-    # At its best as the read-out of a choice that another criterion made. It cannot
+    # Best used as certificate of a choice that another criterion made. It cannot
     # prune: another count can make another fold the best one, and the number smaller.
     Bound("best_fold", _best_fold, OF_BEST_FOLD),
     Bound("best_fold_interval", _best_fold_interval, EVERY_FOLD),
+    # About the model of the best fold, which is the one deployed: it pays neither for
+    # disagreement nor for a pool, but has seen fewer rows.
+    Bound(
+        "best_fold_model",
+        _best_fold_model,
+        (names.FOLD_ERRORS,),
+        (names.FOLD_ROWS,),
+        can_prune=True,
+        deploys=BEST_FOLD,
+    ),
     # The label term by a union over candidates and folds, the second one conditionally
-    # on the labeled rows: the read-out to ask for beside criterion="cv_error".
+    # on the labeled rows: the certificate to report with criterion="cv_error".
     Bound(
         "best_fold_of_leader",
         _best_fold_of_leader,

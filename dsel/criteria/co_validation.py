@@ -1,6 +1,14 @@
 """Criteria of co-validation: random halves of the labeled rows, compared on the pool.
 
-To add one: the formula, and its line in `CO_VALIDATION`. None is a guarantee.
+Guarantee: none, of any. They are about the error of models of half the labeled rows,
+for rows drawn at random and a pool apart from them; for rows that active learning
+picked, estimates by cross-validation are too high.
+Assumes: nothing is claimed, so nothing is assumed.
+Source: O. Madani, D. Pennock and G. Flake, "Co-validation: using model disagreement on
+unlabeled data to validate classification algorithms", NIPS 2004.
+
+To add one: the formula, and its line in `CO_VALIDATION`. Formulas take the counts of
+the cube and return one number per candidate.
 """
 
 from functools import partial
@@ -14,83 +22,37 @@ from dsel.bounds import error_from_disagreement
 from dsel.criteria.base import Evidence
 from dsel.criteria.estimates import Estimate
 
+Floats = NDArray[np.float64]
+
 POOL: Final = (names.POOL_ROWS, names.N_UNLABELED)
 
 
-def mean_disagreement(
-    disagreements: NDArray[np.int64], pool_rows: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def pool_disagreement(evidence: Evidence) -> Floats:
     r"""Mean over halvings of the rate at which the two halves' models differ.
 
-    .. math:: \hat d = \frac1R \sum_{r=1}^R \frac{s_r}{m_r}.
+    .. math:: \hat d = \frac1R \sum_{r=1}^R \frac{s_r}{m}.
 
-    Parameters
-    ----------
-    disagreements
-        Pool rows on which the two models of a halving differ, :math:`s_r`; the
-        halvings on the last axis.
-    pool_rows
-        Pool rows compared in each halving, :math:`m_r` >= 1, broadcast.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; unbiased for the expected disagreement of models of half the
-    labeled rows.
-    Assumes: for that, rows drawn at random and a pool apart from them.
-    Source: Madani, Pennock and Flake (2004), section 3.1.
-
-    Examples
-    --------
-    >>> mean_disagreement(np.array([[10, 20], [0, 0]]), np.array([100, 100]))
-    array([0.15, 0.  ])
+    Unbiased for the expected disagreement of models of half the labeled rows, where
+    these were drawn at random (section 3.1).
     """
-    return np.asarray((disagreements / pool_rows).mean(axis=-1))
-
-
-def pool_disagreement(evidence: Evidence) -> NDArray[np.float64]:
-    """Return `mean_disagreement` of the cube's counts, over the whole pool.
-
-    A part that was not read yet counts as agreement, so the pool's size divides.
-    """
+    # The pool's size divides: a part that was not read yet counts as agreement.
     m = np.maximum(evidence[names.N_UNLABELED], 1)
-    return mean_disagreement(evidence[names.DISAGREEMENTS], m)
+    return np.asarray((evidence[names.DISAGREEMENTS] / m).mean(axis=-1))
 
 
-def dis_error(evidence: Evidence) -> NDArray[np.float64]:
-    r"""Return :math:`e_l(\hat d; C)`, the paper's disE, for the cube's classes.
+def dis_error(evidence: Evidence) -> Floats:
+    r"""Return :math:`e_l(\hat d; C)`, the paper's disE (equation 4), for C classes.
 
-    The mean over halvings goes into the formula, not out of it: the mean of
-    :math:`e_l(D_r)` is larger, since :math:`e_l` is convex.
-
-    Parameters
-    ----------
-    evidence
-        Disagreements, pool rows and number of classes.
-
-    Returns
-    -------
-    ndarray
-        Numbers in [0, (C-1)/C], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; an estimate of a lower bound on the error at half the rows.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: Madani, Pennock and Flake (2004), equation (4), for C classes.
+    An estimate of a lower bound on the error at half the rows, in [0, (C-1)/C].
     """
+    # The mean goes into the formula, not out of it: e_l is convex, so that the mean of
+    # e_l(D_r) is larger.
     return error_from_disagreement(
         pool_disagreement(evidence), n_classes=int(evidence[names.N_CLASSES])
     )
 
 
-def half_error(
-    errors: NDArray[np.int64], rows: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def half_error(errors: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
     r"""Mean over halvings of the average of the two halves' error rates.
 
     .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
@@ -102,149 +64,60 @@ def half_error(
         last two axes in one.
     rows
         Rows that they were counted in: one number, or one a half.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: Madani, Pennock and Flake (2004), section 3.1; whether trainE there is
-    that of the halves or of the full model is not said. These are the halves.
-
-    Examples
-    --------
-    >>> half_error(np.array([[[1, 0], [0, 3]]]), np.array([[10, 10], [10, 10]]))
-    array([0.1])
     """
     rates = errors.reshape(len(errors), -1) / np.ravel(rows)
     return np.asarray(rates.mean(axis=1))
 
 
-def train_error(evidence: Evidence) -> NDArray[np.float64]:
-    """Return `half_error` on the halves' own rows, the paper's trainE."""
+def train_error(evidence: Evidence) -> Floats:
+    """Return `half_error` on the halves' own rows, the paper's trainE.
+
+    The paper does not say whether its trainE is that of the halves or of the full
+    model; this is that of the halves.
+    """
     return half_error(evidence[names.TRAIN_ERRORS], evidence[names.TRAIN_ROWS])
 
 
-def half_true_error(evidence: Evidence) -> NDArray[np.float64]:
-    """Return the mean error of the half models on labeled test rows.
+def half_true_error(evidence: Evidence) -> Floats:
+    """Return the mean error of the half models on labeled test rows, 1/2trueE.
 
-    Parameters
-    ----------
-    evidence
-        Errors of the half models on test rows, and their number.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; it is what disagreement and two-fold cross-validation estimate.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: 1/2trueE in Madani, Pennock and Flake (2004).
+    It is what disagreement and two-fold cross-validation estimate.
     """
     return half_error(evidence[names.HALF_TEST_ERRORS], evidence[names.TEST_ROWS])
 
 
-def two_fold_cv(
-    fold_errors: NDArray[np.int64], fold_rows: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def two_fold_cv(evidence: Evidence) -> Floats:
     r"""Mean over halvings of the error rate when each half's model tests the other.
 
-    .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}.
+    .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}, \text{ the paper's 2cvE.}
 
-    Parameters
-    ----------
-    fold_errors
-        Errors on the other half, shape ``(n_candidates, n_repeats, 2)``, or the last
-        two axes in one.
-    fold_rows
-        Rows of each half; the two of a halving sum to n.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; unbiased for the error of models of half the rows (about) where
-    rows were drawn at random, too high where hard ones were picked.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: Madani, Pennock and Flake (2004), section 3.1, there 2cvE.
-
-    Examples
-    --------
-    >>> two_fold_cv(np.array([[[1, 2], [0, 3]]]), np.array([[10, 10], [10, 10]]))
-    array([0.15])
+    Nearly unbiased for the error of models of half the rows where rows were drawn at
+    random, too high where hard ones were picked.
     """
-    errors = fold_errors.reshape(len(fold_errors), -1).sum(axis=1)
-    return np.asarray(errors / fold_rows.sum())
+    errors = evidence[names.FOLD_ERRORS]
+    n_tested = evidence[names.FOLD_ROWS].sum()
+    return np.asarray(errors.reshape(len(errors), -1).sum(axis=1) / n_tested)
 
 
-def halves_cv(evidence: Evidence) -> NDArray[np.float64]:
-    """Return `two_fold_cv` of the cube's counts."""
-    return two_fold_cv(evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS])
+def max_dt_e(evidence: Evidence) -> Floats:
+    """Return max(trainE, disE), the paper's maxDtE (section 2.2).
 
-
-def max_dt_e(evidence: Evidence) -> NDArray[np.float64]:
-    """Return max(trainE, disE).
-
-    Disagreement alone calls a constant learner perfect; its training error tells.
-
-    Parameters
-    ----------
-    evidence
-        Training errors, disagreements, their rows, and the number of classes.
-
-    Returns
-    -------
-    ndarray
-        Numbers in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; with random training rows it is usually below the error at half
-    the rows, for labels picked by active learning nearer to the truth than
-    cross-validation.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: Madani, Pennock and Flake (2004), section 2.2, e-hat.
+    A constant learner never disagrees, so its training error is needed as well. With
+    random rows it is usually below the error at half the rows; with picked rows nearer
+    to the truth than cross-validation.
     """
     return np.maximum(train_error(evidence), dis_error(evidence))
 
 
-def max_cv_dt_e(evidence: Evidence) -> NDArray[np.float64]:
-    """Return max(2cvE, maxDtE).
-
-    Parameters
-    ----------
-    evidence
-        Errors on both halves, disagreements, their rows, and the number of classes.
-
-    Returns
-    -------
-    ndarray
-        Numbers in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: Madani, Pennock and Flake (2004), section 3.2, who report preliminary
-    evidence of a slight advantage over cross-validation alone.
-    """
-    return np.maximum(halves_cv(evidence), max_dt_e(evidence))
+def max_cv_dt_e(evidence: Evidence) -> Floats:
+    """Return max(2cvE, maxDtE) (section 3.2)."""
+    return np.maximum(two_fold_cv(evidence), max_dt_e(evidence))
 
 
 _of_halves: Final = partial(Estimate, by_halves=True)
 
 CO_VALIDATION: Final = (
-    # A constant learner is perfect by it.
+    # It is 0 for a constant learner.
     _of_halves(
         "disagreement",
         pool_disagreement,
@@ -271,10 +144,10 @@ CO_VALIDATION: Final = (
     ),
     _of_halves(
         "two_fold_cv",
-        halves_cv,
+        two_fold_cv,
         (names.FOLD_ERRORS,),
         (names.FOLD_ROWS,),
-        label_term=halves_cv,
+        label_term=two_fold_cv,
     ),
     _of_halves(
         "max_dt_e",
@@ -290,7 +163,7 @@ CO_VALIDATION: Final = (
         max_cv_dt_e,
         (names.TRAIN_ERRORS, names.FOLD_ERRORS, names.DISAGREEMENTS),
         (names.TRAIN_ROWS, names.FOLD_ROWS, *POOL, names.N_CLASSES),
-        label_term=halves_cv,
+        label_term=two_fold_cv,
         disagreement_term=dis_error,
         tie_break=max_dt_e,
     ),

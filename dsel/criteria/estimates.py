@@ -6,6 +6,7 @@ labels; those of random halves are in `co_validation`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,20 +20,20 @@ from dsel.criteria.base import (
     first_smallest,
     has_failed,
     is_counted,
-    judged,
     smallest,
+    where_known,
 )
 
 Formula = Callable[[Evidence], NDArray[np.float64]]
 """Takes evidence without a missing count, returns one number per candidate."""
 
 
-def nothing(evidence: Evidence) -> NDArray[np.float64]:
+def no_term(evidence: Evidence) -> NDArray[np.float64]:
     """Return NaN for every candidate: the term is no part of the criterion."""
     return np.full(len(evidence[names.STATUS]), np.nan)
 
 
-def equal(evidence: Evidence) -> NDArray[np.float64]:
+def no_tie_break(evidence: Evidence) -> NDArray[np.float64]:
     """Return 0 for every candidate: of equal ones the first is chosen."""
     return np.zeros(len(evidence[names.STATUS]))
 
@@ -57,21 +58,24 @@ class Estimate:
     name: str
     """Value of `criterion=`."""
     estimate: Formula
-    """The number."""
     counts: tuple[str, ...]
     """Variables that may not be counted yet; missing ones are 0 in the lower bound."""
     sizes: tuple[str, ...]
     """Variables that are known from the start: rows, classes."""
-    label_term: Formula = nothing
+    label_term: Formula = no_term
     """The part from labeled rows."""
-    disagreement_term: Formula = nothing
+    disagreement_term: Formula = no_term
     """The part from the pool."""
+    margin: Formula | None = None
+    """What the best may be worse by, at the best candidate, and count as equal."""
     exact: Formula | None = None
     """A multiple of the number that does not round: what is compared in its place."""
-    tie_break: Formula = equal
+    tie_break: Formula = no_tie_break
     """What decides between equal numbers, before the candidate's number does."""
+    rounding: float = 0.0
+    """Numbers this close, relative to the smallest, count as equal."""
     by_halves: bool = False
-    """Whether the trainings are random halvings; else folds."""
+    """Whether the splits are random halvings; else folds."""
     reads_whole_pool: bool = True
     """Whether no limit holds where reading stopped."""
     is_guarantee: bool = False
@@ -87,111 +91,70 @@ class Estimate:
         return self.counts + self.sizes
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Judge candidates whose counts are complete."""
+        """Return the terms of candidates whose counts are complete."""
         del settings  # an estimate needs no delta
         known = is_counted(evidence, *self.counts)
         if names.DISAGREEMENTS in self.counts:
             known &= has_whole_pool(evidence)
-        return self._judge(evidence, known)
+        return self._terms(evidence, known)
 
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
-        """Judge every candidate as if all that was not counted yet were 0."""
+        """Return every number as if all that was not counted yet were 0."""
         del settings
         every = np.ones(len(evidence[names.STATUS]), dtype=bool)
-        return self._judge(evidence, every).estimate
+        return self._terms(evidence, every).estimate
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
         """Return the best candidate; equal ones by the tie break, then the first."""
         counts, values = smallest(evidence, *self.counts), terms.estimate
         if self.exact is not None:
             values = np.where(np.isfinite(values), self.exact(counts), np.inf)
-        best = values == values[first_smallest(values)]  # raises where none is known
+        least = first_smallest(values)  # raises where none is known
+        most = values[least] * (1.0 + self.rounding)
+        if self.margin is not None:
+            most += self.margin(counts)[least]
+        best = values <= most
         return first_smallest(np.where(best, self.tie_break(counts), np.inf))
 
-    def _judge(self, evidence: Evidence, known: NDArray[np.bool_]) -> Terms:
+    def _terms(self, evidence: Evidence, known: NDArray[np.bool_]) -> Terms:
         counts = smallest(evidence, *self.counts)
         formulas = (self.estimate, self.label_term, self.disagreement_term)
         terms = Terms(*(formula(counts) for formula in formulas))
-        return judged(known, has_failed(evidence), terms)
+        return where_known(known, has_failed(evidence), terms)
 
 
-def cv_error(
-    fold_errors: NDArray[np.int64], fold_rows: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def fold_error(evidence: Evidence) -> NDArray[np.float64]:
     r"""Mean over folds of the fold model's error rate on the held-out fold.
 
     .. math:: \frac{1}{k} \sum_{i=1}^k c_i / n_i.
 
-    Parameters
-    ----------
-    fold_errors
-        Errors counted on each fold, :math:`c_i`; the folds on the last axis.
-    fold_rows
-        Rows of each fold, :math:`n_i`, broadcast against `fold_errors`.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; it is an estimate of the average error of the fold models.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: the cross-validation estimate, [1]_ section 2.
-
-    References
-    ----------
-    .. [1] M. Kaariainen, "Semi-supervised model selection based on
-       cross-validation", ICSI TR-05-010, 2005.
-
-    Examples
-    --------
-    >>> cv_error(np.array([[1, 0], [2, 2]]), np.array([10, 10]))
-    array([0.05, 0.2 ])
+    It estimates the average error of the fold models: M. Kaariainen, ICSI TR-05-010,
+    2005, section 2.
     """
-    rates: NDArray[np.float64] = (fold_errors / fold_rows).mean(axis=-1)
-    return rates
+    rates = evidence[names.FOLD_ERRORS] / evidence[names.FOLD_ROWS]
+    return np.asarray(rates.mean(axis=-1))
 
 
 def cv_score(evidence: Evidence) -> NDArray[np.float64]:
-    """Return `cv_error` times a constant, whole numbers where fold sizes allow it.
+    """Return `fold_error` times a constant, whole numbers where fold sizes allow it.
 
     Two candidates tie exactly where these are equal; the rates themselves round.
     """
     fold_errors, fold_rows = evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]
     small, large = int(fold_rows.min()), int(fold_rows.max())
     if large - small > 1:
-        return cv_error(fold_errors, fold_rows)
+        return fold_error(evidence)
     weights = np.where(fold_rows == small, large, small) if large > small else 1
     return np.asarray((fold_errors * weights).sum(axis=-1), np.float64)
-
-
-def fold_error(evidence: Evidence) -> NDArray[np.float64]:
-    """Return `cv_error` of the cube's counts."""
-    return cv_error(evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS])
 
 
 def loo_error(evidence: Evidence) -> NDArray[np.float64]:
     """Return the share of labeled rows that the model of all others errs on.
 
-    Parameters
-    ----------
-    evidence
-        Leave-one-out errors and the number of labeled rows.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none; nearly unbiased where rows were drawn at random.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: the leave-one-out estimate, looE in Madani, Pennock and Flake (2004).
+    Nearly unbiased where rows were drawn at random; looE in Madani, Pennock and Flake
+    (2004).
     """
     return np.asarray(evidence[names.LOO_ERRORS] / evidence[names.N_LABELED])
 
@@ -199,23 +162,103 @@ def loo_error(evidence: Evidence) -> NDArray[np.float64]:
 def true_error(evidence: Evidence) -> NDArray[np.float64]:
     """Return the error of the full model on labeled test rows, for evaluation only.
 
-    Parameters
-    ----------
-    evidence
-        Errors of the full model on test rows, and their number.
-
-    Returns
-    -------
-    ndarray
-        Rates in [0, 1], one per candidate.
-
-    Notes
-    -----
-    Guarantee: none for the best of several: choosing by it spends the test rows.
-    Assumes: nothing is claimed, so nothing is assumed.
-    Source: trueE in Madani, Pennock and Flake (2004).
+    To choose by it uses the test rows up: for the best of several it is too small.
     """
     return np.asarray(evidence[names.FULL_TEST_ERRORS] / evidence[names.TEST_ROWS])
+
+
+def standard_error(evidence: Evidence) -> NDArray[np.float64]:
+    """Return the standard error of `fold_error`, as if folds were independent.
+
+    They are not, so it is a rule of thumb: L. Breiman, J. Friedman, R. Olshen and
+    C. Stone, Classification and Regression Trees, 1984, section 3.4.3.
+    """
+    rates = evidence[names.FOLD_ERRORS] / evidence[names.FOLD_ROWS]
+    n_folds = rates.shape[-1]
+    if n_folds < 2:
+        return np.zeros(len(rates))
+    return np.asarray(rates.std(axis=-1, ddof=1) / np.sqrt(n_folds))
+
+
+def _distances(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how far full models are from earlier ones, on the pool and on labels.
+
+    Both are NaN where the other candidate is no earlier one, or failed.
+    """
+    counts = (names.PAIR_DISAGREEMENTS, names.LABELED_PAIR_DISAGREEMENTS)
+    n = len(evidence[names.STATUS])
+    if evidence[counts[0]].shape != (n, n):
+        raise ValueError(
+            f"`results` hold {n} candidates, but pairs with "
+            f"{evidence[counts[0]].shape[1]}; select from all of them."
+        )
+    earlier = np.tri(n, k=-1, dtype=bool) & ~has_failed(evidence)
+    rows = (evidence[names.N_UNLABELED], evidence[names.N_LABELED])
+    pool, labeled = (
+        np.where(earlier, evidence[name] / np.maximum(size, 1), np.nan)
+        for name, size in zip(counts, rows, strict=True)
+    )
+    return pool, labeled
+
+
+def full_train_error(evidence: Evidence) -> NDArray[np.float64]:
+    """Return the error of the full model on the rows that it was trained on."""
+    return np.asarray(evidence[names.FULL_TRAIN_ERRORS] / evidence[names.N_LABELED])
+
+
+def triangle(evidence: Evidence) -> NDArray[np.float64]:
+    r"""Return the place from the end of the list, plus 1 where a triangle is broken.
+
+    TRI takes the last candidate :math:`l` with
+    :math:`d(h_j, h_l) \le \hat\epsilon(h_j) + \hat\epsilon(h_l)` for all before it,
+    distances on the pool, errors on the training rows: a model that is farther from an
+    earlier one than their errors allow has a larger error than its training rows say.
+    The list goes from the simplest model to the most complex one. The number is no
+    error rate: D. Schuurmans and F. Southey, Machine Learning 48, 2002.
+    """
+    pool, _ = _distances(evidence)
+    error = full_train_error(evidence)
+    # NaN, no earlier candidate, breaks nothing.
+    broken = (pool > error + error[:, np.newaxis] + 1e-12).any(axis=1)
+    n = len(error)
+    return np.asarray(broken + np.arange(n)[::-1] / n)
+
+
+def adjusted_error(evidence: Evidence) -> NDArray[np.float64]:
+    r"""Return the training error, times how much farther models are off the labels.
+
+    .. math:: \hat\epsilon(h_l) \max_{j < l}
+              \frac{d_{pool}(h_j, h_l)}{d_{labeled}(h_j, h_l)}.
+
+    ADJ of D. Schuurmans and F. Southey, Machine Learning 48, 2002; the list goes from
+    the simplest model to the most complex one, and the first has a factor of 1. 0/0 is
+    1, and a model that differs from an earlier one on the pool alone is not chosen. A
+    training error of 0 stays 0, so that ADJ chooses whoever knows all rows by heart.
+    """
+    pool, labeled = _distances(evidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((pool == 0) & (labeled == 0), 1.0, pool / labeled)
+        factor = np.where(np.isnan(ratio), -np.inf, ratio).max(axis=1)
+        factor = np.where(np.isneginf(factor), 1.0, factor)
+        # An error of 0 times an infinite factor tells nothing good either.
+        adjusted = np.where(
+            np.isinf(factor), np.inf, full_train_error(evidence) * factor
+        )
+    return np.asarray(adjusted)
+
+
+_of_pairs: Final = partial(
+    Estimate,
+    counts=(
+        names.FULL_TRAIN_ERRORS,
+        names.PAIR_DISAGREEMENTS,
+        names.LABELED_PAIR_DISAGREEMENTS,
+    ),
+    sizes=(names.N_LABELED, names.N_UNLABELED),
+    label_term=full_train_error,
+    can_prune=False,  # counts of later candidates play a role
+    reads_whole_pool=False,
+)
 
 
 ESTIMATES: Final = (
@@ -236,5 +279,19 @@ ESTIMATES: Final = (
         label_term=loo_error,
     ),
     Estimate("true_error", true_error, (names.FULL_TEST_ERRORS,), (names.TEST_ROWS,)),
+    # The first candidate within a standard error of the best one: list the grid from
+    # the simplest model to the most complex one.
+    Estimate(
+        "one_standard_error",
+        fold_error,
+        (names.FOLD_ERRORS,),
+        (names.FOLD_ROWS,),
+        label_term=fold_error,
+        margin=standard_error,
+        reads_whole_pool=False,
+        can_prune=False,  # the choice is not the best, and may be dropped for it
+    ),
+    _of_pairs("tri", triangle),
+    _of_pairs("adj", adjusted_error),
 )
 """Estimates of the error of models of all, or nearly all, labeled rows."""

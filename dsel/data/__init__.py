@@ -1,15 +1,17 @@
-"""Labeled tables, folds, and the unlabeled pool as chunks of rows.
+"""Labeled tables, splits, and the unlabeled pool: a Dask array with row numbers.
 
 Promise: whatever holds the rows, tasks read them block by block with their global row
 numbers, and all randomness is a function of (seed, stream, row), so that chunking,
 workers, retries and order change no count.
 
-Vocabulary: a *storage* says where chunks are; a *pool* is a storage and row filters; a
-*span* is some chunks, read by one task; a *block* is rows in memory; *sources* are what
-a task needs to read a span; a *training* names training and test rows.
+Vocabulary: a *collection* is a Dask array and what that does not carry: column names,
+what tells its content, how it is opened again; a *pool* is a collection and row
+filters; a *span* is some blocks, read by one task; *sources* are what the task needs,
+the small graph of those blocks; a *block* is rows in memory; a *split* names training
+and test rows.
 
-To add a kind of pool, write one file with a `Storage` (see `base.py`) and let
-`open_pool` recognise it.
+To add a kind of pool, write a function that returns a `Collection` (see `zarr_rows.py`)
+and let `open_pool` call it.
 """
 
 from dsel.data.open import open_pool

@@ -1,30 +1,62 @@
-"""Reading the rows of a span inside a task, block by block."""
+"""Rows in blocks: computed inside a task one at a time, put together, cut."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dask.base import is_dask_collection
+from dask.local import get_sync
+from dask.optimization import cull
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.base import Block, Piece, slices
+from dsel.data.columns import NUMBER
 from dsel.data.filters import RowFilter, joint_mask
+from dsel.data.frames import Frame, FrameSchema, concatenated, frame_of, is_frame
 
 
 @dataclass(frozen=True)
-class SpanHeader:
-    """What the pieces of a span have in common: first entry of its sources."""
+class Span:
+    """Consecutive rows of a pool that one task reads."""
 
-    starts: tuple[int, ...]
-    """Row number at which each piece begins."""
+    start: int
+    """Global number of the first row."""
+    stop: int
+    """Global number after the last row."""
+    n_rows: int
+    """Rows that the pool's filters leave in it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows in memory."""
+
+    rows: NDArray[np.int64]
+    """Global row numbers, ascending."""
+    X: Any
+    """The rows: a C-contiguous 2-d array in the pool's dtype, CSR, or a `Frame`."""
+
+
+@dataclass(frozen=True)
+class SpanGraph:
+    """The tasks that compute the blocks of a span: first entry of its sources."""
+
+    boundaries: tuple[int, ...]
+    """Row numbers at which blocks begin, and the one after the last row."""
+    keys: tuple[Any, ...]
+    """Keys of the blocks in the graph."""
+    graph: Mapping[Any, Any]
+    """Dask graph, but for what comes beside it."""
+    beside: tuple[Any, ...]
+    """Keys of what a cluster holds: its values are the other entries of the sources."""
     dtype: np.dtype[Any]
     """Numeric type of every block."""
     is_sparse: bool
     """Whether blocks are CSR."""
     columns: tuple[str, ...] | None
     """Names of the features, for messages."""
+    schema: FrameSchema | None
+    """What blocks are to be like; None for rows as they come."""
     filters: tuple[RowFilter, ...]
     """Rules about the row numbers of this span."""
 
@@ -34,7 +66,10 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield the rows of a span in order, as few at a time as asked.
 
-    Runs inside a task; no client is needed. A chunk is read once and sliced.
+    Runs inside a task; no client is needed. A block of the collection is computed
+    once and sliced, small ones are put together; nothing is read where the pool's
+    filters leave no row. Whoever lets go of a block before asking for the next one
+    never has more than one of the collection in memory.
 
     Parameters
     ----------
@@ -53,49 +88,118 @@ def read_blocks(
     Raises
     ------
     ValueError
-        Where a value is not finite; the message names row and column.
+        Where a value is not finite, with row and column in the message, or a block
+        has not as many rows as its array says.
     """
-    header, *payloads = sources
-    for start, payload in zip(header.starts, payloads, strict=True):
-        for first, raw in _raw_blocks(payload, start, block_rows):
-            block = _filtered(header, first, raw)
+    span, *values = sources
+    graph = {**span.graph, **dict(zip(span.beside, values, strict=True))}
+    for first, last in _together(span.boundaries, block_rows):
+        start, stop = span.boundaries[first], span.boundaries[last]
+        mask = joint_mask(span.filters, start, stop) if span.filters else None
+        if mask is not None and not mask.any():
+            continue
+        parts = [_computed(graph, span, at) for at in range(first, last)]
+        rows = _like(stacked(parts), span.schema)
+        del parts
+        for at in range(0, stop - start, block_rows):
+            part = slice(at, at + block_rows)
+            kept = None if mask is None else np.flatnonzero(mask[part])
+            block = _block(span, start + at, rows[part], kept)
             if len(block.rows):
-                _check_finite(block, header.columns, allow_nan)
+                _check_finite(block, span.columns, allow_nan)
                 yield block
+            del block
+        del rows  # else they would be there beside the next ones
 
 
-def _raw_blocks(payload: Any, start: int, block_rows: int) -> Iterator[tuple[int, Any]]:
-    if is_dask_collection(payload):
-        payload = payload.compute(scheduler="synchronous")
-    if isinstance(payload, Piece):
-        return payload.blocks(block_rows)
-    return slices(start, payload, block_rows)
+def _together(boundaries: Sequence[int], n_rows: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of blocks that have so many rows together at most, or are one."""
+    first = 0
+    while first < len(boundaries) - 1:
+        fitting = np.searchsorted(boundaries, boundaries[first] + n_rows, side="right")
+        last = max(int(fitting) - 1, first + 1)
+        yield first, last
+        first = last
 
 
-def _filtered(header: SpanHeader, first: int, raw: Any) -> Block:
-    stop = first + raw.shape[0]
-    rows = np.arange(first, stop, dtype=np.int64)
-    if header.filters:
-        kept = np.flatnonzero(joint_mask(header.filters, first, stop))
-        rows, raw = rows[kept], raw[kept]
-    if header.is_sparse:
-        return Block(rows, sparse.csr_matrix(raw, dtype=header.dtype))
+def _computed(graph: Mapping[Any, Any], span: SpanGraph, number: int) -> Any:
+    """Compute one block here, whatever scheduler is set, and show no progress of it."""
+    needed, _ = cull(graph, span.keys[number])
+    rows = get_sync(needed, span.keys[number], callbacks=())
+    start, stop = span.boundaries[number : number + 2]
+    if rows.shape[0] != stop - start:
+        raise ValueError(
+            f"`pool` must have the chunk lengths that it tells, but its rows {start} "
+            f"to {stop - 1} are {rows.shape[0]} rows; correct them, as "
+            f"compute_chunk_sizes() of a Dask array does."
+        )
+    return rows
+
+
+def _block(
+    span: SpanGraph, first: int, X: Any, kept: NDArray[np.int64] | None
+) -> Block:
+    """Return rows of which the first has a number, all or those at some places."""
+    numbers = np.arange(first, first + X.shape[0])
+    if kept is not None and len(kept) < X.shape[0]:
+        numbers, X = numbers[kept], X[kept]
+    if isinstance(X, Frame):
+        if not is_frame(X.given):
+            X = Frame(_in_one_layout(X.given, span), X.schema)
+        return Block(numbers, X)
+    return Block(numbers, _in_one_layout(X, span))
+
+
+def _in_one_layout(X: Any, span: SpanGraph) -> Any:
+    if span.is_sparse:
+        return sparse.csr_matrix(X, dtype=span.dtype)
     # One layout for all chunkings: BLAS may round other layouts differently.
-    return Block(rows, np.ascontiguousarray(raw, dtype=header.dtype))
+    return np.ascontiguousarray(X, dtype=span.dtype)
+
+
+def _like(rows: Any, schema: FrameSchema | None) -> Any:
+    """Return rows as a `Frame` where they are to be like one, or are frames."""
+    if schema is not None:
+        return Frame(rows.given if isinstance(rows, Frame) else rows, schema)
+    return frame_of(rows) if is_frame(rows) else rows
 
 
 def _check_finite(
     block: Block, columns: tuple[str, ...] | None, allow_nan: bool
 ) -> None:
-    values = block.X.data if sparse.issparse(block.X) else block.X
-    if all_allowed(values, allow_nan):
+    X = block.X
+    if isinstance(X, Frame):
+        if is_frame(X.given):
+            check_frame(X, "`pool`", block.rows, allow_nan)
+            return
+        X = X.given
+    if all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
         return
-    row, column = first_forbidden(block.X, allow_nan)
+    row, column = first_forbidden(X, allow_nan)
     name = "" if columns is None else f" ({columns[column]!r})"
     raise ValueError(
         f"`pool` must hold finite numbers, but row {block.rows[row]}, column "
-        f"{column}{name} is {block.X[row, column]}; correct or drop that row, or put "
+        f"{column}{name} is {X[row, column]}; correct or drop that row, or put "
         "an imputer in front of the estimator if values are missing."
+    )
+
+
+def check_frame(
+    frame: Frame, where: str, rows: NDArray[np.int64], allow_nan: bool
+) -> None:
+    """Raise ValueError where a number of a frame is infinite, or NaN unless allowed.
+
+    Gaps in columns of text, dates and the like are for the estimator to judge.
+    """
+    values = frame.float_columns
+    if all_allowed(values, allow_nan):
+        return
+    row, place = first_forbidden(values, allow_nan)
+    names = [each.name for each in frame.schema.columns if each.kind == NUMBER]
+    raise ValueError(
+        f"{where} must hold finite numbers, but row {rows[row]}, column "
+        f"{names[place]!r} is {values[row, place]} (NaN or infinite, 'inf'); drop the "
+        f"row, or put an imputer in front of the estimator if values are missing."
     )
 
 
@@ -126,3 +230,47 @@ def first_forbidden(X: Any, allow_nan: bool) -> tuple[int, int]:
 def _forbidden(values: NDArray[Any], allow_nan: bool) -> NDArray[np.bool_]:
     forbidden: NDArray[np.bool_] = np.isinf(values)
     return forbidden if allow_nan else forbidden | np.isnan(values)
+
+
+def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
+    """Yield the rows of blocks in chunks of one length; the last may be shorter."""
+    held: list[Any] = []
+    n_held = 0
+    for block in blocks:
+        rows = block
+        while n_held + rows.shape[0] >= chunk_rows:
+            cut = chunk_rows - n_held
+            yield stacked([*held, rows[:cut]])
+            held, n_held, rows = [], 0, rows[cut:]
+        if rows.shape[0]:
+            held.append(rows)
+            n_held += rows.shape[0]
+    if held:
+        yield stacked(held)
+
+
+def cut_rows(blocks: Iterable[Any], skipped: int, n_rows: int) -> Iterator[Any]:
+    """Yield `n_rows` rows after the first `skipped`."""
+    start = 0
+    for block in blocks:
+        lower, upper = skipped - start, skipped + n_rows - start
+        start += block.shape[0]
+        part = block[max(lower, 0) : max(upper, 0)]
+        if part.shape[0]:
+            yield part
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Return blocks of rows as one: CSR where any of them is sparse."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], Frame) or is_frame(parts[0]):
+        return concatenated(parts)
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.vstack(list(parts), format="csr")
+    return np.concatenate(parts)
+
+
+def count_entries(rows: Any) -> int:
+    """Return the number of stored values."""
+    return int(rows.nnz) if sparse.issparse(rows) else int(rows.size)

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from dsel.data.frames import Frame, encoded
+
 NEVER_AGAIN: Final = "of this plan only"
 """Stands in the text of what cannot be pickled: no other plan has it."""
 
@@ -29,9 +31,12 @@ _PLAIN: Final = "biufcSUM"
 _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType)
 _AT_ONCE: Final = 2**24
 _OF_CLASSES: Final = frozenset(
-    ("__dict__", "__weakref__", "__doc__", "_abc_impl", "__firstlineno__")
+    (
+        *("__dict__", "__weakref__", "__doc__", "_abc_impl", "__firstlineno__"),
+        "__slotnames__",
+    )
 )
-"""Entries of a class that say nothing of what it does."""
+"""Entries of a class that say nothing of what it does; pickling adds the last one."""
 _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
 """Attributes that estimators keep when they are cloned, beside their parameters."""
 
@@ -73,10 +78,13 @@ def exact_text(value: Any) -> str:
         return f"<{name} {NEVER_AGAIN} {uuid.uuid4().hex}>"
 
 
-def content_hash(*arrays: Any) -> str:
-    """Return a hash of the values of arrays, dense or CSR, in their order."""
+def content_hash(*tables: Any) -> str:
+    """Return a hash of the values of arrays, CSR or frames, in their order."""
     digest = sha256()  # with the processor's help twice as fast as blake2b
-    for array in arrays:
+    for table in tables:
+        if isinstance(table, Frame):
+            digest.update(table.schema.text.encode())
+        array = encoded(table)
         digest.update(f"{array.shape} {array.dtype.str}".encode())
         if sparse.issparse(array):
             parts = [array.data, array.indices, array.indptr]

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.words import PART_STREAM, words
+from dsel.data.row_random import PART_STREAM, row_random
 
 
 class RowFilter(Protocol):
@@ -54,8 +54,8 @@ class Excluded:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Keeps rows whose word, divided by 2**64, lies in ``[lower, upper)``."""
+class RandomFraction:
+    """Keeps rows whose random number, divided by 2**64, lies in ``[lower, upper)``."""
 
     lower: float
     upper: float
@@ -69,21 +69,21 @@ class Part:
         return f"part-{self.lower!r}-{self.upper!r}-{self.seed}{stream}"
 
     def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Tell which rows' words lie between the limits."""
-        row_words = words(self.seed, self.stream, start, stop)
-        return _below(row_words, self.upper) & ~_below(row_words, self.lower)
+        """Tell which rows' random numbers lie between the limits."""
+        drawn = row_random(self.seed, self.stream, start, stop)
+        return _below(drawn, self.upper) & ~_below(drawn, self.lower)
 
     def rows(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Return the numbers of the rows whose words lie between the limits."""
+        """Return the rows whose random numbers lie between the limits."""
         return start + np.flatnonzero(self.mask(start, stop))
 
-    def within(self, start: int, stop: int) -> "Part":
+    def within(self, start: int, stop: int) -> "RandomFraction":
         """Return the filter itself: it is small for any range."""
         return self
 
 
 @dataclass(frozen=True)
-class Between:
+class RowRange:
     """Keeps consecutive rows."""
 
     first: int
@@ -101,17 +101,17 @@ class Between:
         rows = np.arange(start, stop)
         return (rows >= self.first) & (rows < self.last)
 
-    def within(self, start: int, stop: int) -> "Between | None":
+    def within(self, start: int, stop: int) -> "RowRange | None":
         """Return the filter, or None where all of the rows lie between the ends."""
         return None if self.first <= start and stop <= self.last else self
 
 
-def _below(row_words: NDArray[np.uint64], limit: float) -> NDArray[np.bool_]:
-    """Compare in integers: as floats, words near a limit would be rounded."""
+def _below(drawn: NDArray[np.uint64], limit: float) -> NDArray[np.bool_]:
+    """Compare in integers: as floats, numbers near a limit would be rounded."""
     least = -int(-Fraction(limit) * 2**64 // 1)
     if least >= 2**64:
-        return np.ones(len(row_words), dtype=np.bool_)
-    below: NDArray[np.bool_] = row_words < np.uint64(least)
+        return np.ones(len(drawn), dtype=np.bool_)
+    below: NDArray[np.bool_] = drawn < np.uint64(least)
     return below
 
 

@@ -1,7 +1,7 @@
 """The labeled rows: checked, with labels as class codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -13,9 +13,12 @@ from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.data.blocks import all_allowed, first_forbidden
+from dsel.data.blocks import all_allowed, check_frame, first_forbidden
 from dsel.data.canonical import canonical_text
+from dsel.data.collection import Partitions
+from dsel.data.columns import NOTHING, NUMBER, TRUTH, check_same_columns
 from dsel.data.content import content_hash
+from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.pool import Pool
 
 
@@ -24,7 +27,7 @@ class LabeledRows:
     """Labeled rows, of which every class occurs at least once."""
 
     X: Any
-    """Features, shape (n_rows, n_columns), a numeric array or CSR."""
+    """Features, shape (n_rows, n_columns), a numeric array, CSR or a `Frame`."""
     y: NDArray[np.int64]
     """Class codes, shape (n_rows,): places in `classes`."""
     classes: NDArray[Any]
@@ -50,9 +53,21 @@ class LabeledRows:
     @cached_property
     def token(self) -> str:
         """Hash of features, labels and names."""
-        heads = [self.X.shape, str(self.X.dtype), self.columns, self.classes]
-        text = f"{canonical_text(heads)} {content_hash(self.X, self.y)}"
+        X = self.X
+        kind = X.schema.text if isinstance(X, Frame) else str(X.dtype)
+        heads = [X.shape, kind, self.columns, self.classes]
+        text = f"{canonical_text(heads)} {content_hash(X, self.y)}"
         return "labeled-" + blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def as_numbers(self) -> "LabeledRows":
+        """Return the rows as an array or CSR.
+
+        Raises
+        ------
+        TypeError
+            Where a column is no number.
+        """
+        return replace(self, X=numbers(self.X))
 
 
 def labeled_rows(
@@ -61,27 +76,31 @@ def labeled_rows(
     *,
     columns: Sequence[str] | None = None,
     allow_nan: bool = False,
+    as_frame: bool = False,
 ) -> LabeledRows:
     """Check labeled rows and code their labels.
 
     Parameters
     ----------
     X
-        Features, shape (n_rows, n_columns): an array, a data frame, or a scipy
-        sparse matrix, which becomes CSR.
+        Features, shape (n_rows, n_columns): an array, a data frame (of pandas,
+        polars, Arrow or Dask), or a scipy sparse matrix, which becomes CSR.
     y
         Labels of one type, shape (n_rows,).
     columns
         Names of the features; None takes those of a data frame.
     allow_nan
         Whether the estimator takes missing values. Infinite ones are refused always.
+    as_frame
+        Whether a data frame stays one; else it must be of numbers.
 
     Raises
     ------
     TypeError
         Where labels have mixed types, or features are no numbers.
     ValueError
-        Where lengths differ, a value is not finite, or there is only one class.
+        Where lengths differ, a value is not finite, there is only one class, or -1
+        marks rows without a label.
 
     Examples
     --------
@@ -89,8 +108,13 @@ def labeled_rows(
     >>> rows.y, rows.classes
     (array([0, 1, 0]), array(['no', 'yes'], dtype='<U3'))
     """
+    if hasattr(X, "to_dask_array"):
+        X = X.compute()
+    frame = frame_of(X) if has_named_columns(X) else None
     names = _column_names(X, columns)
-    features = _numbers(X)
+    if frame is not None:
+        names = names or frame.schema.names
+    features = frame if as_frame and frame is not None else _numbers(X, frame)
     labels = check_labels(y)
     if len(labels) != features.shape[0]:
         raise ValueError(
@@ -104,7 +128,22 @@ def labeled_rows(
             "`y` must hold at least two classes, got one class only: "
             f"{classes.tolist()[0]!r}; label rows of another class."
         )
+    _check_unlabeled_mark(classes)
     return LabeledRows(features, codes.astype(np.int64), classes, names)
+
+
+def _check_unlabeled_mark(classes: NDArray[Any]) -> None:
+    """Raise where -1 stands beside two or more classes from 0 on.
+
+    So scikit-learn's semi-supervised estimators mark rows without a label; -1 and +1
+    alone are two classes.
+    """
+    if classes.dtype.kind in "if" and len(classes) > 2 and classes[0] == -1:
+        raise ValueError(
+            "`y` holds -1 beside other classes, scikit-learn's mark of rows without a "
+            "label; leave these rows out of `X` and `y` and pass them as `pool`. Where "
+            "-1 is a class, name it otherwise, such as by text."
+        )
 
 
 def check_labels(y: Any) -> NDArray[Any]:
@@ -120,7 +159,7 @@ def check_labels(y: Any) -> NDArray[Any]:
     if y is None:
         raise ValueError("`y` must hold the labels, got None: requires y to be passed.")
     # Of a column that can hold missing values scikit-learn would make floats.
-    given = np.asarray(y) if hasattr(y, "iloc") else y
+    given = np.asarray(y) if hasattr(y, "to_numpy") else y
     labels: NDArray[Any] = column_or_1d(given, warn=True)
     if labels.dtype.kind == "O":
         labels = _of_one_type(labels)
@@ -160,8 +199,51 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(codes, dtype=np.int64)
 
 
-def check_pool_matches(pool: Pool, labeled: LabeledRows) -> None:
-    """Raise ValueError where the pool has other columns than the labeled rows."""
+def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
+    """Return the pool with blocks like the labeled rows.
+
+    Raises
+    ------
+    TypeError
+        Where a column is of another kind.
+    ValueError
+        Where the pool has other columns than the labeled rows.
+    """
+    X = labeled.X
+    if not isinstance(X, Frame):
+        _check_numeric(pool)
+        _check_column_number(pool, labeled)
+        return replace(pool, schema=None)
+    rows = (
+        pool.collection if pool.collection.frames is None else pool.collection.frames()
+    )
+    if isinstance(rows.array, Partitions):
+        check_same_columns(rows.where, rows.array.schema.columns, X.schema.columns)
+        return replace(pool, collection=rows, schema=X.schema)
+    _check_column_number(pool, labeled)
+    for column in X.schema.columns:
+        if column.kind not in (NUMBER, TRUTH, NOTHING):
+            raise TypeError(
+                f"{pool.where} must be of data frames, as `X` is: it holds numbers "
+                f"only, where column {column.name!r} of `X` holds {column.kind}."
+            )
+    return replace(pool, schema=X.schema)
+
+
+def _check_numeric(pool: Pool) -> None:
+    """Raise TypeError where a pool is of data frames that are not all numbers."""
+    if not isinstance(pool.array, Partitions):
+        return
+    for column in pool.array.schema.columns:
+        if column.kind not in (NUMBER, TRUTH):
+            raise TypeError(
+                f"{pool.where} must be numeric, but column {column.name!r} holds "
+                f"{column.kind}; encode it as numbers, or search with a data frame `X` "
+                f"and a pipeline that encodes it."
+            )
+
+
+def _check_column_number(pool: Pool, labeled: LabeledRows) -> None:
     if pool.n_columns != labeled.n_columns:
         raise ValueError(
             f"`pool` has {pool.n_columns} columns but `X` has {labeled.n_columns}; "
@@ -181,8 +263,10 @@ def check_column_names(pool: Pool, names: Sequence[str] | None) -> None:
             )
 
 
-def _numbers(X: Any) -> Any:
+def _numbers(X: Any, frame: Frame | None) -> Any:
     """Return features as a numeric array or CSR, or say what is wrong with them."""
+    if frame is not None and not hasattr(X, "iloc"):
+        return frame.numbers
     try:
         return check_array(
             X, accept_sparse="csr", ensure_all_finite=False, input_name="X"
@@ -210,6 +294,9 @@ def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | No
 
 
 def _check_features(X: Any, names: tuple[str, ...] | None, allow_nan: bool) -> None:
+    if isinstance(X, Frame):
+        check_frame(X, "`X`", np.arange(len(X)), allow_nan)
+        return
     if all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
         return
     row, column = first_forbidden(X, allow_nan)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.words import words
+from dsel.data.row_random import row_random
 
 NEAR: Final = 1e-4
 """How much two copies may differ in a column, in units of its spread."""
@@ -115,7 +115,7 @@ def near_search(X: Any, numbers: NDArray[np.int64]) -> NearSearch:
     """
     n_rows, n_columns = X.shape
     scale = _spread(X)
-    drawn = words(_SEED, 0, 0, n_columns * _PROJECTIONS) / 2.0**63 - 1.0
+    drawn = row_random(_SEED, 0, 0, n_columns * _PROJECTIONS) / 2.0**63 - 1.0
     lines = drawn.reshape(n_columns, _PROJECTIONS) / scale[:, np.newaxis]
     places = _finite(X) @ lines
     order = np.argsort(places[:, 0], kind="stable")

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,20 +13,29 @@ from fsspec.core import strip_protocol
 from scipy import sparse
 
 from dsel.checks import check_url
-from dsel.data.arrays import ArrayStorage, MemmapStorage, SparseStorage
-from dsel.data.base import Storage
-from dsel.data.lost_rows import check_chunks, check_parts, guarded
+from dsel.data.collection import Collection
+from dsel.data.frames import has_named_columns, is_frame, pandas_of, renamed
+from dsel.data.memory_rows import (
+    from_dask,
+    from_dask_frame,
+    from_file,
+    from_frame,
+    from_memory,
+)
+from dsel.data.parquet_rows import from_parquet, has_parquet
 from dsel.data.pool import Pool
-from dsel.data.streams import UNREADABLE
-from dsel.data.zarr_rows import ZarrStorage, place_of
-from dsel.data.zarr_sparse import ZarrSparseStorage, is_sparse_group
+from dsel.data.sparse_zarr import check_parts, from_parts, is_sparse_group
+from dsel.data.tables import PARQUET, UNREADABLE
+from dsel.data.zarr_rows import (
+    check_chunks,
+    from_zarr,
+    guarded,
+    place_of,
+    stored_columns,
+)
 from dsel.errors import reaching
-from dsel.stores import BAD_HEADER, check_array
+from dsel.stores import BAD_HEADER, POOL, check_array
 
-COLUMNS: Final = "columns"
-"""Attribute of a zarr pool: names of its columns."""
-FORMAT: Final = "dsel_pool"
-"""Attribute of a zarr pool that dsel wrote: ``dense`` or ``csr``."""
 COMPLETE: Final = "complete"
 """Attribute of a zarr pool that dsel wrote: whether every row is there."""
 
@@ -42,12 +53,17 @@ def open_pool(
     Parameters
     ----------
     source
-        A numpy array or memory map, a data frame, a scipy sparse matrix, a Dask
-        array or data frame, a zarr array, a DataArray, the path or URL of a zarr pool
-        or of an ``.npy`` file, or a pool, which is returned as it is. Two-dimensional
-        and numeric. A Dask collection of unknown chunk lengths is passed over once.
+        A numpy array or memory map, a data frame of pandas, polars or Arrow, a scipy
+        sparse matrix, a Dask array or data frame, a zarr array, a DataArray, the path
+        or URL of a zarr pool, of a Parquet file or of a folder of them (partitioned
+        ones too), the path of an ``.npy`` file, or a pool, which is returned as it is.
+        Two-dimensional; data frames of anything, all else numeric. A Dask collection
+        of unknown chunk lengths is passed over once. What every chunk of one needs,
+        such as means of the columns, is computed for each chunk anew: persist or
+        compute it first.
     columns
-        Names of the columns, where the source has none.
+        Names of the columns, where the source has none; of Parquet files, the columns
+        to read.
     storage_options
         For fsspec, where the source is a URL; else unused.
 
@@ -61,11 +77,16 @@ def open_pool(
     FileNotFoundError
         Where there is nothing at the path.
     TypeError
-        Where the source is of no such kind, or not numeric.
+        Where the source is of no such kind, an array that is not numeric, or files
+        that differ in their types.
     ModuleNotFoundError
         Where a URL needs a package that is not installed.
     ValueError
         Where it is no pool, not two-dimensional, or was not written to the end.
+
+    See Also
+    --------
+    write_pool : Converts rows to zarr, chunk by chunk.
 
     Examples
     --------
@@ -76,62 +97,78 @@ def open_pool(
         return source
     names = None if columns is None else tuple(map(str, columns))
     if isinstance(source, (str, Path)):
-        storage = _open_location(str(source), names, dict(storage_options or {}))
+        rows = _open_location(str(source), names, dict(storage_options or {}))
     else:
-        storage = _open_object(source, names)
-    _check_names(storage)
-    return Pool(storage)
+        rows = _open_object(source, names)
+    _check_names(rows)
+    return Pool(rows)
 
 
-def _open_object(source: Any, names: tuple[str, ...] | None) -> Storage:
+def _open_object(source: Any, names: tuple[str, ...] | None) -> Collection:
     if sparse.issparse(source):
-        return _sparse_storage(source, names)
-    if hasattr(source, "iloc") and hasattr(source, "dtypes"):
-        _check_columns(source)
-        names = names or tuple(map(str, source.columns))
-        if hasattr(source, "to_dask_array"):
-            return _dask_storage(source.to_dask_array(), names)
-        return ArrayStorage(_frame_values(source), names)
+        return _from_sparse(source, names)
+    if hasattr(source, "to_dask_array"):
+        return _from_dask_frame(source, names)
+    if is_frame(source):
+        return _from_frame(source, names)
     if isinstance(source, zarr.Array):
         _check_array(source)
         place, options = place_of(source)
-        source = guarded(source) if FORMAT in source.attrs else source
+        source = guarded(source) if POOL in source.attrs else source
         columns = names or stored_columns(source.attrs)
-        return ZarrStorage(source, columns, place, options)
+        return from_zarr(source, columns, place, options)
     if hasattr(source, "dims") and hasattr(source, "coords"):
         names = names or _coordinate_names(source)
         source = source.data
     if hasattr(source, "dask"):
-        return _dask_storage(source, names)
+        return _from_dask(source, names)
     if isinstance(source, np.memmap) and source.flags.c_contiguous:
         _check_array(source)
-        return MemmapStorage(source, names)
+        return from_file(source, names)
     if isinstance(source, (np.ndarray, list, tuple)):
         array = np.asarray(source)
         _check_array(array)
-        return ArrayStorage(array, names)
+        return from_memory(array, names)
     raise TypeError(
         "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr array, "
         f"or the path of a pool, got {type(source).__name__}."
     )
 
 
-def _sparse_storage(source: Any, names: tuple[str, ...] | None) -> SparseStorage:
+def _from_sparse(source: Any, names: tuple[str, ...] | None) -> Collection:
     _check_array(source)
     matrix = sparse.csr_matrix(source)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    return SparseStorage(matrix, names)
+    return from_memory(matrix, names)
 
 
-def _check_columns(source: Any) -> None:
-    for name, dtype in source.dtypes.items():
-        if getattr(dtype, "kind", "O") not in NUMERIC:
-            raise TypeError(
-                f"`pool` must be numeric, but column {name!r} holds {dtype}; encode it "
-                "as numbers, or leave it out."
-            )
+def _from_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
+    """Return rows of numbers as an array, which blocks are cut from without a copy."""
+    if not has_named_columns(source):
+        return from_memory(_frame_values(source), names or _texts(source.columns))
+    if names is not None:
+        source = renamed(source, names)
+    frames = from_frame(source)
+    if not frames.array.schema.is_numeric:
+        return frames
+    values = _frame_values(source if hasattr(source, "iloc") else pandas_of(source))
+    return replace(from_memory(values, frames.columns), frames=lambda: frames)
+
+
+def _from_dask_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
+    if names is not None:
+        source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
+    if any(getattr(dtype, "kind", "O") not in NUMERIC for dtype in source.dtypes):
+        return from_dask_frame(source)
+    rows = _from_dask(source.to_dask_array(), _texts(source.columns))
+    lengths = rows.array.chunks[0]
+    return replace(rows, frames=partial(from_dask_frame, source, lengths))
+
+
+def _texts(names: Any) -> tuple[str, ...]:
+    return tuple(map(str, names))
 
 
 def _frame_values(frame: Any) -> Any:
@@ -142,12 +179,9 @@ def _frame_values(frame: Any) -> Any:
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _dask_storage(source: Any, names: tuple[str, ...] | None) -> Storage:
-    # Only here: a pool that is no Dask array needs no dask.array.
-    from dsel.data.dask_rows import DaskStorage, with_known_chunks
-
+def _from_dask(source: Any, names: tuple[str, ...] | None) -> Collection:
     _check_array(source)
-    return DaskStorage(with_known_chunks(source), names)
+    return from_dask(source, names)
 
 
 def _coordinate_names(source: Any) -> tuple[str, ...] | None:
@@ -158,7 +192,7 @@ def _coordinate_names(source: Any) -> tuple[str, ...] | None:
 
 def _open_location(
     location: str, names: tuple[str, ...] | None, options: dict[str, Any]
-) -> Storage:
+) -> Collection:
     if "://" in location:
         check_url(location, "pool")
     elif not os.path.exists(location):
@@ -169,24 +203,28 @@ def _open_location(
         return _open_object(_mapped(location), names)
     place = rooted(location)
     options = options if "://" in place else {}
-    node = _open_zarr(place, location, options)
+    if location.lower().rstrip("/").endswith(PARQUET):
+        return from_parquet(place, names, options)
+    try:
+        node = _open_zarr(place, location, options)
+    except ValueError:
+        if has_parquet(place, options):
+            return from_parquet(place, names, options)
+        raise
     if node.attrs.get(COMPLETE) is False:
         raise ValueError(
             f"`pool` {location!r} was not written to the end; run the same "
             "`write_pool` again, it goes on where it stopped."
         )
-    node = guarded(node) if FORMAT in node.attrs else node
-    if is_sparse_group(node, FORMAT):
-        columns = names or stored_columns(node.attrs)
-        parts = ZarrSparseStorage(node, columns, place, options)
-        check_parts(node, parts.layout, location)
-        return parts
+    node = guarded(node) if POOL in node.attrs else node
+    if is_sparse_group(node, POOL):
+        check_parts(node, location)
+        return from_parts(node, names or stored_columns(node.attrs), place, options)
     array = node if isinstance(node, zarr.Array) else _only_array(node, location)
     _check_array(array)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
-    dense = ZarrStorage(array, names or stored_columns(array.attrs), url, options)
-    check_chunks(array, dense.layout, location)
-    return dense
+    check_chunks(array, location)
+    return from_zarr(array, names or stored_columns(array.attrs), url, options)
 
 
 def _mapped(path: str) -> Any:
@@ -236,12 +274,6 @@ def _only_array(group: Any, location: str) -> Any:
     return next(iter(arrays.values()))
 
 
-def stored_columns(attributes: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the column names in the attributes of a zarr pool, if there are any."""
-    names = attributes.get(COLUMNS)
-    return tuple(map(str, names)) if isinstance(names, list) else None
-
-
 def _check_array(array: Any) -> None:
     if len(array.shape) != 2:
         raise ValueError(
@@ -254,8 +286,8 @@ def _check_array(array: Any) -> None:
         check_array(array)
 
 
-def _check_names(storage: Storage) -> None:
-    names, n_columns = storage.layout.columns, storage.layout.n_columns
+def _check_names(rows: Collection) -> None:
+    names, n_columns = rows.columns, int(rows.array.shape[1])
     if names is not None and len(names) != n_columns:
         raise ValueError(
             f"`columns` must name each of the {n_columns} columns, got {len(names)} "

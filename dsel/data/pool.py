@@ -1,33 +1,39 @@
-"""The unlabeled pool: chunks of rows with their global row numbers."""
+"""The unlabeled pool: a Dask array with global row numbers and row filters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from hashlib import blake2b
 from operator import add
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_integer
-from dsel.data.arrays import ArrayStorage, SparseStorage
-from dsel.data.base import Span, Storage
-from dsel.data.blocks import SpanHeader
+from dsel.data.blocks import Block, Span, SpanGraph, read_blocks
+from dsel.data.cache import process_cache
+from dsel.data.collection import Collection
 from dsel.data.content import content_hash
-from dsel.data.filters import Between, Excluded, Part, RowFilter, joint_mask
-from dsel.data.passes import BLOCK_NBYTES, SpanCount, count_span, span_nbytes
-from dsel.data.words import PART_STREAM
+from dsel.data.filters import Excluded, RandomFraction, RowFilter, RowRange, joint_mask
+from dsel.data.frames import FrameSchema
+from dsel.data.row_random import PART_STREAM
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
 
-_MASKED_AT_ONCE = 2**20
+SPAN_NBYTES: Final = 2**26
+"""A task's share at most: some tenths of a second."""
+SMALL_SPAN_NBYTES: Final = 2**23
+"""A task's share where the pool is small and still divided among a few workers."""
+BLOCK_NBYTES: Final = 2**23
+"""Rows handed to `count_chunk` at once: what it makes of them stays small too."""
+_MASKED_AT_ONCE: Final = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pool:
-    """Unlabeled rows, read chunk by chunk inside tasks.
+    """Unlabeled rows, read block by block inside tasks.
 
     Row numbers are global: a row keeps its number under any chunking and any filter.
     Pools are immutable; filters give a new one and read nothing.
@@ -40,10 +46,17 @@ class Pool:
     (4, 4)
     """
 
-    storage: Storage
-    """Where the chunks are."""
+    collection: Collection
+    """All rows, also those that the filters leave out."""
     filters: tuple[RowFilter, ...] = ()
     """Rules about row numbers; a row must pass them all."""
+    schema: FrameSchema | None = None
+    """Of the data frames that blocks become; None for rows as they are stored."""
+
+    @property
+    def array(self) -> Any:
+        """All rows in Dask, also those that the filters leave out: array or frames."""
+        return self.collection.array
 
     @property
     def n_rows(self) -> int:
@@ -53,37 +66,43 @@ class Pool:
     @property
     def n_columns(self) -> int:
         """Features of a row."""
-        return self.storage.layout.n_columns
+        return int(self.array.shape[1])
 
     @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the features, or None."""
-        return self.storage.layout.columns
+        return self.collection.columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Numeric type of every block."""
-        return self.storage.layout.dtype
+        """Type of the values of every block: of frames, Python objects."""
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
 
     @property
     def is_sparse(self) -> bool:
         """Whether blocks are CSR."""
-        return self.storage.layout.is_sparse
+        return self.collection.is_sparse
+
+    @property
+    def where(self) -> str:
+        """How messages call it."""
+        return self.collection.where
 
     @property
     def boundaries(self) -> NDArray[np.int64]:
-        """Global row numbers at which chunks begin, and the number of stored rows."""
-        return self.storage.layout.boundaries
+        """Global row numbers at which blocks begin, and the number of stored rows."""
+        return self.collection.boundaries
 
     @property
     def nbytes(self) -> int:
         """Bytes that a pass reads, in memory; filters do not lower it."""
-        return self.storage.layout.nbytes
+        return self.collection.nbytes
 
     @property
     def row_nbytes(self) -> int:
         """Bytes of one row in memory, on average, at least 1."""
-        return max(-(-self.nbytes // max(self.storage.layout.n_rows, 1)), 1)
+        return max(-(-self.nbytes // max(self.collection.n_rows, 1)), 1)
 
     def reopened(self) -> "Pool":
         """Return the pool as it is now, where its rows may have been written anew.
@@ -93,14 +112,14 @@ class Pool:
         ValueError
             Where they have another shape or other chunks than when they were opened.
         """
-        return replace(self, storage=self.storage.reopened())
+        return replace(self, collection=self.collection.reopen(self.collection))
 
     def fingerprint(self, client: Any = None) -> str:
         """Return a text that changes with the rows, which are read if they must be.
 
         They must of Dask arrays, and where chunks in a store have no stamps.
         """
-        if self.storage.tells_content or not self.n_rows:
+        if self.collection.told[1] or not self.n_rows:
             return self.token
         hashes = self.reduce(_block_hash, add, client=client, allow_nan=True)
         return "read-" + blake2b("|".join(hashes).encode(), digest_size=16).hexdigest()
@@ -109,18 +128,18 @@ class Pool:
     def token(self) -> str:
         """Name by content (of Dask: by name) and filters; cheap beside reading."""
         if not self.filters:
-            return self.storage.token
-        texts = [self.storage.token, *(rule.token for rule in self.filters)]
+            return self.collection.told[0]
+        texts = [self.collection.told[0], *(rule.token for rule in self.filters)]
         return "pool-" + blake2b("|".join(texts).encode(), digest_size=16).hexdigest()
 
     def __repr__(self) -> str:
-        layout = self.storage.layout
-        left = f" of {layout.n_rows:,} stored" if self.filters else ""
-        kind = "CSR " if layout.is_sparse else ""
+        left = f" of {self.collection.n_rows:,} stored" if self.filters else ""
+        kind = "CSR " if self.is_sparse else ""
+        dtype = "data frames" if self.dtype.kind == "O" else self.dtype
         return (
-            f"<Pool: {self.n_rows:,} rows{left} x {layout.n_columns} columns, "
-            f"{kind}{layout.dtype}, {len(layout.boundaries) - 1:,} chunks, "
-            f"{layout.nbytes / 2**20:,.1f} MiB>"
+            f"<Pool: {self.n_rows:,} rows{left} x {self.n_columns} columns, "
+            f"{kind}{dtype}, {len(self.boundaries) - 1:,} chunks, "
+            f"{self.nbytes / 2**20:,.1f} MiB>"
         )
 
     def spans(self, rows: int) -> tuple[Span, ...]:
@@ -172,20 +191,26 @@ class Pool:
         span
             One of those that `spans` returned.
         client
-            Where chunks of a Dask array are computed, as futures in the list; it
-            must reach `submit` as a plain argument so that they are resolved.
-            Without it they are delayed objects, computed by the task itself.
+            The Dask client to which the task is submitted. What its workers hold, as
+            chunks of a persisted array, stands in the list as futures; it must reach
+            `submit` as a plain argument so that they are resolved.
         """
-        starts, payloads = self.storage.pieces(span.start, span.stop, client)
+        edges, keys, graph, beside = self.collection.blocks(
+            span.start, span.stop, client
+        )
         rules = [rule.within(span.start, span.stop) for rule in self.filters]
-        header = SpanHeader(
-            starts=tuple(starts),
+        tasks = SpanGraph(
+            boundaries=tuple(edges.tolist()),
+            keys=tuple(keys),
+            graph=graph,
+            beside=tuple(beside),
             dtype=self.dtype,
             is_sparse=self.is_sparse,
             columns=self.columns,
+            schema=self.schema,
             filters=tuple(rule for rule in rules if rule is not None),
         )
-        return [header, *payloads]
+        return [tasks, *beside.values()]
 
     def excluding(self, rows: ArrayLike) -> "Pool":
         """Return the pool without the rows of these global numbers.
@@ -198,17 +223,19 @@ class Pool:
         numbers = np.unique(np.asarray(rows, dtype=np.int64))
         if not len(numbers):
             return self
-        if numbers[0] < 0 or numbers[-1] >= self.storage.layout.n_rows:
+        if numbers[0] < 0 or numbers[-1] >= self.collection.n_rows:
             raise ValueError(
                 "`rows` must be row numbers of the pool, 0 to "
-                f"{self.storage.layout.n_rows - 1}, got {numbers[0]} to {numbers[-1]}."
+                f"{self.collection.n_rows - 1}, got {numbers[0]} to {numbers[-1]}."
             )
         return replace(self, filters=(*self.filters, Excluded(numbers)))
 
     def part(
         self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
     ) -> "Pool":
-        """Return the rows whose word of `seed`, over 2**64, is in ``[lower, upper)``.
+        """Return the rows whose random number lies in ``[lower, upper)``.
+
+        It is `row_random` of `seed` and the row, divided by 2**64.
 
         Parts with limits 0 = a < b < ... < 1 and one seed divide the pool: a fitting
         and a bounding part, or a random subset of the share ``upper - lower``.
@@ -223,12 +250,12 @@ class Pool:
                 "`lower` and `upper` must be ordered limits in [0, 1], "
                 f"got {lower!r} and {upper!r}."
             )
-        rule = Part(lower, upper, seed, stream)
+        rule = RandomFraction(lower, upper, seed, stream)
         return replace(self, filters=(*self.filters, rule))
 
     def between(self, first: int, last: int) -> "Pool":
         """Return the rows of numbers `first` to ``last - 1``; others are not read."""
-        return replace(self, filters=(*self.filters, Between(first, last)))
+        return replace(self, filters=(*self.filters, RowRange(first, last)))
 
     def reduce(
         self,
@@ -269,23 +296,23 @@ class Pool:
         if self.n_rows == 0:
             raise ValueError("`pool` must have rows for a pass, got none.")
         client = resolve_client(client)
-        if client is None and isinstance(self.storage, (ArrayStorage, SparseStorage)):
-            keep = False  # these rows are in memory: the cache would only outlive them
+        if client is None and self.collection.is_in_memory:
+            keep = False  # the cache would only outlive them
         group = f"pool-{self.token}" if keep else ""
         tasks = [
             Task(
                 f"span-{span.start}",
-                count_span,
+                _count_span,
                 (f"{group}-{span.start}-{span.stop}" if group else "", group),
                 partial(self.sources, span),
                 place=number if keep else None,
             )
             for number, span in enumerate(
-                self.spans(max(span_nbytes(self.nbytes) // self.row_nbytes, 1))
+                self.spans(max(_span_nbytes(self.nbytes) // self.row_nbytes, 1))
             )
         ]
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
-        count = SpanCount(count_chunk, combine, block_rows, allow_nan)
+        count = _SpanCount(count_chunk, combine, block_rows, allow_nan)
         return reduce(combine, records_in_order(count, tasks, client))
 
     @cached_property
@@ -307,3 +334,45 @@ class Pool:
 
 def _block_hash(X: Any, rows: NDArray[np.int64]) -> list[str]:
     return [content_hash(X, rows)]
+
+
+@dataclass(frozen=True)
+class _SpanCount:
+    """What every task of a pass needs; sent to a cluster once."""
+
+    count_chunk: Callable[..., Any]
+    combine: Callable[[Any, Any], Any]
+    block_rows: int
+    allow_nan: bool
+
+    def value(self, sources: Sequence[Any], key: str, group: str) -> Any:
+        """Count one span; blocks are kept under `key` unless it is empty."""
+        blocks: Iterable[Block] = read_blocks(
+            sources, self.block_rows, allow_nan=self.allow_nan
+        )
+        if key:
+            read = blocks
+            blocks = process_cache().get(key, lambda: list(read), group=group)
+        return reduce(self.combine, self._values(blocks))
+
+    def _values(self, blocks: Iterable[Block]) -> Iterator[Any]:
+        for block in blocks:
+            yield self.count_chunk(block.X, block.rows)
+            del block  # else it would be there beside the next one
+
+
+def _span_nbytes(pool_nbytes: int) -> int:
+    """Return a task's share, by the pool alone: all machines group sums alike."""
+    return min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, pool_nbytes // 4))
+
+
+def _count_span(
+    count: _SpanCount,
+    payloads: Sequence[Any],
+    sources: Sequence[Any],
+    key: str,
+    group: str,
+) -> tuple[Any, None]:
+    """Count one span: the body of a task."""
+    del payloads  # a span needs nothing but its rows
+    return count.value(sources, key, group), None

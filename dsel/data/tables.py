@@ -1,30 +1,170 @@
-"""Labeled tables that fit in memory, from the usual files."""
+"""Tables from the usual files: in memory, or some rows at a time."""
 
+import gzip
 import os
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tokenize import TokenError
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import zarr
 from numpy.typing import NDArray
 
-from dsel.data.open import stored_columns
-from dsel.data.streams import (
-    CSV,
-    NPZ,
-    PARQUET,
-    SVMLIGHT,
-    csv_separator,
-    feature_columns,
-    named_columns,
-    naming_file,
-    numeric_values,
-    parquet_module,
-)
+from dsel.data.zarr_rows import stored_columns
 from dsel.stores import BAD_HEADER, check_array
+
+CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+PARQUET: Final = (".parquet", ".parq", ".pq")
+NPZ: Final = (".npz",)
+SVMLIGHT: Final = (".svm", ".svmlight", ".libsvm", ".svm.gz", ".svmlight.gz")
+
+UNREADABLE: Final = (
+    EOFError,
+    SyntaxError,  # numpy reads the header of an array as Python's own text
+    TokenError,
+    ValueError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What the readers of files raise where one is cut short or of another kind."""
+
+_READ_ROWS: Final = 50_000
+
+
+@dataclass(frozen=True)
+class RowStream:
+    """A CSV, TSV or Parquet file, read from the first row to the last."""
+
+    path: str
+    columns: tuple[str, ...]
+    """Names of the features, in their order."""
+
+    def blocks(self) -> Iterator[NDArray[np.float64]]:
+        """Read the file from its beginning, some rows at a time.
+
+        Raises
+        ------
+        TypeError
+            Where a column is not numeric.
+        """
+        for frame in self.frames():
+            with _naming_file(self.path):
+                yield _numeric_values(frame, self.path)
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Read the file from its beginning, some rows at a time, whatever they are."""
+        with _naming_file(self.path):
+            for frame in _frames(self.path, list(self.columns)):
+                named = frame.set_axis(list(map(str, frame.columns)), axis=1)
+                yield named[list(self.columns)]
+
+
+def open_stream(path: str, *, target: str | None = None) -> RowStream:
+    """Open a CSV, TSV or Parquet file, however large, to read all but one column.
+
+    Raises
+    ------
+    ValueError
+        Where the target is no column, or the file cannot be read.
+    """
+    with _naming_file(path):
+        return RowStream(path, _feature_columns(_columns_of(path), target, path))
+
+
+@contextmanager
+def _naming_file(path: str) -> Iterator[None]:
+    """Say which file it was where what reads it says only what is wrong with it."""
+    try:
+        yield
+    except UNREADABLE as error:
+        text = str(error).strip()
+        if path in text:
+            raise
+        raise ValueError(
+            f"{path!r} cannot be read as what its name says: {text.rstrip('.')}; check "
+            f"that the file is whole and of that kind."
+        ) from error
+
+
+def _csv_separator(path: str) -> str:
+    """Return what stands between the values of a line."""
+    return "\t" if ".tsv" in path.lower() else ","
+
+
+def _feature_columns(
+    columns: list[str], target: str | None, path: str
+) -> tuple[str, ...]:
+    """Return the columns without the target, which must be one of them."""
+    if target is not None and target not in columns:
+        raise ValueError(
+            f"`target` must be a column of {path!r}, got {target!r}; it has "
+            f"{', '.join(columns[:20])}."
+        )
+    return tuple(name for name in columns if name != target)
+
+
+def _numeric_values(frame: pd.DataFrame, path: str) -> Any:
+    """Return a frame's values as float64, or raise TypeError where one is none."""
+    for name, dtype in frame.dtypes.items():
+        if len(frame) and getattr(dtype, "kind", "O") not in "buif":
+            raise TypeError(
+                f"`source` {path!r} must be numeric, but column {name!r} holds "
+                f"{_first_text(frame[name])!r}; encode it as numbers, or leave it out."
+            )
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _first_text(column: pd.Series) -> Any:
+    """Return the first value that is no number, else the first of all."""
+    is_text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+    return column.iloc[int(is_text.to_numpy().argmax())]
+
+
+def _columns_of(path: str) -> list[str]:
+    if not path.lower().endswith(PARQUET):
+        head = pd.read_csv(path, sep=_csv_separator(path), nrows=0)
+        return list(map(str, head.columns))
+    schema = parquet_module().read_schema(path)
+    index = (schema.pandas_metadata or {}).get("index_columns", ())
+    return [name for name in schema.names if name not in index]
+
+
+def _frames(path: str, columns: list[str]) -> Iterator[pd.DataFrame]:
+    if not path.lower().endswith(PARQUET):
+        with pd.read_csv(
+            path, sep=_csv_separator(path), chunksize=_READ_ROWS
+        ) as reader:
+            yield from reader
+        return
+    with parquet_module().ParquetFile(path) as file:
+        for batch in file.iter_batches(_READ_ROWS, columns=columns):
+            yield batch.to_pandas()
+
+
+def parquet_module() -> Any:
+    """Return pyarrow's Parquet reader, or raise ImportError with the way to it."""
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet files need pyarrow; pip install 'dsel[io]'."
+        ) from error
+    return parquet
+
+
+def _named_columns(arrays: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the column names that an npz file holds beside ``X``, if any."""
+    for key in ("feature_names", "columns"):
+        if key in arrays:
+            return tuple(map(str, np.asarray(arrays[key])))
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +172,8 @@ class Table:
     """What a file holds; unlabeled where no target was named or found."""
 
     X: Any
-    """Features, shape (n_rows, n_columns), numeric array or CSR."""
+    """Features, shape (n_rows, n_columns), numeric array or CSR; a data frame where a
+    column of CSV or Parquet holds something else."""
     y: NDArray[Any] | None
     """Labels, shape (n_rows,), as written; class names where the file has them."""
     columns: tuple[str, ...] | None
@@ -58,8 +199,6 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
     ------
     FileNotFoundError
         Where there is nothing at the path.
-    TypeError
-        Where a feature is not numeric.
     ValueError
         Where the kind of file is unknown, the target is not in it, or a code in y is
         none of its classes.
@@ -69,7 +208,7 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    with naming_file(location):
+    with _naming_file(location):
         return _read_kind(location, target)
 
 
@@ -77,7 +216,7 @@ def _read_kind(location: str, target: str | None) -> Table:
     lower = location.lower()
     if lower.endswith(CSV):
         return _from_frame(
-            pd.read_csv(location, sep=csv_separator(lower)), target, location
+            pd.read_csv(location, sep=_csv_separator(lower)), target, location
         )
     if lower.endswith(PARQUET):
         frame = parquet_module().read_table(location).to_pandas()
@@ -96,9 +235,12 @@ def _read_kind(location: str, target: str | None) -> Table:
 
 def _from_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    names = feature_columns(list(frame.columns), target, path)
+    names = _feature_columns(list(frame.columns), target, path)
     y = None if target is None else frame[target].to_numpy()
-    return Table(numeric_values(frame[list(names)], path), y, names)
+    rows = frame[list(names)]
+    is_numeric = all(getattr(dtype, "kind", "O") in "buif" for dtype in rows.dtypes)
+    as_numbers = is_numeric or not len(rows)
+    return Table(_numeric_values(rows, path) if as_numbers else rows, y, names)
 
 
 def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
@@ -111,7 +253,7 @@ def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Ta
     if y is not None and name == "y" and "classes" in arrays:
         y = _class_names(y, np.asarray(arrays["classes"]), path)
     split = np.asarray(arrays["split"]) if "split" in arrays else None
-    return Table(np.asarray(arrays["X"]), y, named_columns(arrays), split)
+    return Table(np.asarray(arrays["X"]), y, _named_columns(arrays), split)
 
 
 def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:

@@ -9,16 +9,32 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel.checks import check_integer, check_path
-from dsel.data.blocks import all_allowed, first_forbidden, read_blocks
-from dsel.data.chunking import count_entries, cut_rows, rechunked
+from dsel.data.blocks import (
+    all_allowed,
+    count_entries,
+    cut_rows,
+    first_forbidden,
+    read_blocks,
+    rechunked,
+)
 from dsel.data.open import COMPLETE, NUMERIC, open_pool, rooted
+from dsel.data.parquet_write import check_csv, write_parquet
 from dsel.data.pool import Pool
-from dsel.data.streams import RowStream, is_table, open_stream
+from dsel.data.pool_writer import PoolSchema, PoolWriter, Progress, open_node
+from dsel.data.tables import (
+    CSV,
+    NPZ,
+    PARQUET,
+    SVMLIGHT,
+    RowStream,
+    open_stream,
+    read_table,
+)
 from dsel.data.zarr_rows import file_stamps
-from dsel.data.zarr_target import Heading, Progress, Target, open_target
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
@@ -45,9 +61,12 @@ def write_pool(
     ----------
     source
         The path of a CSV, TSV, Parquet, npz or svmlight file, or whatever
-        `open_pool` takes. Only what is needed for some chunks is in memory at once.
+        `open_pool` takes. Only what is needed for some chunks is in memory at once;
+        npz and svmlight files are read whole.
     path
-        Path or URL of the pool to write. Sparse rows become parts of CSR.
+        Path or URL of the pool to write. Sparse rows become parts of CSR. A CSV or TSV
+        file with columns of text goes to a path that ends in ``.parquet``; it is then
+        written from its beginning.
     target
         Column of labels of a table, which is left out.
     dtype
@@ -77,6 +96,10 @@ def write_pool(
     ValueError
         Where a value is infinite or does not fit, or the source cannot be read.
 
+    See Also
+    --------
+    open_pool : Opens what was written, or anything else.
+
     Examples
     --------
     >>> import tempfile
@@ -88,16 +111,25 @@ def write_pool(
     options = dict(storage_options or {})
     if chunk_rows is not None:
         check_integer(chunk_rows, "chunk_rows", at_least=1)
-    if isinstance(source, (str, Path)) and is_table(str(source)):
+    text = str(source).lower() if isinstance(source, (str, Path)) else ""
+    if str(path).lower().endswith(PARQUET):
+        check_csv(text, str(path))
+        stream = open_stream(_existing_file(source), target=target)
+        write_parquet(stream, str(path), on_progress=on_progress)
+        return open_pool(path)
+    if text.endswith((*CSV, *PARQUET)):
         rows: PoolRows | StreamRows = _stream_rows(str(source), target, dtype)
+    elif text.endswith((*NPZ, *SVMLIGHT)):
+        rows = _pool_rows(_pool_in_file(source, target), dtype)
     else:
-        rows = _pool_rows(source, dtype, options)
+        at_url = options if "://" in text else None
+        rows = _pool_rows(open_pool(source, storage_options=at_url), dtype)
     size = chunk_rows or rows.chunk_rows()
     place = rooted(str(path))
     its_options = options if "://" in place else {}
-    node = open_target(place, rows.heading, size, its_options)
+    node = open_node(place, rows.schema, size, its_options)
     if not node.attrs[COMPLETE]:
-        rows.write(Target(node, size, on_progress), resolve_client(client))
+        rows.write(PoolWriter(node, size, on_progress), resolve_client(client))
     return open_pool(place, storage_options=options)
 
 
@@ -106,7 +138,7 @@ class PoolRows:
     """Rows of a pool: chunks can be read and written in any order."""
 
     pool: Pool
-    heading: Heading
+    schema: PoolSchema
 
     def chunk_rows(self) -> int:
         """Return the rows of a chunk that suits the source's chunks."""
@@ -123,22 +155,22 @@ class PoolRows:
                 return source_rows // parts
         return nearby
 
-    def write(self, target: Target, client: Any) -> None:
+    def write(self, writer: PoolWriter, client: Any) -> None:
         """Write range by range as tasks; each chunk has one writer."""
-        n_rows, size = self.pool.n_rows, target.chunk_rows
+        n_rows, size = self.pool.n_rows, writer.chunk_rows
         source_rows = self._source_rows() or size
         # A long chunk of the source is read once and written as several.
         per_task = source_rows // size if source_rows % size == 0 else 1
-        first = target.written // per_task
+        first = writer.written // per_task
         starts = range(first * per_task * size, n_rows, per_task * size)
         tasks = [
             self._task(start, min(start + per_task * size, n_rows)) for start in starts
         ]
-        work = (Target(target.node, size), self.heading.dtype)
+        work = (PoolWriter(writer.node, size), self.schema.dtype)
         for number, entries in enumerate(records_in_order(work, tasks, client)):
             done = min((first + number + 1) * per_task, -(-n_rows // size))
-            target.mark(done, entries, min(done * size, n_rows), n_rows)
-        target.finish(n_rows)
+            writer.mark(done, entries, min(done * size, n_rows), n_rows)
+        writer.finish(n_rows)
 
     def _task(self, start: int, stop: int) -> Task:
         span, skipped = self.pool.covering(start, stop)
@@ -155,7 +187,7 @@ class PoolRows:
 
 
 def write_range(
-    work: tuple[Target, np.dtype[Any]],
+    work: tuple[PoolWriter, np.dtype[Any]],
     payloads: Sequence[Any],
     sources: Sequence[Any],
     start: int,
@@ -164,16 +196,16 @@ def write_range(
 ) -> tuple[int, None]:
     """Write some whole chunks from sources; return the number of entries."""
     del payloads  # rows are all that is read
-    target, dtype = work
+    writer, dtype = work
     blocks = (
-        block.X for block in read_blocks(sources, target.chunk_rows, allow_nan=True)
+        block.X for block in read_blocks(sources, writer.chunk_rows, allow_nan=True)
     )
     entries = 0
     for number, rows in enumerate(
-        rechunked(cut_rows(blocks, skipped, n_rows), target.chunk_rows),
-        start // target.chunk_rows,
+        rechunked(cut_rows(blocks, skipped, n_rows), writer.chunk_rows),
+        start // writer.chunk_rows,
     ):
-        target.write_chunk(number, _held(rows, dtype))
+        writer.write_chunk(number, _held(rows, dtype))
         entries += count_entries(rows)
     return entries, None
 
@@ -183,37 +215,31 @@ class StreamRows:
     """Rows of a table, which can only be read in order."""
 
     stream: RowStream
-    heading: Heading
+    schema: PoolSchema
 
     def chunk_rows(self) -> int:
-        """Return the rows of a chunk; of sparse rows, by those of the first block."""
-        if not self.stream.is_sparse:
-            row_nbytes = self.stream.n_columns * self.heading.dtype.itemsize
-            return max(CHUNK_NBYTES // max(row_nbytes, 1), 1)
-        first = next(self.stream.blocks())
-        row_nbytes = -(-12 * max(int(first.nnz), 1) // int(first.shape[0]))
-        return max(CHUNK_NBYTES // row_nbytes, 1)
+        """Return the rows of a chunk."""
+        row_nbytes = self.schema.n_columns * self.schema.dtype.itemsize
+        return max(CHUNK_NBYTES // max(row_nbytes, 1), 1)
 
-    def write(self, target: Target, client: Any) -> None:
+    def write(self, writer: PoolWriter, client: Any) -> None:
         """Write chunk by chunk, here: the file is read once from its beginning."""
         n_rows = 0
-        written = target.written
+        written = writer.written
         for number, rows in enumerate(
-            rechunked(self.stream.blocks(), target.chunk_rows)
+            rechunked(self.stream.blocks(), writer.chunk_rows)
         ):
             self._check(rows, n_rows)
             n_rows += rows.shape[0]
             if number < written:
                 continue
-            if not self.heading.is_sparse:
-                target.node.resize((n_rows, self.heading.n_columns))
-            target.write_chunk(number, _held(rows, self.heading.dtype))
-            target.mark(number + 1, count_entries(rows), n_rows, None)
-        target.finish(n_rows)
+            writer.node.resize((n_rows, self.schema.n_columns))
+            writer.write_chunk(number, _held(rows, self.schema.dtype))
+            writer.mark(number + 1, count_entries(rows), n_rows, None)
+        writer.finish(n_rows)
 
-    def _check(self, rows: Any, start: int) -> None:
-        values = rows.data if sparse.issparse(rows) else rows
-        if not all_allowed(values, True):
+    def _check(self, rows: NDArray[Any], start: int) -> None:
+        if not all_allowed(rows, True):
             row, column = first_forbidden(rows, True)
             raise ValueError(
                 f"`source` must hold finite numbers, but row {start + row}, column "
@@ -248,11 +274,9 @@ def _held(rows: Any, dtype: np.dtype[Any]) -> Any:
     return held
 
 
-def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
-    at_url = isinstance(source, str) and "://" in source
-    pool = open_pool(source, storage_options=options if at_url else None)
+def _pool_rows(pool: Pool, dtype: Any) -> PoolRows:
     pool = pool.reopened()
-    heading = Heading(
+    schema = PoolSchema(
         token=pool.token,
         n_rows=pool.n_rows,
         n_columns=pool.n_columns,
@@ -260,20 +284,33 @@ def _pool_rows(source: Any, dtype: Any, options: dict[str, Any]) -> PoolRows:
         columns=pool.columns,
         is_sparse=pool.is_sparse,
     )
-    return PoolRows(pool, heading)
+    return PoolRows(pool, schema)
+
+
+def _pool_in_file(path: Any, target: str | None) -> Pool:
+    table = read_table(_existing_file(path), target=target)
+    if sparse.issparse(table.X) and not table.X.shape[0]:
+        raise ValueError(
+            f"`source` {str(path)!r} must hold a row at least, but has none."
+        )
+    return open_pool(table.X, columns=table.columns)
+
+
+def _existing_file(path: Any) -> str:
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"`source` must exist, but nothing is at {path!r}.")
+    return str(path)
 
 
 def _stream_rows(path: str, target: str | None, dtype: Any) -> StreamRows:
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"`source` must exist, but nothing is at {path!r}.")
-    stream = open_stream(path, target=target)
+    stream = open_stream(_existing_file(path), target=target)
     text = f"{file_stamps(path, {})} {target} {stream.columns}"
-    heading = Heading(
+    schema = PoolSchema(
         token="table-" + blake2b(text.encode(), digest_size=16).hexdigest(),
         n_rows=None,
-        n_columns=stream.n_columns,
-        dtype=_number_type(dtype, stream.dtype),
+        n_columns=len(stream.columns),
+        dtype=_number_type(dtype, np.dtype(np.float64)),
         columns=stream.columns,
-        is_sparse=stream.is_sparse,
+        is_sparse=False,
     )
-    return StreamRows(stream, heading)
+    return StreamRows(stream, schema)

@@ -1,20 +1,24 @@
-"""Rows in zarr, on disk or in object storage."""
+"""Collections of rows in zarr, on disk or in object storage."""
 
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import fsspec
 import zarr
+from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel.data.base import Layout, dense_layout, regular_boundaries, slices
 from dsel.data.canonical import canonical_text
+from dsel.data.collection import Collection, array_of_reads
 from dsel.errors import reached
+from dsel.stores import WholeStore
+
+COLUMNS: Final = "columns"
+"""Attribute of a zarr pool: names of its columns."""
 
 _STAMPS: Final = (
     *("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified"),
@@ -23,100 +27,101 @@ _STAMPS: Final = (
 """How file systems call what changes when a file is written, the best first."""
 
 
-@dataclass(frozen=True)
-class ZarrRows:
-    """A range of rows of a zarr array, from one chunk boundary to another."""
+def from_zarr(
+    array: Any,
+    columns: tuple[str, ...] | None,
+    url: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Collection:
+    """Return the collection of a numeric 2-d zarr array, which tasks read themselves.
 
-    array: Any
-    """The array; a few hundred bytes when pickled."""
-    start: int
-    stop: int
-
-    def blocks(self, block_rows: int) -> Iterator[tuple[int, Any]]:
-        """Read whole chunks, several at once where they are small."""
-        chunk_rows = self.array.chunks[0]
-        step = max(block_rows // chunk_rows, 1) * chunk_rows
-        for first in range(self.start, self.stop, step):
-            rows = self._read(first, min(first + step, self.stop))
-            yield from slices(first, rows, block_rows)
-
-    def _read(self, first: int, stop: int) -> Any:
-        try:
-            where = f"`pool` at {self.array.store}"
-            return reached(where, lambda: self.array[first:stop])
-        except (RuntimeError, ValueError) as error:
-            one = self.array.chunks[0]
-            if stop - first > one:  # of several chunks, find the one
-                for start in range(first, stop, one):
-                    self._read(start, min(start + one, stop))
-            raise ValueError(
-                f"`pool` at {self.array.store} is damaged: rows {first} to {stop - 1} "
-                f"cannot be read ({error}); write the pool again."
-            ) from error
+    `url` is where it is, if that is known. Options for fsspec may hold secrets: they
+    are neither shown nor stored, nor part of a graph.
+    """
+    nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
+    rows = array_of_reads(partial(_read, array), array.chunks[0], nbytes, array)
+    tell = partial(_told, array, url, storage_options or {})
+    reopen = partial(_reopened, array, url, storage_options)
+    return Collection(rows, columns, nbytes, tell, reopen)
 
 
-@dataclass(frozen=True, eq=False)
-class ZarrStorage:
-    """A 2-d zarr array that tasks read themselves."""
+def _read(array: Any, start: int, stop: int) -> Any:
+    """Read whole chunks, several at once where they are small."""
+    try:
+        return reached(f"`pool` at {array.store}", lambda: array[start:stop])
+    except (RuntimeError, ValueError) as error:
+        step = array.chunks[0]
+        if stop - start > step:  # of several chunks, find the one
+            for first in range(start, stop, step):
+                _read(array, first, min(first + step, stop))
+        raise ValueError(
+            f"`pool` at {array.store} is damaged: rows {start} to {stop - 1} "
+            f"cannot be read ({error}); write the pool again."
+        ) from error
 
-    array: Any
-    """zarr array of shape (n_rows, n_columns), numeric."""
-    columns: tuple[str, ...] | None = None
-    """Names of the features."""
-    url: str | None = None
-    """Where the array is, if it was opened by path or URL."""
-    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """For fsspec; may hold secrets, so they are neither shown nor stored."""
 
-    @cached_property
-    def layout(self) -> Layout:
-        """Chunks are those of the array."""
-        boundaries = regular_boundaries(self.array.shape[0], self.array.chunks[0])
-        return dense_layout(self.array, self.columns, boundaries)
+def _told(
+    array: Any,
+    url: str | None,
+    storage_options: Mapping[str, Any],
+    collection: Collection,
+) -> tuple[str, bool]:
+    # An array in a store without a place, as one in memory, is itself and no other.
+    if url is None:
+        return f"zarr-{uuid.uuid4().hex}", False
+    text, has_stamps = told_by_stamps(array.metadata.to_dict(), url, storage_options)
+    return f"zarr-{text}", has_stamps
 
-    @cached_property
-    def token(self) -> str:
-        """Metadata, and size and stamp of every stored chunk.
 
-        An array in a store without a place, as one in memory, is itself and no other.
-        """
-        if self.url is None:
-            return f"zarr-{uuid.uuid4().hex}"
-        digest = blake2b(digest_size=16)
-        digest.update(canonical_text(self.array.metadata.to_dict()).encode())
-        digest.update(self._stamps.encode())
-        return f"zarr-{digest.hexdigest()}"
+def told_by_stamps(
+    header: Mapping[str, Any], url: str, storage_options: Mapping[str, Any]
+) -> tuple[str, bool]:
+    """Hash a header, and size and stamp of every file; tell whether all have one."""
+    stamps = file_stamps(url, storage_options)
+    digest = blake2b(canonical_text(header).encode(), digest_size=16)
+    digest.update(stamps.encode())
+    has_stamps = not any(line.endswith(" ") for line in stamps.splitlines())
+    return digest.hexdigest(), has_stamps
 
-    @property
-    def tells_content(self) -> bool:
-        """Whoever writes a chunk changes its stamp, where chunks have one."""
-        if self.url is None:
-            return False
-        return not any(line.endswith(" ") for line in self._stamps.splitlines())
 
-    @cached_property
-    def _stamps(self) -> str:
-        return file_stamps(self.url or "", self.storage_options)
+def _reopened(
+    array: Any,
+    url: str | None,
+    storage_options: Mapping[str, Any] | None,
+    collection: Collection,
+) -> Collection:
+    again = opened_again(array, _heading)
+    return from_zarr(again, collection.columns, url, storage_options)
 
-    def reopened(self) -> Self:
-        """Open the array again, where it is."""
-        here = f"`pool` at {self.array.store}"
-        try:
-            array = zarr.open_array(self.array.store, path=self.array.path, mode="r")
-        except FileNotFoundError as error:
-            raise ValueError(
-                f"{here} is gone; open the pool that is to be read."
-            ) from error
-        if _heading(array) != _heading(self.array):
-            raise ValueError(
-                f"{here} was written anew since it was opened, with another shape, "
-                f"type or chunks; open it again, and plan with it."
-            )
-        return replace(self, array=array)
 
-    def pieces(self, start: int, stop: int, client: Any) -> tuple[list[int], list[Any]]:
-        """Return the range; the task opens nothing and reads only its chunks."""
-        return [start], [ZarrRows(self.array, start, stop)]
+def _heading(array: Any) -> dict[str, Any]:
+    """Return what must be known of an array to read its chunks."""
+    found = dict(array.metadata.to_dict())
+    found.pop("attributes", None)
+    return found
+
+
+def opened_again(node: Any, heading: Callable[[Any], dict[str, Any]]) -> Any:
+    """Open a node of a pool where it is.
+
+    Raises
+    ------
+    ValueError
+        Where it is gone, or its heading has changed.
+    """
+    here = f"`pool` at {node.store}"
+    try:
+        again = zarr.open(node.store, path=node.path, mode="r")
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"{here} is gone; open the pool that is to be read."
+        ) from error
+    if type(again) is not type(node) or heading(again) != heading(node):
+        raise ValueError(
+            f"{here} was written anew since it was opened, with another shape, "
+            f"type or chunks; open it again, and plan with it."
+        )
+    return again
 
 
 def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
@@ -160,8 +165,56 @@ def _stamp(entry: Mapping[str, Any]) -> str:
     return ""
 
 
-def _heading(array: Any) -> dict[str, Any]:
-    """Return what must be known of an array to read its chunks."""
-    found = dict(array.metadata.to_dict())
-    found.pop("attributes", None)
-    return found
+def stored_columns(attributes: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the column names in the attributes of a zarr pool, if there are any."""
+    names = attributes.get(COLUMNS)
+    return tuple(map(str, names)) if isinstance(names, list) else None
+
+
+def guarded(node: Any) -> Any:
+    """Return a node of a pool that dsel wrote; a chunk that is lost is an error.
+
+    Zarr would read it as zeros.
+    """
+    return zarr.open(WholeStore(node.store), path=node.path, mode="r")
+
+
+def check_chunks(array: Any, location: str) -> None:
+    """Raise where no chunk of some rows is stored.
+
+    A chunk of some columns may be left out: zarr does so where it holds zeros only.
+
+    Raises
+    ------
+    ValueError
+        Where rows were lost, or never written.
+    """
+    lengths = array.shards or array.chunks
+    n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
+    key_of = array.metadata.encode_chunk_key
+    wanted = ([key_of((i, j)) for j in range(n_beside)] for i in range(n_rows))
+    if array.size:
+        check_stored(array, wanted, lengths[0], array.shape[0], location)
+
+
+def check_stored(
+    node: Any, wanted: Iterable[list[str]], size: int, n_rows: int, location: str
+) -> None:
+    """Raise ValueError where of the keys of some `size` rows none is stored."""
+    stored = sync(_stored_keys(node))
+    if not stored:  # a place that does not list what it has
+        return
+    for number, keys in enumerate(wanted):
+        if stored.isdisjoint(keys):
+            first, last = number * size, min((number + 1) * size, n_rows) - 1
+            raise ValueError(
+                f"`pool` {location!r} is damaged, or was not written to the end: "
+                f"nothing is stored for rows {first} to {last}. Write it again with "
+                f"`write_pool`; if zarr left them out as zeros, pass the open array."
+            )
+
+
+async def _stored_keys(node: Any) -> set[str]:
+    """Return the names of all that is stored under a node, its header among them."""
+    prefix = f"{node.path}/" if node.path else ""
+    return {key.removeprefix(prefix) async for key in node.store.list_prefix(prefix)}

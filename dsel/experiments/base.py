@@ -1,4 +1,4 @@
-"""What an experiment is: pieces that are measured, and claims that they are held to."""
+"""What an experiment is: what is measured, and what it is compared with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,11 +32,32 @@ Piece = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A figure of the paper, drawn from what was measured."""
+
+    name: str
+    """Of its file, such as ``figure-1-dna``."""
+    caption: str
+    """What is shown, and by what it differs from the paper's."""
+    draw: Callable[[Any], None]
+    """Takes an empty `matplotlib.figure.Figure`."""
+    width: float = 9.0
+    """Inches."""
+    height: float = 3.4
+
+
+def no_figures(results: xr.Dataset) -> Sequence[Figure]:
+    """Return none: the paper has no figure of its results."""
+    del results
+    return ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """An experiment of a paper, to be run piece by piece."""
 
     name: str
-    """By which it is asked for."""
+    """Value of NAME in `dsel reproduce`."""
     paper: str
     """Authors, year and title."""
     shows: str
@@ -56,17 +77,19 @@ class Experiment:
     measure: Callable[[Any, Sequence[int], Any], Sequence[Piece]]
     """Takes what was loaded, numbers of repetitions and a scale; one piece for each."""
     compare: Callable[[xr.Dataset], Sequence[Comparison]]
-    """Puts what was measured beside what is printed."""
+    """From what was measured to comparisons with what is printed."""
     errors: Sequence[str]
     """Errors of the paper that matter here."""
     departures: Sequence[str]
     """What the paper leaves open or we have otherwise, and what is done here."""
+    figures: Callable[[xr.Dataset], Sequence[Figure]] = no_figures
+    """From what was measured to the figures."""
     block: int = 1
     """Repetitions that one task measures, as they share work or are short."""
     spreads: bool = False
     """Whether a piece is itself a search that runs on all workers."""
     most_repetitions: int | None = None
-    """Where there are no more than that."""
+    """Largest number of repetitions, where it is limited."""
 
     def scale(self, scale: Any = "paper", **changes: Any) -> Any:
         """Return a scale of that name, or the one given, with other sets and so on.

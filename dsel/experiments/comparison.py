@@ -3,13 +3,16 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 MOST_ERRORS: Final = 3.0
-"""Standard errors of the difference within which two numbers agree."""
+"""Standard errors within which two numbers agree, were there very many repetitions."""
+FEWEST: Final = 10
+"""Repetitions below which nothing is compared."""
 AGREES: Final = "agrees"
 DIFFERS: Final = "differs"
 OPEN: Final = "not compared"
@@ -23,7 +26,7 @@ class Comparison:
     source: str
     """Where it is printed, such as ``Table 3``."""
     where: str
-    """Data set and whatever else tells it from others in the table."""
+    """Data set, and what else identifies the row or column of the table."""
     what: str
     """What it says; of a finding in words, what must be above 0."""
     printed: float | None
@@ -35,7 +38,27 @@ class Comparison:
     verdict: str
     """`AGREES`, `DIFFERS` or `OPEN`."""
     why: str = ""
-    """Of the verdict, where it does not speak for itself."""
+    """Reason of the verdict, where there is one."""
+
+
+def widest(n: int) -> float:
+    """Return the standard errors within which numbers of n repetitions agree.
+
+    That is Student's quantile with n - 1 degrees of freedom which is left with the
+    probability that a normal number is left beyond three standard errors.
+
+    Examples
+    --------
+    >>> [round(widest(n), 2) for n in (10, 20, 1000)]
+    [4.09, 3.45, 3.01]
+    """
+    tail = stats.norm.sf(MOST_ERRORS)
+    return float(stats.t.isf(tail, max(n - 1, 1)))
+
+
+def too_few(n: int) -> str:
+    """Return that n repetitions are too few to compare; empty where they are not."""
+    return "" if n >= FEWEST else f"too few to say: {n} of at least {FEWEST}"
 
 
 def compare_number(
@@ -46,9 +69,10 @@ def compare_number(
     printed: float,
     ours: tuple[float, float],
     spread: float,
+    n: int,
     why_open: str = "",
 ) -> Comparison:
-    """Compare a printed number with ours: within three standard errors they agree.
+    """Compare a printed number with ours by Student's quantile of the repetitions.
 
     Parameters
     ----------
@@ -60,21 +84,24 @@ def compare_number(
         Our number and its standard error.
     spread
         Standard error of the difference: ours, the paper's and its rounding.
+    n
+        Repetitions behind ours.
     why_open
         Why the two cannot be compared; empty where they can.
 
     Examples
     --------
-    >>> found = compare_number(
-    ...     "Table 3", "votes", "error", printed=0.07, ours=(0.06, 0.01), spread=0.02
-    ... )
-    >>> found.verdict
+    >>> numbers = {"printed": 0.07, "ours": (0.06, 0.01), "spread": 0.02}
+    >>> compare_number("Table 3", "votes", "error", **numbers, n=20).verdict
     'agrees'
+    >>> compare_number("Table 3", "votes", "error", **numbers, n=2).why
+    'too few to say: 2 of at least 10'
     """
     value, error = map(float, ours)
+    why_open = why_open or too_few(n)
     if not why_open and not math.isfinite((value - printed) / (spread or math.nan)):
-        why_open = "no standard error: run more repetitions"
-    near = abs(value - printed) <= MOST_ERRORS * spread
+        why_open = "no standard error: all repetitions are alike, or it is not known"
+    near = abs(value - printed) <= widest(n) * spread
     verdict = OPEN if why_open else AGREES if near else DIFFERS
     distance = "" if why_open else f"{(value - printed) / spread:+.1f} s.e."
     return Comparison(
@@ -83,33 +110,37 @@ def compare_number(
 
 
 def compare_order(
-    source: str, where: str, what: str, *, ours: tuple[float, float]
+    source: str, where: str, what: str, *, ours: tuple[float, float], n: int
 ) -> Comparison:
-    """Hold a number to what the paper says in words, that it is above 0.
+    """Compare a number with a finding in words, that it is above 0.
 
     Parameters
     ----------
     source, where, what
         As in `Comparison`.
     ours
-        The number and its standard error. Below 0, but by at most three of these, it
-        says nothing.
+        The number and its standard error; NaN where the number is the smallest of all
+        repetitions, so that its sign says all. Nearer to 0 than Student's quantile of
+        its standard errors, it is not compared.
+    n
+        Repetitions behind ours.
     """
     value, error = map(float, ours)
-    if value > 0.0:
-        return Comparison(source, where, what, None, value, error, AGREES)
-    if value >= -MOST_ERRORS * error:
-        why = "no difference within 3 s.e."
-        return Comparison(source, where, what, None, value, error, OPEN, why)
-    return Comparison(source, where, what, None, value, error, DIFFERS)
+    quantile = widest(n)
+    room = 0.0 if math.isnan(error) else quantile * error
+    why = too_few(n)
+    if not why and abs(value) <= room:
+        why = f"no difference within {quantile:.1f} s.e."
+    verdict = OPEN if why else AGREES if value > 0.0 else DIFFERS
+    return Comparison(source, where, what, None, value, error, verdict, why)
 
 
-def mean_of(values: ArrayLike) -> tuple[float, float]:
-    """Return the mean and its standard error, which one value does not have."""
+def mean_of(values: ArrayLike) -> tuple[Any, Any]:
+    """Return the mean over the first axis and its standard error; NaN for one value."""
     numbers = np.asarray(values, dtype=float)
     n = len(numbers)
-    spread = float(numbers.std(ddof=1)) if n > 1 else math.nan
-    return float(numbers.mean()), spread / math.sqrt(n)
+    error = numbers.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.nan * numbers[0]
+    return numbers.mean(axis=0), error
 
 
 def share_of(count: int, n: int) -> tuple[float, float]:
@@ -130,7 +161,8 @@ def in_short(comparisons: Iterable[Comparison]) -> str:
 
     Examples
     --------
-    >>> in_short([compare_order("Figure 1", "dna", "gap", ours=(0.1, 0.01))])
+    >>> gap = compare_order("Figure 1", "dna", "gap", ours=(0.1, 0.01), n=20)
+    >>> in_short([gap])
     'Agree with the paper: 1 of 1; differ: 0; not compared: 0.'
     """
     found = [each.verdict for each in comparisons]

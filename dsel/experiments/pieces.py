@@ -1,4 +1,4 @@
-"""Runs an experiment piece by piece: each is kept as soon as it is there."""
+"""Runs an experiment piece by piece: each is kept as soon as it is measured."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -11,11 +11,10 @@ import numpy as np
 import xarray as xr
 
 from dsel.experiments.base import Experiment, Piece
-from dsel.results.journal import Journal
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
-from dsel.searches.keeping import run_journal
+from dsel.searches.checkpoint import Checkpoint, open_checkpoint
 
 DATA_SET: Final = "data_set"
 REPETITION: Final = "repetition"
@@ -34,12 +33,12 @@ class _Work:
 class _Store:
     """Keeps pieces, and counts them."""
 
-    journal: Journal | None
+    checkpoint: Checkpoint
     on_piece: Callable[[], None]
 
     def find(self, keys: Iterable[str]) -> dict[str, Piece]:
         """Return the pieces that are there."""
-        records = {} if self.journal is None else self.journal.read()
+        records = self.checkpoint.read()
         found = {key: records[key] for key in keys if key in records}
         for _ in found:
             self.on_piece()
@@ -47,8 +46,7 @@ class _Store:
 
     def keep(self, key: str, piece: Piece) -> None:
         """Keep a piece."""
-        if self.journal is not None:
-            self.journal.append(key, piece)
+        self.checkpoint.append(key, piece)
         self.on_piece()
 
 
@@ -100,8 +98,8 @@ def run_experiment(
     with ExitStack() as stack:
         if client is not None:
             stack.enter_context(client.as_current())  # for pieces that spread
-        journal = stack.enter_context(run_journal(out, _fingerprint(experiment, plan)))
-        store = _Store(journal, on_piece)
+        checkpoint = open_checkpoint(out, _fingerprint(experiment, plan))
+        store = _Store(stack.enter_context(checkpoint), on_piece)
         rows = [
             _run_set(experiment, name, plan, store, folder=folder, client=client)
             for name in plan.sets
@@ -110,11 +108,12 @@ def run_experiment(
 
 
 def _fingerprint(experiment: Experiment, scale: Any) -> dict[str, Any]:
-    """Return what pieces depend on; which and how many are asked for is not of it."""
+    """Return what pieces depend on, without which sets and how many repetitions."""
     settings = asdict(scale)
     for name in ("sets", "repetitions"):
         del settings[name]
-    return {"experiment": experiment.name, **settings}
+    measured = {name: list(dims) for name, dims in experiment.measured.items()}
+    return {"experiment": experiment.name, "measured": measured, **settings}
 
 
 def _run_set(
@@ -149,7 +148,7 @@ _Measured = Iterator[tuple[list[int], Sequence[Piece]]]
 
 
 def _one_by_one(work: _Work, blocks: Sequence[list[int]], client: Any) -> _Measured:
-    """Measure here: the searches of a piece find the current client themselves."""
+    """Measure in this process: the searches of a piece use the current client."""
     del client
     for block in blocks:
         yield block, work.measure(work.loaded, block, work.scale)

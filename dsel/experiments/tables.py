@@ -5,26 +5,29 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import xarray as xr
 
-from dsel.experiments.base import Experiment
+from dsel.experiments.base import Experiment, Figure
 from dsel.experiments.comparison import DIFFERS, Comparison, in_short
 from dsel.experiments.pieces import REPETITION
-from dsel.report.html import bullets, document, paragraph, section, table
+from dsel.report.figures import figure_svg
+from dsel.report.html import bullets, document, figure, paragraph, section, table
 from dsel.report.text import text_table
 
 HEAD: Final = ("", "what", "paper", "ours", "s.e.", "verdict")
 NUMBERS: Final = (2, 3, 4)
 ABOUT: Final = (
-    "Two numbers agree if they lie within three standard errors of their difference: "
-    "ours over repetitions, the paper's as far as it can be known, and its rounding. "
-    "Of many numbers a few in a thousand lie farther apart by chance, and with few "
-    "repetitions standard errors are rough. What the paper says in words is a number "
-    "that must be above 0."
+    "Two numbers agree if they lie within so many standard errors of their difference "
+    "as Student's quantile of our repetitions says, 3 for very many, 4.1 for ten: ours "
+    "over repetitions, the paper's as far as it can be known, and its rounding. Of "
+    "many numbers a few in a thousand lie farther apart by chance. Of fewer than ten "
+    "repetitions nothing is said. What the paper says in words is a number that must "
+    "be above 0 by as many standard errors."
 )
 
 
@@ -54,9 +57,12 @@ def as_json(
 
 
 def as_page(
-    experiment: Experiment, results: xr.Dataset, comparisons: Sequence[Comparison]
+    experiment: Experiment,
+    results: xr.Dataset,
+    comparisons: Sequence[Comparison],
+    drawn: Sequence[tuple[Figure, str]] = (),
 ) -> str:
-    """Return the tables as an HTML page that loads nothing from elsewhere."""
+    """Return tables and drawn figures as an HTML page that loads nothing else."""
     differ = [
         (each.source, *_cells(each)) for each in comparisons if each.verdict == DIFFERS
     ]
@@ -74,8 +80,25 @@ def as_page(
         else "",
         section("Errors of the paper", bullets(experiment.errors)),
         section("Left open there, and done here", bullets(experiment.departures)),
+        section("Figures", *(figure(svg, each.caption) for each, svg in drawn)),
         *tables,
     )
+
+
+def draw_figures(
+    experiment: Experiment, results: xr.Dataset
+) -> list[tuple[Figure, str]]:
+    """Return the figures with their SVG elements.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where matplotlib is not installed.
+    """
+    return [
+        (each, figure_svg(each.draw, width=each.width, height=each.height))
+        for each in experiment.figures(results)
+    ]
 
 
 def write_tables(
@@ -84,7 +107,9 @@ def write_tables(
     comparisons: Sequence[Comparison],
     place: str | Path,
 ) -> list[Path]:
-    """Write ``comparison.csv``, ``.json`` and ``.html`` into a directory.
+    """Write ``comparison.csv``, ``.json`` and ``.html`` and figures into a directory.
+
+    Without matplotlib there are no figures.
 
     Returns
     -------
@@ -96,9 +121,13 @@ def write_tables(
         writer = csv.DictWriter(file, [each.name for each in fields(Comparison)])
         writer.writeheader()
         writer.writerows(_finite(asdict(each)) for each in comparisons)
-    told = as_json(experiment, results, comparisons)
-    files[1].write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    files[2].write_text(as_page(experiment, results, comparisons), "utf-8")
+    found = as_json(experiment, results, comparisons)
+    files[1].write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    drawn = draw_figures(experiment, results) if find_spec("matplotlib") else []
+    for each, svg in drawn:
+        files.append(Path(place) / f"{each.name}.svg")
+        files[-1].write_text(svg, "utf-8")
+    files[2].write_text(as_page(experiment, results, comparisons, drawn), "utf-8")
     return files
 
 

@@ -3,21 +3,16 @@
 Promise: numbers in, numbers out, on numpy and scipy alone. Float64 unless an array
 says otherwise.
 
-Vocabulary: the *part* of a kernel is what kernels with other parameters share: squared
+Vocabulary: the *base* of a kernel is what kernels with other parameters share: squared
 distances, inner products, or the values themselves where the user computed them.
-*Anchors* are rows that stay (the labeled ones) and that other rows make a part with. A
-*spectrum* is the factorisation that all regularizations of least squares share.
+*Reference rows* are fixed ones (the labeled rows, say) with which other rows have a
+base. A *spectrum* is the factorisation that all regularizations of least squares share.
 
-To add a kernel: one frozen dataclass with the methods of `base.Kernel` in a file of its
-own, and a line in `dsel.models.svm.settings`.
+To add a kernel: see `functions`.
 """
 
-from dsel.kernels.linear import Linear
-from dsel.kernels.parts import squared_distances
-from dsel.kernels.polynomial import Polynomial
-from dsel.kernels.precomputed import Precomputed
-from dsel.kernels.rbf import Rbf
-from dsel.kernels.sigmoid import Sigmoid
+from dsel.kernels.functions import Linear, Polynomial, Precomputed, Rbf, Sigmoid
+from dsel.kernels.reference_rows import squared_distances
 
 __all__ = [
     "Linear",

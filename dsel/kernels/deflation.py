@@ -1,4 +1,4 @@
-"""The decomposition of a gram matrix in two levels: large eigenvalues, then small ones.
+"""Decomposition of a gram matrix in two steps: large eigenvalues, then small ones.
 
 A decomposition is off by eps times the largest eigenvalue, which is far more than the
 smallest ones of a Gaussian kernel. So the large eigenvalues, with vectors V and values
@@ -8,8 +8,8 @@ D, are found first and put below zero:
 
 Its decomposition is off by eps times `cut`, if the subtraction rounds by no more, which
 takes products of twice the usual precision. V itself is off by up to eps times the
-largest eigenvalue over `cut`; one step of first order turns it, and the vectors of the
-small eigenvalues, to where K leaves nothing between them.
+largest eigenvalue over `cut`; one step of first order corrects it and the vectors of
+the small eigenvalues, so that K maps neither into the span of the other.
 """
 
 import numpy as np

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.kernels.deflation import decompose_in_two_levels, smallest_eigenvalue
-from dsel.kernels.parts import squared_distances
-from dsel.kernels.rbf import Rbf
+from dsel.kernels.functions import Rbf
+from dsel.kernels.reference_rows import squared_distances
 
 Floats = NDArray[np.float64]
 Floor = Callable[[float], float]
@@ -21,9 +21,10 @@ EPS = float(np.finfo(np.float64).eps)
 LOOSE, STRICT, STRICT_FROM = 1e-8, 1e-10, 1e-3
 """Relative error that rounding may cause in 1 / (mu + lam); strict from this lam on."""
 MARGIN = 64.0
-"""How often the error of a decomposition must fit into it: folds may amplify it."""
+"""Factor by which the error of a decomposition must be below the allowed one: folds
+may amplify it."""
 NARROWEST = 1e-150
-"""Below this width the square underflows; all rows that differ are apart already."""
+"""Below this width the square underflows; kernels of rows that differ are 0."""
 COPIES = 4
 """Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
 
@@ -43,7 +44,7 @@ class Spectrum:
         return int(self.vectors.nbytes + self.values.nbytes)
 
     def rounding_limit(self) -> float:
-        """Return n eps max(mu): below it an eigenvalue is indistinguishable from 0."""
+        """Return n eps max(mu): an eigenvalue below it may be 0 but for rounding."""
         largest = float(np.max(self.values, initial=0.0))
         return len(self.values) * EPS * largest
 
@@ -74,6 +75,7 @@ def gaussian_gram(rows: Any, *, width: float) -> Floats:
 def symmetric_gram(distances: Floats, width: float) -> Floats:
     """Return the gram matrix of one set of rows from its squared distances."""
     gram = exponentiate(distances, width)
+    # Exactly symmetric, whatever order the product summed in.
     gram = (gram + gram.T) / 2.0
     np.fill_diagonal(gram, 1.0)
     return gram
@@ -105,6 +107,7 @@ def decompose_gram(gram: Floats, *, penalty: str, least: float = math.inf) -> Sp
     """
     if penalty == "coefficients":
         kappa, vectors = _decompose(gram, least, math.sqrt)
+        # K^2 has the eigenvectors of K.
         return Spectrum(vectors, kappa**2)
     kappa, vectors = _decompose(gram, least, float)
     return Spectrum(vectors, kappa)
@@ -115,6 +118,7 @@ def _decompose(gram: Floats, least: float, to_floor: Floor) -> tuple[Floats, Flo
     largest = float(gram.sum(axis=0).max())  # at least the largest eigenvalue
     strict = STRICT * to_floor(STRICT_FROM)
     floor = to_floor(least)
+    # Worth a Cholesky only if one decomposition may be too inexact.
     if MARGIN * EPS * largest > _allowed(floor, strict):
         floor += smallest_eigenvalue(gram)
     allowed = _allowed(floor, strict)
@@ -158,26 +162,42 @@ def whitening(gram: Floats) -> Floats:
         Shape (b, r), r the numerical rank of the gram matrix.
     """
     values, vectors = np.linalg.eigh(gram)
+    # Smaller ones are rounding: duplicate centres span fewer dimensions.
     limit = len(values) * EPS * values[-1]
     kept = values > limit
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def check_memory(n_rows: int) -> None:
+def check_memory(n_rows: int, limit: int | None = None) -> None:
     """Refuse a kernel matrix with one centre per row that memory cannot hold.
+
+    Parameters
+    ----------
+    n_rows
+        Rows, n.
+    limit
+        Bytes that a task may use; None for the machine's memory.
 
     Raises
     ------
     ValueError
-        Where the n x n matrices of a decomposition exceed the machine's memory.
+        Where the n x n matrices of a decomposition exceed it.
     """
-    needed = COPIES * 8 * n_rows**2
+    needed = decomposition_nbytes(n_rows)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    where = "this machine has"
+    if limit is not None:
+        memory, where = limit, "a task may use"
     if needed > memory:
         raise ValueError(
             f"`X` has {n_rows} rows: a kernel matrix with one centre per row takes "
-            f"{8 * n_rows**2 / 1e9:.0f} GB, its decomposition {needed / 1e9:.0f} GB, "
-            f"and this machine has {memory / 1e9:.0f} GB; take fewer centres: "
-            f"KernelLeastSquares(n_centers=1000), or StreamedLeastSquaresSearch, "
-            f"which reads the rows in chunks."
+            f"{8 * n_rows**2 / 1e9:.5g} GB, its decomposition {needed / 1e9:.3g} GB, "
+            f"and {where} {memory / 1e9:.5g} GB; give it more memory, or take fewer "
+            f"centres: KernelLeastSquares(n_centers=1000), or "
+            f"StreamedLeastSquaresSearch, which reads the rows in chunks."
         )
+
+
+def decomposition_nbytes(n_rows: int) -> int:
+    """Return the bytes of the n x n matrices that a decomposition holds at once."""
+    return COPIES * 8 * n_rows**2

@@ -2,17 +2,17 @@
 
 A `Family` (see `family.py`) says which candidates share work, fits them together on any
 named sets of rows, and packs fitted ones so that they predict in as few matrix products
-as can be. The seam knows nothing of folds: cross-validation, halvings and single splits
-all hand it trainings. `assign_families` picks the member for each candidate: `svm/`,
-`least_squares/` and `mcpl/` have one each, `generic.py` takes any other classifier.
-`baselines/` are rivals for experiments and comparisons.
+as can be. A family is given splits and nothing else of cross-validation, so folds,
+halvings and single splits are fitted alike. `assign_families` finds the family of each
+candidate: `svm/`, `least_squares/` and `mcpl/` have one each, `generic.py` takes any
+other classifier. `baselines/` has other methods, for experiments and comparisons.
 
-Vocabulary: a *candidate* is one model of the grid; a *training* names training and test
+Vocabulary: a *candidate* is one model of the grid; a *split* names training and test
 rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
 
-To add a family: one file with a frozen dataclass that satisfies `Family`, and its place
-in `assignment.py`. To add an estimator: one file, and its line in `_ESTIMATORS`; it is
-imported when it is first used.
+To add a family: one file with a frozen dataclass that satisfies `Family`, and its line
+in `assignment.FAMILIES`. To add an estimator: one file, and its line in `_ESTIMATORS`;
+it is imported when it is first used.
 """
 
 import importlib
@@ -22,6 +22,8 @@ from dsel.models.family import Candidate, Family, FitCounts, FittedGroup
 
 if TYPE_CHECKING:
     from dsel.models.baselines.alternating_gradient import AlternatingGradientLDA
+    from dsel.models.baselines.density_ratio import DensityRatioLDA
+    from dsel.models.baselines.implicitly_constrained import ImplicitlyConstrainedLDA
     from dsel.models.baselines.moment_constrained import (
         MomentConstrainedLDA,
         MomentConstrainedNearestMean,
@@ -50,10 +52,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AlternatingGradientLDA",
     "Candidate",
+    "DensityRatioLDA",
     "ExpectationMaximizationLDA",
     "Family",
     "FitCounts",
     "FittedGroup",
+    "ImplicitlyConstrainedLDA",
     "KernelLeastSquares",
     "KernelLeastSquaresClassifier",
     "MaximumLikelihoodLDA",
@@ -72,7 +76,9 @@ __all__ = [
 
 _ESTIMATORS: Final = {
     "AlternatingGradientLDA": "baselines.alternating_gradient",
+    "DensityRatioLDA": "baselines.density_ratio",
     "ExpectationMaximizationLDA": "baselines.self_training",
+    "ImplicitlyConstrainedLDA": "baselines.implicitly_constrained",
     "KernelLeastSquares": "least_squares.estimators",
     "KernelLeastSquaresClassifier": "least_squares.estimators",
     "MaximumLikelihoodLDA": "baselines.supervised",

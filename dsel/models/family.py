@@ -1,13 +1,13 @@
 """The seam by which the candidates of a grid are fitted and predict together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.models.arrays import Floats, Integers
 
 FIT_DONE: Final = 0
@@ -28,23 +28,24 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FitCounts:
-    """What fitting a group showed; every array is candidates x trainings."""
+    """What was counted when a group was fitted; arrays are candidates x splits."""
 
     test_errors: Integers
-    """Errors on the test rows of the training; -1 where the fit failed."""
+    """Errors on the test rows of the split; -1 where the fit failed."""
     train_errors: Integers
-    """Errors on its own training rows; -1 where the fit failed."""
+    """Errors on its own training rows, or on the second rows of a pair of folds; -1
+    where the fit failed, or nobody asked."""
     status: NDArray[np.int8]
     """``FIT_DONE`` or ``FIT_FAILED``."""
     seconds: Floats
     """Time of each fit, NaN where none was taken; shared work is divided evenly."""
     messages: dict[tuple[int, int], str]
-    """Candidate number and training number to what went wrong (or a remark)."""
+    """Candidate number and split number to what went wrong (or a remark)."""
 
     @classmethod
-    def empty(cls, n_candidates: int, n_trainings: int) -> "FitCounts":
-        """Return counts of which nothing is known: every fit failed, so far."""
-        shape = (n_candidates, n_trainings)
+    def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
+        """Return counts with nothing recorded yet: every fit counts as failed."""
+        shape = (n_candidates, n_splits)
         return cls(
             np.full(shape, -1, dtype=np.int64),
             np.full(shape, -1, dtype=np.int64),
@@ -59,9 +60,9 @@ class FitCounts:
         self.train_errors[places] = train_errors
         self.status[places] = FIT_DONE
 
-    def failed(self, candidate: int, training: int, error: Exception) -> None:
+    def failed(self, candidate: int, split: int, error: Exception) -> None:
         """Keep what a fit raised: a failed fit is data, not the end of a run."""
-        self.messages[candidate, training] = f"{type(error).__name__}: {error}"
+        self.messages[candidate, split] = f"{type(error).__name__}: {error}"
 
     def copy(self, places: Any, source: "FitCounts") -> None:
         """Write the counts of other arrays to `places` of these, and all messages."""
@@ -71,12 +72,12 @@ class FitCounts:
         self.seconds[places] = source.seconds
         self.messages.update(source.messages)
 
-    def select(self, places: Any, training: int | None = None) -> "FitCounts":
-        """Return the counts at `places` of the arrays, one training's messages."""
+    def select(self, places: Any, split: int | None = None) -> "FitCounts":
+        """Return the counts at `places` of the arrays, one split's messages."""
         kept = {
             key: text
             for key, text in self.messages.items()
-            if training is None or key[1] == training
+            if split is None or key[1] == split
         }
         return FitCounts(
             self.test_errors[places],
@@ -88,9 +89,9 @@ class FitCounts:
 
 
 class FittedGroup(Protocol):
-    """Models of some candidates, one per training, that predict together.
+    """Models of some candidates, one per split, that predict together.
 
-    Class codes and numbers of candidates and trainings are those of the plan.
+    Class codes and numbers of candidates and splits are those of the plan.
     """
 
     @property
@@ -98,8 +99,8 @@ class FittedGroup(Protocol):
         """Numbers of the candidates, in the order of every candidate axis."""
 
     @property
-    def trainings(self) -> tuple[int, ...]:
-        """Numbers of the trainings, in the order of every training axis."""
+    def splits(self) -> tuple[int, ...]:
+        """Numbers of the splits, in the order of every split axis."""
 
     @property
     def counts(self) -> FitCounts:
@@ -107,9 +108,9 @@ class FittedGroup(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """What moving the models costs.
+        """Bytes of the models.
 
-        The members' `__sizeof__` says the same: Dask goes by it in moving and spilling.
+        `__sizeof__` of the members returns the same: Dask uses it to move and spill.
         """
 
     @property
@@ -117,15 +118,15 @@ class FittedGroup(Protocol):
         """Working memory of `predict` for one row, so that callers size blocks."""
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
-        """Return the class codes that the chosen trainings give to each row.
+        """Return the class codes that the chosen splits give to each row.
 
         Parameters
         ----------
         X
-            Rows to predict, shape (n_rows, n_columns), dense or CSR.
+            Rows to predict, shape (n_rows, n_columns), dense, CSR, or a `Frame`.
         which
-            Training numbers: each entry broadcasts to (n_candidates, n_rows), so
-            one asks for one training, for one per row, or for one per candidate.
+            Split numbers: each entry broadcasts to (n_candidates, n_rows), so
+            one asks for one split, for one per row, or for one per candidate.
 
         Returns
         -------
@@ -139,7 +140,7 @@ class FittedGroup(Protocol):
         """Return real scores, shape (len(which), n_candidates, n_rows, n_classes).
 
         The larger a score the more likely the class; two-class margins f are given
-        as the pair (-f, f). Classes that a training has not seen score -inf.
+        as the pair (-f, f). Classes that a split has not seen score -inf.
 
         Raises
         ------
@@ -147,8 +148,8 @@ class FittedGroup(Protocol):
             Where the models have no real-valued scores.
         """
 
-    def model(self, candidate: int, training: int) -> Any:
-        """Return the fitted scikit-learn estimator of one candidate and training."""
+    def model(self, candidate: int, split: int) -> Any:
+        """Return the fitted scikit-learn estimator of one candidate and split."""
 
 
 class Cache(Protocol):
@@ -165,9 +166,10 @@ class Cache(Protocol):
 class Family(Protocol):
     """How candidates are fitted and predict together.
 
-    Members are frozen dataclasses that pickle small. They hold what all fits need
-    beside the rows: ``classes`` (label of each class code), ``seed`` and
-    ``fit_params``. Learners see labels, not codes, so that ``class_weight`` works.
+    Members are frozen dataclasses that pickle small. They are made of what all fits
+    need beside the rows: ``classes`` (label of each class code, sorted), ``seed`` (of
+    the plan) and ``fit_params`` (keyword arguments of every `fit`). Learners see
+    labels, not codes, so that ``class_weight`` works.
     """
 
     @property
@@ -179,8 +181,28 @@ class Family(Protocol):
         """Keyword arguments of every `fit`."""
 
     @property
-    def fits_trainings_together(self) -> bool:
-        """Whether all trainings of a group share work, so that one task fits them."""
+    def fits_splits_together(self) -> bool:
+        """Whether all splits of a group share work, so that one task fits them."""
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether `fit` gets data frames, as a `Frame`, where labeled rows are one."""
+
+    def refusal(self, estimator: Any) -> str | None:
+        """Return why an estimator is left to the next family; None if it is taken.
+
+        The text is empty where the family is for other estimators altogether; any
+        other text is shown by the plan.
+        """
+
+    def assign(self, candidates: Sequence[Candidate], X: Any) -> "Assignment":
+        """Group candidates that were not refused; raise where one cannot work on `X`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Naming the parameter, its rule, its value and the way out.
+        """
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Raise where a task's `limit` of bytes is too small for any fit of `n_rows`.
@@ -191,6 +213,12 @@ class Family(Protocol):
             With the bytes that are needed and that there are.
         """
 
+    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+        """Return the bytes of what the fits of some groups share in one process.
+
+        Where its memory does not hold them, less of it is kept.
+        """
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Split candidates into groups that share work; order by number within."""
 
@@ -199,27 +227,27 @@ class Family(Protocol):
         group: Sequence[Candidate],
         X: Any,
         y: Integers,
-        trainings: Sequence[Training],
+        splits: Sequence[Split],
         *,
         pool: Any = None,
         budget: Cache,
     ) -> FittedGroup:
-        """Fit every candidate of the group on every training.
+        """Fit every candidate of the group on every split.
 
         A candidate that raises is recorded in the counts as failed; it never ends
-        the call. The result for one candidate and training does not depend on which
-        other candidates and trainings are in the call.
+        the call. The result for one candidate and split does not depend on which
+        other candidates and splits are in the call.
 
         Parameters
         ----------
         group
             One of the groups that `groups` made, or some of it.
         X, y
-            All labeled rows and their class codes; trainings index into them.
-        trainings
+            All labeled rows and their class codes; splits index into them.
+        splits
             Named sets of training and test rows.
         pool
-            The fitting part of the unlabeled pool, for learners that want one.
+            The fitting part of the unlabeled pool, for learners that take one.
         budget
             Byte limit and the process-wide cache of shared arrays.
         """
@@ -229,7 +257,41 @@ class Family(Protocol):
     ) -> FittedGroup:
         """Pack groups of this family so that they predict in as few products as can be.
 
-        Pieces may differ in candidates and in trainings. With `candidates` only these
-        are packed, in the order given; the others are left out. What it returns is a
-        piece as well.
+        The groups may differ in candidates and in splits. With `candidates` only these
+        are packed, in the order given. What is returned can be joined again.
         """
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Candidates that one family fits."""
+
+    family: Family
+    candidates: tuple[Candidate, ...]
+    """In the order of their numbers."""
+    groups: tuple[tuple[Candidate, ...], ...]
+    """The same, those that share work together."""
+    remark: str
+    """How they are fitted, for the plan."""
+    breaks_independence: str = ""
+    """Why fold models depend on their held-out rows (A3), empty if they do not."""
+
+
+def group_by(
+    candidates: Iterable[Candidate], key: Callable[[Candidate], str]
+) -> list[tuple[Candidate, ...]]:
+    """Return candidates of equal key together, each group in the order of numbers."""
+    found: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        found.setdefault(key(candidate), []).append(candidate)
+    return [tuple(sorted(group, key=lambda c: c.number)) for group in found.values()]
+
+
+def joined_numbers(
+    fitted: Sequence[FittedGroup], candidates: Sequence[int] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the candidates and the splits of what `Family.join` packs, in order."""
+    if candidates is None:
+        candidates = sorted({number for each in fitted for number in each.candidates})
+    splits = sorted({number for each in fitted for number in each.splits})
+    return tuple(candidates), tuple(splits)

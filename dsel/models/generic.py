@@ -1,31 +1,39 @@
 """The member of `Family` that takes any scikit-learn classifier: groups of one."""
 
-import inspect
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, ClassVar
 
+import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d
 
 from dsel.data.cache import nbytes_of
 from dsel.data.canonical import canonical_text
+from dsel.data.frames import Frame, native
 from dsel.data.labeled import codes_of
-from dsel.data.trainings import Training
-from dsel.data.words import hashed_seed
+from dsel.data.row_random import hashed_seed
+from dsel.data.splits import Split
+from dsel.models.arrays import Floats, Integers
 from dsel.models.family import (
+    Assignment,
     Cache,
     Candidate,
     FitCounts,
     FittedGroup,
+    joined_numbers,
 )
+from dsel.models.fit_arguments import cut_to_rows, takes_pool
 from dsel.models.linear import LinearStack, stack_linear
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
@@ -34,31 +42,36 @@ _LIBSVM_DRAWS = threading.Lock()
 
 @dataclass(frozen=True)
 class ScikitLearnFamily:
-    """Any classifier or pipeline, fitted and asked through its public methods.
+    """Any classifier or pipeline, used through its public methods.
 
     Linear models are an exception when they predict: the models of all candidates
-    and trainings are stacked into one matrix product.
+    and splits are stacked into one matrix product.
     """
 
+    name: ClassVar[str] = "scikit-learn"
+    fits_splits_together: ClassVar[bool] = False
+    takes_frames: ClassVar[bool] = True
     classes: NDArray[Any]
-    """Label of each class code, sorted."""
     seed: int
-    """Seed of the plan; `random_state` parameters that are None get a hash of it."""
+    """`random_state` parameters that are None get a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of every `fit`; arrays of one value a row are cut to rows."""
+    """Arrays of one value a row are cut to the rows of each fit."""
 
-    @property
-    def name(self) -> str:
-        """Short name, shown by the plan."""
-        return "scikit-learn"
+    def refusal(self, estimator: Any) -> str | None:
+        """Refuse nothing."""
+        return None
 
-    @property
-    def fits_trainings_together(self) -> bool:
-        """Trainings share nothing."""
-        return False
+    def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
+        """Let `fit` raise where a candidate cannot work."""
+        groups = tuple(self.groups(candidates))
+        return Assignment(self, tuple(candidates), groups, "fitted one by one")
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Take any budget."""
+
+    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+        """Return 0: fits share nothing."""
+        return 0
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return groups of one: nothing is known about what candidates share."""
@@ -68,33 +81,30 @@ class ScikitLearnFamily:
         self,
         group: Sequence[Candidate],
         X: Any,
-        y: NDArray[np.int64],
-        trainings: Sequence[Training],
+        y: Integers,
+        splits: Sequence[Split],
         *,
         pool: Any = None,
         budget: Cache,
     ) -> FittedGroup:
-        """Fit every candidate on every training; see `Family.fit`."""
+        """Fit every candidate on every split; see `Family.fit`."""
         models: dict[tuple[int, int], Any] = {}
-        counts = FitCounts.empty(len(group), len(trainings))
+        counts = FitCounts.empty(len(group), len(splits))
         for i, candidate in enumerate(group):
-            for j, training in enumerate(trainings):
+            for j, split in enumerate(splits):
                 started = time.perf_counter()
-                key = (candidate.number, training.number)
+                key = (candidate.number, split.number)
                 try:
-                    model = self._fit_one(candidate, X, y, training, pool)
-                    test, train = (
-                        count_errors(model, X, y, rows, self.classes)
-                        for rows in (training.test_rows, training.train_rows)
-                    )
-                    counts.record((i, j), test, train)
+                    model = self._fit_one(candidate, X, y, split, pool)
+                    errors = count_errors(model, X, y, split, self.classes)
+                    counts.record((i, j), *errors)
                     models[key] = model
                 except Exception as error:
                     counts.failed(*key, error)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(
             tuple(candidate.number for candidate in group),
-            tuple(training.number for training in trainings),
+            tuple(split.number for split in splits),
             counts,
             models,
             self.classes,
@@ -110,19 +120,20 @@ class ScikitLearnFamily:
             for piece in fitted
             if isinstance(piece, FittedClassifiers | LinearStack)
         ]
-        models = {key: model for piece in pieces for key, model in piece.models.items()}
-        numbers = candidates or sorted(
-            {c for piece in pieces for c in piece.candidates}
-        )
-        trainings = sorted({t for piece in pieces for t in piece.trainings})
-        wanted = {key: models[key] for key in models if key[0] in set(numbers)}
-        stacked = stack_linear(wanted, tuple(numbers), tuple(trainings), self.classes)
+        numbers, splits = joined_numbers(pieces, candidates)
+        wanted = {
+            key: model
+            for piece in pieces
+            for key, model in piece.models.items()
+            if key[0] in numbers
+        }
+        stacked = stack_linear(wanted, numbers, splits, self.classes)
         if stacked is not None:
             return stacked
         return FittedClassifiers(
-            tuple(numbers),
-            tuple(trainings),
-            FitCounts.empty(len(numbers), len(trainings)),
+            numbers,
+            splits,
+            FitCounts.empty(len(numbers), len(splits)),
             wanted,
             self.classes,
             any(isinstance(p, FittedClassifiers) and p.is_dense for p in pieces),
@@ -132,53 +143,70 @@ class ScikitLearnFamily:
         self,
         candidate: Candidate,
         X: Any,
-        y: NDArray[np.int64],
-        training: Training,
+        y: Integers,
+        split: Split,
         pool: Any,
     ) -> Any:
-        rows = training.train_rows
+        rows = split.train_rows
         labels = self.classes[y[rows]]
         if np.all(y[rows] == y[rows[0]]):
             # Learners differ in what they do with one class; all folds alike get this.
-            return DummyClassifier(strategy="most_frequent").fit(X[rows], labels)
-        model = self._seeded(candidate, training)
-        extra = {} if pool is None or not takes_pool(model) else {"pool": pool}
-        with _alone_if_random(model):
-            return model.fit(
-                X[rows], labels, **cut_to_rows(self.fit_params, rows, len(y)), **extra
+            return DummyClassifier(strategy="most_frequent").fit(
+                native(X[rows]), labels
             )
+        model = self._seeded(candidate, split)
+        given = cut_to_rows(self.fit_params, rows, len(y))
+        if pool is not None and takes_pool(model):
+            given["pool"] = pool
+        with _alone_if_random(model):
+            return model.fit(native(X[rows]), labels, **given)
 
-    def _seeded(self, candidate: Candidate, training: Training) -> Any:
+    def _seeded(self, candidate: Candidate, split: Split) -> Any:
         model = clone(candidate.estimator)
         unset = {
-            name: hashed_seed(self.seed, identity(candidate), training.name, name)
+            name: hashed_seed(self.seed, identity(candidate), split.name, name)
             for name, value in sorted(model.get_params(deep=True).items())
             if value is None and name.rpartition("__")[2] == "random_state"
         }
         return model.set_params(**unset)
 
 
+class _Length:
+    """A file that keeps no more than its length."""
+
+    nbytes = 0
+
+    def write(self, data: Any) -> int:
+        """Count what is written."""
+        self.nbytes += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+
 @dataclass(frozen=True)
 class FittedClassifiers:
-    """Fitted scikit-learn classifiers by candidate and training."""
+    """Fitted scikit-learn classifiers by candidate and split."""
 
     candidates: tuple[int, ...]
     """Candidate numbers, in the order of every candidate axis."""
-    trainings: tuple[int, ...]
-    """Training numbers, in the order of every training axis."""
+    splits: tuple[int, ...]
+    """Split numbers, in the order of every split axis."""
     counts: FitCounts
-    """Errors of every model."""
     models: Mapping[tuple[int, int], Any]
-    """(candidate, training) to the fitted model; failed ones are not there."""
+    """(candidate, split) to the fitted model; failed ones are not there."""
     classes: NDArray[Any]
     """Label of each class code."""
     is_dense: bool = False
     """Whether they were fitted on arrays; some then refuse CSR."""
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
-        """What moving the models costs: the arrays that they hold."""
-        return nbytes_of(self.models)
+        """What moving the models costs; trees in Cython show it to a pickle alone."""
+        length = _Length()
+        try:
+            cloudpickle.dump(self.models, length)
+        except Exception:  # what cannot be pickled serves the threads of one process
+            return nbytes_of(self.models)
+        return length.nbytes
 
     def __sizeof__(self) -> int:
         """Return what Dask takes for the size."""
@@ -189,44 +217,88 @@ class FittedClassifiers:
         """Working memory of `predict` for one row."""
         return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
 
-    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X = X.toarray() if self.is_dense and sparse.issparse(X) else X
-        shape = (len(which), len(self.candidates), X.shape[0])
+        X = self._as_fitted(X)
+        shape, classes = (len(which), len(self.candidates), X.shape[0]), self.classes
         codes = np.full(shape, -1, dtype=np.int64)
-        for reading, chosen in zip(codes, which, strict=True):
-            asked = np.broadcast_to(chosen, shape[1:])
-            for row_codes, candidate, numbers in zip(
-                reading, self.candidates, asked, strict=True
-            ):
-                for number in np.unique(numbers):
-                    model = self.models.get((candidate, int(number)))
-                    rows = np.flatnonzero(numbers == number)
-                    if model is not None and len(rows):
-                        part = X if len(rows) == X.shape[0] else X[rows]
-                        row_codes[rows] = predict_codes(model, part, self.classes)
+        for query, split, places, rows in self._questions(which, X.shape[0]):
+            part = X if len(rows) == X.shape[0] else X[rows]
+            for key, members in self._by_encoder(places, split).items():
+                table = part
+                if key:  # a hash: what it stands for transforms once for all of them
+                    first = self.models[self.candidates[members[0]], split]
+                    table = first[:-1].transform(native(part))
+                for place in members:
+                    model = self.models[self.candidates[place], split]
+                    found = predict_codes(model[-1] if key else model, table, classes)
+                    codes[query, place, rows] = found
         return codes
 
-    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores; see `FittedGroup.scores`."""
-        X = X.toarray() if self.is_dense and sparse.issparse(X) else X
-        shape = (len(which), len(self.candidates), X.shape[0])
-        scores = np.full((*shape, len(self.classes)), -np.inf)
-        for reading, chosen in zip(scores, which, strict=True):
-            asked = np.broadcast_to(chosen, shape[1:])
-            for row_scores, candidate, numbers in zip(
-                reading, self.candidates, asked, strict=True
-            ):
-                for number in np.unique(numbers):
-                    model = self.models.get((candidate, int(number)))
-                    rows = np.flatnonzero(numbers == number)
-                    if model is not None:
-                        row_scores[rows] = class_scores(model, X[rows], self.classes)
+        X = self._as_fitted(X)
+        shape = (len(which), len(self.candidates), X.shape[0], len(self.classes))
+        scores = np.full(shape, -np.inf)
+        for query, split, places, rows in self._questions(which, X.shape[0]):
+            for place in places:
+                model = self.models.get((self.candidates[place], split))
+                if model is not None:
+                    found = class_scores(model, X[rows], self.classes)
+                    scores[query, place, rows] = found
         return scores
 
-    def model(self, candidate: int, training: int) -> Any:
+    def _as_fitted(self, X: Any) -> Any:
+        """Return rows as the models had them: a frame is converted whole, once."""
+        if isinstance(X, Frame):
+            return Frame(X.native, X.schema)
+        return X.toarray() if self.is_dense and sparse.issparse(X) else X
+
+    @cached_property
+    def _encoders(self) -> dict[tuple[int, int], str]:
+        """Hash of what stands before the classifier of each pipeline.
+
+        Where only parameters of the classifier differ, the steps before it are equal,
+        and transform a block once for all of them.
+        """
+        if len(self.candidates) == 1:
+            return {}
+        found = {}
+        for key, model in self.models.items():
+            if type(model) is Pipeline and len(model.steps) > 1:
+                # What cannot be pickled is used by each pipeline for itself.
+                with suppress(Exception):
+                    content = cloudpickle.dumps(model.steps[:-1])
+                    found[key] = blake2b(content, digest_size=16).hexdigest()
+        return found
+
+    def _by_encoder(self, places: Sequence[int], split: int) -> dict[str, list[int]]:
+        """Return the places of candidates with a model, by the hash of its encoder."""
+        found: dict[str, list[int]] = {}
+        for place in places:
+            key = (self.candidates[place], split)
+            if key in self.models:
+                found.setdefault(self._encoders.get(key, ""), []).append(place)
+        return found
+
+    def _questions(
+        self, which: Sequence[Integers], n_rows: int
+    ) -> Iterator[tuple[int, int, list[int], Integers]]:
+        """Yield each query and split with the places of candidates, and their rows."""
+        for query, chosen in enumerate(which):
+            wanted = np.broadcast_to(chosen, (len(self.candidates), n_rows))
+            for split in np.unique(chosen).tolist():
+                together: dict[bytes, list[int]] = {}
+                for place, mine in enumerate(wanted == split):
+                    if mine.any():
+                        together.setdefault(mine.tobytes(), []).append(place)
+                for places in together.values():
+                    rows = np.flatnonzero(wanted[places[0]] == split)
+                    yield query, split, places, rows
+
+    def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
-        return self.models[candidate, training]
+        return self.models[candidate, split]
 
 
 def identity(candidate: Candidate) -> str:
@@ -235,78 +307,7 @@ def identity(candidate: Candidate) -> str:
     return f"{type(candidate.estimator).__name__}{canonical_text(params)}"
 
 
-def cut_to_rows(
-    fit_params: Mapping[str, Any], rows: NDArray[np.int64], n_rows: int
-) -> dict[str, Any]:
-    """Return fit parameters for some of `n_rows` rows; others stay as they are."""
-    return {
-        name: _safe_indexing(value, rows) if _one_per_row(value, n_rows) else value
-        for name, value in fit_params.items()
-    }
-
-
-def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
-    """Return fit parameters; those of another length reach every fit as they are.
-
-    Raises
-    ------
-    ValueError
-        Where sample weights are not one number a row.
-    """
-    params = dict(fit_params or {})
-    for name, value in params.items():
-        is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None
-        if is_weight and np.shape(value) != (n_rows,):
-            raise ValueError(
-                f"`{name}` must hold one weight for each of the {n_rows} labeled rows, "
-                f"got shape {np.shape(value)}."
-            )
-    return params
-
-
-def takes_pool(estimator: Any) -> bool:
-    """Return whether the estimator's `fit` wants the unlabeled rows as `pool`."""
-    return "pool" in inspect.signature(estimator.fit).parameters
-
-
-def check_pool_learners(estimators: Iterable[Any]) -> None:
-    """Raise where a learner that wants the pool stands inside another estimator.
-
-    Raises
-    ------
-    ValueError
-        Naming both: the outer one's `fit` would give the inner one no pool.
-    """
-    for estimator in estimators:
-        inner = None if takes_pool(estimator) else _pool_learner_in(estimator)
-        if inner is not None:
-            learner, outer = type(inner).__name__, type(estimator).__name__
-            raise ValueError(
-                f"`estimator` must be the {learner} itself, whose `fit` wants the "
-                f"pool: a {outer} around it passes none on. Search the {learner} alone "
-                f"(labeled rows and pool may be scaled alike before, by numbers that "
-                f"neither gave), or give the {outer} a `fit` that takes `pool`."
-            )
-
-
-def _pool_learner_in(estimator: Any) -> Any:
-    """Return a part that wants the pool; what is frozen is not fitted any more."""
-    from sklearn.frozen import FrozenEstimator
-
-    parts = {"": estimator, **estimator.get_params(deep=True)}
-    frozen = [
-        f"{name}__" if name else ""
-        for name, part in parts.items()
-        if isinstance(part, FrozenEstimator)
-    ]
-    for name, part in parts.items():
-        is_fitted = not isinstance(part, type) and hasattr(part, "fit")
-        if is_fitted and not name.startswith(tuple(frozen)) and takes_pool(part):
-            return part
-    return None
-
-
-def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     """Predict and turn labels into class codes; see `codes_of`.
 
     Raises
@@ -314,7 +315,7 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64
     ValueError
         Where the model does not answer each row with one label.
     """
-    answers = column_or_1d(model.predict(X))
+    answers = column_or_1d(model.predict(native(X)))
     if len(answers) != X.shape[0]:
         raise ValueError(
             f"`predict` of {type(model).__name__} must answer each row with one label, "
@@ -324,19 +325,23 @@ def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64
 
 
 def count_errors(
-    model: Any,
-    X: Any,
-    y: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    classes: NDArray[Any],
-) -> int:
-    """Return the model's errors on some of the labeled rows."""
-    if not len(rows):
-        return 0
-    return int(np.sum(predict_codes(model, X[rows], classes) != y[rows]))
+    model: Any, X: Any, y: Integers, split: Split, classes: NDArray[Any]
+) -> tuple[int, int]:
+    """Return the model's errors on the split's test rows and on its other rows.
+
+    The latter are -1 where the split does not count them.
+    """
+
+    def errors(rows: Integers) -> int:
+        if not len(rows):
+            return 0
+        return int(np.sum(predict_codes(model, X[rows], classes) != y[rows]))
+
+    others = errors(split.other_rows) if split.counts_others else -1
+    return errors(split.test_rows), others
 
 
-def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     """Return one score per class: the margin where there is one, else probability.
 
     Raises
@@ -344,6 +349,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float6
     TypeError
         Where the model has neither `decision_function` nor `predict_proba`.
     """
+    X = native(X)
     if hasattr(model, "decision_function"):
         seen = np.asarray(model.decision_function(X), dtype=np.float64)
         if seen.ndim == 1:
@@ -360,7 +366,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float6
     return scores
 
 
-def places_of_classes(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+def places_of_classes(model: Any, classes: NDArray[Any]) -> Integers:
     """Return the places of a model's `classes_` among the classes.
 
     Raises
@@ -383,17 +389,9 @@ def _alone_if_random(model: Any) -> AbstractContextManager[Any]:
 
     It draws from one generator of the whole process, which each fit seeds anew.
     """
-    asked = [
+    values = [
         value
         for name, value in model.get_params(deep=True).items()
         if name.rpartition("__")[2] == "probability"
     ]
-    return _LIBSVM_DRAWS if True in asked else nullcontext()
-
-
-def _one_per_row(value: Any, n_rows: int) -> bool:
-    return (
-        hasattr(value, "__len__")
-        and not isinstance(value, str | dict)
-        and (len(value) == n_rows)
-    )
+    return _LIBSVM_DRAWS if True in values else nullcontext()

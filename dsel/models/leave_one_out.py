@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from dsel.data.cache import process_cache
-from dsel.data.trainings import Training
-from dsel.kernels.parts import anchor
+from dsel.data.splits import Split
+from dsel.kernels.reference_rows import reference_rows
 from dsel.models.arrays import Floats, Integers
 from dsel.models.family import FIT_FAILED, Candidate, Family, FitCounts
-from dsel.models.svm.settings import is_svc, refusal, resolve_kernel
+from dsel.models.svm.settings import refusal, resolve_kernel
 from dsel.solvers.leave_one_out import leave_one_out_codes
 
 
@@ -20,7 +20,7 @@ def leave_one_out_counts(
     group: Sequence[Candidate],
     X: Any,
     y: Integers,
-    training: Training,
+    split: Split,
     *,
     pool: Any = None,
 ) -> FitCounts:
@@ -34,8 +34,8 @@ def leave_one_out_counts(
         One of its groups.
     X, y
         Labeled rows and class codes.
-    training
-        From `leave_one_out_training`: the column of the counts.
+    split
+        From `leave_one_out_split`: the column of the counts.
     pool
         As for `Family.fit`.
 
@@ -44,18 +44,18 @@ def leave_one_out_counts(
     FitCounts
         One column: test errors, -1 where a fit failed; training errors are -1.
     """
-    parts: dict[str, Floats] = {}
+    bases: dict[str, Floats] = {}
     counts = FitCounts.empty(len(group), 1)
     others = []
     for place, candidate in enumerate(group):
         if has_fixed_kernel(candidate) and not family.fit_params:
             started = time.perf_counter()
-            counts.record(place, _errors_from_full_solution(candidate, X, y, parts), -1)
+            counts.record(place, _errors_from_full_solution(candidate, X, y, bases), -1)
             counts.seconds[place] = time.perf_counter() - started
         else:
             others.append(place)
     if others:
-        _refit(family, group, others, X, y, training, counts, pool=pool)
+        _refit(family, group, others, X, y, split, counts, pool=pool)
     return counts
 
 
@@ -66,7 +66,7 @@ def has_fixed_kernel(candidate: Candidate) -> bool:
     are fitted to them.
     """
     svc = candidate.estimator
-    if refusal([candidate], {}) is not None or not is_svc(svc) or hasattr(svc, "steps"):
+    if refusal(svc, {}) is not None or hasattr(svc, "steps"):
         return False
     if svc.kernel == "precomputed" or svc.class_weight is not None:
         return False
@@ -74,14 +74,14 @@ def has_fixed_kernel(candidate: Candidate) -> bool:
 
 
 def _errors_from_full_solution(
-    candidate: Candidate, X: Any, y: Integers, parts: dict[str, Floats]
+    candidate: Candidate, X: Any, y: Integers, bases: dict[str, Floats]
 ) -> int:
     """Count errors by dropping a row at a time from the solution of all rows."""
     svc = candidate.estimator
     kernel = resolve_kernel(svc, X)
-    if kernel.part not in parts:
-        parts[kernel.part] = anchor(X, kernel.part).part_of(X)
-    gram = kernel.values(parts[kernel.part]).astype(np.float32)
+    if kernel.base not in bases:
+        bases[kernel.base] = reference_rows(X, kernel.base).base_of(X)
+    gram = kernel.values(bases[kernel.base]).astype(np.float32)
     codes = leave_one_out_codes(
         gram, y, C=float(svc.C), tol=float(svc.tol), max_iter=svc.max_iter
     )
@@ -94,22 +94,22 @@ def _refit(
     places: Sequence[int],
     X: Any,
     y: Integers,
-    training: Training,
+    split: Split,
     counts: FitCounts,
     *,
     pool: Any,
 ) -> None:
     """Fit the candidates at `places` once a row, and write their counts."""
     rows = np.arange(len(y))
-    trainings = [
-        Training(row, f"without-{row}", np.delete(rows, row), rows[row : row + 1])
+    splits = [
+        Split(row, f"without-{row}", np.delete(rows, row), rows[row : row + 1])
         for row in range(len(y))
     ]
     found = family.fit(
         [group[place] for place in places],
         X,
         y,
-        trainings,
+        splits,
         pool=pool,
         budget=process_cache(),
     ).counts
@@ -120,5 +120,5 @@ def _refit(
             counts.record(place, found.test_errors[row].sum(), -1)
             continue
         number = group[place].number
-        said = found.messages.get((number, int(failed[0])), "")
-        counts.messages[number, training.number] = f"without row {failed[0]}: {said}"
+        message = found.messages.get((number, int(failed[0])), "")
+        counts.messages[number, split.number] = f"without row {failed[0]}: {message}"

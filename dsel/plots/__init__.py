@@ -9,8 +9,11 @@ number that is only a lower limit has a hatched ground; a title never calls a nu
 bound where it is none.
 
 To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
-``plot_<figure>``, and its line here. Needs the extra ``plots``.
+``plot_<figure>``, and its line in `FIGURES`. Needs the extra ``plots``.
 """
+
+from collections.abc import Callable
+from typing import Any, Final
 
 from dsel.plots.bound_plan import bound_plan_data, draw_bound_plan, plot_bound_plan
 from dsel.plots.loss_curves import (
@@ -22,7 +25,15 @@ from dsel.plots.surface import draw_surface, plot_surface, surface_data
 from dsel.plots.terms import draw_terms, plot_terms, terms_data
 from dsel.plots.timing import draw_timing, plot_timing, timing_data
 
+FIGURES: Final[dict[str, Callable[..., Any]]] = {
+    "surface": plot_surface,
+    "terms": plot_terms,
+    "timing": plot_timing,
+}
+"""Figures of a cube, by their names in ``results.dsel.plot``."""
+
 __all__ = [
+    "FIGURES",
     "bound_plan_data",
     "draw_bound_plan",
     "draw_loss_curves",

@@ -67,6 +67,17 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     -------
     Axes
         What was drawn on.
+
+    See Also
+    --------
+    dsel.plan_bound : Makes the plan.
+
+    Examples
+    --------
+    >>> import dsel
+    >>> ax = plot_bound_plan(dsel.plan_bound(500, 100_000, 225, 0.01, 0.1))
+    >>> ax.get_ylabel()
+    'bound on the error, on average'
     """
     ax = new_axes() if ax is None else ax
     draw_bound_plan(

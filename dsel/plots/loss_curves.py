@@ -118,6 +118,20 @@ def plot_loss_curves(
     -------
     Axes
         What was drawn on.
+
+    See Also
+    --------
+    loss_curves_data : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dsel.searches import LeastSquaresSearch
+    >>> X = np.linspace(0, 1, 20)[:, np.newaxis]
+    >>> search = LeastSquaresSearch([0.1, 0.3], [1e-3, 1e-1, 10.0], random_state=0)
+    >>> ax = plot_loss_curves(search.fit(X, np.sin(6 * X[:, 0])).results_)
+    >>> ax.get_xlabel()
+    'regularization'
     """
     ax = new_axes() if ax is None else ax
     draw_loss_curves(loss_curves_data(results, criterion=criterion), ax)

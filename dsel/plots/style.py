@@ -37,7 +37,7 @@ def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
 
 
 def tidy(ax: "Axes", *, title: str) -> None:
-    """Give axes the common look."""
+    """Style axes as all figures are."""
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(length=0, labelsize=8, colors=INK)

@@ -54,9 +54,8 @@ class SurfaceData:
     is_limit: NDArray[np.bool_]
     """Where a value is only a lower limit: the candidate was dropped."""
     is_failed: NDArray[np.bool_]
-    """Where the fit failed."""
     chosen: tuple[int, int] | None
-    """Row and column of the choice; None where the evidence does not settle it."""
+    """Row and column of the choice; None where the counts do not decide it."""
 
 
 def surface_data(
@@ -91,19 +90,19 @@ def surface_data(
     ValueError
         Where the cube has no such dimension, or cannot answer.
     """
-    judged = evaluate(results, criterion, delta=delta)
+    evaluated = evaluate(results, criterion, delta=delta)
     dims = _axes_of(results, x, y)
-    is_limit = judged.estimate.isnull()
-    shown = judged.estimate.where(~is_limit, judged.at_least)
-    is_failed = judged.estimate > np.finfo(float).max
+    is_limit = evaluated.estimate.isnull()
+    shown = evaluated.estimate.where(~is_limit, evaluated.at_least)
+    is_failed = evaluated.estimate > np.finfo(float).max
     values, limits, failed = (
         _on_plane(each, shown, dims) for each in (shown, is_limit, is_failed)
     )
-    at, title = _choice(results, judged, delta)
+    at, title = _choice(results, evaluated, delta)
     labels = [tuple(value_labels(results[dim].values)) for dim in dims]
     return SurfaceData(
         title=title,
-        label=_label(judged),
+        label=_label(evaluated),
         x=dims[-1],
         y=dims[0] if len(dims) == 2 else "",
         x_labels=labels[-1],
@@ -161,6 +160,24 @@ def plot_surface(
     -------
     Axes
         What was drawn on.
+
+    See Also
+    --------
+    surface_data : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5], "weights": ["uniform", "distance"]}
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
+    ...     duplicates="keep")
+    >>> ax = plot_surface(plan.run())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('weights', 'n_neighbors')
     """
     data = surface_data(results, criterion, **options)
     ax = new_axes() if ax is None else ax
@@ -193,12 +210,12 @@ def _on_plane(
 
 
 def _choice(
-    results: xr.Dataset, judged: Evaluation, delta: float | None
+    results: xr.Dataset, evaluated: Evaluation, delta: float | None
 ) -> tuple[dict[str, int] | None, str]:
     try:
-        choice = select(results, judged.criterion, delta=delta)
+        choice = select(results, evaluated.criterion, delta=delta)
     except ValueError as error:
-        return None, f"{judged.criterion}: no choice ({str(error).split(':')[0]})"
+        return None, f"{evaluated.criterion}: no choice ({str(error).split(':')[0]})"
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
@@ -219,9 +236,9 @@ def _place(at: dict[str, int], dims: tuple[str, ...]) -> tuple[int, int]:
     return (places[0], places[1]) if len(places) == 2 else (0, places[0])
 
 
-def _label(judged: Evaluation) -> str:
-    kind = BOUND if judged.is_guarantee else "estimate"
-    return f"{judged.criterion} ({kind})"
+def _label(evaluated: Evaluation) -> str:
+    kind = BOUND if evaluated.is_guarantee else "estimate"
+    return f"{evaluated.criterion} ({kind})"
 
 
 def _draw_map(data: SurfaceData, ax: "Axes") -> None:
@@ -270,11 +287,11 @@ def _draw_cells(data: SurfaceData, ax: "Axes", image: Any) -> None:
         _draw_cell(ax, *data.chosen, linewidth=2.5, edgecolor=ACCENT)
 
 
-def _draw_cell(ax: "Axes", row: int, column: int, **look: Any) -> None:
+def _draw_cell(ax: "Axes", row: int, column: int, **style: Any) -> None:
     from matplotlib.patches import Rectangle
 
     corner = (column - 0.5, row - 0.5)
-    ax.add_patch(Rectangle(corner, 1, 1, fill=False, **look))
+    ax.add_patch(Rectangle(corner, 1, 1, fill=False, **style))
 
 
 def _cell_text(data: SurfaceData, row: int, column: int) -> str:

@@ -22,7 +22,6 @@ class TermsData:
     """The candidates with the smallest numbers, best first."""
 
     title: str
-    """What is shown."""
     labels: tuple[str, ...]
     """Parameters of each candidate."""
     label_term: NDArray[np.float64]
@@ -63,21 +62,21 @@ def terms_data(
     ValueError
         Where the criterion has no terms, or no candidate is complete.
     """
-    judged = evaluate(results, criterion, delta=delta)
-    first = judged.label_term.values.ravel()
-    second = judged.disagreement_term.values.ravel()
-    order = np.argsort(judged.estimate.values.ravel(), kind="stable")
+    found = evaluate(results, criterion, delta=delta)
+    first = found.label_term.values.ravel()
+    second = found.disagreement_term.values.ravel()
+    order = np.argsort(found.estimate.values.ravel(), kind="stable")
     best = [int(n) for n in order if np.isfinite(first[n] + second[n])][:n_best]
     if not best:
         raise ValueError(
-            f"`criterion` {judged.criterion!r} has no two terms to show; choose one "
+            f"`criterion` {found.criterion!r} has no two terms to show; choose one "
             f"that bounds the error, such as 'cv_bound'."
         )
     counts = evidence(results)
     errors = counts[names.FOLD_ERRORS].reshape(len(order), -1).sum(axis=1)
     rows = counts[names.FOLD_ROWS].sum()
     return TermsData(
-        title=f"{judged.criterion} at delta = {judged.delta:g}: what it is made of",
+        title=f"{found.criterion} at delta = {found.delta:g}: what it is made of",
         labels=tuple(params_label(params_of(results, n)) for n in best),
         label_term=first[best],
         disagreement_term=second[best],
@@ -135,6 +134,24 @@ def plot_terms(
     -------
     Axes
         What was drawn on.
+
+    See Also
+    --------
+    terms_data : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5], "weights": ["uniform", "distance"]}
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
+    ...     duplicates="keep")
+    >>> ax = plot_terms(plan.run())
+    >>> ax.get_xlabel()
+    'bound on the error'
     """
     data = terms_data(results, criterion, **options)
     ax = new_axes() if ax is None else ax

@@ -24,7 +24,6 @@ class TimingData:
     """Seconds of work by phase; of all tasks, whatever ran side by side."""
 
     phases: tuple[str, ...]
-    """What was done."""
     seconds: tuple[float, ...]
     """Summed over tasks."""
 
@@ -89,6 +88,24 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     -------
     Axes
         What was drawn on.
+
+    See Also
+    --------
+    timing_data : The numbers that are drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5], "weights": ["uniform", "distance"]}
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
+    ...     duplicates="keep")
+    >>> ax = plot_timing(plan.run())
+    >>> ax.get_xlabel()
+    'seconds, summed over tasks'
     """
     ax = new_axes(height=2.4) if ax is None else ax
     draw_timing(timing_data(results), ax)

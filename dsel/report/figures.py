@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def as_svg(draw: "Callable[[Axes], None]", *, width: float, height: float) -> str:
-    """Return what `draw` puts on a fresh pair of axes, as an SVG element.
+    """Return what `draw` puts on a fresh pair of axes, as an SVG element."""
+    return figure_svg(
+        lambda drawing: draw(drawing.add_subplot()), width=width, height=height
+    )
+
+
+def figure_svg(draw: "Callable[[Figure], None]", *, width: float, height: float) -> str:
+    """Return what `draw` puts on a fresh figure, as an SVG element.
 
     Raises
     ------
@@ -28,7 +36,7 @@ def as_svg(draw: "Callable[[Axes], None]", *, width: float, height: float) -> st
     # The salt makes the page the same each time.
     with rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):
         drawing = Figure(figsize=(width, height), layout="constrained")
-        draw(drawing.add_subplot())
+        draw(drawing)
         file = StringIO()
         drawing.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
     element = file.getvalue()

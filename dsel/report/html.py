@@ -72,5 +72,6 @@ def section(heading: str, *content: str) -> str:
 
 
 def figure(svg: str, caption: str) -> str:
-    """Return a figure of a drawing that is trusted, with its caption."""
-    return f"<figure>{svg}<figcaption>{text(caption)}</figcaption></figure>"
+    """Return a figure of a drawing that is trusted; its caption is read out, too."""
+    drawing = svg.replace("<svg", f'<svg role="img" aria-label="{text(caption)}"', 1)
+    return f"<figure>{drawing}<figcaption>{text(caption)}</figcaption></figure>"

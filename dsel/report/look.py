@@ -38,5 +38,15 @@ details td { overflow-wrap: anywhere; }
 details td:first-child { width: 14em; }
 details thead { display: none; }
 summary { cursor: pointer; color: var(--blue); }
-@media print { main { padding: 0; } h2 { break-after: avoid; } }
+@media screen and (max-width: 640px) {
+  /* Their letters would be too small to read: figures scroll instead. */
+  figure { overflow-x: auto; } figure svg { min-width: 620px; } }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --ink: #e6ebf0; --soft: #a3b1bd; --line: #37424d; --accent: #f0883e;
+          --blue: #79b0e3; --ground: #14191f; --pale: #1d252d; }
+  .verdict.warning { background: #33241a; }
+  /* Figures are drawn for a light ground. */
+  figure svg { background: #ffffff; border-radius: 6px; } }
+@media print { section { break-inside: avoid-page; }
+  main { padding: 0; } h2 { break-after: avoid; } }
 """

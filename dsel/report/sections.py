@@ -15,7 +15,7 @@ from dsel.plots.style import params_label
 from dsel.report.figures import as_svg
 from dsel.report.html import figure, paragraph, section, table, text
 from dsel.report.story import Story
-from dsel.results.choice import params_of
+from dsel.results.choice import CV_ERROR, candidate_table, params_of
 from dsel.results.rounding import at_most
 
 N_BEST = 10
@@ -77,8 +77,7 @@ def best(story: Story) -> str:
     estimate = judged.estimate.values.ravel()
     order = [int(n) for n in np.argsort(estimate, kind="stable")]
     shown = [n for n in order if np.isfinite(estimate[n])][:N_BEST]
-    errors = story.results[names.FOLD_ERRORS].values.reshape(len(estimate), -1)
-    rows = int(story.results[names.FOLD_ROWS].sum())
+    cv_error = candidate_table(story.results)[CV_ERROR]
     lines = [
         (
             n,
@@ -89,7 +88,7 @@ def best(story: Story) -> str:
                 judged.disagreement_term.values.ravel()[n],
                 is_bound=judged.is_guarantee,
             ),
-            f"{errors[n].sum() / rows:.4f}" if rows > 0 else "",
+            _number(cv_error[n], is_bound=False),
         )
         for n in shown
     ]
@@ -115,8 +114,12 @@ def terms(story: Story) -> str:
     except ValueError:
         return ""
     drawing = as_svg(lambda axes: draw_terms(data, axes), width=7.2, height=4.0)
+    caption = (
+        "Each bar is a candidate's bound: its part from labeled rows, then that from "
+        "the pool. The mark is the error in cross-validation."
+    )
     return section(
-        "What the bound is made of", paragraph(ABOUT_BOUNDS), figure(drawing, "")
+        "What the bound is made of", paragraph(ABOUT_BOUNDS), figure(drawing, caption)
     )
 
 
@@ -188,7 +191,8 @@ def timing(story: Story) -> str:
     if not data.total:
         return ""
     drawing = as_svg(lambda axes: draw_timing(data, axes), width=7.2, height=2.2)
-    return section("Where the time went", figure(drawing, ""))
+    caption = "Seconds of work by kind of task, added up over all tasks."
+    return section("Where the time went", figure(drawing, caption))
 
 
 def provenance(story: Story) -> str:

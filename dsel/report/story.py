@@ -55,7 +55,11 @@ def make_story(
         judged=evaluate(results, criterion, delta=delta),
         comparison=compare(results, delta=delta),
         facts=_facts(results),
-        provenance={str(key): _text(value) for key, value in results.attrs.items()},
+        provenance={
+            str(key): _text(value)
+            for key, value in results.attrs.items()
+            if key not in (names.ASSUMPTIONS, names.SPENT)  # told in words
+        },
     )
 
 

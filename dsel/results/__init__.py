@@ -4,25 +4,30 @@ The room promises one Dataset schema (`schema`), exact round trips through zarr,
 journal from which a killed run goes on. It is the only room that knows the file
 format.
 
-Vocabulary: a *cube* is an `xarray.Dataset` over candidates, trainings and criteria. A
-*candidate* is numbered in the C order of the grid's dimensions. Counts are int64 and
--1 where nothing was counted. The *ledger* is the list of assumptions A1 to A6, each
-``checked``, ``declared`` or ``violated``; a certificate is certified if none is
-violated.
+Vocabulary: a *cube* is an `xarray.Dataset` over candidates, splits and criteria. A
+*candidate* is numbered in the C order of the grid's dimensions. Counts are NaN where
+nothing was counted; `evidence` turns them into integers for the mathematics, -1 there.
+The *ledger* is the list of assumptions A1 to A6, each ``checked``, ``declared`` or
+``violated``, and the record of what delta was spent on; a certificate is certified if
+none is violated and all of it was paid for.
 
-To add a variable: one entry in `schema.VARIABLES` and its name in `dsel.names`.
+To add a variable: one line in the tables of `schema` and its name in `dsel.names`.
 """
 
-from dsel.results.assumptions import Assumption, full_ledger
 from dsel.results.certificate import Certificate
-from dsel.results.checking import check_cube
 from dsel.results.choice import Choice
-from dsel.results.cube import add_criterion, evidence, make_cube
+from dsel.results.cube import (
+    add_criterion,
+    add_pairs,
+    check_cube,
+    evidence,
+    make_cube,
+)
 from dsel.results.files import open_results, save_results
-from dsel.results.grid import GridAxes, grid_axes
+from dsel.results.grid import GridAxes, SplitAxes, fold_axes, grid_axes, half_axes
 from dsel.results.journal import Journal, open_journal
+from dsel.results.ledger import Assumption, full_ledger
 from dsel.results.models import open_model, save_model
-from dsel.results.trainings import TrainingAxes, fold_axes, half_axes
 
 __all__ = [
     "Assumption",
@@ -30,8 +35,9 @@ __all__ = [
     "Choice",
     "GridAxes",
     "Journal",
-    "TrainingAxes",
+    "SplitAxes",
     "add_criterion",
+    "add_pairs",
     "check_cube",
     "evidence",
     "fold_axes",

@@ -4,10 +4,16 @@ import json
 from dataclasses import asdict, dataclass, field
 from math import isfinite, isnan, nan
 from textwrap import fill
+from typing import Final
 
 from dsel.checks import check_probability
-from dsel.results.assumptions import Assumption, full_ledger
+from dsel.results.ledger import STATEMENTS, Assumption, full_ledger
 from dsel.results.rounding import at_least, at_most, confidence
+
+LOST: Final = (
+    "the results lost their attribute `assumptions`, which says what was checked; "
+    "select from what the run or `open_results` returned"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +44,8 @@ class Certificate:
     """Lower end of the interval; NaN where only the upper bound was asked for."""
     n_unlabeled: int = 0
     """Pool rows that were counted: all that `transductive` speaks of."""
+    estimate: float = nan
+    """Cross-validation error that stands beside the bound: no guarantee."""
     fold: int | None = None
     """Fold that the model was trained without; None for that of all labeled rows."""
 
@@ -80,6 +88,8 @@ class Certificate:
         ]
         unknown = isnan(self.unclipped) and not self.objections
         missing = [f"{self.criterion} has no number"] if unknown else []
+        if set(STATEMENTS) - {each.name for each in self.assumptions}:
+            missing.append(LOST)
         return (*self.objections, *missing, *violated)
 
     def reading(self) -> str:
@@ -95,6 +105,37 @@ class Certificate:
         the random draws are independent of the data (A6).
         """
         return fill(" ".join(self._sentences()), width=80)
+
+    def in_short(self) -> str:
+        """Return the bound, rounded up, with the estimate beside it."""
+        beside = "; cross-validation gives no estimate"
+        if isfinite(self.estimate):
+            beside = f"; cross-validation says {100 * self.estimate:.1f} %"
+        if isnan(self.unclipped):
+            return f"no bound{beside}"
+        sure = confidence(self.delta, percent=True)
+        if not self.certified:
+            return f"{_percent(self.bound)}, which is NO guarantee{beside}"
+        return f"at most {_percent(self.bound)} ({sure} % sure){beside}"
+
+    def parts(self) -> str:
+        """Return what of the bound comes from where, and by which certificate."""
+        if not self.certified:
+            return f"by {self.criterion}: {self.reasons[0]}"
+        label, pool = self.label_term, self.disagreement_term
+        terms = (
+            [] if isnan(label) else [f"{_percent(label)} from errors on labeled rows"]
+        )
+        terms += [] if isnan(pool) else [f"{_percent(pool)} from the pool"]
+        return f"{', '.join(terms) or 'both ends together'}, by {self.criterion}"
+
+    def advice(self) -> str:
+        """Return what would make the bound smaller."""
+        if self.criterion in ("nested", "nested_vote"):
+            return "with more labeled rows, or nested_fold_model for another model"
+        if self.criterion in ("nested_fold_model", "select_then_certify"):
+            return "with more labeled rows"
+        return "with more labeled rows, or certificate='auto'; see plan_bound"
 
     def _sentences(self) -> list[str]:
         if not self.certified:
@@ -128,6 +169,8 @@ class Certificate:
         )
 
     def _model(self) -> str:
+        if self.criterion == "nested_vote":
+            return "the vote of the models that were chosen without each fold"
         if self.fold is None:
             return "the chosen model"
         return f"the chosen candidate's model that was trained without fold {self.fold}"
@@ -172,6 +215,11 @@ class Certificate:
         if not self.certified:
             fields.append(f"reasons={list(self.reasons)}")
         return f"Certificate({', '.join(fields)})"
+
+
+def _percent(rate: float) -> str:
+    """Return a rate in percent with one digit, rounded up."""
+    return f"{at_most(100 * rate, decimals=1)} %"
 
 
 def _sentence(reason: str) -> str:

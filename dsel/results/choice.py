@@ -1,18 +1,23 @@
 """The choice that a criterion makes among the candidates of a cube."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from dsel import names
+from dsel.results import schema
 from dsel.results.certificate import Certificate
 from dsel.results.cube import candidate_dims, candidate_shape
 from dsel.results.grid import parameter_name
 from dsel.results.rounding import at_most
+
+CV_ERROR: Final = "cv_error"
+"""Column of the mean error on held-out folds, and the criterion that is the same."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +36,8 @@ class Choice:
     """The bound on its error."""
     remarks: tuple[str, ...] = ()
     """What else a reader should know, such as fits that failed."""
+    voters: tuple[int, ...] = ()
+    """Where models vote: the candidate that was chosen without each fold."""
 
     @property
     def bound(self) -> float:
@@ -46,6 +53,28 @@ class Choice:
     def fold(self) -> int | None:
         """What `Plan.model` takes for the model that the certificate is about."""
         return self.certificate.fold
+
+    def summary(self) -> str:
+        """Return what was chosen, how wrong it can be, why, and what would help.
+
+        Examples
+        --------
+        >>> certificate = Certificate(0.1799, 0.05, "nested", label_term=0.141,
+        ...                           disagreement_term=0.0389, estimate=0.1132)
+        >>> print(Choice(3, {"C": 8.0}, "cv_error", 0.11, certificate).summary())
+        Chosen   C=8
+        Error    at most 18.0 % (95 % sure); cross-validation says 11.3 %
+        Why      14.1 % from errors on labeled rows, 3.9 % from the pool, by nested
+        Smaller  with more labeled rows, or nested_fold_model for another model
+        """
+        params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
+        rows = [
+            ("Chosen", params or "the only candidate"),
+            ("Error", self.certificate.in_short()),
+            ("Why", self.certificate.parts()),
+            ("Smaller", self.certificate.advice()),
+        ]
+        return "\n".join(f"{name:8} {text}" for name, text in rows)
 
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
@@ -94,23 +123,45 @@ def candidate_labels(cube: xr.Dataset) -> list[str]:
     >>> candidate_labels(make_cube(axes, fold_axes(5), {}))[:2]
     ['C=1, kernel=linear', 'C=1, kernel=rbf']
     """
+    keep_unset = names.CANDIDATE not in candidate_dims(cube)
+    columns, n = _columns(cube), cube[names.STATUS].size
+    return [
+        ", ".join(
+            f"{parameter_name(name)}={value}"
+            for name, value in zip(columns, row, strict=True)
+            if keep_unset or _is_set(value)
+        )
+        for row in (zip(*columns.values(), strict=True) if columns else [()] * n)
+    ]
+
+
+def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
+    """Return one row for each candidate; see `results.dsel.table`."""
+    table: dict[str, Any] = dict(_columns(cube))
+    status = cube[names.STATUS].values.ravel()
+    table[names.STATUS] = np.array(schema.STATES, dtype=object)[status]
+    errors, rows = cube[names.FOLD_ERRORS], cube[names.FOLD_ROWS]
+    table[CV_ERROR] = (errors / rows).mean(rows.dims, skipna=False).values.ravel()
+    criteria = cube[names.CRITERION].values if names.CRITERION in cube.dims else ()
+    for number, name in enumerate(criteria):
+        judged = cube.isel({names.CRITERION: number})
+        table[str(name)] = judged[names.ESTIMATE].values.ravel()
+        if judged[names.DISAGREEMENT_TERM].isnull().all():  # not made of two terms
+            continue
+        for term in (names.LABEL_TERM, names.DISAGREEMENT_TERM):
+            table[f"{name}_{term}"] = judged[term].values.ravel()
+    index = pd.RangeIndex(len(status), name=names.CANDIDATE)
+    return pd.DataFrame(table, index=index)
+
+
+def _columns(cube: xr.Dataset) -> dict[str, list[Any]]:
+    """Return the values of each parameter, candidate by candidate."""
     dims = candidate_dims(cube)
     if names.CANDIDATE in dims:
         along = sorted(str(name) for name in cube.coords if cube[name].dims == dims)
-        shown = [name for name in along if name != names.CANDIDATE]
-        columns = (cube[name].values.tolist() for name in shown)
-        rows = zip(*columns, strict=True) if shown else [()] * cube.sizes[dims[0]]
-        return [_label(shown, row, keep_unset=False) for row in rows]
-    values = (cube[dim].values.tolist() for dim in dims)
-    return [_label(dims, row, keep_unset=True) for row in product(*values)]
-
-
-def _label(shown: Sequence[str], values: Iterable[Any], *, keep_unset: bool) -> str:
-    return ", ".join(
-        f"{parameter_name(name)}={value}"
-        for name, value in zip(shown, values, strict=True)
-        if keep_unset or _is_set(value)
-    )
+        return {n: cube[n].values.tolist() for n in along if n != names.CANDIDATE}
+    rows = list(product(*(cube[dim].values.tolist() for dim in dims)))
+    return {dim: [row[place] for row in rows] for place, dim in enumerate(dims)}
 
 
 def _plain(value: Any) -> Any:

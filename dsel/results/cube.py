@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import xarray as xr
@@ -13,9 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.results import schema
-from dsel.results.assumptions import Assumption, full_ledger
-from dsel.results.grid import GridAxes
-from dsel.results.trainings import TrainingAxes
+from dsel.results.grid import GridAxes, SplitAxes
+from dsel.results.ledger import Assumption, full_ledger, with_assumptions
+
+ROWS_OF: Final = {
+    names.FOLD_ERRORS: names.FOLD_ROWS,
+    names.TRAIN_ERRORS: names.TRAIN_ROWS,
+    names.FULL_TRAIN_ERRORS: names.N_LABELED,
+    names.DISAGREEMENTS: names.POOL_ROWS,
+    names.BEST_FOLD_DISAGREEMENTS: names.N_UNLABELED,
+    names.INNER_ERRORS: names.FOLD_ROWS,
+    names.OUTER_ERRORS: names.FOLD_ROWS,
+    names.OUTER_CANDIDATE: names.N_CANDIDATES,
+    names.OUTER_DISAGREEMENTS: names.N_UNLABELED,
+    names.VOTE_DISAGREEMENTS: names.N_UNLABELED,
+}
+"""In how many rows something was counted."""
 
 
 class Evaluation(Protocol):
@@ -36,7 +49,7 @@ class Evaluation(Protocol):
 
 def make_cube(
     axes: GridAxes,
-    trainings: TrainingAxes,
+    splits: SplitAxes,
     values: Mapping[str, ArrayLike],
     *,
     assumptions: Iterable[Assumption] = (),
@@ -48,13 +61,13 @@ def make_cube(
     ----------
     axes
         The candidates, from `grid_axes`.
-    trainings
-        The trainings, from `fold_axes` or `half_axes`.
+    splits
+        The splits, from `fold_axes` or `half_axes`.
     values
-        Variables by name, candidates flattened into the first axis and trainings
+        Variables by name, candidates flattened into the first axis and splits
         (in co-validation: repeats and halves) into the next; scalars have shape ().
-        What is left out stands as not counted (-1), not computed (NaN) or
-        ``missing``; ``n_candidates`` is that of the grid unless given.
+        Counts are integers, -1 where nothing was counted. What is left out stands as
+        NaN or ``missing``; ``n_candidates`` is that of the grid unless given.
     assumptions
         Entries of the ledger; those not given stand as declared.
     attributes
@@ -72,26 +85,27 @@ def make_cube(
     TypeError
         Where counts are no integers.
     """
-    unknown = sorted(set(values) - set(schema.BY_NAME))
+    unknown = sorted(set(values) - set(schema.BY_NAME) - {names.STAGE_ROWS})
     if unknown:
         raise ValueError(f"`values` holds names that no cube has: {unknown}.")
-    parts, sizes = _layout(axes, trainings)
-    sizes[names.LOOK] = np.size(values.get(names.LOOK_ROWS, ()))
+    parts, sizes = _layout(axes, splits)
     given = {names.N_CANDIDATES: axes.n_candidates} | dict(values)
     wanted = [
-        each
-        for each in schema.VARIABLES
-        if each.name in given or not each.is_optional
-        if names.ASSUMPTION not in each.dims
+        each for each in schema.VARIABLES if each.name in given or not each.is_optional
     ]
     data = {
         each.name: _variable(each, given.get(each.name), parts, sizes)
         for each in wanted
     }
     coords: dict[str, Any] = dict(axes.coords)
-    for dim, size in zip(trainings.dims, trainings.shape, strict=True):
+    for dim, size in zip(splits.dims, splits.shape, strict=True):
         coords[dim] = (dim, np.arange(size))
+    if names.INNER_ERRORS in values:
+        coords[names.INNER_FOLD] = (names.INNER_FOLD, np.arange(splits.shape[0]))
     cube = xr.Dataset(data, coords=coords, attrs=provenance(attributes or {}))
+    if names.STAGE_ROWS in values:
+        rows = np.asarray(values[names.STAGE_ROWS]).tolist()
+        cube.attrs[names.STAGE_ROWS] = json.dumps(rows)
     return with_assumptions(cube, full_ledger(assumptions))
 
 
@@ -106,20 +120,103 @@ def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
     Returns
     -------
     dict
-        Variables by name: counts, losses, status and scalars, (n_candidates, ...)
-        where they have candidates, the other dimensions behind as they are.
+        Variables by name: counts (int64, -1 where nothing was counted), losses, status
+        and scalars, (n_candidates, ...) where they have candidates, the other
+        dimensions behind as they are.
+
+    Raises
+    ------
+    ValueError
+        Where a count is no whole number, is negative, or larger than its rows.
 
     Examples
     --------
-    >>> from dsel.results.grid import grid_axes
-    >>> from dsel.results.trainings import fold_axes
+    >>> from dsel.results.grid import fold_axes, grid_axes
     >>> axes = grid_axes({"C": [1, 10], "gamma": [0.1, 1.0, 10.0]})
     >>> evidence(make_cube(axes, fold_axes(5), {}))["fold_errors"].shape
     (6, 5)
     """
-    dims = candidate_dims(cube)
-    found = [name for name in schema.EVIDENCE if name in cube.variables]
-    return {name: _flatten(cube[name], dims) for name in found}
+    n_candidates, n_dims = cube[names.STATUS].size, cube[names.STATUS].ndim
+    found = {}
+    for name in (name for name in schema.EVIDENCE if name in cube.variables):
+        spec, values = schema.BY_NAME[name], cube[name].values
+        if schema.CANDIDATES in spec.dims:
+            values = values.reshape(n_candidates, *values.shape[n_dims:])
+        is_count = spec.kind == schema.COUNT
+        found[name] = _whole_numbers(name, values) if is_count else values
+    for name, limit in ROWS_OF.items():
+        if name in found and ((found[name] > found[limit]) & (found[limit] >= 0)).any():
+            raise ValueError(
+                f"`results` has more {name} than {limit}; its counts were changed "
+                f"after they were taken."
+            )
+    if names.STAGE_ROWS in cube.attrs:
+        found[names.STAGE_ROWS] = np.array(json.loads(cube.attrs[names.STAGE_ROWS]))
+    return found
+
+
+def _whole_numbers(name: str, values: NDArray[Any]) -> NDArray[np.int64]:
+    counted = values[~np.isnan(values)]
+    wrong = counted[~np.isfinite(counted) | (counted != np.rint(counted))]
+    if wrong.size or (counted < 0).any():
+        first = wrong[0] if wrong.size else counted.min()
+        raise ValueError(
+            f"`results` has {name} = {first:g}; a count is a whole number, never "
+            f"negative, and NaN where nothing was counted."
+        )
+    return np.where(np.isnan(values), names.UNCOUNTED, values).astype(np.int64)
+
+
+def check_cube(results: Any) -> None:
+    """Raise unless `results` is a results cube; values are not read.
+
+    Raises
+    ------
+    TypeError
+        Where it is no Dataset.
+    ValueError
+        Where a variable is missing, or has the wrong dimensions or type.
+    """
+    if not isinstance(results, xr.Dataset):
+        raise TypeError(
+            f"`results` must be an xarray.Dataset from a run or `open_results`, got "
+            f"{type(results).__name__}."
+        )
+    needed = (each.name for each in schema.VARIABLES if not each.is_optional)
+    if missing := [name for name in needed if name not in results.data_vars]:
+        raise ValueError(
+            f"`results` is no results cube: it lacks {', '.join(missing)}; pass what "
+            f"a run or `open_results` returned, with all its variables."
+        )
+    candidates = candidate_dims(results)
+    compared = results[names.DISAGREEMENTS].dims
+    parts = {
+        schema.CANDIDATES: candidates,
+        schema.SPLITS: tuple(str(dim) for dim in results[names.FOLD_ROWS].dims),
+        schema.COMPARED: tuple(str(dim) for dim in compared if dim not in candidates),
+    }
+    for each in schema.VARIABLES:
+        if each.name in results.data_vars:
+            _check_variable(results[each.name], each, parts)
+
+
+def _check_variable(
+    array: xr.DataArray, spec: schema.Variable, parts: Mapping[str, tuple[str, ...]]
+) -> None:
+    dims = tuple(schema.expand(spec.dims, parts))
+    if array.dims != dims:
+        raise ValueError(
+            f"`results` has {spec.name} over {array.dims}, expected {dims}; transpose "
+            f"or select whole candidates only."
+        )
+    wanted = schema.DTYPES[spec.kind]
+    is_text = spec.kind == schema.TEXT
+    if (is_text and array.dtype.kind not in "TUO") or (
+        not is_text and np.dtype(array.dtype) != wanted
+    ):
+        raise ValueError(
+            f"`results` has {spec.name} of type {array.dtype}, expected {wanted}."
+        )
 
 
 def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
@@ -176,32 +273,30 @@ def add_criterion(
     return _extend(cube, entry, name)
 
 
-def with_assumptions(cube: xr.Dataset, ledger: Iterable[Assumption]) -> xr.Dataset:
-    """Return the cube with this ledger in the place of its own."""
-    entries = list(ledger)
-    states = [schema.ASSUMPTION_STATES.index(each.state) for each in entries]
-    reasons = [each.reason for each in entries]
-    flags = (names.ASSUMPTION, np.array(states, dtype=np.int8))
-    return cube.drop_dims(names.ASSUMPTION, errors="ignore").assign(
-        {
-            names.ASSUMPTION: _strings([each.name for each in entries]),
-            names.ASSUMPTIONS: (*flags, _attrs(names.ASSUMPTIONS)),
-            names.REASON: (names.ASSUMPTION, _strings(reasons), _attrs(names.REASON)),
-        }
-    )
+def add_pairs(
+    cube: xr.Dataset, counts: Mapping[str, NDArray[np.int64]], kept: NDArray[np.int64]
+) -> xr.Dataset:
+    """Return the cube with counts of pairs of candidates.
 
-
-def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
-    """Return the ledger that stands in the cube."""
-    return tuple(
-        Assumption(str(name), schema.ASSUMPTION_STATES[int(state)], str(reason))
-        for name, state, reason in zip(
-            cube[names.ASSUMPTION].values,
-            cube[names.ASSUMPTIONS].values,
-            cube[names.REASON].values,
-            strict=True,
-        )
-    )
+    Parameters
+    ----------
+    cube
+        A cube made by `make_cube`.
+    counts
+        By variable, (len(kept), len(kept)).
+    kept
+        Numbers of the candidates that were compared; the others have NaN in their own
+        rows, and 0 in those of others, since they differ from nobody.
+    """
+    n = cube[names.STATUS].size
+    dims, shape = (*candidate_dims(cube), names.OTHER), (*candidate_shape(cube), n)
+    added = {}
+    for name, values in counts.items():
+        full = np.full((n, n), np.nan)
+        full[kept] = 0.0
+        full[np.ix_(kept, kept)] = values
+        added[name] = (dims, full.reshape(shape), _attrs(name))
+    return cube.assign(added)
 
 
 def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,15 +319,16 @@ def library_version() -> str:
 
 
 def _layout(
-    axes: GridAxes, trainings: TrainingAxes
+    axes: GridAxes, splits: SplitAxes
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
     parts = {
         schema.CANDIDATES: axes.dims,
-        schema.TRAININGS: trainings.dims,
-        schema.COMPARED: trainings.compared,
+        schema.SPLITS: splits.dims,
+        schema.COMPARED: splits.compared,
     }
     sizes = dict(zip(axes.dims, axes.shape, strict=True))
-    return parts, sizes | dict(zip(trainings.dims, trainings.shape, strict=True))
+    sizes |= {names.INNER_FOLD: splits.shape[0]}  # as many as folds
+    return parts, sizes | dict(zip(splits.dims, splits.shape, strict=True))
 
 
 def _variable(
@@ -258,14 +354,9 @@ def _variable(
             f"`values[{spec.name!r}]` must have {prod(shape)} elements for "
             f"{dict(zip(dims, shape, strict=True))}, got shape {array.shape}."
         )
+    if spec.kind == schema.COUNT:
+        array = np.where(array == names.UNCOUNTED, np.nan, array)
     return dims, array.reshape(shape).astype(dtype), spec.attrs
-
-
-def _flatten(array: xr.DataArray, dims: tuple[str, ...]) -> NDArray[Any]:
-    values = np.asarray(array.values)
-    if not dims or array.dims[: len(dims)] != dims:
-        return values
-    return values.reshape(-1, *values.shape[len(dims) :])
 
 
 def _extend(cube: xr.Dataset, entry: xr.Dataset, name: str) -> xr.Dataset:

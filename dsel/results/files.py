@@ -5,30 +5,28 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import xarray as xr
 import zarr
 from zarr.abc.store import Store
-from zarr.core.buffer import default_buffer_prototype
+from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.storage import MemoryStore
 
 from dsel.results import schema
-from dsel.results.checking import check_cube
+from dsel.results.cube import check_cube, evidence
 from dsel.results.journal import read_fingerprint
-from dsel.results.reading import naming_variables
 from dsel.results.store import (
-    holds,
+    MAKE_ANEW,
+    CubeStore,
     make_root,
     naming_damage,
     naming_place,
     open_store,
     read_root,
 )
-from dsel.results.zarr_group import group_files
-from dsel.stores import HEAD, CheckedStore, WholeStore
+from dsel.stores import HEAD
 
 POINTER: Final = "dsel_cube"
 """Attribute of the root: the group of the cube that counts."""
@@ -36,14 +34,9 @@ VARIABLES: Final = "dsel_cube_variables"
 """Attribute of the root: names of its variables; all chunks of these are stored."""
 PREFIX: Final = "cube-"
 OWN_FILE: Final = re.compile(
-    r"([^/]+/)?(zarr\.json|c([./]\d+)*|[^/]+\.[0-9a-f]{32}\.partial)$"
+    r"([^/]+/)?(zarr\.json|c(/\d+)*|(c/(\d+/)*)?[^/]+\.[0-9a-f]{32}\.partial)$"
 )
 """What may be in the group of a cube, if only dsel wrote there."""
-FILL_VALUES: Final = {
-    each.name: schema.EMPTY[each.kind]
-    for each in schema.VARIABLES
-    if each.kind in (schema.COUNT, schema.FLAG)
-}
 
 
 def save_results(
@@ -71,6 +64,10 @@ def save_results(
     ValueError
         Where `results` is no results cube, or a newer dsel wrote to `place`.
 
+    See Also
+    --------
+    open_results : Opens what was saved.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -82,6 +79,7 @@ def save_results(
     True
     """
     check_cube(results)
+    evidence(results)  # counts become integers in the file, and must be some
     store = open_store(place, storage_options=storage_options)
     with naming_place(store):
         root = make_root(store)
@@ -123,6 +121,24 @@ def open_results(
     ValueError
         Where something else is there, a newer dsel wrote it, or it is damaged: in a
         variable that shows when its values are read.
+
+    See Also
+    --------
+    save_results : Writes a cube; a run with ``out=`` does so at its end.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5, 9]}
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results = plan.run(out=f"{folder}/results")
+    ...     dsel.select(open_results(f"{folder}/results")).params
+    {'n_neighbors': 9}
     """
     store = open_store(place, storage_options=storage_options, read_only=True)
     root = read_root(store)
@@ -130,12 +146,9 @@ def open_results(
     if group is None:
         raise FileNotFoundError(_what_else(store))
     with naming_damage(
-        store,
-        way_out="run the same command again with the same `out`, which makes it anew "
-        "of what was counted; what was declared there is in the journal",
+        store, way_out=f"{MAKE_ANEW}; what was declared there is in the journal"
     ):
-        results = _open_group(store, str(group), root.get(VARIABLES))
-    return naming_variables(results, str(store), str(group))
+        return _open_group(store, str(group), root[VARIABLES])
 
 
 def _what_else(store: Store) -> str:
@@ -156,28 +169,28 @@ def _what_else(store: Store) -> str:
     )
 
 
-def _open_group(store: Store, group: str, variables: list[str] | None) -> xr.Dataset:
-    """Open one generation; of those with a list of variables all must be there."""
+def _open_group(store: Store, group: str, variables: list[str]) -> xr.Dataset:
+    """Open one generation, of which all variables must be there."""
     try:
-        with warnings.catch_warnings():
-            if variables is not None:  # named below, all of them
-                warnings.filterwarnings("ignore", "Object at .* is not recognized")
+        with warnings.catch_warnings():  # named below, all of them
+            warnings.filterwarnings("ignore", "Object at .* is not recognized")
             # Format 2 knows a codec that unpickles; a store may be from elsewhere.
             results: xr.Dataset = xr.open_zarr(
-                CheckedStore(store) if variables is None else WholeStore(store),
+                CubeStore(store),
                 group=group,
                 consolidated=False,
                 chunks=None,
                 zarr_format=3,
             )
     except FileNotFoundError as error:
-        if sync(holds(store, group)):
+        found = sync(_files_in(store, group))
+        if not all(name.endswith(".partial") for name in found):  # of a killed writer
             raise ValueError(f"{group}/{HEAD} is missing") from error
         raise FileNotFoundError(
             f"{store} had results in {group}, which was deleted; run the same command "
             f"again, which makes them anew of the counts."
         ) from error
-    if lost := sorted(set(variables or ()) - set(results.variables)):
+    if lost := sorted(set(variables) - set(results.variables)):
         raise ValueError(f"{group} lacks {', '.join(map(str, lost))}")
     return results
 
@@ -213,24 +226,37 @@ async def _files_in(store: Store, group: str) -> list[str]:
 
 
 def _write(results: xr.Dataset, store: Store, group: str) -> None:
-    contents = group_files(results.compute(), FILL_VALUES)
-    files = {f"{group}/{name}": content for name, content in contents.items()}
-    if isinstance(store, LocalStore):
-        _write_files(files, Path(store.root))
-    else:
-        sync(_put(files, store))
+    """Write a cube, one chunk for each array, none left out, each with a checksum."""
+    cube, files = results.compute().drop_encoding(), dict[str, Any]()
+    # In memory first: xarray asks for one thing after the other, some hundred times.
+    cube.to_zarr(
+        MemoryStore(files),
+        zarr_format=3,
+        consolidated=False,
+        write_empty_chunks=True,
+        encoding={
+            name: _encoding(str(name), each) for name, each in cube.variables.items()
+        },
+    )
+    sync(_put({f"{group}/{name}": each for name, each in files.items()}, store))
 
 
-def _write_files(files: Mapping[str, bytes], root: Path) -> None:
-    """Do what a LocalStore does, which changes threads for every file."""
-    for folder in {name.rpartition("/")[0] for name in files}:
-        os.makedirs(f"{root}/{folder}", exist_ok=True)
-    for name, content in files.items():
-        with open(f"{root}/{name}", "wb") as file:  # buffered: raw writes may be short
-            file.write(content)
+def _encoding(name: str, variable: xr.Variable) -> dict[str, Any]:
+    spec = schema.BY_NAME.get(name)
+    return {
+        "chunks": tuple(max(1, size) for size in variable.shape),
+        "compressors": (ZstdCodec(), Crc32cCodec()),
+        "_FillValue": None,
+        **({} if spec is None else schema.ENCODING.get(spec.kind, {})),
+    }
 
 
-async def _put(files: Mapping[str, bytes], store: Store) -> None:
-    """Send everything at once: another machine takes its time over each."""
-    make = default_buffer_prototype().buffer.from_bytes
-    await asyncio.gather(*[store.set(name, make(each)) for name, each in files.items()])
+async def _put(files: Mapping[str, Any], store: Store) -> None:
+    """Write all files at once, and wait for all, also where one fails.
+
+    What is still on its way could else arrive in the group that is written next.
+    """
+    writes = [store.set(name, content) for name, content in files.items()]
+    for failure in await asyncio.gather(*writes, return_exceptions=True):
+        if failure is not None:
+            raise failure

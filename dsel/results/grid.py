@@ -1,4 +1,4 @@
-"""The candidates of a grid, numbered, and the axes on which the cube shows them."""
+"""The axes of the cube: the numbered candidates of a grid, and the splits of rows."""
 
 import re
 from collections import Counter
@@ -119,6 +119,52 @@ def grid_axes(grid: Any) -> GridAxes:
         return _estimator_axes(tuple(grids))
     checked = tuple(_check_product(entry) for entry in grids)
     return _product_axes(checked[0]) if len(checked) == 1 else _list_axes(checked)
+
+
+@dataclass(frozen=True)
+class SplitAxes:
+    """Axes of the splits, in the C order of their numbers."""
+
+    dims: tuple[str, ...]
+    """``("fold",)``, or ``("repeat", "half")`` in co-validation."""
+    shape: tuple[int, ...]
+    """Length of each dimension."""
+    compared: tuple[str, ...]
+    """The dimensions that count disagreements: those of `dims` but the halves."""
+
+
+def fold_axes(n_folds: int) -> SplitAxes:
+    """Return the axes of cross-validation.
+
+    Parameters
+    ----------
+    n_folds
+        Number of folds, at least 1.
+
+    Examples
+    --------
+    >>> fold_axes(10)
+    SplitAxes(dims=('fold',), shape=(10,), compared=('fold',))
+    """
+    return SplitAxes((names.FOLD,), (n_folds,), (names.FOLD,))
+
+
+def half_axes(n_repeats: int) -> SplitAxes:
+    """Return the axes of co-validation: two halves in each repeat, then compared.
+
+    Parameters
+    ----------
+    n_repeats
+        Number of times that the labeled rows are halved, at least 1.
+
+    Examples
+    --------
+    >>> half_axes(30).shape, half_axes(30).compared
+    ((30, 2), ('repeat',))
+    """
+    return SplitAxes(
+        (names.REPEAT, names.HALF), (n_repeats, 2), compared=(names.REPEAT,)
+    )
 
 
 def parameter_name(dimension: str) -> str:

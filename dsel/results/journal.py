@@ -27,7 +27,9 @@ from dsel.errors import DselWarning, StoreMismatchError, warn
 from dsel.results.fingerprint import check_fingerprint, plain
 from dsel.results.records import (
     FOLDER,
+    Block,
     Record,
+    blocks_of,
     decode,
     encode,
     in_order,
@@ -66,7 +68,8 @@ class Journal:
         self._reason = reason  # why nothing can be written
         self._records: dict[str, Record] = {}
         self._buffer: list[tuple[str, Record]] = []
-        self._sizes: dict[str, int] = {}  # records of each object read or written here
+        self._sizes: dict[str, int] = {}  # bytes of each object read or written here
+        self._blocks: dict[bytes, None] = {}  # with records, in the order of `_records`
         self._damaged: set[str] = set()
         self._next = 1
         self._guard = threading.Lock()  # of records and buffer
@@ -215,7 +218,9 @@ class Journal:
         """
         try:
             with naming_place(self._store):
-                mine = self._write_object([], self._next)
+                mine = self._write_object(
+                    encode([], about=self._fingerprint), self._next
+                )
         except OSError as error:
             if not self._sizes:
                 raise
@@ -231,14 +236,18 @@ class Journal:
     def _take(self, name: str, payloads: Mapping[str, bytes]) -> bool:
         """Unite with the records of an object; return whether it is whole."""
         try:
-            fingerprint, records = decode(payloads[name])
+            blocks = blocks_of(payloads[name])
         except ValueError:
             return False
-        check_fingerprint(fingerprint, self._fingerprint, place=str(self._store))
-        self._sizes[name] = len(records)
-        with self._guard:
-            for key, record in records.items():
-                self._records.setdefault(key, record)
+        for block in blocks:
+            fingerprint, records = decode(block)
+            check_fingerprint(fingerprint, self._fingerprint, place=str(self._store))
+            if records:
+                self._blocks.setdefault(block)
+            with self._guard:
+                for key, record in records.items():
+                    self._records.setdefault(key, record)
+        self._sizes[name] = len(payloads[name])
         return True
 
     def _write(self) -> None:
@@ -249,18 +258,19 @@ class Journal:
             if not buffer:
                 return
             try:
+                block = encode(buffer, about=self._fingerprint)
                 with naming_place(self._store, unwritten=len(buffer)):
-                    self._write_object(buffer, self._next)
+                    self._write_object(block, self._next)
+                self._blocks[block] = None
             except BaseException:
                 with self._guard:
                     self._buffer = buffer + self._buffer
                 raise
 
-    def _write_object(self, records: list[tuple[str, Record]], number: int) -> str:
+    def _write_object(self, payload: bytes, number: int) -> str:
         name = f"{number:06d}-{uuid.uuid4().hex}.records"
-        payload = encode(records, about=self._fingerprint)
         write_object(self._store, f"{FOLDER}/{name}", payload)
-        self._sizes[name] = len(records)
+        self._sizes[name] = len(payload)
         self._next = max(self._next, number + 1)
         return name
 
@@ -282,9 +292,11 @@ class Journal:
         them: what other runs write meanwhile was written after that.
         """
         whole = max(self._sizes, key=lambda name: self._sizes[name])
-        if self._sizes[whole] < len(self._records):
+        # Objects hold these blocks and, at most, one that says whose place this is.
+        merged = b"".join(self._blocks)
+        if self._sizes[whole] < len(merged):
             first = min(map(number_of, self._sizes))
-            whole = self._write_object(list(self._records.items()), first)
+            whole = self._write_object(merged, first)
         self._remove([name for name in self._sizes if name != whole])
 
     def _remove(self, names: list[str]) -> None:
@@ -308,7 +320,7 @@ def open_journal(
     place
         Directory, fsspec URL or zarr store, which may hold a cube as well.
     fingerprint
-        What every count depends on (data, trainings, estimator, seeds, versions) as
+        What every count depends on (data, splits, estimator, seeds, versions) as
         JSON-like values; not the grid, the criterion or delta.
     storage_options
         Passed to fsspec with a URL.
@@ -370,17 +382,15 @@ def read_fingerprint(
     return next((about for about, _ in _read_whole(store)), {})
 
 
-def _read_whole(
-    store: Store,
-) -> list[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
-    """Return what each object holds that is not damaged, in order."""
+def _read_whole(store: Store) -> list[Block]:
+    """Return the blocks of all objects that are not damaged, in order."""
     read_root(store)
     with naming_damage(store):
         found = sync(read_objects(store, set()))
-    whole = []
+    whole: list[Block] = []
     for name in in_order(found):
         with suppress(ValueError):
-            whole.append(decode(found[name]))
+            whole += map(decode, blocks_of(found[name]))
     return whole
 
 

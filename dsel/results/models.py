@@ -9,7 +9,14 @@ import numpy as np
 from zarr.abc.store import Store
 from zarr.core.sync import sync
 
-from dsel.results.records import decode, encode, read_object, storable, write_object
+from dsel.results.records import (
+    blocks_of,
+    decode,
+    encode,
+    read_object,
+    storable,
+    write_object,
+)
 from dsel.results.store import (
     make_root,
     naming_damage,
@@ -129,7 +136,8 @@ def _read(store: Store) -> tuple[str, bytes] | None:
         payload = sync(read_object(store, OBJECT))
         if payload is None:
             return None
-        about, records = decode(payload)
+        [block] = blocks_of(payload)
+        about, records = decode(block)
         return str(about[KEY]), records[MODEL][BYTES].tobytes()
 
 

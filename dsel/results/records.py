@@ -1,8 +1,8 @@
 """Records as objects of a store: numbers raw, the rest as JSON, nothing pickled.
 
-An object is a checksum, a JSON head that names every array with its type and shape, and
-the bytes of the arrays one after the other. A zip of arrays (npz) would cost some
-0.1 ms for each of them, and a record of one fit has five.
+An object is one block or several. A block is a checksum, a JSON head that names every
+array with its type and shape, and the bytes of the arrays one after the other. A zip of
+arrays (npz) would cost some 0.1 ms for each of them, and a record of one fit has five.
 """
 
 import asyncio
@@ -24,18 +24,19 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel import stores
-
 Record = Mapping[str, Any]
 """Numbers, arrays of numbers, strings and lists of strings by name."""
 
 DTYPES: Final = ("|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<f4", "<f8")
 FOLDER: Final = "journal"
 OBJECT: Final = re.compile(r"(\d+)-[0-9a-f]{32}\.records")
-MAGIC: Final = b"dselrec1"
-HEAD: Final = struct.Struct("<8sII")  # magic, checksum of all that follows, head's size
+MAGIC: Final = b"dselrec2"
+# Magic, checksum of all that follows, and the sizes of the JSON head and of the arrays.
+HEAD: Final = struct.Struct("<8sIIQ")
 
 Layout = tuple[tuple[str, str, tuple[int, ...]], ...]
+Block = tuple[dict[str, Any], dict[str, dict[str, Any]]]
+"""What belongs to all records of a block, and these by key."""
 
 
 def storable(record: Record) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def storable(record: Record) -> dict[str, Any]:
 
 
 def encode(records: Iterable[tuple[str, Record]], *, about: Mapping[str, Any]) -> bytes:
-    """Return keyed records, made by `storable`, as the bytes of one object.
+    """Return keyed records, made by `storable`, as one block.
 
     Parameters
     ----------
@@ -63,9 +64,9 @@ def encode(records: Iterable[tuple[str, Record]], *, about: Mapping[str, Any]) -
 
     Examples
     --------
-    >>> record = storable({"training": "full", "errors": [3, 4]})
+    >>> record = storable({"split": "full", "errors": [3, 4]})
     >>> decode(encode([("fit/1", record)], about={"seed": 7}))
-    ({'seed': 7}, {'fit/1': {'training': 'full', 'errors': array([3, 4])}})
+    ({'seed': 7}, {'fit/1': {'split': 'full', 'errors': array([3, 4])}})
     """
     layouts: dict[Layout, int] = {}  # few, so that each is named once
     entries, blobs = [], []
@@ -78,24 +79,38 @@ def encode(records: Iterable[tuple[str, Record]], *, about: Mapping[str, Any]) -
     head = {"about": dict(about), "layouts": list(layouts), "records": entries}
     text = json.dumps(head).encode()
     body = b"".join([text, *blobs])
-    return HEAD.pack(MAGIC, zlib.crc32(body), len(text)) + body
+    sizes = len(text), len(body) - len(text)
+    return HEAD.pack(MAGIC, zlib.crc32(body), *sizes) + body
 
 
-def decode(payload: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return what `encode` was told about its records, and these by key.
+def blocks_of(payload: bytes) -> list[bytes]:
+    """Return the blocks of an object, which can be joined to another one as they are.
 
     Raises
     ------
     ValueError
         Where the bytes are not what `encode` makes, or not all of it.
     """
-    try:
-        magic, checksum, size = HEAD.unpack_from(payload)
-    except struct.error as error:
-        raise ValueError(f"the object has {len(payload)} bytes only") from error
-    body = memoryview(payload)[HEAD.size :]
-    if magic != MAGIC or zlib.crc32(body) != checksum:
-        raise ValueError("the object has another checksum than its bytes")
+    blocks: list[bytes] = []
+    start = 0
+    while start < len(payload) or not blocks:
+        try:
+            magic, checksum, *sizes = HEAD.unpack_from(payload, start)
+        except struct.error as error:
+            raise ValueError(f"the object has {len(payload)} bytes only") from error
+        end = start + HEAD.size + sum(sizes)
+        body = memoryview(payload)[start + HEAD.size : end]
+        if magic != MAGIC or len(body) < sum(sizes) or zlib.crc32(body) != checksum:
+            raise ValueError("the object has another checksum than its bytes")
+        blocks.append(payload[start:end])
+        start = end
+    return blocks
+
+
+def decode(block: bytes) -> Block:
+    """Return what `encode` was told about its records, and these by key."""
+    _, _, size, _ = HEAD.unpack_from(block)
+    body = memoryview(block)[HEAD.size :]
     head = json.loads(bytes(body[:size]))
     records, start = {}, size
     for key, layout, texts in head["records"]:
@@ -174,8 +189,6 @@ async def read_objects(store: Store, known: set[str]) -> dict[str, bytes]:
         if isinstance(store, FsspecStore):
             store.fs.invalidate_cache()  # else others' objects are not listed
         listed = [name async for name in store.list_dir(FOLDER)]
-        if stores.HEAD in listed:  # its declarations must not be taken for none
-            raise ValueError(f"{FOLDER}/{stores.HEAD} is of a journal of an older dsel")
         names = [n for n in listed if OBJECT.fullmatch(n) and n not in known | gone]
         new = [name for name in names if name not in found]
         keys = [f"{FOLDER}/{name}" for name in new]

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import zarr
 from fsspec.core import strip_protocol
-from zarr.abc.store import Store
+from google_crc32c import value as crc32c
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
@@ -17,10 +19,53 @@ from zarr.storage import FsspecStore, LocalStore
 from dsel.checks import check_path, check_url
 from dsel.errors import without_queries
 from dsel.results.schema import SCHEMA_VERSION
-from dsel.stores import HEAD, VERSION_ATTRIBUTE, check_empty, check_outside
+from dsel.stores import (
+    HEAD,
+    HEADERS,
+    VERSION_ATTRIBUTE,
+    WholeStore,
+    check_empty,
+    check_outside,
+)
 
 GROUPS: Final = ("journal", "cube-")
 """How the names of groups begin that are of use with the store's own head only."""
+MAKE_ANEW: Final = (
+    "run the same command again with the same `out`, which makes it anew of what was "
+    "counted"
+)
+"""What can be done about a cube that is damaged."""
+
+
+class CubeStore(WholeStore):
+    """The store of a cube, each chunk of which ends with its checksum.
+
+    Values are read long after a cube was opened, so what is lost or changed is named
+    here, with what can be done about it.
+    """
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """Return what is stored under a key; raise where a chunk is not as written."""
+        is_head = key.endswith(HEADERS)
+        try:
+            found = await super().get(key, prototype, byte_range)
+            if found is not None and not is_head:
+                _check_sum(key, found.to_bytes())
+        except ValueError as error:
+            if is_head:  # known when a cube is opened
+                raise
+            raise ValueError(f"{self} is damaged: {error}; {MAKE_ANEW}.") from error
+        return found
+
+
+def _check_sum(key: str, chunk: bytes) -> None:
+    if crc32c(chunk[:-4]).to_bytes(4, "little") != chunk[-4:]:
+        raise ValueError(f"the chunk {key} has another checksum than its bytes")
 
 
 def open_store(
@@ -64,15 +109,7 @@ def open_store(
 
 
 def read_root(store: Store) -> dict[str, Any]:
-    """Return the attributes of a results store, having checked its version.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is no results store.
-    ValueError
-        Where a newer dsel wrote it.
-    """
+    """Return the attributes of a results store, having checked its version."""
     try:
         with naming_damage(store):
             root = zarr.open_group(store, mode="r", zarr_format=3)
@@ -125,35 +162,16 @@ async def _groups_in(store: Store) -> list[str]:
     return [name for name in names if await store.exists(f"{name}/{HEAD}")]
 
 
-async def holds(store: Store, group: str) -> bool:
-    """Return whether anything is stored under a group, its own head or not."""
-    async for key in store.list_prefix(f"{group}/"):
-        if not key.endswith(".partial"):  # what a writer that was killed left there
-            return True
-    return False
-
-
 @contextmanager
 def naming_damage(
     store: Store,
     *,
     way_out: str = "bring it back from a copy, or choose another `out`",
 ) -> Iterator[None]:
-    """Say where it was that a group's description could not be read.
+    """Say where it was that a group could not be read, and the `way_out`.
 
-    Parameters
-    ----------
-    store
-        Where it is.
-    way_out
-        What can be done about it.
-
-    Raises
-    ------
-    ConnectionError
-        In the place of what a library says that does not get there.
-    ValueError
-        In the place of what JSON and zarr say of a file that is cut short or missing.
+    A ValueError stands for what JSON and zarr say of a file that is cut short or
+    missing, a ConnectionError for what a library says that does not get there.
     """
     try:
         yield
@@ -198,19 +216,9 @@ async def _heads_in(store: Store) -> list[str]:
 
 @contextmanager
 def naming_place(store: Store, *, unwritten: int = 0) -> Iterator[None]:
-    """Say where it was that nothing could be written, and what that means.
+    """Say where nothing could be written, in an OSError of the same kind.
 
-    Parameters
-    ----------
-    store
-        Where it is.
-    unwritten
-        Finished tasks that the write is about.
-
-    Raises
-    ------
-    OSError
-        Of the same kind as the one that it explains.
+    `unwritten` is the number of finished tasks that the write is about.
     """
     try:
         yield
@@ -240,14 +248,19 @@ def _is_of_no_kind(error: Exception) -> bool:
 
 
 def check_version(attributes: Mapping[str, Any], place: str) -> None:
-    """Raise ValueError unless this version of dsel can read what it wrote."""
+    """Raise ValueError unless this version of dsel can read what was written."""
     found = attributes.get(VERSION_ATTRIBUTE)
     if not isinstance(found, int):
         raise ValueError(
             f"{place} is a zarr group but holds no dsel results; choose another place."
         )
+    if found < SCHEMA_VERSION:
+        raise ValueError(
+            f"{place} was written by an older dsel (schema {found}, this one reads "
+            f"{SCHEMA_VERSION}); choose another place and run the search again."
+        )
     if found > SCHEMA_VERSION:
         raise ValueError(
-            f"{place} was written by a newer dsel (schema {found}, this one reads up "
-            f"to {SCHEMA_VERSION}); update dsel to open it."
+            f"{place} was written by a newer dsel (schema {found}, this one reads "
+            f"{SCHEMA_VERSION}); update dsel to open it."
         )

@@ -1,4 +1,4 @@
-"""Where a pass runs: the client at hand, the worker that runs this, local threads."""
+"""Where tasks run: the client to use, the worker of this process, local threads."""
 
 import os
 import sys
@@ -9,17 +9,17 @@ from typing import Any
 def resolve_client(client: Any = None) -> Any:
     """Return `client`, else the current one, else None for local threads.
 
-    A function that makes an executor is a client too, see `make_executor`.
+    A function that returns an executor is taken as well, see `make_executor`.
 
-    Inside a task there is no client: a pass started there runs in that task, since
-    a worker that waited for its own tasks could wait for ever.
+    Inside a task the result is None: a pass that is started there runs in that task,
+    since a worker that waits for tasks that it submitted itself may wait for ever.
 
     Raises
     ------
     TypeError
-        Where `client` is none.
+        Where `client` is something else.
     """
-    # Whoever has not imported distributed has no client: `import dsel` stays light.
+    # Without distributed there can be no client, and it takes long to import.
     if client is None and "distributed" not in sys.modules:
         return None
     if client is not None:
@@ -54,12 +54,13 @@ def local_threads() -> int:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return the threads that `n_jobs` asks for, read as scikit-learn reads it.
+    """Return the number of threads that `n_jobs` means, as in scikit-learn.
 
     Parameters
     ----------
     n_jobs
-        Their number; None and -1 mean one for each processor, -2 one fewer, and so on.
+        Number of threads; None and -1 mean one for each processor, -2 one fewer, and
+        so on.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def _checked(client: Any) -> Any:
-    """Return a client, or raise TypeError: an address is no client yet."""
+    """Return `client`, or raise TypeError where it is not one, such as an address."""
     from distributed import Client
 
     if callable(client) and client is not Client:

@@ -1,7 +1,7 @@
 """Tasks on the workers of a Dask cluster.
 
 What all tasks need (the work) is sent once, as a task of its own. A task returns
-(record, payload); the record comes to this process, the payload (fitted models) stays
+(record, payload): the record is sent to this process, the payload (fitted models) stays
 on the worker.
 """
 
@@ -43,16 +43,16 @@ class ClusterExecutor:
         from dask import config
 
         self._workers = Workers(client)
-        self._workers.check_limits()  # first: a lost scheduler answers nothing else
-        versions = check_versions(client)
+        self._workers.check_limits()  # first: it raises where the scheduler is gone
         self._client = client
         self._run_id = run_id
         self._addresses = sorted(self._workers.now())
+        versions = check_versions(client, self._addresses)
         self._serial = count(1)  # what is submitted again is another task to Dask
         self._futures: dict[str, tuple[Any, Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
-        # One named task holds the labeled rows: a worker that loses them asks again.
-        # They are meant to be part of the graph, once.
+        # One named task holds the labeled rows, so that Dask computes it again where
+        # the worker that held them died. They are part of the graph on purpose, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
         with config.set(threshold):
             packed = (work, tuple(versions.items()))
@@ -60,19 +60,19 @@ class ClusterExecutor:
 
     @property
     def n_slots(self) -> int:
-        """Threads of all workers; workers come and go, so it is asked now and then."""
+        """Threads of all workers, as of a few seconds ago: workers come and go."""
         return self._workers.n_threads
 
     @property
     def slot_memory(self) -> int:
-        """What a task may use now on the worker that has least."""
+        """Bytes that a task may use now on the worker with the least memory."""
         return self._workers.task_memory
 
     def submit(self, task: Task) -> None:
-        """Submit the task; where its payload stays, also one that takes its record.
+        """Submit the task; where its payload stays, also one that returns its record.
 
-        That second task waits for a thread of the worker behind a task that is there
-        already, so short tasks are told of late: only those pay it that need it.
+        That second task waits in the worker's queue behind a task that is there
+        already, which delays short tasks. So it is made only where a payload stays.
         """
         body = _run_on_worker if task.keeps_payload else _record_on_worker
         whole = record = self._submit(body, task, task.inputs, task.priority)
@@ -88,7 +88,7 @@ class ClusterExecutor:
         record.add_done_callback(lambda _: self._ended.put(task.key))
 
     def derive(self, task: Task, source: str) -> None:
-        """Submit the task ahead of those that are there: others wait for it."""
+        """Submit the task ahead of those in the queue, since others wait for it."""
         whole = self._submit(_run_on_worker, task, (source,), DERIVED_PRIORITY)
         self._futures[task.key] = (whole, whole)
 
@@ -112,7 +112,7 @@ class ClusterExecutor:
         )
 
     def wait(self, timeout: float) -> list[Finished]:
-        """Return tasks that ended; a cancelled one has an error of its own."""
+        """Return tasks that ended; one that was cancelled has an error."""
         ended = [key for key in drain(self._ended, timeout) if key in self._futures]
         return [self._ending(key) for key in ended]
 
@@ -124,7 +124,7 @@ class ClusterExecutor:
             check_versions(self._client)  # a worker without dsel may have joined
             return Finished(key, None, error)
         except CancelledError as error:
-            # Dask gives up a task where rows that were sent ahead of it are lost.
+            # Dask cancels a task whose rows, sent ahead of it, died with a worker.
             is_over = self._client.status != "running" or self._work.cancelled()
             return Finished(key, None, error if is_over else LostInputError(key))
         except ClusterLostError:
@@ -144,7 +144,7 @@ class ClusterExecutor:
     def forget(self, key: str) -> None:
         """Cancel the task if it has not begun, and drop its payload."""
         for future in self._futures.pop(key, ()):
-            # To let go of what has ended takes no answer from the scheduler.
+            # Unlike `cancel`, `release` does not wait for an answer of the scheduler.
             future.release() if future.done() else future.cancel()
 
     def close(self) -> None:
@@ -155,13 +155,13 @@ class ClusterExecutor:
 
 
 def _explained(error: Exception) -> Exception:
-    """Return what Dask says of a task whose workers die in words of its user."""
+    """Return a MemoryError for Dask's KilledWorker, any other error as it is."""
     if type(error).__name__ != "KilledWorker":
         return error
     n_deaths = getattr(error, "allowed_failures", 0) + 1
     explained = MemoryError(
-        f"a task was given up after {n_deaths} workers had died under it, as they do "
-        f"where memory is short; give workers more, then {GO_ON}"
+        f"a task was given up after {n_deaths} workers had died while they ran it, "
+        f"most often for lack of memory; give workers more, then {GO_ON}"
     )
     explained.__cause__ = error
     return explained

@@ -45,8 +45,8 @@ class LocalExecutor:
     def submit(self, task: Task) -> None:
         """Queue the task; threads take tasks in the order of submission.
 
-        Their priorities do not matter, since few are submitted ahead; nor does
-        `keeps_payload`, since keeping it here costs nothing.
+        Priorities are ignored, since few tasks are queued at a time. So is
+        `keeps_payload`: payloads are kept in this process until `forget` in any case.
         """
         payloads = [self._futures[name].result()[1] for name in task.inputs]
         arguments = task.all_arguments(None)
@@ -57,7 +57,7 @@ class LocalExecutor:
         future.add_done_callback(lambda _: self._ended.put(task.key))
 
     def derive(self, task: Task, source: str) -> None:
-        """Take the payload as it is: threads share it."""
+        """Keep the whole payload under the new key: threads share it."""
         self._futures[task.key] = self._futures[source]
 
     def wait(self, timeout: float) -> list[Finished]:
@@ -79,7 +79,7 @@ class LocalExecutor:
             future.cancel()
 
     def close(self) -> None:
-        """Wait for running tasks; those that wait are cancelled."""
+        """Wait for running tasks, and cancel those in the queue."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._futures.clear()
         self._limits.close()
@@ -92,7 +92,7 @@ def run_here(function: Any, work: Any, payloads: list[Any], *arguments: Any) -> 
 
 
 def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:
-    """Wait for one key, then take all that are there."""
+    """Wait for one key, then return all that are there."""
     try:
         keys = [ended.get(timeout=timeout)]
     except queue.Empty:

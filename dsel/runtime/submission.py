@@ -1,8 +1,8 @@
-"""The one loop that submits tasks, a few ahead of what can run, and takes what ends.
+"""The one loop that submits tasks, a few more than can run, and takes what ends.
 
-Searches that go in rounds and prune, passes over a pool, least squares, experiments:
-all use `run_tasks`, so they wait for workers that stay away equally long, and send rows
-again that died with a worker.
+Searches, passes over a pool, least squares and experiments all use `run_tasks`. So all
+of them wait equally long for a cluster that has no workers, and submit a task again
+whose rows died with a worker.
 """
 
 import logging
@@ -21,12 +21,12 @@ from dsel.runtime.tasks import Executor, Finished, LostInputError, Task, check_a
 logger = logging.getLogger(__name__)
 
 WINDOW: Final = 2
-"""Tasks submitted for each slot: one runs, one is there when it ends."""
+"""Tasks submitted for each slot: one runs, one is waiting when it ends."""
 TURN_SECONDS: Final = 0.5
 """Longest wait before `on_turn` is called again."""
 LOST_TRIES: Final = 8
-"""How often a task is submitted whose rows died with the worker that held them: of
-another task, as likely as not."""
+"""How often a task is submitted whose rows died with the worker that held them. Its
+worker was probably killed by another task, so this is more than for tasks that fail."""
 
 
 def make_executor(
@@ -44,7 +44,7 @@ def make_executor(
     n_jobs
         Threads, where there is no client.
     run_id
-        Tells the tasks of this executor from those of others; "" for a random one.
+        Part of the keys of all its tasks; "" for a random one.
 
     Raises
     ------
@@ -65,23 +65,23 @@ def run_tasks(
     *,
     on_turn: Callable[[], object] | None = None,
 ) -> Iterator[Finished]:
-    """Run tasks and yield each as it ends, in no particular order, until none is left.
+    """Run tasks and yield each as it ends, in any order, until none is left.
 
     Parameters
     ----------
     executor
         Where they run.
     next_task
-        Called whenever there is room for another task; returns None where there is
-        none for now. None while no task runs ends the loop.
+        Called when another task can be submitted; returns it, or None where there is
+        none now. None while no task is running ends the loop.
     on_turn
-        Called before tasks are submitted, every half second at least; what it raises
-        ends the run.
+        Called before tasks are submitted, at least every half second; an error that it
+        raises ends the run.
 
     Raises
     ------
     ClusterLostError
-        Where the scheduler is gone, or workers stay away for too long.
+        Where the scheduler is gone, or there were no workers for too long.
     VersionMismatchError
         Where a worker joined that has other versions.
     """
@@ -120,7 +120,7 @@ def completed(
     *,
     on_turn: Callable[[], object] | None = None,
 ) -> Iterator[Finished]:
-    """Run given tasks and yield each as it ends; they are asked for one by one."""
+    """Run given tasks and yield each as it ends; `tasks` is read as slots get free."""
     return run_tasks(executor, partial(next, iter(tasks), None), on_turn=on_turn)
 
 
@@ -132,8 +132,8 @@ def in_order(
 ) -> Iterator[Any]:
     """Run given tasks and yield their records in their own order.
 
-    What ended early is kept until it is its turn, so no more than two windows of tasks
-    are ahead of the first one that has not ended.
+    A record that comes early is kept until those before it were yielded. At most two
+    windows of tasks are submitted beyond the first one that has not ended.
     """
     waiting = iter(tasks)
     keys: deque[str] = deque()
@@ -156,8 +156,8 @@ def in_order(
 def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
     """Run given tasks on an executor of their own; yield their records in order.
 
-    Inside of a task they run in that task: a worker that waited for tasks of its own
-    could wait for ever. So does a single one without a client.
+    Inside a task they run in that task, since a worker that waits for tasks that it
+    submitted itself may wait for ever. A single task without a client runs here too.
     """
     if client is None and (current_worker() is not None or len(tasks) == 1):
         for task in tasks:

@@ -1,4 +1,4 @@
-"""What a task is, what becomes of it, and what it takes to run tasks somewhere."""
+"""Tasks, their outcomes, and the protocol of executors, which run them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ TaskFunction = Callable[..., tuple[Any, Any]]
 
 
 class LostInputError(OSError):
-    """What was sent for a task died with a worker; submitted again it may be done."""
+    """The input of a task died with a worker; the task can be submitted again."""
 
 
 @dataclass(frozen=True)
@@ -20,23 +20,22 @@ class Task:
     """One call of a function, in a thread of this process or in a worker."""
 
     key: str
-    """No other task of the executor has it."""
+    """Unique among the tasks of the executor."""
     function: TaskFunction
     arguments: tuple[Any, ...] = ()
     """Passed on to the function."""
     sources: Callable[[Any], list[Any]] | None = None
-    """Called with the Dask client or None when the task is submitted, and again where
-    rows, which are sent to a worker then, died with it; gives one argument, the first.
-    """
+    """Called with the Dask client, or None, each time that the task is submitted;
+    returns the first of the arguments, whose rows are then sent to a worker."""
     inputs: tuple[str, ...] = ()
-    """Keys of finished tasks that kept their payloads, which this one gets."""
+    """Keys of finished tasks whose payloads were kept and are passed to this one."""
     priority: int = 0
     """Tasks of higher priority go first."""
     keeps_payload: bool = False
-    """Whether the payload stays where it was made, for other tasks and `fetch`."""
+    """Whether the payload is kept where it was made, for other tasks and `fetch`."""
     place: int | None = None
-    """Tasks of one place go to one worker if they can, also those of other executors:
-    what an earlier one has read may be kept there."""
+    """Tasks with the same number are sent to the same worker if possible, also those
+    of other executors: rows that an earlier task has read may be in its cache."""
 
     def all_arguments(self, client: Any) -> tuple[Any, ...]:
         """Return what to call the function with, after work and payloads."""
@@ -47,7 +46,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A task that came to an end."""
+    """A task that ended."""
 
     key: str
     record: Any
@@ -55,40 +54,41 @@ class Finished:
     error: BaseException | None = None
 
     def result(self) -> Any:
-        """Return the record, or raise what went wrong."""
+        """Return the record, or raise the error."""
         if self.error is not None:
             raise self.error
         return self.record
 
 
 class Executor(Protocol):
-    """Runs tasks somewhere; the only thing that `dsel.runtime.submission` asks for."""
+    """Runs tasks; all that `dsel.runtime.submission` needs to know of a place."""
 
     @property
     def n_slots(self) -> int:
-        """Tasks that can run at the same time, now.
+        """Number of tasks that can run at the same time, now.
 
         Raises
         ------
         ClusterLostError
-            Where nothing could run them for too long.
+            Where there were no workers for too long.
         """
 
     @property
     def slot_memory(self) -> int:
-        """Bytes that each of them may use now, where there is least."""
+        """Bytes that a task may use now on the worker with the least memory."""
 
     def submit(self, task: Task) -> None:
         """Start a task."""
 
     def derive(self, task: Task, source: str) -> None:
-        """Make a smaller input of the payload kept under `source`, where that is.
+        """Submit a task that makes a smaller payload of the one kept under `source`.
 
-        It is not waited for. Where inputs are not moved it is that payload itself.
+        It runs where that payload is, and `wait` does not return it. An executor that
+        does not move payloads between processes keeps the whole one under the new key.
         """
 
     def wait(self, timeout: float) -> list[Finished]:
-        """Return tasks that ended, at least one unless `timeout` seconds pass."""
+        """Return tasks that ended, at least one unless `timeout` seconds pass first."""
 
     def fetch(self, key: str) -> Any:
         """Return the payload kept under `key`."""
@@ -97,11 +97,11 @@ class Executor(Protocol):
         """Cancel the task if it has not begun, and drop its payload."""
 
     def close(self) -> None:
-        """Cancel what runs and drop everything."""
+        """Cancel all tasks and drop all payloads."""
 
 
 def check_alive(error: BaseException | None) -> None:
-    """Raise where a task's error says that the cluster is gone, or another one.
+    """Raise where a task's error means that the whole run cannot continue.
 
     Raises
     ------
@@ -123,5 +123,5 @@ def check_alive(error: BaseException | None) -> None:
 
 
 def died_of_task(error: BaseException) -> bool:
-    """Whether a task was given up since worker after worker had died under it."""
+    """Whether a task was given up because every worker that ran it died."""
     return type(error.__cause__).__name__ == "KilledWorker"

@@ -1,4 +1,4 @@
-"""One thread for each task: BLAS, OpenMP, and what an estimator's `n_jobs` asks for."""
+"""One thread for each task: limits of BLAS, OpenMP and an estimator's `n_jobs`."""
 
 import sys
 import threading
@@ -17,8 +17,11 @@ _limits: Any = None
 
 @lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
-    """Look for native thread pools: milliseconds, so again only after an import."""
-    del n_modules  # what makes an answer old
+    """Return the native thread pools; searched again only after further imports.
+
+    The search takes milliseconds, and imports are what adds pools.
+    """
+    del n_modules  # only a key of the cache
     return ThreadpoolController()
 
 
@@ -26,11 +29,11 @@ def _controller(n_modules: int) -> ThreadpoolController:
 def single_threaded() -> Iterator[None]:
     """Limit native thread pools to one thread until the last of the tasks has ended.
 
-    The limits of BLAS belong to the process, the tasks run in several of its threads:
-    the first one in sets them, the last one out restores what was there. Whoever starts
-    many tasks enters this around all of them, so that the limits are set once. OpenMP
-    keeps a number for each thread that calls it. An estimator's own workers would come
-    on top of those that run the tasks, so it gets none.
+    The limits of BLAS hold for the whole process, and tasks run in several of its
+    threads: the first task to enter sets them, the last to leave restores them. Code
+    that starts many tasks enters this once around all of them, so that the limits are
+    not set for each. OpenMP has a limit for each calling thread. An estimator's own
+    `n_jobs` workers would compete with those that run the tasks, so they are off.
     """
     global _running, _limits
     with _lock:
@@ -54,11 +57,11 @@ def single_threaded() -> Iterator[None]:
 
 
 def _let_others_limit(pools: ThreadpoolController) -> None:
-    """Take OpenBLAS from the thread that limited it last.
+    """Allow this thread to change the limits that another thread has set.
 
-    From version 3.8 on threadpoolctl lets one thread at a time change OpenBLAS: calls
-    of all others do nothing and say nothing, until the first one ends or gives it up.
-    Here the last thread out restores what another one has set.
+    Since version 3.8 of threadpoolctl only the thread that set a limit of OpenBLAS can
+    change it: calls of others do nothing, without an error, until that thread ends or
+    is cleared. Here the last thread to leave restores what another one has set.
     """
     for library in pools.lib_controllers:
         clear = getattr(library, "clear_controlling_thread", None)

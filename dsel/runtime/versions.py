@@ -2,13 +2,14 @@
 
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from dsel.errors import VersionMismatchError
 from dsel.runtime.clients import current_worker
@@ -31,7 +32,10 @@ PACKAGES: Final = (
 
 
 CODE: Final = "code of dsel"
-"""What two checkouts of one version may differ in; told, but never stored."""
+"""What two checkouts of one version may differ in; compared, but never stored."""
+
+_checked: "WeakKeyDictionary[Client, set[str]]" = WeakKeyDictionary()
+"""Workers of each client whose versions were compared with ours."""
 
 
 def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
@@ -47,6 +51,11 @@ def installed_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
     return dict(_installed(packages))
 
 
+def versions_here() -> dict[str, str]:
+    """Return the versions of this process, and a hash of its code of dsel."""
+    return {**installed_versions(), CODE: _own_code()}
+
+
 @cache
 def _installed(packages: tuple[str, ...]) -> dict[str, str]:
     return _reader(packages)()
@@ -57,39 +66,54 @@ def _own_code() -> str:
     return _code_reader()()
 
 
-def check_versions(client: "Client") -> dict[str, str]:
-    """Compare the versions of scheduler and workers with ours, and return them.
+def check_versions(
+    client: "Client", workers: Iterable[str] | None = None
+) -> dict[str, str]:
+    """Compare the versions of scheduler and workers with ours, and return ours.
 
     Their code of dsel is compared as well, by a hash of its files.
+
+    Parameters
+    ----------
+    client
+        Whose scheduler and workers are compared.
+    workers
+        Addresses of the workers that matter: where all of them were compared before,
+        nothing is sent. None compares all workers that there are now.
 
     Raises
     ------
     VersionMismatchError
         Where one differs; names it, the package and both versions.
     """
-    ours = {**installed_versions(), CODE: _own_code()}
+    ours = versions_here()
+    if workers is not None and client in _checked and _checked[client] >= {*workers}:
+        return ours
     versions, code = _reader(PACKAGES), _code_reader()
 
     def read() -> dict[str, str]:
-        # What a process has loaded is what its files were when it was asked first.
+        # A process runs the code that its files held when it imported them.
         ours = sys.modules.get("dsel.runtime.versions")
         return {**versions(), CODE: getattr(ours, "_own_code", code)()}
 
+    checked: set[str] = set()
     _compare(ours, client.run_on_scheduler(read), "the scheduler")
     for worker, theirs in client.run(read, on_error="return").items():
         if isinstance(theirs, OSError):
-            continue  # it died just now; `check_here` asks who comes in its place
+            continue  # it died just now; `check_here` checks the one that replaces it
         if isinstance(theirs, Exception):
             raise theirs
         _compare(ours, theirs, f"worker {worker}")
+        checked.add(worker)
+    _checked[client] = checked
     return ours
 
 
 @lru_cache(maxsize=16)
 def check_here(expected: tuple[tuple[str, str], ...]) -> None:
-    """Compare the versions of this process with those of whoever planned its tasks.
+    """Compare the versions of this process with those of the process that planned.
 
-    A worker that joins while a run is on its way is found out by its first task.
+    A worker that joins during a run is checked here, by the first task that it gets.
 
     Raises
     ------
@@ -97,8 +121,7 @@ def check_here(expected: tuple[tuple[str, str], ...]) -> None:
         Where they differ.
     """
     address = getattr(current_worker(), "address", "of this process")
-    ours = {**installed_versions(), CODE: _own_code()}
-    _compare(dict(expected), ours, f"worker {address}")
+    _compare(dict(expected), versions_here(), f"worker {address}")
 
 
 def _reader(packages: tuple[str, ...]) -> Callable[[], dict[str, str]]:

@@ -1,16 +1,18 @@
-"""What the scheduler says of its workers, asked for now and then.
+"""Number, memory and state of a cluster's workers, as its scheduler reports them.
 
-Dask pauses a worker whose process holds too much, and hopes that it will hold less.
-Where that is what its imports take, it never will: tasks that were given to it wait for
-ever, beside workers that have nothing to do. Such a worker is sent away if we started
-it; of others' it is said, and the run ends if they keep its tasks.
+Dask pauses a worker whose process holds too much memory, until it holds less. Where the
+imports alone take that much, it stays paused: tasks that were assigned to it wait for
+ever, while other workers are idle. Such a worker is retired if dsel started it. If
+somebody else did, a warning names it, and the run ends if it keeps tasks of the run.
 """
 
 import logging
+import math
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import psutil
 
@@ -19,25 +21,34 @@ from dsel.errors import ClusterLostError
 logger = logging.getLogger(__name__)
 
 NO_WORKERS_SECONDS: Final = 600.0  # new pods may have an image to fetch first
-TELL_SECONDS: Final = 10.0  # without workers, before whoever waits is told
+WARN_SECONDS: Final = 10.0  # without workers, before a warning says so
 PAUSED_SECONDS: Final = 20.0  # without a running task: more than spilling takes
-COUNT_SECONDS: Final = 2.0  # between two looks at how many workers there are
-LONGEST_LOOK_SECONDS: Final = 10.0  # what a look counts for at most, however late
-IMPORTS_NBYTES: Final = 320 * 2**20  # a worker that may not hold them dies of them
+POLL_SECONDS: Final = 2.0  # between two requests to the scheduler
+LONGEST_POLL_SECONDS: Final = 10.0  # what one adds to a waiting time at most
+IMPORTS_NBYTES: Final = 320 * 2**20  # with less memory a worker is killed on import
 GO_ON: Final = (
-    "run the same command again with the same `out=` to go on from what is stored."
+    "run the same command again with the same `out=` to continue from what is stored."
 )
 MORE_MEMORY: Final = "Workers need more memory: give each at least 600 MiB"
 
 STARTED: Final[WeakSet[Any]] = WeakSet()
-"""Clients of clusters that were started for them; other workers are not ours to end."""
+"""Clients of clusters that dsel started; workers of other clusters are not retired."""
 
 Worker = Mapping[str, Any]
-"""What `distributed.Client.scheduler_info` says of one."""
+"""What `distributed.Client.scheduler_info` reports of one worker."""
+
+_reports: Final[WeakKeyDictionary[Any, tuple[float, dict[str, Worker]]]] = (
+    WeakKeyDictionary()
+)
+"""The last report of each client's scheduler, and when it came.
+
+It is kept by client and not by executor, because every pass over a pool has an executor
+of its own, and a method with many short passes would ask before each of them.
+"""
 
 
 class Workers:
-    """The workers of a cluster, as far as a run wants to know.
+    """The workers of a cluster, and for how long a run has waited for them.
 
     Parameters
     ----------
@@ -49,11 +60,11 @@ class Workers:
         self._client = client
         self._n_threads = 1
         self._task_memory = 0
-        self._looked = time.monotonic() - COUNT_SECONDS
-        self._without = 0.0
-        self._has_told = False
+        self._updated = time.monotonic() - POLL_SECONDS
+        self._seconds_without = 0.0
+        self._has_warned = False
         self._paused: dict[str, float] = {}
-        self._told_of: list[str] = []
+        self._warned_of: list[str] = []
 
     @property
     def n_threads(self) -> int:
@@ -62,28 +73,28 @@ class Workers:
         Raises
         ------
         ClusterLostError
-            Where there have been none for too long, or none but paused ones.
+            Where there have been none for too long, or only paused ones.
         """
-        self._look_again()
+        self._update()
         return self._n_threads
 
     @property
     def task_memory(self) -> int:
-        """Bytes that each task may use now, where there is least.
+        """Bytes that a task may use now on the worker with the least memory.
 
-        That is what a worker's process may hold, less what it holds beside results,
+        That is the worker's memory limit, less what its process holds besides results,
         divided by its threads.
         """
-        self._look_again()
+        self._update()
         return self._task_memory
 
     def check_limits(self) -> None:
-        """Raise where a worker would die of its first task, whatever that is.
+        """Raise where a worker would be killed in its first task, whatever that is.
 
         Raises
         ------
         MemoryError
-            Where one may not even hold what it imports.
+            Where a worker's memory limit is below what it imports.
         """
         limits = [int(each["memory_limit"] or 0) for each in self.now().values()]
         least = min((limit for limit in limits if limit), default=IMPORTS_NBYTES)
@@ -94,26 +105,31 @@ class Workers:
             )
 
     def now(self) -> dict[str, Worker]:
-        """Return all workers by address.
+        """Return all workers by address, as they were at most `POLL_SECONDS` ago.
 
         Raises
         ------
         ClusterLostError
             Where the scheduler is gone.
         """
-        # A client that connects anew has given up its tasks, and an answer may take
-        # as long as the client's own patience.
+        # A client that is reconnecting has lost its tasks, and a request to the
+        # scheduler may then last as long as the client's own timeout.
         if self._client.status != "running":
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}")
+        came, report = _reports.get(self._client, (-math.inf, {}))
+        if time.monotonic() - came < POLL_SECONDS:
+            return report
         try:
-            return dict(self._client.scheduler_info(n_workers=-1)["workers"])
-        except (OSError, KeyError) as error:  # a comm is closed; or has long been
+            report = dict(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, KeyError) as error:  # the connection closes; or is closed
             raise ClusterLostError(f"the scheduler is gone; {GO_ON}") from error
+        _reports[self._client] = time.monotonic(), report
+        return report
 
     def result_of(self, future: Any) -> Any:
-        """Return a task's value, and look now and then who could compute or send it.
+        """Return a task's value, and check meanwhile that workers are there.
 
-        Dask by itself waits for ever, also for what a worker held that died since.
+        Dask alone would wait for ever, also for a value that was lost with its worker.
 
         Raises
         ------
@@ -122,29 +138,29 @@ class Workers:
         """
         while True:
             try:
-                return future.result(timeout=COUNT_SECONDS)
+                return future.result(timeout=POLL_SECONDS)
             except OSError:
-                if future.status == "error":  # it is the task's own
+                if future.status == "error":  # the task raised it, not the wait
                     raise
-            self._look_again()
+            self._update()
 
-    def _look_again(self) -> None:
-        """Ask the scheduler, unless it was asked just now."""
-        passed = time.monotonic() - self._looked
-        if passed >= COUNT_SECONDS:
-            # A machine that slept since gives its workers time to come back.
-            self._look(min(passed, LONGEST_LOOK_SECONDS))
-            self._looked = time.monotonic()
+    def _update(self) -> None:
+        """Take in the scheduler's report, unless the last one is recent."""
+        passed = time.monotonic() - self._updated
+        if passed >= POLL_SECONDS:
+            # Where the machine slept meanwhile, workers get time to come back.
+            self._take_report(min(passed, LONGEST_POLL_SECONDS))
+            self._updated = time.monotonic()
 
-    def _look(self, seconds: float) -> None:
+    def _take_report(self, seconds: float) -> None:
+        """Update number and memory, and act on workers that take no tasks."""
         workers = self.now()
-        machine = int(psutil.virtual_memory().total)
-        free = [_free(each, machine) for each in workers.values()]
-        self._task_memory = min(free, default=machine)
+        free = [_free(each) for each in workers.values()]
+        self._task_memory = min(free, default=_machine_memory())
         running = [each for each in workers.values() if each["status"] == "running"]
         self._n_threads = max(1, sum(int(each["nthreads"]) for each in running))
-        self._without = 0.0 if running else self._without + seconds
-        self._tell()
+        self._seconds_without = 0.0 if running else self._seconds_without + seconds
+        self._warn_of_none()
         self._paused = {
             address: self._paused.get(address, 0.0) + seconds
             for address, each in workers.items()
@@ -152,51 +168,51 @@ class Workers:
         }
         stuck = [each for each, s in self._paused.items() if s > PAUSED_SECONDS]
         if running and stuck and self._client in STARTED:
-            self._send_away(stuck)
+            self._retire(stuck)
         elif running and stuck:
-            self._tell_of(stuck, min(self._paused[each] for each in stuck))
+            self._warn_of(stuck, min(self._paused[each] for each in stuck))
         elif stuck and len(stuck) == len(workers):
             raise ClusterLostError(f"{_short_of_memory(workers)}; {GO_ON}")
-        elif self._without > NO_WORKERS_SECONDS:
+        elif self._seconds_without > NO_WORKERS_SECONDS:
             raise ClusterLostError(
                 f"the cluster has had no workers for {NO_WORKERS_SECONDS:g} s; {GO_ON}"
             )
 
-    def _tell(self) -> None:
-        """Say once, each time that workers stay away, what is waited for."""
-        is_late = self._without > TELL_SECONDS
-        if is_late and not self._has_told:
+    def _warn_of_none(self) -> None:
+        """Warn once for each time without workers."""
+        is_late = self._seconds_without > WARN_SECONDS
+        if is_late and not self._has_warned:
             logger.warning(
                 "the cluster has no workers that take tasks; waiting for some, for "
                 "%g s at most",
                 NO_WORKERS_SECONDS,
             )
-        self._has_told = is_late
+        self._has_warned = is_late
 
-    def _tell_of(self, addresses: list[str], seconds: float) -> None:
-        """Say once which workers of others keep tasks; they are not waited for long."""
-        if self._told_of != addresses:
+    def _warn_of(self, addresses: list[str], seconds: float) -> None:
+        """Warn once of paused workers that dsel did not start; end if they stay so."""
+        if self._warned_of != addresses:
             logger.warning(
-                "paused by Dask for want of memory, with tasks that no other worker "
-                "takes: %s. dsel did not start them and lets them be: give them "
-                "memory, or retire them",
+                "paused by Dask for lack of memory, with tasks that no other worker "
+                "takes: %s. dsel did not start them and leaves them as they are: give "
+                "them memory, or retire them",
                 ", ".join(addresses),
             )
-        self._told_of = addresses
+        self._warned_of = addresses
         keys = [
             key for has in self._client.processing(addresses).values() for key in has
         ]
         if seconds > NO_WORKERS_SECONDS and any(map(self._client.futures.get, keys)):
             raise ClusterLostError(
-                f"workers that dsel did not start have been paused for want of memory "
+                f"workers that dsel did not start have been paused for lack of memory "
                 f"for {seconds:.0f} s and keep tasks of this run: "
                 f"{', '.join(addresses)}. Retire them or give them more memory; {GO_ON}"
             )
 
-    def _send_away(self, addresses: list[str]) -> None:
-        """Let others have the tasks and results of workers, and close these."""
+    def _retire(self, addresses: list[str]) -> None:
+        """Close workers; the others get their tasks and results."""
         logger.warning(
-            "sent away, for want of memory even without a task: %s",
+            "retired, for lack of memory even without a task: %s",
             ", ".join(addresses),
         )
         self._client.retire_workers(addresses, close_workers=True)
@@ -207,11 +223,18 @@ def _is_stuck(worker: Worker) -> bool:
     return worker["status"] == "paused" and not counts.get("executing")
 
 
-def _free(worker: Worker, machine: int) -> int:
+@cache
+def _machine_memory() -> int:
+    """Return this machine's memory; cached, since reading it takes milliseconds."""
+    return int(psutil.virtual_memory().total)
+
+
+def _free(worker: Worker) -> int:
     metrics = worker["metrics"]
     held = int(metrics.get("memory", 0)) - int(metrics.get("managed_bytes", 0))
-    limit = int(worker["memory_limit"] or machine)
-    return max(0, limit - max(0, held)) // int(worker["nthreads"])
+    limit = int(worker["memory_limit"] or _machine_memory())
+    # A process that has just begun holds little, and will hold at least its imports.
+    return max(0, limit - max(IMPORTS_NBYTES, held)) // int(worker["nthreads"])
 
 
 def _short_of_memory(workers: Mapping[str, Worker]) -> str:
@@ -219,7 +242,7 @@ def _short_of_memory(workers: Mapping[str, Worker]) -> str:
     held = int(most["metrics"].get("memory", 0)) / 2**20
     limit = int(most["memory_limit"] or 0) / 2**20
     return (
-        f"all {len(workers)} workers are paused by Dask for want of memory, and none "
+        f"all {len(workers)} workers are paused by Dask for lack of memory, and none "
         f"has run a task for {PAUSED_SECONDS:g} s; of {limit:.0f} MiB that one may use "
         f"it holds {held:.0f}. Give workers more memory"
     )

@@ -1,7 +1,7 @@
 """Findings, in the labeled rows and the estimators, that an assumption may not hold.
 
-Rows say a little about what was done to them: a table whose columns all have mean 0 and
-variance 1 to the last digit was scaled with all of its rows, fold by fold or not.
+Some preprocessing can be seen in the rows: where all columns have mean 0 and variance 1
+to the last digit, they were scaled with all rows, the held-out ones included.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from dsel.data.frames import Frame, encoded
 from dsel.data.labeled import LabeledRows
-from dsel.data.shared import comparable, row_hashes
-from dsel.data.trainings import Training
+from dsel.data.overlap import comparable, row_hashes
+from dsel.data.splits import Split
 from dsel.models.family import Candidate
 from dsel.results import Assumption
-from dsel.results.schema import CHECKED, DECLARED, VIOLATED
+from dsel.results.ledger import CHECKED, DECLARED, VIOLATED
 
 FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
@@ -35,7 +36,7 @@ _TOLERANCE: Final = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 
 @dataclass(frozen=True)
 class Findings:
-    """What was seen; empty texts where nothing was."""
+    """What was found; empty texts where nothing was."""
 
     copies: str
     """Against A1: rows that occur in several folds."""
@@ -48,21 +49,22 @@ class Findings:
     weights_of_all: str
     """What breaks A3: weights or priors that the labels of all rows give."""
     given_weights: str
-    """What may break A3: weights, of which only that is not seen."""
+    """What may break A3: weights that may have been computed from all labels."""
 
 
 def inspect_labeled(
     labeled: LabeledRows,
-    trainings: Sequence[Training],
+    splits: Sequence[Split],
     candidates: Sequence[Candidate],
     fit_params: Mapping[str, Any],
 ) -> Findings:
-    """Return what labeled rows, folds and estimators say of the assumptions."""
+    """Return what labeled rows, folds and estimators show about the assumptions."""
     frozen = frozen_parts(candidates)
-    doubts = filter(None, (scaled_by_range(labeled.X), frozen))
+    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
+    doubts = filter(None, (scaled_by_range(X), frozen))
     return Findings(
-        copies=copies(labeled.X, trainings),
-        scaling=standardised(labeled.X),
+        copies=copies(labeled.X, splits),
+        scaling=standardised(X),
         preparation="; ".join(doubts),
         frozen=frozen,
         weights_of_all=weights_of_all(labeled, candidates, fit_params),
@@ -123,11 +125,11 @@ def weights_of_all(
     candidates: Iterable[Candidate],
     fit_params: Mapping[str, Any],
 ) -> str:
-    """Return which weights or priors the labels of all rows give; empty if none do.
+    """Return which weights or priors come from the labels of all rows; empty if none.
 
     Weights that balance the classes of all labeled rows, n / (K n_c) up to a factor,
-    carry the labels of held-out rows into every fold's fit, and so do priors n_c / n.
-    Nothing is seen where classes are of one size.
+    depend on the labels of held-out rows, and so do priors n_c / n: every fold's fit
+    then does. Where all classes have the same size this cannot be found.
     """
     counts = np.bincount(labeled.y)
     if (counts == counts[0]).all():
@@ -146,7 +148,7 @@ def weights_of_all(
 
 
 def given_weights(fit_params: Mapping[str, Any]) -> str:
-    """Return what is declared of weights that are given; empty where there are none."""
+    """Return what is declared about given weights; empty where there are none."""
     given = [
         f"`{name}`"
         for name, value in fit_params.items()
@@ -157,13 +159,14 @@ def given_weights(fit_params: Mapping[str, Any]) -> str:
     return f"{', '.join(given)} was not computed from the labels of all rows"
 
 
-def copies(X: Any, trainings: Sequence[Training]) -> str:
+def copies(X: Any, splits: Sequence[Split]) -> str:
     """Return how many labeled rows equal one that another fold holds out."""
-    hashes = row_hashes(comparable(X, X.dtype))
+    values = encoded(X)
+    hashes = row_hashes(comparable(values, values.dtype))
     content = np.unique(hashes, return_inverse=True)[1]
     fold = np.full(len(content), -1)
-    for training in trainings:
-        fold[training.test_rows] = training.number
+    for split in splits:
+        fold[split.test_rows] = split.number
     pairs = np.unique(np.stack([content, fold], axis=1), axis=0)
     folds_with = np.bincount(pairs[:, 0], minlength=content.max() + 1)
     n_rows = int((folds_with[content] > 1).sum())
@@ -175,9 +178,9 @@ def copies(X: Any, trainings: Sequence[Training]) -> str:
     )
 
 
-def few_rows(trainings: Sequence[Training]) -> str:
+def few_rows(splits: Sequence[Split]) -> str:
     """Return a remark where folds are so small that their limits say little."""
-    sizes = [len(each.test_rows) for each in trainings if len(each.test_rows)]
+    sizes = [len(each.test_rows) for each in splits if len(each.test_rows)]
     if not sizes or min(sizes) >= FEW_ROWS:
         return ""
     return (
@@ -211,7 +214,7 @@ def _proportional(values: ArrayLike, others: NDArray[Any]) -> bool:
 
 
 def _continuous(X: Any) -> NDArray[Any] | None:
-    """Return the columns of many values; None where there are none to be judged."""
+    """Return the columns that have many values; None where there are none."""
     if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
         return None
     many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
@@ -231,8 +234,8 @@ def plan_ledger(
 
     Parameters
     ----------
-    signs
-        What was seen in the labeled rows and the estimators.
+    findings
+        What was found in the labeled rows and the estimators.
     random_folds
         None where the folds are plain random ones, else what they are instead.
     has_pool
@@ -242,7 +245,7 @@ def plan_ledger(
     breaks_independence
         Why a fold's model may depend on its held-out rows, if it is known to.
     shuffled
-        Whether the first pool rows are read for a random part of them.
+        Whether the first pool rows are read in place of a random part.
     """
     folds = (
         Assumption("A2", CHECKED, "plain random folds from the seed")
@@ -257,9 +260,11 @@ def plan_ledger(
         Assumption("A1", DECLARED, drawn),
         folds,
         _independence(findings, breaks_independence),
-        _apart(findings, has_pool, pool_is_fitted),
+        _pool_independence(findings, has_pool, pool_is_fitted),
         Assumption("A5", DECLARED, "the grid, delta and the seed came before the data"),
-        Assumption("A6", CHECKED, "row words of the seed, whatever the rows hold"),
+        Assumption(
+            "A6", CHECKED, "random numbers of the seed by row, whatever the rows hold"
+        ),
     )
 
 
@@ -272,17 +277,19 @@ def _independence(findings: Findings, dependence: str) -> Assumption:
     )
 
 
-def _apart(findings: Findings, has_pool: bool, pool_is_fitted: bool) -> Assumption:
-    """Return A4: what was done to the rows before they came here cannot be seen."""
+def _pool_independence(
+    findings: Findings, has_pool: bool, pool_is_fitted: bool
+) -> Assumption:
+    """Return A4, which is declared: what was done to the rows before is not known."""
     if not has_pool:
         return Assumption("A4", CHECKED, "there is no pool")
-    apart = (
+    seen = (
         "learners see a part of the pool that is not counted"
         if pool_is_fitted
         else "no learner of this search sees the pool"
     )
     before = "no scaler, PCA or other step was fitted on counted pool rows beforehand"
-    return Assumption("A4", DECLARED, _joined(apart, before, findings.frozen))
+    return Assumption("A4", DECLARED, _joined(seen, before, findings.frozen))
 
 
 def _joined(*reasons: str) -> str:

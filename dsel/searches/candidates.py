@@ -1,8 +1,8 @@
 """From an estimator and a grid to numbered candidates, their groups and their keys.
 
-A group is what shares work. A key is a hash of all that a candidate's counts depend on
-beside the fingerprint: a store finds a cell again by it, in another process and in a
-larger grid. So two candidates share a key only if they are the same, and the same
+Candidates of a group share work. A key is a hash of all that a candidate's counts
+depend on besides the fingerprint: by it a store finds a cell again, in another process
+and in a larger grid. Two candidates have the same key only if they are the same, and a
 candidate has the same key everywhere.
 """
 
@@ -56,12 +56,18 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
 
 
 def takes_nan(candidates: tuple[Candidate, ...]) -> bool:
-    """Whether every estimator says that it takes missing values."""
+    """Whether every estimator says that it takes missing values.
+
+    A ColumnTransformer may take them in some columns, which it cannot say: fits tell.
+    """
     # A pipeline takes what its first step takes; its own tags do not say so.
     first = [
         getattr(c.estimator, "steps", [(None, c.estimator)])[0][1] for c in candidates
     ]
-    return all(get_tags(step).input_tags.allow_nan for step in first)
+    return all(
+        hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
+        for step in first
+    )
 
 
 def _checked(grid: Any) -> Any:
@@ -166,7 +172,7 @@ def make_groups(
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:
     """Return a text for each candidate number that no other candidate has.
 
-    Candidates that are told apart by nothing are told apart by their order.
+    Candidates with equal texts are numbered in their order.
     """
     seen: Counter[str] = Counter()
     texts = {}

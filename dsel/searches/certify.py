@@ -1,9 +1,9 @@
-"""Select with some labeled rows, certify with the others: the tightest honest number.
+"""Select with some labeled rows, certify with the others: the tightest valid bound.
 
-Any selection will do, adaptive ones too, because it never sees the certifying rows.
-The winner trained without them is tested on them; what is deployed is the same
-configuration trained on all labeled rows, and the pool says how far the two can differ.
-No factor for the number of candidates or folds is paid.
+Any selection is allowed, adaptive ones too, because it never sees the certifying rows.
+The winner trained without them is tested on them. What is deployed is the same
+configuration trained on all labeled rows, and its disagreement with the winner on the
+pool limits how far their errors differ. Delta is not divided among candidates or folds.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,10 +16,10 @@ from scipy import sparse
 from zarr.abc.store import Store
 
 from dsel.checks import check_probability
-from dsel.data.folds import full_training, holdout_split
-from dsel.data.trainings import Training
-from dsel.data.words import seed_from
-from dsel.models.generic import check_pool_learners, cut_to_rows
+from dsel.data.frames import is_frame, taken
+from dsel.data.row_random import seed_from
+from dsel.data.splits import Split, full_split, holdout_split
+from dsel.models.fit_arguments import check_pool_learners, cut_to_rows
 from dsel.results import Certificate, save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store
@@ -31,13 +31,15 @@ from dsel.searches.plan import Plan, plan_search
 from dsel.searches.select import CERTIFIED_APART, with_certificate
 
 CERTIFICATE = "select_then_certify"
-SEARCHING: Final = ("criterion", "certificate", "cv", "prune", "random_state")
-"""Options that are about the search alone: the certifying part has its own."""
+SEARCHING: Final = (
+    "criterion", "certificate", "cv", "prune", "random_state", "prior",
+)  # fmt: skip
+"""Options of the search alone: the certifying part has its own."""
 
 
 @dataclass(frozen=True)
 class Certified:
-    """A model and how wrong it can be."""
+    """A model and its certificate."""
 
     model: Any
     """Fitted on all labeled rows."""
@@ -58,13 +60,13 @@ def certify(
     client: Any = None,
     **options: Any,
 ) -> Certified:
-    """Let anything choose from a part of the labeled rows; certify with the rest.
+    """Choose a classifier by part of the labeled rows, and certify it by the rest.
 
     Parameters
     ----------
     choose
         Called once with features and labels of the selecting part; returns an
-        unfitted classifier. Whatever it does there is allowed.
+        unfitted classifier. It may do anything with these rows.
     X, y
         Labeled rows, shape (n_labeled, n_columns), and their labels.
     pool
@@ -133,8 +135,9 @@ def search_and_certify(
     certify_rows
         Part of the labeled rows that certifies, in (0, 1).
     running
-        Options of `execute` for both parts. ``out`` becomes the search's place, with
-        the certificate in its cube; the certifying part lies in its ``certificate``.
+        Options of `execute` for both parts. ``out`` is the store of the search, whose
+        cube also gets the certificate; the certifying part has a store of its own, in
+        its folder ``certificate``.
     client
         As for `execute`.
     **options
@@ -166,7 +169,8 @@ def search_and_certify(
     check_pool_learners(each.estimator for each in candidates)
     given = {name: value for name, value in options.items() if name not in SEARCHING}
     certifying: dict[str, Any] = {"split": split, "seed": seed, **given}
-    # What cannot be certified is refused before the search; the winner is not known.
+    # Candidate 0 stands for the winner, so that options that the certifying part does
+    # not take are refused before the search.
     _certifying_plan(plan.candidate(0).estimator, X, y, pool, **certifying)
     found = execute(plan, client, **running)
     number = found.choice.candidate
@@ -181,9 +185,7 @@ def search_and_certify(
     return plan, Outcome(results, choice, ended.model), ended.results
 
 
-def _searching(
-    options: Mapping[str, Any], split: Training, seed: int
-) -> dict[str, Any]:
+def _searching(options: Mapping[str, Any], split: Split, seed: int) -> dict[str, Any]:
     """Return the options of a search that sees neither the pool nor the other rows."""
     n_rows = len(split.train_rows) + len(split.test_rows)
     params = options.get("fit_params") or {}
@@ -193,14 +195,14 @@ def _searching(
         "certificate": None,
         "random_state": seed,
         "fit_params": cut_to_rows(params, split.train_rows, n_rows),
-        # What these are about is certified, or read, by the certifying part.
+        # These two belong to the certificate, so only the certifying part gets them.
         "reserve": 0.0,
         "pool_labels": None,
     }
 
 
 def _check_certificate(certificate: str | None) -> None:
-    """Raise where another certificate is asked for than that of certifying rows."""
+    """Raise where another certificate is named than that of certifying rows."""
     if certificate not in (None, CERTIFICATE):
         raise ValueError(
             f"`certificate` must be None or {CERTIFICATE!r} beside `certify_rows`, got "
@@ -214,8 +216,8 @@ def _keep(results: xr.Dataset, running: Mapping[str, Any]) -> None:
         return
     place = open_store(running["out"], storage_options=running.get("storage_options"))
     earlier = find_results(place)
-    told = None if earlier is None else earlier.attrs.get(CERTIFIED_APART)
-    if told != results.attrs[CERTIFIED_APART]:
+    stored = None if earlier is None else earlier.attrs.get(CERTIFIED_APART)
+    if stored != results.attrs[CERTIFIED_APART]:
         save_results(results, place)
 
 
@@ -225,19 +227,19 @@ def _certifying_plan(
     y: Any,
     pool: Any,
     *,
-    split: Training,
+    split: Split,
     seed: int,
     **options: Any,
 ) -> Plan:
-    """Return the plan of one candidate, one fold; f_rand of one fold is its model."""
-    trainings = (split, full_training(len(y), number=1))
-    scheme = Scheme(trainings, 1, (RandomFold(seed, 1),), is_plain_random=True)
+    """Return the plan of one candidate and one fold, whose model f_rand always is."""
+    splits = (split, full_split(len(y), number=1))
+    scheme = Scheme(splits, 1, (RandomFold(seed, 1),), is_plain_random=True)
     fixed: dict[str, Any] = {"criterion": CERTIFICATE, "random_state": seed}
     return plan_search(None, [chosen], X, y, pool, cv=scheme, **fixed, **options)
 
 
 def _within(running: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the certifying part: its place lies in the search's."""
+    """Return the options of the certifying part: its store is inside the search's."""
     out = running.get("out")
     if isinstance(out, Store):
         raise TypeError(
@@ -247,7 +249,7 @@ def _within(running: Mapping[str, Any]) -> dict[str, Any]:
     return {**running, "out": place}
 
 
-def certifying_split(n_rows: int, certify_rows: Any, *, seed: int) -> Training:
+def certifying_split(n_rows: int, certify_rows: Any, *, seed: int) -> Split:
     """Return the split: training rows select, test rows certify.
 
     Raises
@@ -263,10 +265,12 @@ def certifying_split(n_rows: int, certify_rows: Any, *, seed: int) -> Training:
             f"rows are {n_certify}."
         )
     split = holdout_split(n_rows, n_certify, seed=seed)
-    return Training(0, "fold-0", split.train_rows, split.test_rows)
+    return Split(0, "fold-0", split.train_rows, split.test_rows)
 
 
 def _rows(table: Any, rows: Any) -> Any:
     if sparse.issparse(table):
         return table.tocsr()[rows]
-    return table.iloc[rows] if hasattr(table, "iloc") else np.asarray(table)[rows]
+    if is_frame(table) or hasattr(table, "iloc"):
+        return taken(table, rows) if is_frame(table) else table.iloc[rows]
+    return np.asarray(table)[rows]

@@ -1,6 +1,7 @@
-"""What each criterion would choose from the same evidence, and what tells pairs apart.
+"""What each criterion would choose from the same evidence, and how pairs differ.
 
-A pool says without a label how far the errors of two candidates differ.
+The rows of the pool on which two candidates disagree limit, without any label, how far
+their errors can differ.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from dsel.checks import check_counts, check_integer, check_probability
 from dsel.criteria import CRITERIA
 from dsel.errors import AllFitsFailedError
 from dsel.models.family import FittedGroup
-from dsel.results import Choice
+from dsel.results import Choice, add_pairs
 from dsel.results.choice import candidate_labels
 from dsel.searches.execute import refit
 from dsel.searches.select import select
@@ -27,7 +28,7 @@ from dsel.searches.spec import SearchSpec
 
 
 def compare(results: xr.Dataset, *, delta: float | None = None) -> xr.Dataset:
-    """Return the choice of every criterion, or why it cannot answer.
+    """Return the choice of every criterion, or why it has none.
 
     Parameters
     ----------
@@ -79,9 +80,6 @@ def _text(lines: list[str]) -> NDArray[Any]:
     return np.array(lines, dtype=StringDType())
 
 
-OTHER = "other"
-
-
 def compare_pairs(
     results: xr.Dataset,
     plan: SearchSpec,
@@ -93,8 +91,8 @@ def compare_pairs(
 ) -> xr.Dataset:
     """Return how much the errors of pairs of candidates can and must differ from 0.
 
-    The full models of a few candidates are fitted again and compared on the pool, in
-    one reading.
+    The full models of a few candidates are fitted again and compared in one pass over
+    the pool.
 
     Parameters
     ----------
@@ -107,10 +105,10 @@ def compare_pairs(
     n_best
         How many of them, at least 2.
     delta
-        Probability with which any of the facts may fail, for whatever pair is looked
-        at. It is spent beside that of the search.
+        Probability with which any of the facts may fail, over all pairs. It is spent
+        in addition to that of the search.
     client
-        A `distributed.Client` for the reading; None means the current one, else
+        A `distributed.Client` for the pass; None means the current one, else
         local threads.
 
     Returns
@@ -128,7 +126,7 @@ def compare_pairs(
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` the facts hold for all pairs of
-    the search's candidates at once, so for those that were picked after a look.
+    the search's candidates at once, so also for pairs picked after seeing results.
     Assumes: pool rows are independent draws, and no model depends on them.
     Source: `dsel.bounds.pair_facts`, delta divided by the number of pairs.
     """
@@ -148,7 +146,7 @@ def compare_pairs(
     share = level / (n * (n - 1) / 2)
     facts = pair_facts(counts, plan.pool.n_rows, delta=share)
     differ = ~np.eye(len(chosen), dtype=bool)
-    axes = (names.CANDIDATE, OTHER)
+    axes = (names.CANDIDATE, names.OTHER)
     texts = np.array(candidate_labels(results), dtype=object)[chosen]
     return xr.Dataset(
         {
@@ -157,9 +155,63 @@ def compare_pairs(
             "larger_error": (axes, np.where(differ, facts.larger_error, 0.0)),
             "params": (names.CANDIDATE, texts.astype(str)),
         },
-        coords={names.CANDIDATE: chosen, OTHER: chosen},
+        coords={names.CANDIDATE: chosen, names.OTHER: chosen},
         attrs={names.DELTA: level, names.N_UNLABELED: plan.pool.n_rows},
     )
+
+
+def count_pairs(
+    results: xr.Dataset, plan: SearchSpec, *, client: Any = None
+) -> xr.Dataset:
+    """Return the cube with the disagreement of all pairs of full models.
+
+    `select` then answers by ``tri`` and ``adj``, which compare each candidate with
+    those before it: list the grid from the simplest model to the most complex one.
+
+    Parameters
+    ----------
+    results
+        Cube of a search.
+    plan
+        The plan that it came from, with a pool and ``train_errors=True``, which both
+        criteria read; its full models are fitted again.
+    client
+        A `distributed.Client` for the pass; None means the current one, else
+        local threads.
+
+    Returns
+    -------
+    xarray.Dataset
+        With ``pair_disagreements`` on the pool and ``labeled_pair_disagreements``, over
+        the grid and ``other``, NaN in the rows of candidates that failed.
+
+    Raises
+    ------
+    ValueError
+        Where there is no pool, or the cube is not of all candidates of the plan.
+
+    Notes
+    -----
+    Guarantee: none; ``tri`` and ``adj`` are estimates.
+    Assumes: nothing is claimed, so nothing is assumed.
+    Source: D. Schuurmans and F. Southey, Machine Learning 48, 2002.
+    """
+    status = results[names.STATUS]
+    if plan.pool is None or status.size != plan.n_candidates:
+        raise ValueError(
+            "`plan` must be that of `results`, with a pool to compare candidates on."
+        )
+    failed = status.values.ravel() == names.STATUS_FAILED
+    kept = np.flatnonzero(~failed)
+    count = _DifferingRows(tuple(_full_model(plan, int(j)) for j in kept))
+    rows = np.arange(len(plan.work.y))
+    counts = {
+        names.PAIR_DISAGREEMENTS: plan.pool.reduce(
+            count, add, client=client, allow_nan=plan.work.allow_nan
+        ),
+        names.LABELED_PAIR_DISAGREEMENTS: count(plan.work.X, rows),
+    }
+    return add_pairs(results, counts, kept)
 
 
 def _best(results: xr.Dataset, n_best: int) -> NDArray[np.int64]:
@@ -175,14 +227,14 @@ class _DifferingRows:
     """Counts the rows of a block on which models differ, pair by pair."""
 
     models: tuple[tuple[FittedGroup, int, int], ...]
-    """Fitted groups, with the training and the place of the wanted candidate."""
+    """Fitted groups, with the split and the place of the wanted candidate."""
 
     def __call__(self, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         del rows
         answers = np.stack(
             [
-                models.predict(X, [np.array(training)])[0][place]
-                for models, training, place in self.models
+                models.predict(X, [np.array(split)])[0][place]
+                for models, split, place in self.models
             ]
         )
         return np.array(
@@ -191,8 +243,8 @@ class _DifferingRows:
 
 
 def _full_model(plan: SearchSpec, number: int) -> tuple[FittedGroup, int, int]:
-    """Fit one candidate on all labeled rows; say where it is in its group."""
-    training = plan.scheme.full
-    assert training is not None
-    models = refit(plan.work, number, training)
-    return models, training, models.candidates.index(number)
+    """Fit one candidate on all labeled rows; return group, split and place in it."""
+    split = plan.scheme.full
+    assert split is not None
+    models = refit(plan.work, number, split)
+    return models, split, models.candidates.index(number)

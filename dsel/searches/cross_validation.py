@@ -1,19 +1,23 @@
 """From `cv` and the criteria to a scheme: folds, one split, or random halvings."""
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from dsel import names
 from dsel.checks import check_integer
 from dsel.criteria import Criterion
-from dsel.criteria.base import reads_folds
+from dsel.criteria.base import BEST_FOLD, is_nested, reads_folds, reads_pool
 from dsel.criteria.certificates import SELECT_THEN_CERTIFY, check_one_fold
-from dsel.data.folds import (
-    fold_trainings,
-    random_folds,
-    splitter_trainings,
-)
 from dsel.data.labeled import LabeledRows
+from dsel.data.splits import (
+    FULL,
+    Split,
+    fold_splits,
+    pair_splits,
+    random_folds,
+    splitter_splits,
+)
 from dsel.searches.engine.comparisons import (
     Comparison,
     RandomFold,
@@ -21,17 +25,19 @@ from dsel.searches.engine.comparisons import (
     every_fold,
 )
 from dsel.searches.engine.scheme import Scheme, random_halves, with_leave_one_out
+from dsel.searches.engine.stages import Stages
 
 
 def cross_validation(
     cv: Any,
     labeled: LabeledRows,
     seed: int,
+    criteria: tuple[Criterion, ...],
     *,
     with_pool: bool,
-    criteria: tuple[Criterion, ...],
+    train_errors: bool = True,
 ) -> Scheme:
-    """Return the folds and the full training, and what their models are compared on.
+    """Return the folds and the full split, and what their models are compared on.
 
     Criteria of co-validation get random halvings in place of folds.
 
@@ -43,11 +49,14 @@ def cross_validation(
         The labeled rows.
     seed
         Seed of the folds and of f_rand.
-    with_pool
-        Whether there is a pool to compare on.
     criteria
         What will be read from the counts; where all of them hold out one fold only,
         only that is trained.
+    with_pool
+        Whether there is a pool to compare on.
+    train_errors
+        Whether errors on training rows are counted even if no criterion reads them.
+        Random halvings count them always: most criteria of co-validation read them.
 
     Raises
     ------
@@ -63,9 +72,55 @@ def cross_validation(
     )
     if SELECT_THEN_CERTIFY in criteria:
         check_one_fold(scheme.n_folds)
-    if any(names.LOO_ERRORS in criterion.needs for criterion in criteria):
+    wanted = {name for criterion in criteria for name in criterion.needs}
+    if not (train_errors or scheme.n_halvings):
+        splits = tuple(
+            replace(each, counts_train=_train_errors_of(each) in wanted)
+            for each in scheme.splits
+        )
+        scheme = replace(scheme, splits=splits)
+    if names.LOO_ERRORS in wanted:
         return with_leave_one_out(scheme, len(labeled.y))
     return scheme
+
+
+def check_given(
+    criteria: tuple[Criterion, ...], stages: Stages, pool_labels: Any
+) -> None:
+    """Raise where a criterion needs what is not given, or more than is read."""
+    if stages.may_stop and pool_labels is not None:
+        raise ValueError(
+            "`pool_labels` need the whole pool; leave `stop_within` out of `reading`."
+        )
+    for criterion in criteria:
+        if stages.may_stop and criterion.reads_whole_pool:
+            raise ValueError(
+                f"`stop_within` does not go with {criterion.name!r}, which needs the "
+                f"whole pool; search without it, or by 'cv_bound' or 'best_fold'."
+            )
+        if names.PAIR_DISAGREEMENTS in criterion.needs:
+            raise ValueError(
+                f"`criterion` {criterion.name!r} compares pairs of candidates, which "
+                f"are counted later; search by 'cv_error' with train_errors=True, then "
+                f"choose by select(count_pairs(results, plan), {criterion.name!r})."
+            )
+        if pool_labels is None and names.TEST_ROWS in criterion.needs:
+            raise ValueError(
+                f"`criterion` {criterion.name!r} needs labels of pool rows, but "
+                f"`pool_labels` is None; pass those that are known."
+            )
+        if stages.pool is None and reads_pool(criterion):
+            without = "nested_fold_model" if is_nested(criterion) else "holdout_bound"
+            raise ValueError(
+                f"`criterion` {criterion.name!r} needs unlabeled rows, but `pool` is "
+                f"None; pass the pool, or use criterion='cv_error' (an estimate) or "
+                f"criterion={without!r} (a bound without a pool)."
+            )
+
+
+def _train_errors_of(split: Split) -> str:
+    """Return the variable that holds the errors on a split's training rows."""
+    return names.FULL_TRAIN_ERRORS if split.name == FULL else names.TRAIN_ERRORS
 
 
 def _check_together(criteria: tuple[Criterion, ...]) -> None:
@@ -74,7 +129,7 @@ def _check_together(criteria: tuple[Criterion, ...]) -> None:
     by_folds = [each.name for each in criteria if reads_folds(each)]
     if by_halves and by_folds:
         raise ValueError(
-            f"`criterion` and `certificate` must read the same trainings, but "
+            f"`criterion` and `certificate` must read the same splits, but "
             f"{by_halves[0]!r} reads random halves of the labeled rows and "
             f"{by_folds[0]!r} reads folds; name two of one kind, or leave out "
             f"`certificate`."
@@ -89,7 +144,7 @@ def _drawn(
     with_pool: bool,
     criteria: tuple[Criterion, ...],
 ) -> Scheme:
-    """Return the trainings that `cv` says: folds, halvings, or one split."""
+    """Return the splits that `cv` says: folds, halvings, or one split."""
     n_rows = len(labeled.y)
     if any(each.by_halves for each in criteria):
         repeats = check_integer(cv, "cv", at_least=1)
@@ -97,17 +152,38 @@ def _drawn(
     plain = isinstance(cv, str) or not hasattr(cv, "split")  # strings have one too
     if plain:
         n_folds = _check_folds(cv, n_rows)
-        trainings = fold_trainings(random_folds(n_rows, n_folds, seed=seed))
+        splits = fold_splits(random_folds(n_rows, n_folds, seed=seed))
     else:
-        trainings = splitter_trainings(cv, labeled.X, labeled.classes[labeled.y])
-    n_folds = len(trainings) - 1
+        splits = splitter_splits(cv, labeled.X, labeled.classes[labeled.y])
+    n_folds = len(splits) - 1
     if all(criterion.holds_out_one_fold for criterion in criteria):
-        return Scheme(trainings[:1], 1, (), plain)
+        return Scheme(splits[:1], 1, (), plain)
+    if any(map(is_nested, criteria)):
+        return _nested(splits, plain=plain)
+    if not with_pool and all(each.deploys == BEST_FOLD for each in criteria):
+        return Scheme(splits[:-1], n_folds, (), plain)  # nothing reads the full model
     comparisons: tuple[Comparison, ...] = ()
     if with_pool:
         drawn = RandomFold(seed, n_folds)
         comparisons = (drawn, *_of_all_folds(n_folds, criteria))
-    return Scheme(trainings, n_folds, comparisons, plain, has_best_fold=with_pool)
+    return Scheme(splits, n_folds, comparisons, plain, has_best_fold=with_pool)
+
+
+def _nested(splits: tuple[Split, ...], *, plain: bool) -> Scheme:
+    """Return folds, pairs of folds, and the full split."""
+    *folds, full = splits
+    if not plain or len(folds) < 3:
+        raise ValueError(
+            f"`cv` must be a number of random folds, at least 3, where the search is "
+            f"made without each fold, too, got {len(folds)} "
+            f"{'folds' if plain else 'folds of a splitter'}; use cv=3, or another "
+            f"certificate such as 'best_fold'."
+        )
+    pairs = pair_splits(folds)
+    last = replace(full, number=len(folds) + len(pairs))
+    return Scheme(
+        (*folds, *pairs, last), len(folds), (), is_plain_random=True, is_nested=True
+    )
 
 
 def _of_all_folds(

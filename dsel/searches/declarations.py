@@ -19,8 +19,12 @@ all of them at that share: so all that were ever seen are paid up to it, and the
 among raises of one event costs its largest share only, since these events are nested.
 A *leader's* share belongs to a set of candidates, and who leads is a function of
 labeled rows only if nobody of the set was seen when it was first declared: else any of
-those seen may have been made the leader. That what is new, a candidate or a kind of
-certificate, was not chosen by the results cannot be seen here, and stays declared (A5).
+those seen may have been made the leader. What a *nested* search hands over belongs to
+its set alike, but then any combination of models may have been made the choice: no
+delta pays for that. With a prior the shares of candidates differ;
+a raise of some then costs all that were seen the largest share among those. That what
+is new, a candidate or a kind of certificate, was not chosen by the results cannot be
+seen here, and stays declared (A5).
 """
 
 from collections import Counter
@@ -32,13 +36,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from dsel.bounds.events import is_of_leaders
+from dsel.bounds.events import is_of_leaders, is_of_procedure
 from dsel.results.journal import Journal
 from dsel.results.records import Record
 
 PREFIX: Final = "declaration/"
 COUNTS: Final = ("fit/", "span/")
 """How the keys of records begin that hold counts of candidates."""
+CHOSEN: Final = "chosen-"
+"""How the key of what a nested search chose begins: declared with its candidates."""
 ROUNDING: Final = 1e-12
 
 
@@ -54,18 +60,30 @@ class Declaration:
     reserve: float
     spends: Mapping[str, float]
     """Share of delta of each event; none where the run only estimates."""
+    prior: tuple[float, ...] = ()
+    """Part of each share that each candidate has; none where the parts are equal."""
 
     @property
     def token(self) -> str:
         """What tells it from others; the order of candidates plays no role."""
         rest = (self.certificate, self.criterion, self.delta, self.reserve)
         text = repr((_set_of(self.candidates), *rest, sorted(self.spends.items())))
-        return _digest(text)
+        parts = (
+            sorted(zip(self.candidates, self.prior, strict=True)) if self.prior else ""
+        )
+        return _digest(f"{text}{parts}")
 
-    def share(self, event: str) -> float:
+    def shares(self, event: str) -> dict[str, float]:
         """Return what each candidate has of an event; of leaders any may have all."""
-        parts = 1 if is_of_leaders(event) else len(self.candidates)
-        return self.spends[event] / parts
+        whole = self.spends[event]
+        if is_of_leaders(event):
+            return dict.fromkeys(self.candidates, whole)
+        if not self.prior:
+            return dict.fromkeys(self.candidates, whole / len(self.candidates))
+        shares: dict[str, float] = {}
+        for key, part in zip(self.candidates, self.prior, strict=True):
+            shares[key] = max(part * whole, shares.get(key, 0.0))
+        return shares
 
 
 @dataclass(frozen=True)
@@ -160,7 +178,7 @@ class Account:
 
     def add_counts(self, keys: Iterable[str]) -> None:
         """Take what was counted: of no candidate that was not declared."""
-        unknown = set(keys) - self.seen
+        unknown = {key for key in keys if not key.startswith(CHOSEN)} - self.seen
         if unknown and not self.lost:
             self.lost = (
                 f"{len(unknown)} candidates were counted there under a declaration "
@@ -174,23 +192,34 @@ class Account:
         if is_of_leaders(event):
             return max(each, paid.get(_set_of(run.candidates), 0.0))
         # Its own sum, where it has no more: n times a n-th is not always the whole.
-        is_own = event in run.spends and each <= run.share(event)
-        return run.spends[event] if is_own and each else each * len(run.candidates)
+        own = run.shares(event) if event in run.spends else {}
+        if each and any(paid[key] <= share for key, share in own.items()):
+            return run.spends[event]
+        parts = run.prior or (1.0 / len(run.candidates),) * len(run.candidates)
+        pairs = zip(run.candidates, parts, strict=True)
+        return min(paid.get(key, 0.0) / part for key, part in pairs)
 
     def _charges(self, run: Declaration, event: str) -> dict[str, float]:
         """Return who has to be paid up to which share, by candidate or set of them."""
-        share, paid = run.share(event), self.paid.get(event, {})
+        shares, paid = run.shares(event), self.paid.get(event, {})
         mine, whole = set(run.candidates), _set_of(run.candidates)
-        short = {key for key in mine if paid.get(key, 0.0) < share - ROUNDING}
-        if not short or paid.get(whole, 0.0) >= share - ROUNDING:
+        short = {k for k, s in shares.items() if paid.get(k, 0.0) < s - ROUNDING}
+        most = max(shares.values())
+        if not short or paid.get(whole, 0.0) >= most - ROUNDING:
             return {}
         is_fresh = whole in self.fresh_sets or not mine & self.seen
         if is_of_leaders(event) and is_fresh:
-            return {whole: share}
-        who = self.seen if short & self.seen else set()
-        if short - self.seen:
-            who = who | ({whole} if is_of_leaders(event) else short - self.seen)
-        return {key: share for key in who if paid.get(key, 0.0) < share}
+            return {whole: most}
+        if is_of_procedure(event):
+            return {whole: 1.0}  # the whole of any delta: nothing pays for it
+        due: dict[str, float] = {}
+        if raised := short & self.seen:
+            due |= dict.fromkeys(self.seen, max(shares[key] for key in raised))
+        if new := short - self.seen:
+            due |= (
+                {whole: most} if is_of_leaders(event) else {k: shares[k] for k in new}
+            )
+        return {key: share for key, share in due.items() if paid.get(key, 0.0) < share}
 
     def _due(self, event: str, charges: Mapping[str, float]) -> float:
         paid = self.paid.get(event, {})
@@ -245,6 +274,7 @@ def _record(run: Declaration, number: int) -> dict[str, Any]:
         "reserve": run.reserve,
         "events": list(run.spends),
         "shares": np.array(list(run.spends.values()), dtype=np.float64),
+        "prior": np.array(run.prior, dtype=np.float64),
     }
 
 
@@ -257,6 +287,7 @@ def _from_record(record: Record) -> Declaration:
         float(record["delta"]),
         float(record["reserve"]),
         dict(zip(record["events"], shares, strict=True)),
+        tuple(map(float, record.get("prior", ()))),
     )
 
 

@@ -1,26 +1,31 @@
-"""What a plan prints: fits, tasks, bytes, and what the number will rest on.
+"""The text of a plan: fits, tasks, bytes, certificate.
 
 The constants of the scheduler's time are measured by
 ``tests/benchmarks/bench_scheduler.py``.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from dsel.data.trainings import FULL
+import numpy as np
+
+from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE
+from dsel.data.cache import nbytes_of
+from dsel.data.splits import FULL
 from dsel.searches.assumptions import few_rows
 from dsel.searches.spec import SearchSpec
 
 
 def describe(plan: SearchSpec) -> str:
-    """Return the plan in words, one fact a line."""
+    """Return the text of a plan, one fact a line."""
     lines = [
         f"Plan of {plan.n_candidates} candidates over ({', '.join(plan.axes.dims)}) "
         f"by {plan.criterion.name}",
         f"  labeled rows     {len(plan.work.y):,} x {plan.work.X.shape[1]}, "
         f"{len(plan.classes)} classes",
         _pool_line(plan),
-        f"  trainings        {_trainings(plan)}",
+        f"  splits           {_splits(plan)}",
         f"  fits             {_fits(plan)}",
         *_limit(plan),
         f"  tasks            {_tasks(plan)}",
@@ -37,11 +42,18 @@ def describe(plan: SearchSpec) -> str:
 
 
 def _model(plan: SearchSpec) -> str:
-    return "" if plan.certificate.deploys == FULL else "; the model is that of fold 0"
+    """Say which model is handed over, where it is not that of all labeled rows."""
+    models = {
+        FULL: "",
+        BEST_FOLD: "; the model is that of the best fold",
+        OUTER_FOLD: "; the model is that of the best fold, as chosen without it",
+        VOTE: "; the model is the vote of what is chosen without each fold",
+    }
+    return models.get(plan.certificate.deploys, "; the model is that of fold 0")
 
 
 def _small_folds(plan: SearchSpec) -> list[str]:
-    remark = few_rows(plan.scheme.trainings)
+    remark = few_rows(plan.scheme.splits)
     return [f"  CAREFUL: {remark}"] if remark and plan.certificate.is_guarantee else []
 
 
@@ -63,13 +75,18 @@ def _spans(plan: SearchSpec) -> str:
     )
 
 
-def _trainings(plan: SearchSpec) -> str:
-    full = " and the full one" if plan.scheme.full is not None else ""
-    return f"{plan.scheme.n_folds} folds{full}"
+def _splits(plan: SearchSpec) -> str:
+    k, pairs = plan.scheme.n_folds, len(plan.scheme.pairs)
+    if pairs:
+        return f"{k} folds, {pairs} pairs of folds, and the full one for what is chosen"
+    return f"{k} folds{' and the full one' if plan.scheme.full is not None else ''}"
 
 
 def _fits(plan: SearchSpec) -> str:
-    n = plan.n_candidates * len(plan.work.trainings)
+    k = plan.scheme.n_folds
+    n = plan.n_candidates * len(plan.work.splits)
+    if plan.scheme.is_nested:  # the full model, and the folds' once more, of few
+        n = plan.n_candidates * (len(plan.work.splits) - 1) + k + 1
     return f"{n:,}" + (" at most: losers are dropped on the way" if plan.prune else "")
 
 
@@ -92,15 +109,34 @@ def _tasks(plan: SearchSpec) -> str:
 
 
 def _memory(plan: SearchSpec) -> str:
-    """Labeled rows, one kernel of theirs, and one block of the pool."""
-    n, p = plan.work.X.shape
-    itemsize = 8
-    labeled = n * p * itemsize
-    return f"{format_bytes(labeled + 32 * 2**20)} for each worker thread and its models"
+    whole, shared = projected_memory(plan)
+    kept = f", {format_bytes(shared)} of it shared by fits: with less, less is kept"
+    return (
+        f"{format_bytes(whole)} for each worker of one thread{kept if shared else ''}"
+    )
+
+
+def projected_memory(plan: SearchSpec) -> tuple[int, int]:
+    """Return bytes that a worker process of one thread takes, and those fits share.
+
+    They do not contain models whose size only their fits tell, as that of trees.
+    """
+    families = {id(group.family): group.family for group in plan.work.groups}
+    number = Counter(id(group.family) for group in plan.work.groups)
+    shared = sum(
+        family.shared_nbytes(number[key], len(plan.work.y))
+        for key, family in families.items()
+    )
+    read = 0
+    if plan.pool is not None:
+        longest = int(np.diff(plan.pool.boundaries).max(initial=0))
+        read = COPIES_OF_CHUNK * longest * plan.pool.row_nbytes
+    labeled = COPIES_OF_ROWS * nbytes_of(plan.work.X)
+    return PROCESS_NBYTES + labeled + shared + read, shared
 
 
 def format_bytes(n: int) -> str:
-    """Return a size in words.
+    """Return a size with its unit.
 
     Examples
     --------
@@ -115,38 +151,45 @@ def format_bytes(n: int) -> str:
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
+PROCESS_NBYTES: Final = 400 * 2**20
+"""Memory of a worker that has imported everything."""
+COPIES_OF_ROWS: Final = 3
+"""Of the labeled rows: themselves, those of a fit, and support vectors."""
+COPIES_OF_CHUNK: Final = 3
+"""Of a chunk of the pool: as it is stored, decoded, and as rows."""
+
 FIT_SECONDS: Final = 0.003
-"""Processor time of the scheduler for a task that fits, which is two of Dask's."""
+"""Processor time of the scheduler for a task that fits, which is two tasks to Dask."""
 SPAN_SECONDS: Final = 0.002
-"""The same for a task of the pool."""
+"""The same for a task that counts over the pool."""
 INPUT_SECONDS: Final = 0.00001
-"""The same for one pack of models that a task of the pool takes as its input."""
+"""The same for each input of such a task: the models of one fit task."""
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Tasks, bytes and time of the scheduler; all of them upper limits."""
+    """Upper limits of tasks, bytes read, and time of the scheduler."""
 
     fit_tasks: int
     """Tasks that fit."""
     span_tasks: int
-    """Tasks that count over spans of the pool, in all rounds; short ones share one."""
+    """Spans counted in all rounds, which is at least the number of their tasks."""
     pool_nbytes: int
     """Bytes of the pool that are read, in all rounds."""
     scheduler_seconds: float
-    """Time of the scheduler, which does one thing at a time."""
+    """Processor time of the scheduler, which has one thread."""
 
 
 def n_spans(plan: SearchSpec) -> int:
-    """Return the parts in which the pool is counted, over all stages."""
-    return sum(len(look.spans) for look in plan.stages.parts)
+    """Return the number of spans of the pool, over all stages."""
+    return sum(len(stage.spans) for stage in plan.stages.parts)
 
 
 def project(plan: SearchSpec) -> Projection:
-    """Return what a run of the plan costs beside its work."""
-    n_trainings = len(plan.work.trainings)
+    """Return what a run of the plan costs besides the fits and counts themselves."""
+    n_splits = len(plan.work.splits)
     fit_tasks = sum(
-        1 if group.family.fits_trainings_together else n_trainings
+        1 if group.family.fits_splits_together else n_splits
         for group in plan.work.groups
     )
     rounds = 2 if plan.prune and plan.n_candidates > 1 else 1

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.bounds import uniform_shares
+from dsel.bounds.shares import checked_prior
 from dsel.checks import check_probability
 from dsel.criteria import Criterion, Evidence, Settings, get_criterion
 from dsel.criteria.base import reads_folds
@@ -29,10 +30,14 @@ class ResolvedCriterion:
     """Part of delta for the labeled term."""
     counts: Evidence
     """Of the cube."""
+    prior: NDArray[np.float64] | None = None
+    """Part of delta of each candidate; None for equal parts."""
 
     @property
     def settings(self) -> Settings:
         """Shares of delta; each candidate of a slice keeps its own."""
+        if self.prior is not None:
+            return Settings(self.prior * self.delta, self.label_share)
         shares = uniform_shares(int(self.counts[names.N_CANDIDATES]), delta=self.delta)
         return Settings(shares[: self.counts[names.STATUS].size], self.label_share)
 
@@ -43,8 +48,9 @@ def resolve(
     *,
     delta: float | None,
     label_share: float | None,
+    prior: ArrayLike | None = None,
 ) -> ResolvedCriterion:
-    """Return a criterion with its delta and share, as the search declared them if None.
+    """Return a criterion, its delta and shares; where None as the search declared.
 
     Raises
     ------
@@ -53,6 +59,7 @@ def resolve(
     """
     check_cube(results)
     _check_folds(results)
+    _check_candidates(results)
     declared = _declared(results)
     resolved = ResolvedCriterion(
         get_criterion(criterion or str(results[names.CRITERION].values[0])),
@@ -62,13 +69,26 @@ def resolve(
             declared[1] if label_share is None else label_share, "label_share"
         ),
         evidence(results),
+        declared_prior(results)
+        if prior is None
+        else checked_prior(prior, results[names.STATUS].size),
     )
     check_evidence(resolved.criterion, resolved.counts)
     return resolved
 
 
+def declared_prior(results: xr.Dataset) -> NDArray[np.float64] | None:
+    """Return each candidate's part of delta; None where the search gave equal parts."""
+    if names.CRITERION not in results.dims:
+        return None
+    first = results.isel({names.CRITERION: 0})
+    parts = first[names.DELTA_SHARE].values.ravel() / float(first[names.DELTA])
+    is_equal = np.isclose(parts * float(results[names.N_CANDIDATES]), 1.0, rtol=1e-9)
+    return None if is_equal.all() else np.asarray(parts)
+
+
 def _check_folds(results: xr.Dataset) -> None:
-    """Raise unless the folds stand as they were searched: bounds go by their places."""
+    """Raise unless all folds are there in order: bounds depend on their places."""
     for dim in results[names.FOLD_ROWS].dims:
         found = results[dim].values.tolist()
         if found != list(range(len(found))):
@@ -78,36 +98,53 @@ def _check_folds(results: xr.Dataset) -> None:
             )
 
 
-def check_evidence(criterion: Criterion, counts: Evidence) -> None:
-    """Raise ValueError where the search did not count what the criterion needs."""
-    _check_trainings(criterion, counts)
-    for name in criterion.needs:
-        values = counts.get(name)
-        if values is None or (values.size and np.all(values < 0)):
-            raise ValueError(
-                f"`criterion` {criterion.name!r} needs `{name}`, which this search did "
-                f"not count; plan one with criterion={criterion.name!r}"
-                + (" and a pool." if "pool" in name or "dis" in name else ".")
-            )
-    if criterion.reads_whole_pool and names.LOOK_ROWS in counts:
+def _check_candidates(results: xr.Dataset) -> None:
+    """Raise where results of several searches were put together: delta was of one."""
+    n_here, n = results[names.STATUS].size, results[names.N_CANDIDATES].item()
+    if n_here > n:
         raise ValueError(
-            f"`criterion` {criterion.name!r} needs the whole pool, but this search "
-            f"could stop reading before its end; search without `stop_within`."
+            f"`results` hold {n_here} candidates, but delta was divided among {n:g}: "
+            f"they were put together from several searches; select from one of them."
         )
 
 
-def _check_trainings(criterion: Criterion, counts: Evidence) -> None:
-    """Raise ValueError where a criterion of folds is asked of halves, or the reverse.
-
-    Folds and halves disagree with different models; their errors are read alike.
-    """
-    are_halves = counts[names.FOLD_ROWS].ndim == 2
-    of_halves = criterion.by_halves and names.DISAGREEMENTS in criterion.needs
-    if reads_folds(criterion) if are_halves else of_halves:
-        found, wanted = ("halves", "folds") if are_halves else ("folds", "halves")
+def check_evidence(criterion: Criterion, counts: Evidence) -> None:
+    """Raise ValueError where the search did not count what the criterion needs."""
+    _check_splits(criterion, counts)
+    for name in criterion.needs:
+        values = counts.get(name)
+        if values is None or (values.size and np.all(values < 0)):
+            of_train = name in (names.TRAIN_ERRORS, names.FULL_TRAIN_ERRORS)
+            option = "train_errors=True or " if of_train else ""
+            raise ValueError(
+                f"`criterion` {criterion.name!r} needs `{name}`, which this search did "
+                f"not count; plan one with {option}criterion={criterion.name!r}"
+                + (" and a pool." if "pool" in name or "dis" in name else ".")
+            )
+    if criterion.reads_whole_pool and names.STAGE_ROWS in counts:
         raise ValueError(
-            f"`criterion` {criterion.name!r} reads {wanted} of the labeled rows, but "
-            f"this search counted {found}; plan one with criterion={criterion.name!r}."
+            f"`criterion` {criterion.name!r} needs the whole pool, but this search "
+            f"could stop reading before its end; leave `stop_within` out of `reading`."
+        )
+
+
+def _check_splits(criterion: Criterion, counts: Evidence) -> None:
+    """Raise ValueError where a criterion of folds is read from halves, or the reverse.
+
+    Training errors mean the same of both, held-out errors and disagreements do not.
+    """
+    rows = counts[names.FOLD_ROWS]
+    compares = {names.FOLD_ERRORS, names.DISAGREEMENTS} & set(criterion.needs)
+    if rows.ndim == 2:
+        wanted, found = "folds", "random halvings" if reads_folds(criterion) else ""
+    else:
+        of_halves = criterion.by_halves and compares
+        wanted, found = "random halvings", f"{rows.size} folds" if of_halves else ""
+    if found:
+        raise ValueError(
+            f"`criterion` {criterion.name!r} needs {wanted} of the labeled rows, but "
+            f"this cube has no {wanted}: its search counted {found}; plan one with "
+            f"criterion={criterion.name!r}."
         )
 
 
@@ -131,7 +168,7 @@ class Evaluation:
     estimate: xr.DataArray
     """Unclipped; NaN where the evidence is not complete, inf where a fit failed."""
     at_least: xr.DataArray
-    """What the number cannot be below where the evidence is not complete; else NaN."""
+    """Lower bound of the estimate where the evidence is not complete; else NaN."""
     label_term: xr.DataArray
     """Part that comes from labeled rows."""
     disagreement_term: xr.DataArray
@@ -145,7 +182,7 @@ def evaluate(
     delta: float | None = None,
     label_share: float | None = None,
 ) -> Evaluation:
-    """Judge every candidate of a cube by a criterion; nothing is fitted.
+    """Evaluate a criterion for every candidate of a cube; nothing is fitted.
 
     Parameters
     ----------

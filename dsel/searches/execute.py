@@ -1,6 +1,5 @@
 """From a plan to a cube, a choice and a model: on a cluster or on local threads."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,27 +14,27 @@ from dsel.checks import check_choice, check_integer
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.family import FIT_DONE, FittedGroup
 from dsel.results import Choice
-from dsel.results.journal import Journal
 from dsel.results.store import open_store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
 from dsel.runtime.threads import single_threaded
+from dsel.searches.checkpoint import Checkpoint, open_checkpoint, stored_records
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
-from dsel.searches.engine.checkpoint import Checkpoint, candidate_keys
+from dsel.searches.engine.checkpoint import CountCheckpoint, candidate_keys
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.driver import Driver, Progress
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
-from dsel.searches.engine.pruning import Pruning, final_evidence
-from dsel.searches.keeping import (
-    Notebook,
-    keep_results,
-    kept_model,
-    kept_records,
-    run_journal,
-)
+from dsel.searches.engine.nested import NestedPruning, choices, nested_evidence
+from dsel.searches.engine.pruning import Pruning, Race, final_evidence
 from dsel.searches.ledger import declaration_of, settle
+from dsel.searches.nested import (
+    chosen_evidence,
+    chosen_model,
+    of_chosen,
+    without_pool,
+)
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.pool_checks import (
     pool_sample,
@@ -50,14 +49,14 @@ from dsel.searches.spec import SearchSpec
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search ends with."""
+    """The result of a search."""
 
     results: xr.Dataset
     """The cube."""
     choice: Choice
     """The chosen candidate and its certificate."""
     model: Any
-    """The chosen model, fitted; None where it was not asked for."""
+    """The chosen model, fitted; None without `with_model`."""
 
 
 def execute(
@@ -80,25 +79,25 @@ def execute(
     client
         A `distributed.Client`; None means the current one, else local threads.
     out
-        Directory or URL of the results store: what is finished is written there as
-        it comes, and a run of the same plan goes on from it.
+        Directory or URL of the results store: finished tasks are written there, and
+        a later run of the same plan continues from them.
     storage_options
         Passed to fsspec where `out` is a URL; never stored.
     on_failure
-        ``"record"`` a fit that raises (the candidate can never win), or ``"raise"``.
+        ``"record"`` a fit that raises (the candidate cannot win), or ``"raise"``.
     on_progress
         Called a few times a second with a `Progress`.
     n_jobs
-        Local threads; None and -1 mean one for each core. A cluster has its own.
+        Local threads; None and -1 mean one for each core. Ignored on a cluster.
     with_model
-        Whether to bring the chosen model here.
+        Whether to return the chosen model, fitted.
 
     Raises
     ------
     AllFitsFailedError
         Where no candidate could be fitted.
     MemoryError
-        Where a task has not enough for any fit.
+        Where a task has not enough memory for any fit.
     ClusterLostError
         Where the scheduler or all workers are gone.
     VersionMismatchError
@@ -108,107 +107,141 @@ def execute(
     count_threads(n_jobs)  # refused before the pool is read
     client = resolve_client(client)
     place = None if out is None else open_store(out, storage_options=storage_options)
-    run_id = uuid.uuid4().hex[:12]
     clock = PhaseClock()
     with ExitStack() as stack:
         with clock.phase("prepare"):
             plan = with_rows(plan, client, is_kept=place is not None)
-            # Only read: a place is begun when nothing can be refused any more.
-            known = kept_records(place, plan.fingerprint)
+            # The store is only read here: nothing is written before every check passed.
+            known = stored_records(place, plan.fingerprint)
             resolved = resolve_pool(plan, known, client)
             plan = without_shared(plan, resolved)
-            executor = make_executor(plan.work, client, n_jobs, run_id=run_id)
+            executor = make_executor(plan.work, client, n_jobs)
             stack.callback(executor.close)
             _check_memory(plan, executor)
         with clock.phase("resume"):
-            journal = stack.enter_context(run_journal(place, plan.fingerprint))
-            declared = _declare(plan, journal)
+            store = stack.enter_context(open_checkpoint(place, plan.fingerprint))
+            declared = _declare(plan, store)
             if resolved is not None:
-                resolved.note(journal)
-            driver = _driver(
-                plan, executor, journal, run_id, raise_failures=on_failure == "raise"
-            )
-            if journal is not None and journal.is_read_only and not driver.has_ended():
-                journal.check_writable()  # now, not when the first task has ended
+                resolved.keep(store)
+            nested = plan.scheme.is_nested
+            driver = _driver(without_pool(plan) if nested else plan, executor, store)
         driver.on_progress = on_progress
+        driver.fitting.raise_failures = on_failure == "raise"
         with clock.phase("search"):
             driver.run()
+            evidence = _evidence(plan, driver)
+            if nested:
+                make = partial(make_executor, client=client, n_jobs=n_jobs)
+                driver, evidence = _run_chosen(plan, driver, evidence, make, stack)
         with clock.phase("evaluate"):
-            evidence = final_evidence(driver.table, driver.pruning)
-            _check_failures(plan, evidence)
-            compared = with_shift(plan, driver.sample, Notebook(journal), client)
-            results = _results(compared, evidence, driver.checkpoint, declared)
+            results = _results(plan, evidence, driver, declared, client)
             choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:
             with clock.phase("save"):
-                keep_results(results, place, journal)
+                store.save_results(results)
         with clock.phase("model"):
-            model = (
-                _model(plan, driver, choice.candidate, place) if with_model else None
-            )
-        # The kept cube cannot know how long it took to be kept.
+            model = _model(plan, driver, choice) if with_model else None
+        # The stored cube cannot contain how long it took to store it.
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
     return Outcome(results, choice, model)
 
 
+def _evidence(plan: SearchSpec, driver: Driver) -> dict[str, Any]:
+    """Return what a run has counted of the candidates."""
+    if isinstance(driver.pruning, Pruning):
+        return final_evidence(driver.table, driver.pruning)
+    return nested_evidence(driver.table, prunes=plan.prune)
+
+
+def _run_chosen(
+    plan: SearchSpec,
+    searched: Driver,
+    evidence: Mapping[str, Any],
+    make: Callable[[Work], Executor],
+    stack: ExitStack,
+) -> tuple[Driver, dict[str, Any]]:
+    """Count what a nested search chose; return its driver, and all evidence."""
+    chosen = choices(searched.table)
+    last = of_chosen(plan, chosen)
+    executor = make(last.work)
+    stack.callback(executor.close)
+    driver = _driver(last, executor, searched.checkpoint.store)
+    driver.on_progress = searched.on_progress
+    return driver, chosen_evidence(evidence, driver.run(), chosen)
+
+
 def _check_memory(plan: SearchSpec, executor: Executor) -> None:
     """Raise where a task has not enough memory for any fit of the plan."""
-    # Tasks keep half of their share of the memory for what they cannot see.
+    # The other half is for what a family does not count, such as pool blocks.
     budget = executor.slot_memory // 2
     for group in plan.work.groups:
         group.family.check_budget(len(plan.work.y), budget)
 
 
-def _declare(plan: SearchSpec, journal: Journal | None) -> str:
-    """Write what the plan may read before anything is counted; return where it is."""
-    if journal is None:
+def _declare(plan: SearchSpec, store: Checkpoint) -> str:
+    """Write what the plan may read, before anything is counted; return the key."""
+    if store.journal is None:
         return ""
-    return declare(journal, declaration_of(plan, candidate_keys(plan.work.groups)))
+    keys = candidate_keys(plan.work.groups)
+    return declare(store.journal, declaration_of(plan, keys))
 
 
-def _driver(
-    plan: SearchSpec,
-    executor: Executor,
-    journal: Journal | None,
-    run_id: str,
-    *,
-    raise_failures: bool,
-) -> Driver:
-    """Return the driver of a plan; it knows what the journal holds."""
+def _driver(plan: SearchSpec, executor: Executor, store: Checkpoint) -> Driver:
+    """Return the driver of a plan, with the counts of earlier runs.
+
+    Raises
+    ------
+    OSError
+        Where something is left to count and the store cannot be written to.
+    """
     table = _empty_table(plan)
     keys = candidate_keys(plan.work.groups)
-    checkpoint = Checkpoint(journal, keys, plan.scheme, plan.fit_timeout)
+    checkpoint = CountCheckpoint(store, keys, plan.scheme, plan.fit_timeout)
     checkpoint.replay(table)
-    return Driver(
+    race: Race = Pruning(plan.criterion, plan.settings, plan.prune)
+    if plan.scheme.is_nested:
+        race = NestedPruning(plan.prune)
+    driver = Driver(
         table,
-        Pruning(plan.criterion, plan.settings, plan.prune),
+        race,
         executor,
         checkpoint,
-        run_id,
-        raise_failures=raise_failures,
         fit_timeout=plan.fit_timeout,
         sample=pool_sample(plan),
     )
+    if store.is_read_only and not driver.has_ended():
+        store.check_writable()  # now, not when the first task has ended
+    return driver
 
 
-def _model(plan: SearchSpec, driver: Driver, candidate: int, place: Any) -> Any:
-    """Return the model that the certificate is about, kept or fitted."""
-    name = plan.certificate.deploys
-    path = f"{driver.checkpoint.keys[candidate]}/{name}"
-    fit = partial(driver.model, candidate, plan.scheme.number_of(name))
-    return kept_model(driver.checkpoint.journal, place, path, fit)
+def _model(plan: SearchSpec, driver: Driver, choice: Choice) -> Any:
+    """Return the model that the certificate is about, stored or fitted."""
+    if plan.scheme.is_nested:
+        (key,) = driver.checkpoint.keys.values()
+        path = f"{key}/{plan.certificate.name}"
+        fit = partial(chosen_model, driver, choice, plan.classes)
+        return driver.checkpoint.store.model(path, fit)
+    number = _split(plan, choice.fold)
+    keys, store = driver.checkpoint.keys, driver.checkpoint.store
+    path = f"{keys[choice.candidate]}/{plan.scheme.splits[number].name}"
+    return store.model(path, partial(driver.model, choice.candidate, number))
 
 
 def _results(
-    plan: SearchSpec, evidence: Mapping[str, Any], checkpoint: Checkpoint, declared: str
+    plan: SearchSpec,
+    evidence: Mapping[str, Any],
+    driver: Driver,
+    declared: str,
+    client: Any,
 ) -> xr.Dataset:
-    """Return the cube, with what the runs of its place have paid for so far."""
-    results = make_results(plan, evidence)
-    if checkpoint.journal is None:
+    """Return the cube, with the delta that all runs in its store have spent so far."""
+    _check_failures(plan, evidence)
+    store, keys = driver.checkpoint.store, candidate_keys(plan.work.groups)
+    results = make_results(with_shift(plan, driver.sample, store, client), evidence)
+    if store.journal is None:
         return results
-    account = account_of(checkpoint.journal.read())
-    return settle(results, account, declared, checkpoint.keys)
+    return settle(results, account_of(store.read()), declared, keys)
 
 
 def _empty_table(plan: SearchSpec) -> CountTable:
@@ -241,9 +274,9 @@ def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:
     )
 
 
-def refit(work: Work, candidate: int, training: int) -> FittedGroup:
-    """Fit a candidate on one training as a run does: the model that it has counted."""
-    job = FitJob(work.group_of(candidate).number, (candidate,), training)
+def refit(work: Work, candidate: int, split: int) -> FittedGroup:
+    """Fit a candidate on one split: the same model as the one that a run counted."""
+    job = FitJob(work.group_of(candidate).number, (candidate,), split)
     with single_threaded():
         _, fitted = fit_jobs(work, (), [job])
     return fitted[job]
@@ -254,25 +287,25 @@ def fit_model(plan: SearchSpec, candidate: int, fold: int | None) -> Any:
     number = check_integer(
         candidate, "candidate", at_least=0, at_most=plan.n_candidates - 1
     )
-    training = _training(plan, fold)
-    fitted = refit(plan.work, number, training)
+    split = _split(plan, fold)
+    fitted = refit(plan.work, number, split)
     if fitted.counts.status[fitted.candidates.index(number), 0] != FIT_DONE:
-        message = fitted.counts.messages[number, training]
+        message = fitted.counts.messages[number, split]
         raise RuntimeError(
             f"candidate {number} ({plan.axes.params(number)}) cannot be fitted on "
-            f"{plan.work.trainings[training].name}: {message}"
+            f"{plan.work.splits[split].name}: {message}"
         )
-    return fitted.model(number, training)
+    return fitted.model(number, split)
 
 
-def _training(plan: SearchSpec, fold: int | None) -> int:
-    """Return the number of the training that leaves out a fold, or nothing."""
+def _split(plan: SearchSpec, fold: int | None) -> int:
+    """Return the number of the split that leaves out a fold, or nothing."""
     if fold is not None:
         last = plan.scheme.n_folds - 1
         return check_integer(fold, "fold", at_least=0, at_most=last)
     if plan.scheme.full is None:
         raise ValueError(
             f"`fold` must be given: {plan.certificate.name!r} trains nothing on all "
-            f"labeled rows; its model is that of fold 0."
+            f"labeled rows; its model is that of `choice.fold`."
         )
     return plan.scheme.full

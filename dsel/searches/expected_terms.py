@@ -1,8 +1,8 @@
-"""What each certificate gives on average, before a single label is used.
+"""The expected terms of each certificate, before a single label is used.
 
-Fold errors and disagreements are taken as binomial with the rates expected, folds as
-independent. Plugging in the expected counts instead would hide what a certificate
-gains from the smallest of several limits.
+Fold errors and disagreements are assumed binomial with the expected rates, folds
+independent. Using the expected counts instead would miss that a certificate which takes
+the smallest of several limits gains from their spread.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +24,10 @@ Floats = NDArray[np.float64]
 CERTIFY_SHARE = 0.2
 """Share of the labeled rows that is held out where none is named."""
 
+GROWTH = 0.5
+"""Power of the growth of disagreement where none is declared: models differ like their
+weights, whose difference has a standard deviation of that power of the rows unseen."""
+
 _N_DRAWS = 256
 _N_POINTS = 2000
 _N_NODES = 65
@@ -31,7 +35,7 @@ _N_NODES = 65
 
 @dataclass(frozen=True)
 class DesignAssumptions:
-    """What is known, or guessed, before labels are used."""
+    """What is known or assumed before labels are used."""
 
     n_labeled: int
     """Labeled rows."""
@@ -44,7 +48,10 @@ class DesignAssumptions:
     expected_error: float
     """Error rate that the chosen model is expected to have."""
     expected_disagreement: float
-    """How often the full model is expected to differ from a fold's model."""
+    """How often the full model is expected to differ from a fold's model, of ten."""
+    growth: float = 0.0
+    """Power of its growth with the rows that a model has not seen; 0: it is constant.
+    """
 
     @property
     def delta_share(self) -> float:
@@ -61,11 +68,57 @@ class DesignAssumptions:
         """Return how many labeled rows a share of them is."""
         return round(self.n_labeled * share)
 
-    def disagreement_limit(self, share: float) -> float:
+    def disagreement(self, left_out: float) -> float:
+        """Return how often the full model differs from one without a part of the rows.
+
+        Parameters
+        ----------
+        left_out
+            That part, in (0, 1).
+        """
+        rate = self.expected_disagreement * rows_unseen(left_out) ** self.growth
+        return float(min(rate, 1.0 - 1e-9))
+
+    def disagreement_limit(self, share: float, left_out: float) -> float:
         """Return the average limit of the disagreement on the whole pool."""
         if not self.n_unlabeled:
             return 1.0
-        return mean_limit(self.n_unlabeled, self.expected_disagreement, share)
+        return mean_limit(self.n_unlabeled, self.disagreement(left_out), share)
+
+
+def rows_unseen(left_out: float) -> float:
+    """Return rows left out for each row seen, in multiples of what ten folds have.
+
+    The variance of what two estimates differ by grows with it, where one has seen a
+    part of the rows of the other.
+    """
+    return 9.0 * left_out / (1.0 - left_out)
+
+
+def fitted_growth(
+    rates: Mapping[int, float], growth: float | None = None
+) -> tuple[float, float]:
+    """Return disagreement at ten folds and the power that fit what a pilot has shown.
+
+    Parameters
+    ----------
+    rates
+        Disagreement by number of folds.
+    growth
+        The power, where it is declared; else that of a line through their logarithms,
+        at least 0, and `GROWTH` where there is one rate only.
+
+    Examples
+    --------
+    >>> [round(each, 3) for each in fitted_growth({10: 0.02, 2: 0.06})]
+    [0.02, 0.5]
+    """
+    unseen = np.log([rows_unseen(1.0 / k) for k in rates])
+    logs = np.log(list(rates.values()))
+    if growth is None:
+        slope = np.polyfit(unseen, logs, 1)[0] if len(rates) > 1 else GROWTH
+        growth = max(0.0, float(slope))
+    return float(np.exp(np.mean(logs - growth * unseen))), growth
 
 
 def recommended_label_share(n_unlabeled: int) -> float:
@@ -119,14 +172,15 @@ def cv_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
         number * mean_limit(rows, design.expected_error, first / n_folds)
         for rows, number in design.fold_sizes(n_folds)
     )
-    return label / n_folds, design.disagreement_limit(second)
+    return label / n_folds, design.disagreement_limit(second, 1 / n_folds)
 
 
 def leaders_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `leaders`."""
     n_leaders = min(N_LEADERS, design.n_candidates)
     label, _ = cv_terms(design, n_folds, gamma)
-    return label, design.disagreement_limit((1 - gamma) * design.delta / n_leaders)
+    second = (1 - gamma) * design.delta / n_leaders
+    return label, design.disagreement_limit(second, 1 / n_folds)
 
 
 def merged_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
@@ -138,18 +192,49 @@ def merged_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms
     points = spread + 0.5 / _N_DRAWS
     counts = stats.binom.ppf(points, rows, design.expected_error).astype(np.int64)
     label = float(np.mean(largest_mean(counts, rows, first)))
-    return label, design.disagreement_limit(second)
+    return label, design.disagreement_limit(second, 1 / n_folds)
 
 
 def best_fold_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
     """Average terms of `best_fold`."""
     first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
+    label = _smallest_limit(design, n_folds, first)
+    return label, design.disagreement_limit(second, 1 / n_folds)
+
+
+def best_fold_model_terms(
+    design: DesignAssumptions, n_folds: int, gamma: float
+) -> Terms:
+    """Average terms of `best_fold_model`, which has no second one."""
+    del gamma  # one event, one share
+    return _smallest_limit(design, n_folds, design.delta_share), 0.0
+
+
+def nested_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
+    """Average terms of `nested`, and of `nested_vote`, which no candidate has to pay.
+
+    The vote differs from a fold's model about as often as the full model does.
+    """
+    label = _smallest_limit(design, n_folds, gamma * design.delta)
+    second = (1 - gamma) * design.delta
+    return label, design.disagreement_limit(second, 1 / n_folds)
+
+
+def nested_fold_model_terms(
+    design: DesignAssumptions, n_folds: int, gamma: float
+) -> Terms:
+    """Average terms of `nested_fold_model`, which has no second one."""
+    del gamma  # one event, one share
+    return _smallest_limit(design, n_folds, design.delta), 0.0
+
+
+def _smallest_limit(design: DesignAssumptions, n_folds: int, share: float) -> float:
     tables = []
     for rows, number in design.fold_sizes(n_folds):
         counts, chances = plausible_counts(rows, design.expected_error)
-        limits = np.asarray(upper_limits(counts, rows, first / n_folds))
+        limits = np.asarray(upper_limits(counts, rows, share / n_folds))
         tables.append((limits, chances, number))
-    return mean_of_smallest(tables), design.disagreement_limit(second)
+    return mean_of_smallest(tables)
 
 
 def transductive_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
@@ -168,13 +253,14 @@ def transductive_terms(design: DesignAssumptions, n_folds: int, gamma: float) ->
         most = most_errors(nodes, every, design.n_unlabeled, shares)
         limits = np.interp(counts, nodes, (most - nodes) / design.n_unlabeled)
         tables.append((limits, chances, number))
-    return mean_of_smallest(tables), design.expected_disagreement
+    return mean_of_smallest(tables), design.disagreement(1 / n_folds)
 
 
 def certify_terms(design: DesignAssumptions, n_rows: int, gamma: float) -> Terms:
     """Average terms of `select_then_certify` with so many certifying rows."""
     label = mean_limit(n_rows, design.expected_error, gamma * design.delta)
-    return label, design.disagreement_limit((1 - gamma) * design.delta)
+    second = (1 - gamma) * design.delta
+    return label, design.disagreement_limit(second, n_rows / design.n_labeled)
 
 
 def holdout_terms(design: DesignAssumptions, n_rows: int, gamma: float) -> Terms:
@@ -190,6 +276,10 @@ FOLD_CERTIFICATES: Mapping[str, Callable[[DesignAssumptions, int, float], Terms]
             "merged_folds": merged_terms,
             "leaders": leaders_terms,
             "best_fold": best_fold_terms,
+            "best_fold_model": best_fold_model_terms,
+            "nested": nested_terms,
+            "nested_fold_model": nested_fold_model_terms,
+            "nested_vote": nested_terms,
             "transductive": transductive_terms,
         }
     )

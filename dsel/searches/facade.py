@@ -16,10 +16,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.data.frames import Frame, frame_of, has_named_columns
 from dsel.searches.certify import search_and_certify
+from dsel.searches.engine.stages import PoolReading
 from dsel.searches.execute import execute
 from dsel.searches.plan import OPTIONS, plan_search
-from dsel.searches.pool_reading import PoolReading
 
 
 def _best_has(method: str) -> Any:
@@ -47,22 +48,24 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         What ranks the candidates; None means ``cv_bound`` where `fit` gets a pool and
         ``cv_error`` where it does not.
     certificate
-        What the reported number is; None means what `criterion` gives.
+        Criterion of the reported number; None means `criterion`, ``"auto"`` what is
+        expected to give the smallest bound. It decides which model is handed over, see
+        `plan_search`.
     cv
         Number of plain random folds, or a scikit-learn splitter (which costs the
-        guarantee).
+        guarantee). By default 10; 3 for a nested search.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
-        Part of delta for the term of the labeled rows, in (0, 1).
+        Part of delta for the term of the labeled rows, in (0, 1); see `plan_search`.
     duplicates
-        What pool rows equal to labeled rows are: ``"refuse"``, ``"exclude"`` or
-        ``"keep"``.
+        What to do about pool rows that equal labeled rows: ``"refuse"`` to search,
+        ``"exclude"`` or ``"keep"`` them.
     prune
         Whether to drop candidates as soon as they cannot win.
     certify_rows
         Part of the labeled rows, such as 0.2, that is split off before anything is
-        selected and then certifies the winner: the tightest number where labels are
+        selected and then certifies the winner: the tightest bound where labels are
         few and candidates many. Needs a pool; the criterion is then ``cv_error``
         unless another one is named that needs no pool.
     random_state
@@ -70,12 +73,19 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     n_jobs
         Local threads where there is no cluster; None and -1 mean one for each core.
     reserve
-        Probability set aside beside `delta` for candidates or certificates that may
-        be added after results were seen.
+        Probability set aside besides `delta` for candidates or certificates that are
+        added after results were seen.
     reading
         How much of the pool is read, a `PoolReading`; None for all of it.
     fit_timeout
         Seconds that one fit may take; see `plan_search`.
+    prior
+        Part of delta of each candidate; None for equal parts. See `plan_search`.
+    on_failure
+        What to do about candidates that cannot be fitted: ``"record"`` them, or
+        ``"raise"`` what was raised.
+    train_errors
+        Whether errors on training rows are counted even if no criterion reads them.
 
     Attributes
     ----------
@@ -93,14 +103,23 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Its number.
     best_estimator_ : estimator
         The chosen model, the one that `certificate_` is about: trained on all labeled
-        rows, or, where it is ``holdout_bound``, without fold 0.
+        rows, or, where it is ``holdout_bound``, without fold 0, where it is
+        ``best_fold_model`` or ``nested_fold_model``, without the fold that it names,
+        and where it is ``nested_vote``, several that vote.
     plan_ : Plan
-        What was run. It holds the labeled rows and refers to the pool, so it stays
-        behind when the search is pickled.
+        The plan that was run. It holds the labeled rows and refers to the pool, so a
+        pickle of the search does not contain it.
     classes_ : ndarray
         Labels.
     n_features_in_ : int
         Columns of the labeled rows.
+    frame_schema_ : FrameSchema or None
+        Types in which the models get data frames; None where they get arrays.
+
+    See Also
+    --------
+    plan_search : The same in steps.
+    certify_selection : A bound for any other way to select.
 
     Examples
     --------
@@ -120,9 +139,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         *,
         criterion: str | None = None,
         certificate: str | None = None,
-        cv: Any = 10,
+        cv: Any = None,
         delta: float = 0.05,
-        label_share: float = 0.5,
+        label_share: float | None = None,
         duplicates: str = "refuse",
         prune: bool = True,
         certify_rows: float | None = None,
@@ -131,6 +150,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         reserve: float = 0.0,
         reading: PoolReading | None = None,
         fit_timeout: float | None = None,
+        prior: Any = None,
+        on_failure: str = "record",
+        train_errors: bool = False,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -146,7 +168,10 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.n_jobs = n_jobs
         self.reserve = reserve
         self.fit_timeout = fit_timeout
+        self.train_errors = train_errors
         self.reading = reading
+        self.prior = prior
+        self.on_failure = on_failure
 
     def fit(
         self,
@@ -173,7 +198,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Labels of pool rows, for evaluation by ``true_error`` and
             ``half_true_error``; masked where they are not known.
         out
-            Directory or URL where finished work is kept; the same call goes on there.
+            Directory or URL where counts are stored; the same call continues from them.
         storage_options
             Passed to fsspec where `out` is a URL; never stored.
         **fit_params
@@ -190,6 +215,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "out": out,
             "storage_options": storage_options,
             "n_jobs": self.n_jobs,
+            "on_failure": self.on_failure,
         }
         own = self.get_params(deep=False)
         options = {name: own[name] for name in OPTIONS if name in own}
@@ -210,6 +236,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.best_params_ = plan.axes.params(self.best_index_)
         self.classes_ = self.best_estimator_.classes_
         self.n_features_in_ = plan.work.X.shape[1]
+        self.frame_schema_ = getattr(plan.work.X, "schema", None)
         return self
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
@@ -291,14 +318,18 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         if len(getattr(X, "shape", (0, 0))) == 1:
-            return X  # the model says what is wrong with it
+            return X  # the model raises an error that says what is wrong
         rows = validate_data(self, X, reset=False, skip_check_array=True)
-        # The models saw arrays: column names were checked above.
+        # As the models saw them; the names of columns were checked above.
+        if has_named_columns(rows):
+            if self.frame_schema_ is not None:
+                return Frame(rows, self.frame_schema_).native
+            return frame_of(rows).numbers
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # What is no estimator is refused by `fit`, in words of its own.
+        # Something that is not an estimator is refused by `fit`, with a clearer error.
         known = hasattr(self.estimator, "__sklearn_tags__")
         if known and not isinstance(self.estimator, type):
             inner = get_tags(self.estimator)

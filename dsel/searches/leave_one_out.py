@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.folds import leave_one_out_training
 from dsel.data.labeled import LabeledRows, labeled_rows
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
+from dsel.data.splits import leave_one_out_split
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
 from dsel.models.leave_one_out import leave_one_out_counts
@@ -17,11 +17,11 @@ from dsel.searches.candidates import Grid, make_candidates
 def leave_one_out_errors(
     estimator: Any, param_grid: Grid | None, X: Any, y: Any, *, random_state: Any = 0
 ) -> NDArray[np.int64]:
-    """Count for every candidate the rows that the model of all others errs on.
+    """Count for every candidate the rows on which the model of all other rows errs.
 
-    An SVC whose kernel does not depend on the rows is fitted once; a row that is no
-    support vector needs no other fit, the others go on from the full solution. All
-    other candidates are fitted once a row.
+    An SVC whose kernel does not depend on the rows is fitted once on all rows. Rows
+    that are no support vectors need no fit of their own; the fits without one of the
+    others start from the full solution. All other candidates are fitted once a row.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def count_leave_one_out(
 ) -> NDArray[np.int64]:
     """Count leave-one-out errors of candidates that are numbered from 0."""
     errors = np.full(len(candidates), -1, dtype=np.int64)
-    training = leave_one_out_training(labeled.n_rows)
+    split = leave_one_out_split(labeled.n_rows)
     for assigned in assign_families(
         candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params={}
     ):
         for group in assigned.groups:
             counts = leave_one_out_counts(
-                assigned.family, group, labeled.X, labeled.y, training
+                assigned.family, group, labeled.X, labeled.y, split
             )
             numbers = [candidate.number for candidate in group]
             errors[numbers] = counts.test_errors[:, 0]

@@ -9,7 +9,7 @@ of all its runs, and the cube a copy.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import ceil
 from typing import Final
 
@@ -17,17 +17,26 @@ import xarray as xr
 
 from dsel import names
 from dsel.bounds.events import CERTIFICATE_EVENTS, DeltaLedger, ReadOut, read_out
-from dsel.bounds.reading import WHOLE_POOL, StoppingRule, reading_of
+from dsel.bounds.stopping import WHOLE_POOL, StoppingRule, stopping_rule
 from dsel.criteria import get_criterion
 from dsel.results.choice import candidate_labels
-from dsel.results.cube import assumptions_of, with_assumptions
-from dsel.results.schema import DECLARED, VIOLATED
-from dsel.results.spending import Spending, spending_of, with_spending
+from dsel.results.ledger import (
+    DECLARED,
+    VIOLATED,
+    assumptions_of,
+    spent_of,
+    with_assumptions,
+    with_spent,
+)
 from dsel.searches.declarations import ROUNDING, Account, Declaration, Verdict
 from dsel.searches.spec import SearchSpec
 
 KEPT_IN: Final = "ledger_kept_in"
 """Attribute of a cube whose ledger is a copy of what its place keeps."""
+LOST: Final = (
+    "the results lost their attribute `spent`, which says what delta was declared for; "
+    "select from what the run or `open_results` returned"
+)
 N_NAMED: Final = 3
 """Candidates that a reason names."""
 
@@ -48,20 +57,20 @@ def open_ledger(
 
 
 def ledger_of(results: xr.Dataset) -> DeltaLedger | None:
-    """Return the ledger of a cube; None where no delta was declared."""
-    spending = spending_of(results)
-    if spending is None:
+    """Return the ledger of a cube; None where it was lost, or never there."""
+    spent = spent_of(results)
+    if spent is None:
         return None
-    reads = tuple(ReadOut(name, dict(events)) for name, events in spending.read_outs)
-    return DeltaLedger(spending.declared, spending.reserve, reads)
+    return DeltaLedger(
+        spent["delta"],
+        spent["reserve"],
+        tuple(ReadOut(**read) for read in spent["read_outs"]),
+    )
 
 
 def with_ledger(results: xr.Dataset, ledger: DeltaLedger) -> xr.Dataset:
     """Return the cube with this ledger."""
-    reads = tuple(
-        (read.certificate, tuple(read.spends.items())) for read in ledger.read_outs
-    )
-    return with_spending(results, Spending(ledger.delta, ledger.reserve, reads))
+    return with_spent(results, asdict(ledger))
 
 
 def objection(
@@ -74,7 +83,7 @@ def objection(
 ) -> str:
     """Return why a certificate is not paid for; empty where it is."""
     if ledger is None:
-        return ""
+        return LOST
     due = _due(ledger, _read(certificate, delta, label_share, reading))
     if due <= ROUNDING:
         return ""
@@ -95,6 +104,9 @@ def add_certificate(
     label_share: float | None = None,
 ) -> xr.Dataset:
     """Return the cube with another certificate paid from its reserve.
+
+    What is spent stands in the cube that is returned. Two certificates that are added
+    to the same cube spend one reserve twice: add the second to what the first gave.
 
     Parameters
     ----------
@@ -127,10 +139,10 @@ def add_certificate(
         )
     ledger = ledger_of(results)
     if ledger is None:
-        raise ValueError("`results` has no delta to spend; plan a search with one.")
+        raise ValueError(f"`results` has no delta to spend: {LOST}.")
     share = label_share or float(results[names.LABEL_SHARE].values[0])
-    n_looks = int(results.get(names.N_LOOKS, 1))
-    read = _read(certificate, delta, share, reading_of(n_looks))
+    n_stages = int(results.get(names.N_STAGES, 1))
+    read = _read(certificate, delta, share, stopping_rule(n_stages))
     due = _due(ledger, read)
     if due > ledger.remaining + ROUNDING:
         ledger = ledger.draw(due - ledger.remaining)
@@ -155,6 +167,7 @@ def declaration_of(plan: SearchSpec, keys: Mapping[int, str]) -> Declaration:
         plan.delta,
         plan.reserve,
         ledger.spent,
+        () if plan.prior is None else tuple(map(float, plan.prior)),
     )
 
 

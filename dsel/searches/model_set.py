@@ -1,4 +1,4 @@
-"""All models of a grid, trained once and kept for every test row to choose from."""
+"""All models of a grid, trained once and kept: each test row may use another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -7,10 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from dsel.data.cache import process_cache
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.assignment import assign_families
 from dsel.models.family import FIT_DONE, Candidate, Family, FittedGroup
@@ -20,32 +22,32 @@ from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
 
 BLOCK_NBYTES = 2**24
-"""Scores of a block of rows: large enough for the products, small beside a cache."""
+"""Scores of a block of rows: enough for fast products, and they stay in caches."""
 
 
 @dataclass(frozen=True)
 class ModelSet:
-    """Fitted models of some candidates on one training, in the order of the grid."""
+    """Fitted models of some candidates on one split, in the order of the grid."""
 
     candidates: tuple[Candidate, ...]
     """Those that could be fitted."""
     parts: tuple[FittedGroup, ...]
     """The models, one part a family."""
-    training: int
-    """Number of the training."""
+    split: int
+    """Number of the split."""
     classes: NDArray[Any]
     """Label of each class code."""
     failures: Mapping[int, str]
-    """Candidate number to why it is not here."""
+    """Why a candidate is not here, by its number."""
 
     @property
     def n_models(self) -> int:
-        """Models kept."""
+        """Number of models."""
         return len(self.candidates)
 
     @property
     def nbytes(self) -> int:
-        """What the models weigh."""
+        """Bytes of all models."""
         return sum(part.nbytes for part in self.parts)
 
     @property
@@ -70,37 +72,39 @@ class ModelSet:
         return part.candidates == tuple(each.number for each in self.candidates)
 
     def _part_scores(self, part: FittedGroup, X: Any) -> NDArray[np.float64]:
-        return np.asarray(part.scores(X, [np.array(self.training)])[0])
+        return np.asarray(part.scores(X, [np.array(self.split)])[0])
 
     def from_models(
-        self, X: Any, ask: Callable[[Any, Any], NDArray[np.float64]]
+        self, X: Any, measure: Callable[[Any, Any], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
-        """Return what `ask` makes of each fitted model and the rows, as `scores`.
+        """Return the values of ``measure(model, X)``, in the shape of `scores`.
 
         Classes that a model does not know get -inf.
         """
         values = np.full((self.n_models, X.shape[0], len(self.classes)), -np.inf)
         for value, model in zip(values, self.models(), strict=True):
             known = places_of_classes(model, self.classes)
-            value[:, known] = _checked_shape(ask(model, X), (X.shape[0], len(known)))
+            value[:, known] = _checked_shape(
+                measure(model, X), (X.shape[0], len(known))
+            )
         return values
 
     def models(self) -> list[Any]:
         """Return the fitted scikit-learn estimators in the order of the candidates."""
         where = {number: part for part in self.parts for number in part.candidates}
         numbers = [each.number for each in self.candidates]
-        return [where[number].model(number, self.training) for number in numbers]
+        return [where[number].model(number, self.split) for number in numbers]
 
 
 @dataclass(frozen=True)
-class TrainingWork:
-    """What every task needs; enters the cluster once."""
+class SplitWork:
+    """What every task needs; sent to the cluster once."""
 
     X: Any
     """Labeled rows."""
     y: NDArray[np.int64]
     """Class codes."""
-    trainings: tuple[Training, ...]
+    splits: tuple[Split, ...]
     """Sets of training rows."""
     groups: tuple[tuple[Family, tuple[Candidate, ...]], ...]
     """Candidates that share work, each group with its family."""
@@ -108,12 +112,12 @@ class TrainingWork:
 
 @dataclass(frozen=True)
 class TrainedGroups:
-    """Fitted groups that have not been packed yet."""
+    """Fitted groups, before their models are joined."""
 
-    work: TrainingWork
+    work: SplitWork
     """What was fitted."""
     fitted: tuple[tuple[FittedGroup, ...], ...]
-    """Of each group in their order, one for each training."""
+    """For each group in order, one entry for each split."""
     classes: NDArray[Any]
     """Label of each class code."""
 
@@ -125,13 +129,13 @@ class TrainedGroups:
                 fitted.candidates, fitted.counts.status[:, 0], strict=True
             ):
                 if status != FIT_DONE:
-                    key = (number, fitted.trainings[0])
+                    key = (number, fitted.splits[0])
                     message = fitted.counts.messages.get(key, "the fit failed")
                     failures.setdefault(number, message)
         return failures
 
     def pack(self, failures: Mapping[int, str]) -> ModelSet:
-        """Pack the models of the first training that did not fail.
+        """Join the models of the first split, except candidates that failed.
 
         Raises
         ------
@@ -151,7 +155,7 @@ class TrainedGroups:
         return ModelSet(
             kept,
             tuple(part for part in parts if part is not None),
-            self.work.trainings[0].number,
+            self.work.splits[0].number,
             self.classes,
             dict(failures),
         )
@@ -159,7 +163,7 @@ class TrainedGroups:
     def join(
         self, places: Sequence[int], failures: Mapping[int, str]
     ) -> FittedGroup | None:
-        """Pack groups of one family, all trainings; None where no candidate is left."""
+        """Join groups of one family, all splits; None where no candidate is left."""
         family = self.work.groups[places[0]][0]
         fitted = [one for place in places for one in self.fitted[place]]
         numbers = sorted(
@@ -185,14 +189,14 @@ def train_grid(
     candidates: Sequence[Candidate],
     X: Any,
     y: NDArray[np.int64],
-    trainings: Sequence[Training],
+    splits: Sequence[Split],
     *,
     classes: NDArray[Any],
     seed: int,
     fit_params: Mapping[str, Any] = MappingProxyType({}),
     client: Any = None,
 ) -> TrainedGroups:
-    """Fit all candidates on every training, those of one family in its groups."""
+    """Fit all candidates on every split, those of one family in its groups."""
     assignments = assign_families(
         candidates, X, classes=classes, seed=seed, fit_params=fit_params
     )
@@ -201,16 +205,16 @@ def train_grid(
         for assigned in assignments
         for group in assigned.groups
     )
-    work = TrainingWork(X, y, tuple(trainings), groups)
+    work = SplitWork(X, y, tuple(splits), groups)
     return train_groups(work, classes, client=client)
 
 
 def train_groups(
-    work: TrainingWork, classes: NDArray[Any], *, client: Any = None
+    work: SplitWork, classes: NDArray[Any], *, client: Any = None
 ) -> TrainedGroups:
-    """Fit every group on every training, each as a task: cluster or local threads."""
+    """Fit every group on every split, each as a task: cluster or local threads."""
     keys = [
-        [f"fit-{place}-{number}" for number in range(len(work.trainings))]
+        [f"fit-{place}-{number}" for number in range(len(work.splits))]
         for place in range(len(work.groups))
     ]
     tasks = (
@@ -226,12 +230,12 @@ def train_groups(
 
 
 def _fit_group(
-    work: TrainingWork, payloads: Sequence[Any], place: int, number: int
+    work: SplitWork, payloads: Sequence[Any], place: int, number: int
 ) -> tuple[None, FittedGroup]:
     del payloads  # a fit starts from nothing
     family, group = work.groups[place]
     fitted = family.fit(
-        group, work.X, work.y, [work.trainings[number]], budget=process_cache()
+        group, work.X, work.y, [work.splits[number]], budget=process_cache()
     )
     return None, fitted
 
@@ -244,3 +248,24 @@ def _checked_shape(values: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
             f"got shape {array.shape}."
         )
     return array
+
+
+def encode_labels(
+    estimator: Any, X: ArrayLike, y: ArrayLike
+) -> tuple[Any, NDArray[np.int64]]:
+    """Check X and y, set `classes_` of the estimator, return rows and class codes.
+
+    Raises
+    ------
+    ValueError
+        Where the labels are not classes, or all the same.
+    """
+    X, y = validate_data(estimator, X, y, accept_sparse="csr")
+    check_classification_targets(y)
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    if len(estimator.classes_) < 2:
+        raise ValueError(
+            f"`y` must hold at least two classes, got one class: "
+            f"{estimator.classes_.tolist()[0]!r}."
+        )
+    return X, codes.astype(np.int64, copy=False)

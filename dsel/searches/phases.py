@@ -1,4 +1,4 @@
-"""Where the time of a run went, phase by phase."""
+"""The time of a run, phase by phase."""
 
 import json
 import time
@@ -12,22 +12,23 @@ import numpy as np
 from dsel import names
 
 PHASE_SECONDS: Final = "phase_seconds"
-"""Attribute of the cube that holds them; a kept one was written before `save` and
-`model` ended, and lacks these two."""
+"""Attribute of the cube that holds them. The stored cube was written before `save` and
+`model` ended, so it lacks these two."""
 PHASES: Final = ("prepare", "resume", "search", "evaluate", "save", "model")
-"""All wall time of a run in this process: looking at the pool and the workers, reading
-what was stored, fits and passes, judging, writing the cube, bringing the model."""
+"""All wall time of a run in this process: checks of the pool and the workers, reading
+the store, fits and rounds over the pool, criteria, writing the cube, the model."""
 WORK: Final = {
     "fits": names.FIT_SECONDS,
+    "inner fits": names.INNER_FIT_SECONDS,
     "full fits": names.FULL_FIT_SECONDS,
     "scoring": names.SCORE_SECONDS,
 }
-"""Time in tasks, over all workers and runs, of what is in the cube."""
+"""Time in tasks of all counts in the cube, over all workers and runs."""
 
 
 @dataclass
 class PhaseClock:
-    """Takes the wall time of phases."""
+    """Measures the wall time of phases."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     """By phase."""

@@ -6,31 +6,38 @@ from typing import Any, Final
 
 from numpy.typing import ArrayLike
 
-from dsel import names
+from dsel.bounds.shares import checked_prior
 from dsel.checks import (
     check_choice,
+    check_flag,
     check_probability,
     check_reserve,
 )
-from dsel.criteria import Criterion, get_criterion
+from dsel.criteria import named_criteria
 from dsel.data.content import exact_text
-from dsel.data.labeled import LabeledRows, check_pool_matches, labeled_rows
+from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
-from dsel.data.shared import POLICIES
-from dsel.data.trainings import trainings_token
-from dsel.data.words import seed_from
+from dsel.data.overlap import POLICIES
+from dsel.data.row_random import seed_from
+from dsel.data.splits import splits_token
 from dsel.models.family import Candidate
-from dsel.models.generic import check_pool_learners, checked_params, takes_pool
-from dsel.results import grid_axes
+from dsel.models.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.models.vote import FoldVote
+from dsel.results import Choice, grid_axes
 from dsel.searches.assumptions import inspect_labeled, plan_ledger
 from dsel.searches.candidates import Grid, make_candidates, make_groups, takes_nan
-from dsel.searches.cross_validation import cross_validation
+from dsel.searches.cross_validation import check_given, cross_validation
 from dsel.searches.describe import describe
-from dsel.searches.engine.fit_task import Work
+from dsel.searches.engine.fit_task import Group, Work
 from dsel.searches.engine.scheme import Scheme, with_labels
-from dsel.searches.engine.stages import Stages, plan_stages
+from dsel.searches.engine.stages import (
+    PoolReading,
+    Stages,
+    checked_reading,
+    plan_stages,
+)
 from dsel.searches.execute import execute, fit_model
-from dsel.searches.pool_reading import PoolReading, checked_reading
+from dsel.searches.recommended import taken
 from dsel.searches.spec import SearchSpec
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
@@ -61,8 +68,8 @@ class Plan(SearchSpec):
         """Fit one model of the search and return it, the same as the search's own.
 
         A run keeps models only as long as it needs them. This one is fitted here, in
-        one thread, along the same path of fits and on the same rows: its answers are
-        those that were counted.
+        one thread, by the same code on the same rows, so its predictions are those that
+        were counted.
 
         Parameters
         ----------
@@ -77,7 +84,7 @@ class Plan(SearchSpec):
         Returns
         -------
         estimator
-            Fitted scikit-learn estimator; it takes and gives what `fit` was given.
+            Fitted scikit-learn estimator, for rows and labels as they were given.
 
         Raises
         ------
@@ -92,12 +99,42 @@ class Plan(SearchSpec):
         >>> from sklearn.svm import SVC
         >>> X, y = load_iris(return_X_y=True)
         >>> plan = plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, cv=5, random_state=0)
-        >>> held_out = plan.work.trainings[3].test_rows
+        >>> held_out = plan.work.splits[3].test_rows
         >>> wrong = plan.model(1, fold=3).predict(X[held_out]) != y[held_out]
         >>> int(wrong.sum()) == int(plan.run().fold_errors.sel(C=1.0, fold=3))
         True
         """
         return fit_model(self, candidate, fold)
+
+    def deployed(self, choice: Choice) -> Any:
+        """Fit the model that the certificate of a choice is about, and return it.
+
+        Parameters
+        ----------
+        choice
+            From `select`. Where models vote, all of them are fitted.
+
+        Returns
+        -------
+        estimator
+            What a search with this certificate hands over.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> plan = plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, random_state=0,
+        ...                    certificate="nested_fold_model")
+        >>> from dsel.searches import select
+        >>> choice = select(plan.run())
+        >>> choice.fold, len(plan.deployed(choice).support_vectors_) < 100
+        (1, True)
+        """
+        if not choice.voters:
+            return self.model(choice.candidate, choice.fold)
+        models = [self.model(each, fold) for fold, each in enumerate(choice.voters)]
+        return FoldVote(models, self.classes)
 
     def __repr__(self) -> str:
         return describe(self)
@@ -113,8 +150,8 @@ def plan_search(
     criterion: str | None = None,
     certificate: str | None = None,
     delta: float = 0.05,
-    label_share: float = 0.5,
-    cv: Any = 10,
+    label_share: float | None = None,
+    cv: Any = None,
     duplicates: str = "refuse",
     prune: bool = True,
     random_state: Any = None,
@@ -123,6 +160,8 @@ def plan_search(
     pool_labels: ArrayLike | None = None,
     reading: PoolReading | None = None,
     fit_timeout: float | None = None,
+    prior: ArrayLike | None = None,
+    train_errors: bool = False,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -144,20 +183,29 @@ def plan_search(
         What ranks the candidates; by default ``cv_bound`` with a pool and
         ``cv_error`` without.
     certificate
-        What the reported number is; by default what `criterion` gives. It decides which
-        model is handed over: with ``holdout_bound`` that of fold 0's training rows,
-        with every other one that of all labeled rows.
+        Criterion of the reported number; by default `criterion`. It decides which model
+        is returned: with ``holdout_bound`` that of fold 0's training rows, with
+        ``best_fold_model`` that of the fold with the fewest errors, with every other
+        one that of all labeled rows. With ``nested`` the search is made without each
+        fold, too, so that neither the number of candidates nor that of folds is paid
+        for twice: ``nested`` hands over the model of all labeled rows,
+        ``nested_fold_model`` that of the best fold (which needs no pool),
+        ``nested_vote`` the plurality vote of the folds' models. ``auto`` takes what
+        `plan_bound` expects to give the smallest bound for these numbers of rows and
+        candidates, and the plan says what others would have given.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
-        Part of delta for the term of the labeled rows, in (0, 1).
+        Part of delta for the term of the labeled rows, in (0, 1). By default half of
+        it, as in the paper; with a nested search or ``certificate="auto"`` 0.95 where
+        the pool has 10,000 rows, else 0.8.
     cv
         Number of plain random folds, or a scikit-learn splitter (which costs the
-        guarantee).
+        guarantee). By default 10; 3 for a nested search, at least.
     duplicates
-        What pool rows equal to labeled rows are: ``"refuse"`` to go on, ``"exclude"``
-        them as the same records, or ``"keep"`` them as others: no guarantee if more
-        rows are equal than chance makes.
+        What to do about pool rows that equal labeled rows: ``"refuse"`` to run,
+        ``"exclude"`` them as the same records, or ``"keep"`` them as other records,
+        without a guarantee if more rows are equal than chance makes.
     prune
         Whether to drop candidates as soon as they cannot win. The choice and its
         certificate are those of the exhaustive search.
@@ -166,9 +214,9 @@ def plan_search(
     fit_params
         Keyword arguments of every `fit`; arrays of one value a row are cut to rows.
     reserve
-        Probability set aside beside `delta` for what may be added after results were
-        seen: more candidates, another certificate. All that is ever read then fails
-        with probability at most ``delta + reserve``.
+        Probability set aside besides `delta` for what is added after results were
+        seen: more candidates, another certificate. The probability that any bound ever
+        reported is wrong is then at most ``delta + reserve``.
     pool_labels
         Labels of pool rows by their row numbers, for evaluation: one label a row, a
         masked array where some are not known. They make ``true_error`` (and in
@@ -182,9 +230,18 @@ def plan_search(
         processes that can be ended, one for each thread; give seconds rather than
         fractions, since the first fit of a process also loads what it needs. Which
         candidates fail depends on the machine, so the choice may differ from run to
-        run; the certificate stands, since its delta is shared by all candidates. A run
-        that goes on from its `out` tries again whatever failed, but what ran out of
-        time only with more of it, or without a limit.
+        run; the certificate stays valid, since its delta is shared by all candidates. A
+        run that continues from its `out` tries failed fits again, but those that
+        exceeded the time limit only with a longer limit or none.
+    prior
+        Part of delta of each candidate, fixed before any data are seen: positive
+        weights with a sum of at most 1, in the order of the grid or in its shape. A
+        larger part means a smaller bound. None for equal parts.
+    train_errors
+        Whether every model's errors on its own training rows are counted. By default
+        they are only where `criterion` or `certificate` reads them, and in
+        co-validation; elsewhere the cube holds NaN. A run that continues from an `out`
+        begun without them makes its fits again.
 
     Returns
     -------
@@ -194,58 +251,78 @@ def plan_search(
     Raises
     ------
     TypeError, ValueError
-        For anything that cannot be searched; the message says the way out.
+        For anything that cannot be searched; the message says what to change.
+
+    See Also
+    --------
+    SemiSupervisedSearchCV : The same as a scikit-learn estimator.
+    dsel.plan_bound : What a bound can be, before a label is used.
+    dsel.select : The choice and its certificate.
+    dsel.certify_selection : A bound for any other way to select.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, pool = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
+    >>> grid = {"C": [0.1, 1.0]}
+    >>> plan = plan_search(SVC(), grid, X, X[:, 0] > 0, pool, cv=3, random_state=0)
+    >>> print(str(plan).splitlines()[0])
+    Plan of 2 candidates over (C) by cv_bound
+    >>> plan.run()["status"].values.tolist()
+    [0, 0]
     """
-    check_probability(delta, "delta")
-    check_probability(label_share, "label_share")
-    check_reserve(reserve, delta)
-    rule = get_criterion(criterion or ("cv_error" if pool is None else "cv_bound"))
-    reported = get_criterion(certificate or rule.name, "certificate")
+    check_reserve(reserve, check_probability(delta, "delta"))
     candidates = make_candidates(estimator, param_grid)
-    seed = seed_from(random_state)
-    allow_nan = takes_nan(candidates)
-    labeled = labeled_rows(X, y, allow_nan=allow_nan)
+    seed, allow_nan = seed_from(random_state), takes_nan(candidates)
+    labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     params = checked_params(fit_params, labeled.n_rows)
-    whole, unlabeled, fitting = _prepare_pool(pool, labeled, candidates, seed)
-    share = (1.0 - label_share) * delta / len(candidates)
-    reading = checked_reading(reading)
-    stages = plan_stages(unlabeled, reading, share=share, seed=seed)
-    criteria = (rule, reported)
-    _check_given(criteria, stages, pool_labels)
-    scheme = cross_validation(
-        cv, labeled, seed, with_pool=pool is not None, criteria=criteria
-    )
-    scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
     groups, remarks, depends = make_groups(candidates, labeled, seed, params)
-    return Plan(
-        axes=grid_axes(param_grid),
-        work=Work(labeled.X, labeled.y, scheme.trainings, groups, fitting, allow_nan),
-        classes=labeled.classes,
-        scheme=scheme,
-        pool=stages.pool,
-        whole_pool=whole,
-        stages=stages,
-        duplicates=check_choice(duplicates, "duplicates", POLICIES),
-        criterion=rule,
-        certificate=reported,
+    labeled = _as_taken(labeled, groups)
+    weights, reading = checked_prior(prior, len(candidates)), checked_reading(reading)
+    whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed)
+    n_pool = 0 if counted is None else counted.n_rows
+    took = taken(
+        criterion,
+        certificate,
+        cv,
+        label_share,
         delta=delta,
-        label_share=label_share,
-        prune=prune,
-        seed=seed,
-        assumptions=plan_ledger(
-            inspect_labeled(labeled, scheme.trainings, candidates, params),
-            random_folds=None if scheme.is_plain_random else repr(cv),
-            has_pool=stages.pool is not None,
-            pool_is_fitted=fitting is not None,
-            breaks_independence=depends,
-            shuffled=reading.takes_first_rows,
-        ),
-        remarks=remarks,
-        fingerprint=_fingerprint(stages, scheme, estimator, seed),
-        columns=labeled.columns,
-        reserve=reserve,
-        fit_timeout=fit_timeout,
+        sizes=(labeled.n_rows, n_pool, len(candidates)),
     )
+    usual = "cv_error" if pool is None else "cv_bound"
+    rule, read = criteria = named_criteria(
+        took.criterion, took.certificate, usual=usual
+    )
+    # Reading may stop where the limits of all candidates are narrow enough.
+    least = 1 / len(candidates) if weights is None else weights.min()
+    share = (1 - check_probability(took.label_share, "label_share")) * delta * least
+    stages = plan_stages(counted, reading, share=share, seed=seed)
+    check_given(criteria, stages, pool_labels)
+    cv, with_pool = took.cv, pool is not None
+    scheme = cross_validation(
+        cv, labeled, seed, criteria, with_pool=with_pool,
+        train_errors=check_flag(train_errors, "train_errors"),
+    )  # fmt: skip
+    scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
+    return Plan(
+        axes=grid_axes(param_grid), classes=labeled.classes, columns=labeled.columns,
+        work=Work(labeled.X, labeled.y, scheme.splits, groups, fitting, allow_nan),
+        scheme=scheme, whole_pool=whole, stages=stages, prune=prune,
+        remarks=took.remarks + remarks,
+        duplicates=check_choice(duplicates, "duplicates", POLICIES), reserve=reserve,
+        criterion=rule, certificate=read, delta=delta,
+        label_share=took.label_share,
+        seed=seed, fit_timeout=fit_timeout, prior=weights,
+        assumptions=plan_ledger(
+            inspect_labeled(labeled, scheme.held_out, candidates, params),
+            random_folds=None if scheme.is_plain_random else repr(cv),
+            has_pool=pool is not None, pool_is_fitted=fitting is not None,
+            breaks_independence=depends, shuffled=reading.takes_first_rows,
+        ),
+        fingerprint=_fingerprint(stages, scheme, estimator, seed),
+    )  # fmt: skip
 
 
 OPTIONS: Final = tuple(
@@ -253,37 +330,22 @@ OPTIONS: Final = tuple(
     for name, p in signature(plan_search).parameters.items()
     if p.kind is p.KEYWORD_ONLY
 )
-"""Names of its options: what else takes them hands them on without a list."""
+"""Names of its options, for other functions that take them and pass them on."""
 
 
-def _check_given(
-    criteria: tuple[Criterion, ...], stages: Stages, pool_labels: Any
-) -> None:
-    """Raise where a criterion needs what is not given, or more than is read."""
-    if stages.may_stop and pool_labels is not None:
-        raise ValueError(
-            "`pool_labels` need the whole pool; search without `stop_within`."
-        )
-    for criterion in criteria:
-        if stages.may_stop and criterion.reads_whole_pool:
-            raise ValueError(
-                f"`stop_within` does not go with {criterion.name!r}, which needs the "
-                f"whole pool; search without it, or by 'cv_bound' or 'best_fold'."
-            )
-        if pool_labels is None and names.TEST_ROWS in criterion.needs:
-            raise ValueError(
-                f"`criterion` {criterion.name!r} needs labels of pool rows, but "
-                f"`pool_labels` is None; pass those that are known."
-            )
-        if stages.pool is None and names.POOL_ROWS in criterion.needs:
-            raise ValueError(
-                f"`criterion` {criterion.name!r} needs unlabeled rows, but `pool` is "
-                f"None; pass the pool, or use criterion='cv_error' (an estimate) or "
-                f"criterion='holdout_bound' (a bound without a pool)."
-            )
+def _as_taken(labeled: LabeledRows, groups: tuple[Group, ...]) -> LabeledRows:
+    """Return labeled rows as numbers, unless they are a frame that a family takes.
+
+    Learners that take the pool read numbers, of labeled rows and pool alike.
+    """
+    for group in groups:
+        if any(takes_pool(candidate.estimator) for candidate in group.candidates):
+            return labeled.as_numbers()
+    takes_frames = any(group.family.takes_frames for group in groups)
+    return labeled if takes_frames else labeled.as_numbers()
 
 
-def _prepare_pool(
+def _divide_pool(
     pool: Any,
     labeled: LabeledRows,
     candidates: tuple[Candidate, ...],
@@ -292,8 +354,7 @@ def _prepare_pool(
     """Return the pool, its counted part and its fitting part, or None."""
     if pool is None:
         return None, None, None
-    opened = open_pool(pool)
-    check_pool_matches(opened, labeled)
+    opened = matching_pool(open_pool(pool), labeled)
     check_pool_learners(candidate.estimator for candidate in candidates)
     if not any(takes_pool(candidate.estimator) for candidate in candidates):
         return opened, opened, None
@@ -308,7 +369,7 @@ def _fingerprint(
     return {
         **stages.fingerprint,
         **({"pool_labels": known[0]} if known else {}),
-        "trainings": trainings_token(scheme.with_models),
+        "splits": splits_token(scheme.with_models),
         "estimator": exact_text(estimator),
         "seed": str(seed),
     }

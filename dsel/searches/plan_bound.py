@@ -1,6 +1,7 @@
-"""What each certificate would give, before a single label is used."""
+"""The bound that each certificate is expected to give, before a label is used."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +15,7 @@ from dsel.searches.expected_terms import (
     HOLD_OUT_CERTIFICATES,
     DesignAssumptions,
     Terms,
+    fitted_growth,
     recommended_label_share,
 )
 
@@ -24,10 +26,19 @@ FEW_ROWS: Final = 20
 """Folds with fewer rows than this bound almost nothing."""
 
 MOST_ROWS: Final = 10**9
-"""Where the search for needed rows ends."""
+"""Most rows that are tried in the search for needed rows."""
 
-_NOT_THE_SAME_QUESTION = ("transductive", "holdout_bound")
-_FOLD_CHOICE_BY_LABELS = ("best_fold",)
+NESTED: Final = ("nested", "nested_fold_model", "nested_vote")
+"""Certificates of nested searches, which need three folds or more."""
+
+_OF_ANOTHER_ERROR = (
+    "transductive",
+    "holdout_bound",
+    "best_fold_model",
+    "nested_fold_model",
+    "nested_vote",
+)
+_READ_FOR_LEADER = ("best_fold",)
 
 
 def plan_bound(
@@ -36,8 +47,9 @@ def plan_bound(
     n_candidates: int,
     delta: float,
     expected_error: float,
-    expected_disagreement: float = 0.02,
+    expected_disagreement: float | Mapping[int, float] = 0.02,
     *,
+    disagreement_growth: float | None = None,
     n_folds: tuple[int, ...] = (2, 3, 5, 10),
     wanted_bound: float | None = None,
 ) -> xr.Dataset:
@@ -48,7 +60,8 @@ def plan_bound(
     n_labeled
         Labeled rows, at least 2.
     n_unlabeled
-        Pool rows; with 0 only `holdout_bound` says anything.
+        Pool rows; with 0 only `holdout_bound`, `best_fold_model` and
+        `nested_fold_model` give a bound.
     n_candidates
         Candidates that share delta, at least 1.
     delta
@@ -56,8 +69,14 @@ def plan_bound(
     expected_error
         Error rate that the chosen model is expected to have, in ``(0, 1)``.
     expected_disagreement
-        How often the model of all rows is expected to differ from a fold's model, in
-        ``(0, 1)``. It is larger the fewer folds there are; a pilot search shows it.
+        How often the model of all rows is expected to differ from a fold's model, of
+        ten, in ``(0, 1)``. It is larger the fewer folds there are. Or what a pilot
+        search has shown, by number of folds: ``{10: 0.02, 3: 0.05}``.
+    disagreement_growth
+        Its power of the rows left out over the rows seen, at least 0; 0 for a
+        disagreement that is the same for all folds. None takes it from a pilot of two
+        numbers of folds or more, else 0.5: models differ like their weights, whose
+        difference has a standard deviation of that power.
     n_folds
         Numbers of folds to compare, each at least 2.
     wanted_bound
@@ -73,7 +92,8 @@ def plan_bound(
         other shares. `label_share` is the part of delta that the label term gets.
         `recommended`, `recommended_n_folds` and `recommended_certify_share` (0 and NaN
         where they play no role) name the smallest bound for the model of all rows,
-        among those whose models see four fifths of the labeled rows or more.
+        among those whose models see two thirds of the labeled rows or more: what is
+        chosen by fewer rows is often worse.
         With `wanted_bound`, `labels_needed` and `pool_rows_needed` over (`certificate`,
         `n_folds`), to 1 % (-1: no number up to 1e9 is enough, all else the same).
 
@@ -84,30 +104,37 @@ def plan_bound(
     ValueError
         Where one is too small, or a probability lies outside ``(0, 1)``.
 
+    See Also
+    --------
+    plan_search : The search that is planned for.
+    audit : How often certificates fail.
+
     Notes
     -----
     The best fold is read out for the candidate that leads in cross-validation, as
     ``criterion="cv_error", certificate="best_fold_of_leader"`` does; another choice
     divides the second term's delta among all candidates. `transductive` bounds the
-    error on the pool's rows only, and `holdout_bound` that of a model trained without
-    the part held out, so neither is
-    recommended.
+    error on the pool's rows only, `holdout_bound`, `best_fold_model` and
+    `nested_fold_model` that of a model trained without the part held out, `nested_vote`
+    that of several, so none of them is recommended.
 
     Examples
     --------
     >>> plan = plan_bound(500, 100_000, 225, delta=0.01, expected_error=0.1)
-    >>> round(float(plan.bound.sel(certificate="best_fold", n_folds=5)), 3)
-    0.254
-    >>> str(plan.recommended.values)
-    'select_then_certify'
+    >>> round(float(plan.bound.sel(certificate="best_fold", n_folds=10)), 3)
+    0.321
+    >>> str(plan.recommended.values), int(plan.recommended_n_folds)
+    ('nested', 3)
     """
+    rate, growth = _checked_disagreement(expected_disagreement, disagreement_growth)
     design = DesignAssumptions(
         check_integer(n_labeled, "n_labeled", at_least=2),
         check_integer(n_unlabeled, "n_unlabeled", at_least=0),
         check_integer(n_candidates, "n_candidates", at_least=1),
         check_probability(delta, "delta"),
         check_probability(expected_error, "expected_error"),
-        check_probability(expected_disagreement, "expected_disagreement"),
+        rate,
+        growth,
     )
     folds = [int(k) for k in check_counts(list(n_folds), "n_folds")]
     if not folds or min(folds) < 2:
@@ -118,18 +145,34 @@ def plan_bound(
     return _add_needs(plan, design, check_probability(wanted_bound, "wanted_bound"))
 
 
+def _checked_disagreement(
+    expected: float | Mapping[int, float], growth: float | None
+) -> tuple[float, float]:
+    """Return the disagreement that ten folds have, and the power of its growth."""
+    if growth is not None and not (growth >= 0 and math.isfinite(growth)):
+        raise ValueError(f"`disagreement_growth` must be >= 0, got {growth!r}.")
+    rates = expected if isinstance(expected, Mapping) else {10: expected}
+    for n_folds, rate in rates.items():
+        check_integer(n_folds, "expected_disagreement", at_least=2)
+        check_probability(rate, "expected_disagreement")
+    if not rates:
+        raise ValueError("`expected_disagreement` must hold a rate, got none.")
+    return fitted_growth(rates, growth)
+
+
 def _label_share(certificate: str, n_unlabeled: int) -> float:
-    # The paper's own bound is shown as the paper has it.
+    # The paper divides delta into halves, and `cv_bound` is the paper's bound.
     return 0.5 if certificate == "cv_bound" else recommended_label_share(n_unlabeled)
 
 
 def _fold_terms(design: DesignAssumptions, certificate: str, n_folds: int) -> Terms:
-    if n_folds > design.n_labeled:
+    if n_folds > design.n_labeled or (certificate in NESTED and n_folds < 3):
         return math.nan, math.nan
     gamma = _label_share(certificate, design.n_unlabeled)
     label, disagreement = FOLD_CERTIFICATES[certificate](design, n_folds, gamma)
-    if certificate in _FOLD_CHOICE_BY_LABELS:
-        disagreement = design.disagreement_limit((1 - gamma) * design.delta)
+    if certificate in _READ_FOR_LEADER:
+        second = (1 - gamma) * design.delta
+        disagreement = design.disagreement_limit(second, 1 / n_folds)
     return label, disagreement
 
 
@@ -171,6 +214,7 @@ def _tabulate(design: DesignAssumptions, folds: list[int]) -> xr.Dataset:
             names.DELTA: design.delta,
             "expected_error": design.expected_error,
             "expected_disagreement": design.expected_disagreement,
+            "disagreement_growth": design.growth,
         },
         coords={
             names.CERTIFICATE: certificates,
@@ -181,11 +225,10 @@ def _tabulate(design: DesignAssumptions, folds: list[int]) -> xr.Dataset:
 
 
 def _recommend(plan: xr.Dataset) -> xr.Dataset:
-    eligible = ~plan[names.CERTIFICATE].isin(_NOT_THE_SAME_QUESTION)
+    eligible = ~plan[names.CERTIFICATE].isin(_OF_ANOTHER_ERROR)
     in_folds = plan[names.CERTIFICATE].isin(list(FOLD_CERTIFICATES))
-    # Where models see fewer than four fifths of the rows they differ more from the
-    # model of all rows than was expected, and choose worse.
-    wide, short = plan[names.N_FOLDS] >= 5, plan[names.CERTIFY_SHARE] <= 0.2
+    # What fewer rows choose is often worse, which no term here says.
+    wide, short = plan[names.N_FOLDS] >= 3, plan[names.CERTIFY_SHARE] <= 1 / 3
     by_folds = plan[names.BOUND].where(eligible & in_folds & wide).fillna(np.inf)
     by_share = plan[names.CERTIFY_BOUND].where(eligible & short).fillna(np.inf)
     best_fold, best_share = by_folds.min(), by_share.min()
@@ -208,7 +251,7 @@ def _recommend(plan: xr.Dataset) -> xr.Dataset:
 def _add_needs(
     plan: xr.Dataset, design: DesignAssumptions, wanted: float
 ) -> xr.Dataset:
-    """Search the labeled rows, and the pool rows, that each certificate needs."""
+    """Add how many labeled rows, or pool rows, each certificate needs."""
     needs = np.full((2, *plan[names.BOUND].shape), -1, dtype=np.int64)
     for i, certificate in enumerate(plan[names.CERTIFICATE].values):
         for j, k in enumerate(plan[names.N_FOLDS].values):
@@ -252,8 +295,9 @@ def _smallest_enough(
 def _floor(
     design: DesignAssumptions, field: str, certificate: str, n_folds: int
 ) -> float:
-    """Return what the bound tends to as the rows of one kind grow."""
+    """Return the limit of the bound as the rows of one kind grow."""
     label, disagreement = terms_of(design, certificate, n_folds)
     if field == "n_labeled":
         return design.expected_error + disagreement
-    return label + (design.expected_disagreement if disagreement else 0.0)
+    left_out = 1 / n_folds if certificate in FOLD_CERTIFICATES else CERTIFY_SHARES[1]
+    return label + (design.disagreement(left_out) if disagreement else 0.0)

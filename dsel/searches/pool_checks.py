@@ -1,11 +1,11 @@
-"""The pool beside the labeled rows: what both hold, and whether both look alike.
+"""Checks of the pool against the labeled rows: equal rows, and a two-sample test.
 
-Found by a run, not by the plan, since it takes a reading of the pool. Rows of both that
-are equal are resolved before anything is counted. Then a forest learns on one half of a
-sample to tell labeled rows from pool rows, and is asked on the other half. If rows come
-from one population, its scores on that half say nothing, and every assignment of
-"labeled" and "pool" to them is equally likely, which gives an exact p-value for one
-fit. No label is used.
+A run makes them, not the plan, since they take a pass over the pool. Before anything is
+counted, pool rows that equal labeled ones are excluded, kept or refused. After the
+search, a forest is trained on one half of a sample to tell labeled rows from pool rows,
+and scores the other half. If all rows come from one population, its scores there are
+independent of which rows are labeled, so all assignments of "labeled" and "pool" are
+equally likely. A permutation test then gives an exact p-value. No class label is used.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from dsel import names
-from dsel.data.chunking import stacked
+from dsel.criteria.base import reads_pool
+from dsel.data.blocks import stacked
 from dsel.data.content import exact_text
+from dsel.data.frames import encoded
 from dsel.data.labeled import LabeledRows
-from dsel.data.shared import (
+from dsel.data.overlap import (
     EXCLUDE,
     KEEP,
     MANY,
@@ -30,25 +31,24 @@ from dsel.data.shared import (
     chance_of_equal,
     resolve_shared_rows,
 )
-from dsel.data.words import hashed_seed
+from dsel.data.row_random import hashed_seed
 from dsel.results import Assumption
-from dsel.results.journal import Journal
+from dsel.results.ledger import VIOLATED
 from dsel.results.records import Record
-from dsel.results.schema import VIOLATED
+from dsel.searches.checkpoint import Checkpoint
 from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_stage
 from dsel.searches.engine.scheme import of_rows_there
-from dsel.searches.keeping import Notebook
 from dsel.searches.spec import SearchSpec
 
-NOTE: Final = "two-sample-test"
+TEST: Final = "two-sample-test"
 RESOLVED: Final = "shared-rows"
 """Keys of the journal."""
 KEPT: Final = "pool rows that equal labeled rows are kept as other records"
 FEWEST_ROWS: Final = 40
-"""With fewer of either kind nothing is compared."""
+"""With fewer rows of either kind there is no test."""
 N_PERMUTATIONS: Final = 999
 ALARM: Final = 0.001
-"""A p-value at which rows are said to differ: a false alarm in one of 1000 searches."""
+"""The p-value below which rows are said to differ: one false alarm in 1000 searches."""
 SAME: Final = (
     'more than chance makes: the pool holds the same records; say duplicates="exclude"'
 )
@@ -66,8 +66,8 @@ def with_rows(
     client
         As for `execute`.
     is_kept
-        Whether counts are kept for later runs, which must tell these rows from others
-        even if they have to be read for it.
+        Whether counts are stored for later runs. The fingerprint must then change with
+        the rows, even if they have to be read to compute it.
 
     Raises
     ------
@@ -93,25 +93,25 @@ def with_rows(
 
 @dataclass(frozen=True)
 class Resolved:
-    """What was done about the rows that labels and pool share."""
+    """What was decided about pool rows that equal labeled rows."""
 
     left_out: NDArray[np.int64]
-    """Numbers of the pool rows that take no part."""
+    """Numbers of the pool rows that are excluded."""
     found: str
-    """What is said of shared rows in A1."""
+    """What A1 says about equal rows."""
     is_broken: bool
     """Whether it breaks A1."""
 
-    def note(self, journal: Journal | None) -> None:
-        """Keep it for later runs."""
-        if journal is not None and not journal.is_read_only:
-            journal.append(RESOLVED, vars(self))
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Store it for later runs."""
+        if not checkpoint.is_read_only:
+            checkpoint.keep(RESOLVED, self)
 
 
 def resolve_pool(
     plan: SearchSpec, records: Mapping[str, Record], client: Any = None
 ) -> Resolved | None:
-    """Return what is done about shared rows: what was noted, else a pass says it.
+    """Return what is done about shared rows, as stored or found by a pass.
 
     Raises
     ------
@@ -126,10 +126,11 @@ def resolve_pool(
     none = np.empty(0, dtype=np.int64)
     work = plan.work
     if plan.duplicates == KEEP and work.fitting_pool is None:
-        # The rows that a run samples will say whether they are the same records.
+        # The sample of the two-sample test will show whether they are the same records.
         return Resolved(none, KEPT, is_broken=False)
-    # Before it was divided: a learner must not be fitted on labeled rows either, and
-    # which of several equal rows are left out must not depend on the part they are in.
+    # In the pool as it was before it was divided: learners must not be fitted on pool
+    # rows that are labeled rows either, and which of several equal rows are excluded
+    # must not depend on the part that they are in.
     is_whole = work.fitting_pool is not None or plan.duplicates == EXCLUDE
     shared = resolve_shared_rows(
         plan.whole_pool if is_whole else plan.pool,
@@ -153,7 +154,6 @@ def without_shared(plan: SearchSpec, resolved: Resolved | None) -> SearchSpec:
     stages = plan.stages if pool is plan.pool else replace(plan.stages, pool=pool)
     return replace(
         _with_finding(plan, resolved.found, is_broken=resolved.is_broken),
-        pool=pool,
         work=replace(plan.work, fitting_pool=fitting),
         scheme=of_rows_there(plan.scheme, pool),
         stages=stages,
@@ -167,23 +167,22 @@ def _reopened(plan: SearchSpec) -> SearchSpec:
     pool = plan.pool.reopened()
     fitting = plan.work.fitting_pool
     if fitting is not None:
-        fitting = replace(fitting, storage=pool.storage)
+        fitting = replace(fitting, collection=pool.collection)
     return replace(
         plan,
-        pool=pool,
-        whole_pool=replace(plan.whole_pool, storage=pool.storage),
+        whole_pool=replace(plan.whole_pool, collection=pool.collection),
         stages=replace(plan.stages, pool=pool),
         work=replace(plan.work, fitting_pool=fitting),
     )
 
 
 def pool_sample(plan: SearchSpec) -> PoolSample | None:
-    """Return what a run is to sample, if the plan's certificate counts on the pool.
+    """Return the sample that a run should collect for the two-sample test.
 
-    None where there are too few rows of either kind to tell anything.
+    None where the plan's certificate does not use the pool, or there are too few rows.
     """
-    reads_pool = names.POOL_ROWS in plan.certificate.needs
-    if not (plan.certificate.is_guarantee and reads_pool and plan.stages.parts):
+    reads = reads_pool(plan.certificate)
+    if not (plan.certificate.is_guarantee and reads and plan.stages.parts):
         return None
     stage = plan.stages.parts[0]
     if min(len(plan.work.y), stage.pool.n_rows) < FEWEST_ROWS:
@@ -192,21 +191,24 @@ def pool_sample(plan: SearchSpec) -> PoolSample | None:
 
 
 def with_shift(
-    plan: SearchSpec, sample: PoolSample | None, notebook: Notebook, client: Any = None
+    plan: SearchSpec,
+    sample: PoolSample | None,
+    checkpoint: Checkpoint,
+    client: Any = None,
 ) -> SearchSpec:
-    """Return the plan with what tells labeled rows from those of the sample.
+    """Return the plan with the result of the two-sample test in A1.
 
-    That is noted, so that a finished run is opened without its pool.
+    The result is stored, so that a finished run is opened without its pool.
     """
     if sample is None:
         return plan
-    test = notebook.find(NOTE, TwoSampleTest)
+    test = checkpoint.find(TEST, TwoSampleTest)
     if test is None:
         rows = sample.rows(client=client, allow_nan=plan.work.allow_nan)
         if rows.shape[0] < FEWEST_ROWS:
             return plan
         test = two_sample_test(plan.work.X, rows, seed=plan.seed)
-        notebook.note(NOTE, test)
+        checkpoint.keep(TEST, test)
     compared = _with_finding(plan, str(test), is_broken=test.finds_shift)
     if plan.duplicates == KEEP and test.finds_records:
         recur = f"{test.n_equal:,} random pool rows equal a labeled row, {SAME}"
@@ -217,7 +219,7 @@ def with_shift(
 def _with_finding(
     plan: SearchSpec, found: str, *, is_broken: bool = False
 ) -> SearchSpec:
-    """Return the plan with a finding about A1, which never gets better."""
+    """Return the plan with a finding about A1; a violation stays one."""
     first, *others = plan.assumptions
     if is_broken:
         state, reason = VIOLATED, f"{found}; {first.reason}"
@@ -227,7 +229,7 @@ def _with_finding(
 
 
 def _finding(plan: SearchSpec, shared: SharedRows, n_left_out: int) -> tuple[str, bool]:
-    """Return what is said of shared rows, and whether it breaks A1."""
+    """Return what A1 says about equal rows, and whether they break it."""
     near, n_near, n = "", shared.near.n_copied, len(plan.work.y)
     if n_near:
         near = (
@@ -254,16 +256,16 @@ def _finding(plan: SearchSpec, shared: SharedRows, n_left_out: int) -> tuple[str
 
 @dataclass(frozen=True)
 class TwoSampleTest:
-    """How well rows of two kinds can be told apart."""
+    """How well a classifier distinguishes labeled rows from pool rows."""
 
     auc: float
-    """Chance that a pool row scores higher than a labeled row; 0.5 by guessing."""
+    """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
     p_value: float
-    """How often chance alone does as well."""
+    """Probability that chance alone does as well."""
     n_equal: int = 0
-    """Rows of the pool's sample that equal a labeled row."""
+    """Rows of the sample that equal a labeled row."""
     equal_p_value: float = 1.0
-    """How often chance makes so many equal; see `chance_of_equal`."""
+    """Probability that chance makes so many equal; see `chance_of_equal`."""
 
     @property
     def finds_records(self) -> bool:
@@ -272,7 +274,7 @@ class TwoSampleTest:
 
     @property
     def finds_shift(self) -> bool:
-        """Whether the two are hardly of one population."""
+        """Whether the rows of both kinds are probably not of one population."""
         return self.p_value <= ALARM
 
     def __str__(self) -> str:
@@ -289,27 +291,28 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     Parameters
     ----------
     labeled, unlabeled
-        Arrays or CSR matrices; missing values may stand in arrays.
+        Arrays, CSR matrices or frames; missing values may stand in all but CSR.
     seed
         Of the halves, the forest and the permutations.
     """
     from sklearn.ensemble import RandomForestClassifier  # takes a while to import
 
+    labeled, unlabeled = encoded(labeled), encoded(unlabeled)
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     X = stacked([_drawn(each, SAMPLE_ROWS, rng) for each in (labeled, unlabeled)])
     X = _as_float32(X)
     is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], SAMPLE_ROWS)
-    asked = _half_of_each(is_pool, rng)
+    is_scored = _half_of_each(is_pool, rng)
     forest = RandomForestClassifier(
         n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
-    ).fit(X[~asked], is_pool[~asked])
-    scores = forest.predict_proba(X[asked])[:, 1]
-    auc, p_value = _rank_test(scores, is_pool[asked], rng)
+    ).fit(X[~is_scored], is_pool[~is_scored])
+    scores = forest.predict_proba(X[is_scored])[:, 1]
+    auc, p_value = _rank_test(scores, is_pool[is_scored], rng)
     return TwoSampleTest(auc, p_value, *chance_of_equal(labeled, unlabeled))
 
 
 def _as_float32(X: Any) -> Any:
-    """Return rows as a forest takes them: it asks for the order of values only."""
+    """Return rows as a forest takes them; it uses only the order of values."""
     most = np.finfo(np.float32).max
     if sparse.issparse(X):
         X = X.copy()
@@ -335,11 +338,11 @@ def _rank_test(
 def _half_of_each(
     is_pool: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    asked = np.zeros(len(is_pool), dtype=bool)
+    is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(is_pool == kind))
-        asked[rows[: len(rows) // 2]] = True
-    return asked
+        is_scored[rows[: len(rows) // 2]] = True
+    return is_scored
 
 
 def _drawn(X: Any, n_rows: int, rng: np.random.Generator) -> Any:

@@ -10,6 +10,8 @@ import zarr
 from numpy.typing import NDArray
 from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec, ZstdCodec
+from zarr.core.sync import sync
+from zarr.storage import LocalStore
 
 from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
@@ -17,7 +19,7 @@ from dsel.results.store import naming_damage, open_store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
-from dsel.stores import WholeStore, check_array
+from dsel.stores import HEAD, WholeStore, check_array, check_empty, check_outside
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
@@ -67,7 +69,9 @@ def write_rows(
     Raises
     ------
     FileExistsError
-        Where something is there.
+        Where results for rows, or other zarr data, are there.
+    ValueError
+        Where anything else is there, or the place lies in a pool or in results.
     """
     group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
     touched: set[int] = set()
@@ -162,13 +166,17 @@ def _create(
     fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
     attributes: Mapping[str, Any],
 ) -> tuple[zarr.Group, dict[str, Any]]:
-    try:
-        group = zarr.open_group(open_store(path, name="path"), mode="w-", zarr_format=3)
-    except FileExistsError as error:
+    store = open_store(path, name="path")
+    if isinstance(store, LocalStore):
+        check_outside(store.root, "path")
+    if sync(store.exists(HEAD)):
         raise FileExistsError(
             f"`path` {path} exists; choose another one, or delete it."
-        ) from error
-    group.attrs.update({**attributes, COMPLETE: False})
+        )
+    check_empty(store, "path")
+    group = zarr.create_group(
+        store, attributes={**attributes, COMPLETE: False}, zarr_format=3
+    )
     arrays = {
         name: group.create_array(
             name,

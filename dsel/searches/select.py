@@ -7,19 +7,26 @@ from typing import Final
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from dsel import names
+from dsel.bounds import best_fold_number
 from dsel.bounds.events import DeltaLedger, ReadOut
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
-from dsel.criteria.certificates import SELECT_THEN_CERTIFY, reading
+from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE, is_nested
+from dsel.criteria.certificates import SELECT_THEN_CERTIFY, stopping_rule_of
 from dsel.criteria.co_validation import pool_disagreement
-from dsel.data.trainings import FULL
+from dsel.data.splits import FULL
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import candidate_labels, params_of
-from dsel.results.cube import assumptions_of
-from dsel.results.schema import DECLARED
+from dsel.results.ledger import DECLARED, assumptions_of
 from dsel.searches.engine.pruning import ROUNDING
-from dsel.searches.evaluate import ResolvedCriterion, check_evidence, resolve
+from dsel.searches.evaluate import (
+    ResolvedCriterion,
+    check_evidence,
+    declared_prior,
+    resolve,
+)
 from dsel.searches.ledger import ledger_of, objection, with_ledger
 
 CERTIFIED_APART: Final = "certified_apart"
@@ -37,6 +44,7 @@ def select(
     delta: float | None = None,
     label_share: float | None = None,
     certificate: str | None = None,
+    prior: ArrayLike | None = None,
 ) -> Choice:
     """Choose a candidate from the evidence of a search.
 
@@ -51,7 +59,10 @@ def select(
     label_share
         Part of delta for the labeled term; by default that of the search.
     certificate
-        What the reported number is; by default what `criterion` gives.
+        Criterion of the reported number; by default `criterion`.
+    prior
+        Part of delta of each candidate, in the order of the grid; by default that of
+        the search. Another one is no guarantee: it was named after the run.
 
     Returns
     -------
@@ -65,40 +76,70 @@ def select(
         that were pruned for another criterion or delta might win under this one.
     AllFitsFailedError
         Where no candidate is complete.
+
+    See Also
+    --------
+    plan_search : Where the evidence comes from.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5, 9]}
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), grid, X, y, cv=3, criterion="best_fold_model",
+    ...     random_state=0)
+    >>> choice = dsel.select(plan.run())
+    >>> choice.params, choice.fold, choice.certificate.certified
+    ({'n_neighbors': 1}, 0, True)
     """
-    resolved = resolve(results, criterion, delta=delta, label_share=label_share)
+    if criterion is not None and is_nested(get_criterion(criterion)):
+        criterion, certificate = "cv_error", certificate or criterion
+    resolved = resolve(
+        results, criterion, delta=delta, label_share=label_share, prior=prior
+    )
     rule, counts, settings = resolved.criterion, resolved.counts, resolved.settings
     ledger = ledger_of(results)
     reported = get_criterion(
         certificate or _default_read_out(ledger, criterion, rule), "certificate"
     )
-    apart = _certified_apart(results, reported)
-    if apart is None:
+    by_other_rows = _certified_apart(results, reported)
+    if by_other_rows is None:
         check_evidence(reported, counts)
     terms = rule.evaluate(counts, settings)
     chosen = rule.choose(terms, counts)
     _check_exact(rule, counts, settings, terms, chosen)
+    if rule.name == "cv_error" and reported.deploys in (OUTER_FOLD, VOTE):
+        chosen = int(counts[names.OUTER_CANDIDATE][_best_outer_fold(counts)])
     return Choice(
         candidate=chosen,
         params=params_of(results, chosen),
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
-        certificate=apart.of(results, chosen, resolved.delta)
-        if apart is not None
+        certificate=by_other_rows.of(results, chosen, resolved.delta)
+        if by_other_rows is not None
         else _certificate(
             resolved,
             reported,
             terms if reported is rule else reported.evaluate(counts, settings),
             chosen,
             assumptions=assumptions_of(results),
-            objections=_objections(ledger, reported, resolved),
+            objections=(
+                *_objections(ledger, reported, resolved),
+                *_other_prior(results, resolved),
+            ),
         ),
         remarks=(*_remarks(counts), *_too_disputed(rule, counts, chosen)),
+        voters=tuple(counts[names.OUTER_CANDIDATE].tolist())
+        if reported.deploys == VOTE
+        else (),
     )
 
 
 @dataclass(frozen=True)
-class Apart:
+class CertifyingCertificate:
     """A certificate by labeled rows that took no part in the search of a cube."""
 
     label: str
@@ -107,7 +148,7 @@ class Apart:
     """Its bound."""
 
     def of(self, results: xr.Dataset, chosen: int, delta: float) -> Certificate:
-        """Return the certificate, or raise where it is not about what was asked."""
+        """Return the certificate, or raise where it is not about this choice."""
         label = candidate_labels(results)[chosen]
         if (label, delta) == (self.label, self.certificate.delta):
             return self.certificate
@@ -122,25 +163,27 @@ def with_certificate(
     results: xr.Dataset, chosen: int, certificate: Certificate, *, reserve: float
 ) -> xr.Dataset:
     """Return the cube of a search whose winner was certified by other labeled rows."""
-    # On rows of their own: no other certificate of this cube shares the event.
+    # It rests on rows of its own: no other certificate of this cube shares its delta.
     read = ReadOut(certificate.criterion, {"certifying_rows": certificate.delta})
     ledger = DeltaLedger(certificate.delta + reserve, reserve, (read,))
-    told = json.dumps([candidate_labels(results)[chosen], certificate.to_json()])
-    return with_ledger(results, ledger).assign_attrs({CERTIFIED_APART: told})
+    stored = json.dumps([candidate_labels(results)[chosen], certificate.to_json()])
+    return with_ledger(results, ledger).assign_attrs({CERTIFIED_APART: stored})
 
 
-def _certified_apart(results: xr.Dataset, reported: Criterion) -> Apart | None:
-    told = results.attrs.get(CERTIFIED_APART)
-    if told is None or reported is not SELECT_THEN_CERTIFY:
+def _certified_apart(
+    results: xr.Dataset, reported: Criterion
+) -> CertifyingCertificate | None:
+    stored = results.attrs.get(CERTIFIED_APART)
+    if stored is None or reported is not SELECT_THEN_CERTIFY:
         return None
-    label, certificate = json.loads(told)
-    return Apart(label, Certificate.from_json(certificate))
+    label, certificate = json.loads(stored)
+    return CertifyingCertificate(label, Certificate.from_json(certificate))
 
 
 def _default_read_out(
     ledger: DeltaLedger | None, criterion: str | None, rule: Criterion
 ) -> str:
-    """Return what the search declared, unless another criterion is asked for."""
+    """Return the certificate that the search declared, unless `criterion` is given."""
     if criterion is None and ledger is not None and ledger.read_outs:
         return ledger.read_outs[0].certificate
     return rule.name
@@ -179,7 +222,8 @@ def _objections(
         return (f"{reported.name} is an estimate, not a bound",)
     n_here, n = (resolved.counts[k] for k in (names.STATUS, names.N_CANDIDATES))
     if reported.only_about and n_here.size < int(n):
-        # Who leads a part that was picked by looking is no function of labels alone.
+        # The leaders of a part that was picked after seeing results depend on more than
+        # the labels.
         return (
             f"{reported.name} is about those who lead all {int(n)} candidates, and "
             f"these results hold {n_here.size}; select from all of them",
@@ -189,9 +233,24 @@ def _objections(
         reported.name,
         delta=resolved.delta,
         label_share=resolved.label_share,
-        reading=reading(resolved.counts),
+        reading=stopping_rule_of(resolved.counts),
     )
     return (unpaid,) if unpaid else ()
+
+
+def _other_prior(results: xr.Dataset, resolved: ResolvedCriterion) -> tuple[str, ...]:
+    """Return that other parts of delta were declared, where any is larger now."""
+    before = declared_prior(results)
+    if resolved.prior is None or resolved.prior is before:
+        return ()
+    n = float(resolved.counts[names.N_CANDIDATES])
+    least = 1.0 / n if before is None else before
+    if (resolved.prior <= least * (1.0 + 1e-9)).all():
+        return ()
+    return (
+        "`prior` was named after the run and gives some candidates more of delta than "
+        "was declared; name it in plan_search",
+    )
 
 
 def _certificate(
@@ -224,12 +283,43 @@ def _certificate(
         disagreement_term=float(terms.disagreement_term[chosen]),
         lower=nan if terms.lower is None else float(terms.lower[chosen]),
         n_unlabeled=int(resolved.counts.get(names.N_UNLABELED, 0)),
-        fold=None if reported.deploys == FULL else 0,
+        estimate=_estimate(reported, resolved.counts, chosen),
+        fold=_fold_of(reported, resolved.counts, chosen),
     )
 
 
+def _estimate(reported: Criterion, counts: Evidence, chosen: int) -> float:
+    """Return the cross-validation error: of a nested search that of what it chose.
+
+    The chosen candidate's own one is too small on average where it is the smallest.
+    """
+    errors, rows = counts.get(names.FOLD_ERRORS), counts[names.FOLD_ROWS]
+    if is_nested(reported):
+        return float(np.mean(counts[names.OUTER_ERRORS] / rows))
+    if errors is None or (errors[chosen] < 0).any():
+        return nan
+    return float(np.mean(errors[chosen] / rows))
+
+
+def _fold_of(reported: Criterion, counts: Evidence, chosen: int) -> int | None:
+    """Return the fold whose model the number is about; None for the full model."""
+    if reported.deploys in (FULL, VOTE):
+        return None
+    if reported.deploys == OUTER_FOLD:
+        return _best_outer_fold(counts)
+    if reported.deploys != BEST_FOLD:
+        return 0
+    errors, rows = counts[names.FOLD_ERRORS][chosen], counts[names.FOLD_ROWS]
+    return int(best_fold_number(errors, rows))
+
+
+def _best_outer_fold(counts: Evidence) -> int:
+    """Return the fold that what was chosen without it errs least on."""
+    return int(best_fold_number(counts[names.OUTER_ERRORS], counts[names.FOLD_ROWS]))
+
+
 def _not_computed(reported: Criterion) -> str:
-    """Say why a bound has no number for the chosen candidate, and what to do."""
+    """Return why a bound has no number for the chosen candidate, and what to do."""
     why = reported.only_about or (
         "candidates with all of their counts; search with prune=False"
     )
@@ -242,8 +332,8 @@ def _remarks(counts: Evidence) -> tuple[str, ...]:
 
 
 def _too_disputed(rule: Criterion, counts: Evidence, chosen: int) -> tuple[str, ...]:
-    """Say where halves differ more than independent models can on average."""
-    # Bounds need disagreements too, but not the number of classes.
+    """Return a remark where halves differ more than independent models on average."""
+    # Bounds need disagreements too, but only estimates need the number of classes.
     if not {names.DISAGREEMENTS, names.N_CLASSES} <= set(rule.needs):
         return ()
     limit = 1.0 - 1.0 / int(counts[names.N_CLASSES])

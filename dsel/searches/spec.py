@@ -1,20 +1,16 @@
-"""What was decided about a search before anything runs.
-
-`plan_search` makes it, everything else of this room reads it.
-"""
+"""What is decided about a search before it runs: made by `plan_search`, read by all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from dsel.bounds import uniform_shares
-from dsel.checks import (
-    check_flag,
-    check_positive,
-)
+from dsel.bounds import prior_shares, uniform_shares
+from dsel.checks import check_flag, check_positive
 from dsel.criteria import Criterion, Settings
+from dsel.criteria.base import is_nested
 from dsel.models.family import Candidate
 from dsel.results import Assumption, GridAxes
 from dsel.searches.engine.fit_task import Work
@@ -24,54 +20,64 @@ from dsel.searches.engine.stages import Stages
 
 @dataclass(frozen=True, repr=False)
 class SearchSpec:
-    """Candidates, trainings, pool, criterion and shares of delta of a search."""
+    """Candidates, splits, pool, criterion and shares of delta of a search."""
 
     axes: GridAxes
-    """Candidates and how the cube numbers them."""
+    """Candidates, and their places in the cube."""
     work: Work
-    """Labeled rows, trainings and groups, as every task gets them."""
+    """Labeled rows, splits and groups, as every task gets them."""
     classes: NDArray[Any]
     """Label of each class code."""
     scheme: Scheme
-    """Trainings, and what is compared on the pool."""
-    pool: Any
-    """The counted part of the pool, or None."""
+    """Splits, and what is compared on the pool."""
     whole_pool: Any
-    """The pool as it was given: what is counted, fitted on, or left aside."""
+    """The pool as it was given, the parts that are not counted included."""
     stages: Stages
-    """How much of it is read, and by which tasks."""
+    """How the counted part of it is read."""
     duplicates: str
-    """What pool rows equal to labeled rows are."""
+    """How pool rows that equal labeled rows are treated."""
     criterion: Criterion
-    """What ranks the candidates and steers the pruning."""
+    """What ranks the candidates, and decides which are pruned."""
     certificate: Criterion
-    """What the reported number is; often the criterion itself."""
+    """Criterion of the reported number; often the one that ranks."""
     delta: float
     """Probability with which the certificate may fail."""
     label_share: float
-    """Part of delta for the first term."""
+    """Part of delta for the term of the labeled rows."""
     prune: bool
     """Whether candidates that cannot win are dropped."""
     seed: int
-    """Source of all randomness."""
+    """Seed of all randomness."""
     assumptions: tuple[Assumption, ...]
-    """The ledger."""
+    """A1 to A6, each checked, declared or violated."""
     remarks: tuple[str, ...]
     """What a reader of the plan should know."""
     fingerprint: Mapping[str, str]
-    """What counts depend on beside candidates: trainings, estimator, seed; a run adds
-    the rows as they are when it begins."""
+    """What counts depend on besides candidates: splits, estimator, seed; a run adds
+    hashes of the rows as they are when it begins."""
     columns: tuple[str, ...] | None = None
     """Names of the features, where there are any."""
     reserve: float = 0.0
-    """Probability set aside beside delta for what is added after the results."""
+    """Probability set aside besides delta for what is added after results were seen."""
     fit_timeout: float | None = None
-    """Seconds that one fit may take; None for as long as it takes."""
+    """Seconds that one fit may take; None for no limit."""
+    prior: NDArray[np.float64] | None = None
+    """Part of delta of each candidate; None for equal parts."""
 
     def __post_init__(self) -> None:
         check_flag(self.prune, "prune")
         if self.fit_timeout is not None:
             check_positive(self.fit_timeout, "fit_timeout")
+        if self.prior is not None and is_nested(self.certificate):
+            raise ValueError(
+                f"`prior` gives candidates unequal parts of delta, but the certificate "
+                f"{self.certificate.name!r} pays for no candidate; leave `prior` out."
+            )
+
+    @property
+    def pool(self) -> Any:
+        """The counted part of the pool, or None."""
+        return self.stages.pool
 
     @property
     def n_candidates(self) -> int:
@@ -80,8 +86,12 @@ class SearchSpec:
 
     @property
     def settings(self) -> Settings:
-        """Shares of delta, uniform over all candidates of the grid."""
-        shares = uniform_shares(self.n_candidates, delta=self.delta)
+        """Shares of delta, by the prior or uniform over all candidates of the grid."""
+        shares = (
+            uniform_shares(self.n_candidates, delta=self.delta)
+            if self.prior is None
+            else prior_shares(self.prior, delta=self.delta)
+        )
         return Settings(shares, self.label_share)
 
     def candidate(self, number: int) -> Candidate:

@@ -9,49 +9,65 @@ its ties (the last row of equals), its order of operations, no fused products. A
 of 1e-3 a path that differs in one rounding ends at another model.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from dsel.solvers.compiled_once import compiled
+
 WIDTH = 64
-EAGER = 1024  # rows up to which copying all kernel rows at once is cheaper
 TAU = 1e-12  # stands for a curvature that rounding made zero or negative
+NEAR = 1.0 - 2.0**-20  # gains from rounded inverses are nearer than this to exact ones
 SOLVED, STOPPED, ROW_MISSING, CUT = 0, 1, 2, 3
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles, and caches where any folder can be written."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        try:
-            return njit(cache=True, nogil=True, **options)(function)
-        except RuntimeError:  # neither the package nor the user has a writable folder
-            return njit(nogil=True, **options)(function)
-
-    return decorate
-
-
 def _maximum(typing_context: Any, a: Any, b: Any) -> Any:
-    """Return the larger of two doubles, neither of them NaN.
+    """Return the larger of two floats of one type, neither of them NaN.
 
     A maximum written with `if` stays scalar: LLVM wants flags on the comparison that
     numba does not pass on. Vectorised, an iteration takes a third of the time.
     """
+    number = types.float32 if a == b == types.float32 else types.float64
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        double = ir.DoubleType()
-        shape = ir.FunctionType(double, [double, double])
-        maximum = builder.module.declare_intrinsic("llvm.maxnum", [double], shape)
+        kind = ir.FloatType() if number == types.float32 else ir.DoubleType()
+        shape = ir.FunctionType(kind, [kind, kind])
+        maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], shape)
         return builder.call(maximum, arguments, fastmath=("nnan", "nsz"))
 
-    return types.float64(types.float64, types.float64), emit
+    return number(number, number), emit
 
 
 larger: Any = intrinsic(_maximum)
+
+
+class KernelRows(NamedTuple):
+    """Kernel rows of one machine, as far as they are there.
+
+    They are copies, or stand in the kernel of all rows. There a block of the machine
+    may reach into columns of other rows, whose variables have bounds of 0.
+    """
+
+    gram: Any
+    """Kernel of all rows, from which missing ones are copied; empty for none."""
+    members: Any
+    """Places of the machine's rows in it."""
+    values: Any
+    """Kernel rows one after another, (n_slots * stride,) or more, float32."""
+    inverses: Any
+    """One over the curvature of each pair, rounded, of the same shape."""
+    stride: Any
+    """Length of a slot."""
+    starts: Any
+    """Where each block of `WIDTH` rows begins in a slot, (n_blocks,)."""
+    slots: Any
+    """In which slot each kernel row is, -1 where it is not there."""
+    used: Any
+    """When a slot was last read."""
+
 
 # No NaN comes in, and infinities stay defined: masks are 0 and -inf. Nothing here may
 # change a rounding.
@@ -84,31 +100,60 @@ def start_masks(
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
-def select_second(
+def curvature_of(own: Any, other: Any, value: Any) -> Any:
+    """Return the curvature along a pair, by libsvm's rule for what is not positive."""
+    curvature = own + other - 2.0 * value
+    return curvature if curvature > 0.0 else TAU
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def invert_row(diagonal: Any, own: Any, row: Any, inverse: Any) -> Any:
+    """Write one over the curvature of a row's pairs, kept within float32."""
+    for t in range(len(row)):
+        curvature = curvature_of(own, diagonal[t], row[t])
+        bounded = -larger(-larger(curvature, 1e-37), -1e37)
+        inverse[t] = np.float32(1.0) / np.float32(bounded)
+
+
+@compiled(error_model="numpy")
+def invert_rows(values: Any, own: Any, inverses: Any) -> Any:
+    """Write the inverses of all rows of a Gram matrix that stand one after another."""
+    for t in range(len(own)):
+        mine = slice(t * len(own), (t + 1) * len(own))
+        invert_row(own, own[t], values[mine], inverses[mine])
+
+
+@compiled(inline="always")
+def block_at(kernel: Any, slot: Any, b: Any) -> Any:
+    """Return where a block of a slot begins; unsigned, so that loops are vectorised."""
+    return np.uint64(slot * kernel.stride + kernel.starts[b])
+
+
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
+def pair_gains(
     best: Any,
-    row: Any,
-    diagonal: Any,
-    own: Any,
+    kernel: Any,
+    slot: Any,
     residual: Any,
     fall: Any,
     gain: Any,
     peaks: Any,
 ) -> Any:
-    """Write what pairing the first row with each row gains; return most, and the gap.
+    """Write nearly what pairing the first row with each row gains; return most and gap.
 
-    `row` is the first row's kernel row, `own` its kernel with itself, `best` its
-    residual.
+    Dividing would take longer than all the rest of a step. `best` is the first row's
+    residual, `slot` that of its row.
     """
     most = 0.0
     gap = -np.inf
     for b in range(len(residual)):
-        peak = 0.0
+        peak, at = 0.0, block_at(kernel, slot, b)
         for u in range(WIDTH):
             difference = (best - residual[b, u]) + fall[b, u]
             gap = larger(gap, difference)
             difference = larger(difference, 0.0)
-            curvature = larger(own + diagonal[b, u] - 2.0 * row[b, u], TAU)
-            value = difference * difference / curvature
+            inverse = np.float64(kernel.inverses[at + np.uint64(u)])
+            value = difference * difference * inverse
             gain[b, u] = value
             peak = larger(peak, value)
         peaks[b] = peak
@@ -117,22 +162,57 @@ def select_second(
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
+def best_partner(
+    best: Any,
+    own: Any,
+    first: Any,
+    diagonal: Any,
+    residual: Any,
+    gain: Any,
+    peaks: Any,
+    most: Any,
+) -> Any:
+    """Return the last row of largest gain, by divisions where it is near the most.
+
+    `first` are the kernel rows and the slot of the first row.
+    """
+    kernel, slot = first
+    least = most * NEAR
+    largest: Any = 0.0
+    j: Any = np.int64(0)  # a literal would compile whoever is called with it twice
+    for b in range(len(residual)):
+        if peaks[b] >= least:
+            at = block_at(kernel, slot, b)
+            for u in range(WIDTH):
+                if gain[b, u] >= least:
+                    difference = best - residual[b, u]
+                    kernel_value = kernel.values[at + np.uint64(u)]
+                    curvature = curvature_of(own, diagonal[b, u], kernel_value)
+                    value = difference * difference / curvature
+                    if value >= largest:
+                        largest, j = value, b * WIDTH + u
+    return j
+
+
+@compiled(fastmath=FAST, error_model="numpy", inline="always")
 def subtract_rows(
     residual: Any,
-    up: Any,
-    down: Any,
-    row_i: Any,
-    row_j: Any,
+    change: Any,
+    kernel: Any,
+    slots: Any,
     rise: Any,
     peaks: Any,
 ) -> Any:
     """Update the residual; return its largest value over rows that may rise."""
+    up, down = change
     best = -np.inf
     for b in range(len(residual)):
         peak = -np.inf
+        i, j = block_at(kernel, slots[0], b), block_at(kernel, slots[1], b)
         for u in range(WIDTH):
-            change = np.float64(row_i[b, u]) * up + np.float64(row_j[b, u]) * down
-            value = residual[b, u] - change
+            rising = np.float64(kernel.values[i + np.uint64(u)]) * up
+            falling = np.float64(kernel.values[j + np.uint64(u)]) * down
+            value = residual[b, u] - (rising + falling)
             residual[b, u] = value
             peak = larger(peak, value + rise[b, u])
         peaks[b] = peak
@@ -172,52 +252,49 @@ def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> 
     return (rising + falling) - lower, lower
 
 
-@compiled(error_model="numpy")
-def copy_row(gram: Any, members: Any, t: Any, target: Any) -> Any:
-    """Write row members[t] of the Gram matrix, at the columns of all members."""
-    source = gram[members[t]]
-    for s in range(len(members)):
-        target[s] = source[members[s]]
+@compiled(inline="always")
+def blocks_of(state: Any) -> Any:
+    """Return diagonal, residual, beta, lower and upper."""
+    return state[0], state[1], state[2], state[3], state[4]
 
 
 @compiled(error_model="numpy")
-def fetch_row(gram: Any, members: Any, t: Any, rows: Any, slots: Any) -> Any:
-    """Copy kernel row t into its slot; return whether there was a Gram matrix."""
-    if len(gram) == 0:
-        return False
-    copy_row(gram, members, t, rows[t].reshape(-1))
-    slots[t] = t
-    return True
+def copy_row(kernel: Any, diagonal: Any, t: Any) -> Any:
+    """Copy kernel row t to slot t, at the columns of all members, and its inverses."""
+    source = kernel.gram[kernel.members[t]]
+    mine = slice(t * kernel.stride, (t + 1) * kernel.stride)
+    target = kernel.values[mine]
+    for s in range(len(kernel.members)):
+        target[s] = source[kernel.members[s]]
+    for s in range(len(kernel.members), len(target)):
+        target[s] = 0.0
+    own = diagonal.reshape(diagonal.size)
+    invert_row(own, own[t], target, kernel.inverses[mine])
+    kernel.slots[t] = t
+
+
+@compiled(error_model="numpy")
+def is_missing(kernel: Any, diagonal: Any, t: Any) -> Any:
+    """Copy kernel row t if there is a Gram matrix; return whether it is missing."""
+    if len(kernel.gram) > 0:
+        copy_row(kernel, diagonal, t)
+    return kernel.slots[t] < 0
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def descend(  # noqa: PLR0913
-    gram: Any,
-    members: Any,
-    rows: Any,
-    slots: Any,
-    used: Any,
-    diagonal: Any,
-    residual: Any,
-    beta: Any,
-    lower: Any,
-    upper: Any,
-    work: Any,
-    tol: Any,
-    limit: Any,
-    clock: Any,
-    uncut: Any,
+def descend(
+    kernel: Any, state: Any, work: Any, tol: Any, limit: Any, clock: Any, uncut: Any
 ) -> Any:
     """Take SMO steps until the gap is below `tol`, `limit` steps, or a row is missing.
 
-    `rows[slots[t]]` is kernel row t, `slots[t]` is -1 where it is not there, and
-    `used` tells when a slot was last read, counting from `clock`. A row that is not
-    there is copied from the Gram matrix, unless that is empty. `residual` and `beta`
-    are updated. With `uncut` it ends before the first step that C would stop: up to
-    there every larger C takes the same steps.
+    `state` is diagonal, residual, beta, lower and upper; residual and beta are updated.
+    When a kernel row was last read is counted from `clock`. With `uncut` it ends before
+    the first step that C would stop: up to there every larger C takes the same steps.
     Returns status, row that is missing, steps taken, gap.
     """
+    diagonal, residual, beta, lower, upper = blocks_of(state)
     rise, fall, gain = work[0], work[1], work[2]
+    slots, used = kernel.slots, kernel.used
     peaks = np.empty(len(residual))
     best = start_masks(residual, beta, lower, upper, rise, fall, peaks)
     steps = 0
@@ -225,26 +302,24 @@ def descend(  # noqa: PLR0913
         b = last_equal(peaks, best)
         u = last_sum(residual[b], rise[b], best)
         i = b * WIDTH + u
-        if slots[i] < 0 and not fetch_row(gram, members, i, rows, slots):
+        if slots[i] < 0 and is_missing(kernel, diagonal, i):
             return ROW_MISSING, i, steps, np.inf
-        row_i = rows[slots[i]]
         used[slots[i]] = clock + steps
         own = diagonal[b, u]
-        most, gap = select_second(
-            best, row_i, diagonal, own, residual, fall, gain, peaks
-        )
+        most, gap = pair_gains(best, kernel, slots[i], residual, fall, gain, peaks)
         if most <= 0.0:
             gap = 0.0  # no pair gains anything: what is left is rounding
         if gap < tol or most <= 0.0 or steps >= limit:
             return SOLVED if gap < tol else STOPPED, i, steps, gap
-        c = last_equal(peaks, most)
-        v = last_equal(gain[c], most)
-        j = c * WIDTH + v
-        if slots[j] < 0 and not fetch_row(gram, members, j, rows, slots):
+        j = best_partner(
+            best, own, (kernel, slots[i]), diagonal, residual, gain, peaks, most
+        )
+        c, v = j // WIDTH, j % WIDTH
+        if slots[j] < 0 and is_missing(kernel, diagonal, j):
             return ROW_MISSING, j, steps, np.inf
-        row_j = rows[slots[j]]
         used[slots[j]] = clock + steps
-        curvature = larger(own + diagonal[c, v] - 2.0 * row_i[c, v], TAU)
+        kernel_value = kernel.values[block_at(kernel, slots[i], c) + np.uint64(v)]
+        curvature = curvature_of(own, diagonal[c, v], kernel_value)
         step = (residual[b, u] - residual[c, v]) / curvature
         risen, fallen = moved_pair(
             beta[b, u], beta[c, v], upper[b, u], lower[c, v], step
@@ -255,140 +330,27 @@ def descend(  # noqa: PLR0913
         beta[b, u], beta[c, v] = risen, fallen
         set_masks(beta, lower, upper, rise, fall, b, u)
         set_masks(beta, lower, upper, rise, fall, c, v)
-        best = subtract_rows(residual, up, down, row_i, row_j, rise, peaks)
+        best = subtract_rows(
+            residual, (up, down), kernel, (slots[i], slots[j]), rise, peaks
+        )
         steps += 1
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def subtract_row(residual: Any, change: Any, row: Any) -> Any:
+def subtract_row(residual: Any, change: Any, kernel: Any, slot: Any) -> Any:
     """Subtract a kernel row times the change of its variable from the residual."""
     for b in range(len(residual)):
+        at = block_at(kernel, slot, b)
         for u in range(WIDTH):
-            residual[b, u] -= change * np.float64(row[b, u])
+            value = np.float64(kernel.values[at + np.uint64(u)])
+            residual[b, u] -= change * value
 
 
 @compiled(error_model="numpy")
-def catch_up(
-    gram: Any, members: Any, rows: Any, slots: Any, residual: Any, change: Any
-) -> Any:
+def catch_up(kernel: Any, state: Any, change: Any) -> Any:
     """Subtract what changed variables do to all residuals, variable by variable."""
     for t in range(len(change)):
         if change[t] != 0.0:
-            if slots[t] < 0:
-                fetch_row(gram, members, t, rows, slots)
-            subtract_row(residual, change[t], rows[t])
-
-
-@compiled(error_model="numpy")
-def offset(residual: Any, beta: Any, lower: Any, upper: Any) -> Any:
-    """Return the constant of the decision: the mean residual of free rows.
-
-    Without free rows it is the middle of what the optimality conditions allow.
-    """
-    total, n_free = 0.0, 0
-    highest_rising, lowest_falling = -np.inf, np.inf
-    for t in range(len(residual)):
-        rises, falls = beta[t] < upper[t], beta[t] > lower[t]
-        if rises and falls:
-            total += residual[t]
-            n_free += 1
-        elif rises:
-            highest_rising = max(highest_rising, residual[t])
-        elif falls:
-            lowest_falling = min(lowest_falling, residual[t])
-    if n_free > 0:
-        return total / n_free
-    return (highest_rising + lowest_falling) / 2.0
-
-
-@compiled(error_model="numpy")
-def solve_path(  # noqa: PLR0913
-    gram: Any,
-    members: Any,
-    own: Any,
-    y: Any,
-    weights: Any,
-    C_values: Any,
-    tol: Any,
-    limit: Any,
-    betas: Any,
-    margins: Any,
-    stats: Any,
-) -> Any:
-    """Solve for ascending C from the steps that they share; see `smo.solve_path`.
-
-    Kernel rows are copied from the Gram matrix once for all C.
-    """
-    n = len(members)
-    shape = ((n + WIDTH - 1) // WIDTH, WIDTH)
-    rows = np.zeros((n, *shape), dtype=np.float32)
-    slots, used = np.full(n, -1), np.zeros(n, dtype=np.int64)
-    state = np.zeros((5, *shape))
-    diagonal, residual, beta = state[0], state[1], state[2]
-    lower, upper = state[3], state[4]
-    flat = state.reshape((5, -1))
-    work = np.empty((3, *shape))
-    for t in range(n):
-        flat[0, t] = own[t]
-        if n <= EAGER:
-            copy_row(gram, members, t, rows[t].reshape(-1))
-            slots[t] = t
-    flat[1, :n] = y
-    shared, n_shared = np.stack((residual, beta)), 0
-    for c in range(len(C_values)):
-        residual[:], beta[:] = shared[0], shared[1]
-        for t in range(n):
-            flat[3, t] = 0.0 if y[t] > 0 else -C_values[c] * weights[t]
-            flat[4, t] = C_values[c] * weights[t] if y[t] > 0 else 0.0
-        status, _, steps, gap = descend(
-            gram, members, rows, slots, used, diagonal, residual, beta, lower, upper,
-            work, tol, limit - n_shared, 0, True,
-        )  # fmt: skip
-        n_shared += steps
-        shared[0], shared[1] = residual, beta
-        n_own = 0
-        if status == CUT:
-            _, _, n_own, gap = descend(
-                gram, members, rows, slots, used, diagonal, residual, beta, lower,
-                upper, work, tol, limit - n_shared, 0, False,
-            )  # fmt: skip
-        constant = offset(flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n])
-        betas[c] = flat[2, :n]
-        margins[c] = y - flat[1, :n] + constant
-        stats[c, 0], stats[c, 1], stats[c, 2] = constant, n_shared + n_own, gap
-
-
-@compiled(error_model="numpy")
-def solve_from(
-    gram: Any, y: Any, weights: Any, C: Any, start: Any, tol: Any, limit: Any
-) -> Any:
-    """Solve for one C from a feasible start; return decisions on all rows.
-
-    Rows of weight 0 are left out; their dual variable must be 0.
-    """
-    n = len(y)
-    shape = ((n + WIDTH - 1) // WIDTH, WIDTH)
-    rows = np.zeros((n, *shape), dtype=np.float32)
-    slots, used = np.full(n, -1), np.zeros(n, dtype=np.int64)
-    state, work = np.zeros((5, *shape)), np.empty((3, *shape))
-    flat, members = state.reshape((5, -1)), np.arange(n)
-    for t in range(n):
-        flat[0, t], flat[1, t], flat[2, t] = gram[t, t], y[t], start[t]
-        flat[3, t] = 0.0 if y[t] > 0 else -C * weights[t]
-        flat[4, t] = C * weights[t] if y[t] > 0 else 0.0
-    for s in range(n):
-        if start[s] != 0.0:
-            for t in range(n):
-                flat[1, t] -= start[s] * gram[s, t]
-    descend(
-        gram, members, rows, slots, used, state[0], state[1], state[2], state[3],
-        state[4], work, tol, limit, 0, False,
-    )  # fmt: skip
-    for t in range(n):  # what rounding keeps off its bound is not free
-        near = 1e-9 * (flat[4, t] - flat[3, t])
-        if flat[4, t] - flat[2, t] <= near:
-            flat[2, t] = flat[4, t]
-        elif flat[2, t] - flat[3, t] <= near:
-            flat[2, t] = flat[3, t]
-    constant = offset(flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n])
-    return y - flat[1, :n] + constant
+            if kernel.slots[t] < 0:
+                copy_row(kernel, state[0], t)
+            subtract_row(state[1], change[t], kernel, kernel.slots[t])

@@ -8,81 +8,258 @@ from typing import Any
 
 import numpy as np
 
-from dsel.solvers.compiled_smo import compiled
+from dsel.solvers.compiled_lanes import LANES, ROWS, add_products, compare_lanes
+from dsel.solvers.compiled_once import compiled
+from dsel.solvers.compiled_smo import FAST, larger
 
 EPS = 2.0**-52
 
 
-@compiled(error_model="numpy")
-def vote(  # noqa: PLR0913
-    products: Any,
-    peaks: Any,
-    errors: Any,
-    slack: Any,
-    sums: Any,
-    fixed: Any,
-    offsets: Any,
-    codes: Any,
-    doubtful: Any,
+@compiled(fastmath=FAST, error_model="numpy")
+def flush_to_peaks(
+    values: Any, starts: Any, least: Any, peaks: Any, squared: Any
 ) -> Any:
-    """Count votes of many rows and models, and mark winners that rounding could change.
+    """Set values below `least` to 0, and write each row's largest value by class.
+
+    If `squared`, the values are squared first.
+
+    `values` is (n_rows, n_columns), `starts` where each class begins among the columns
+    and the end, `peaks` (n_classes, n_rows). Processors multiply numbers that are
+    nearly too small for their type a hundred times as slowly.
+    """
+    nothing = least - least  # of the type of the values, without which nothing is fast
+    for r in range(len(values)):
+        for code in range(len(peaks)):
+            mine = values[r, starts[code] : starts[code + 1]]
+            peak = nothing
+            for t in range(len(mine)):
+                value = mine[t] * mine[t] if squared else mine[t]
+                size = abs(value)
+                mine[t] = value if size >= least else nothing
+                peak = larger(peak, size)
+            peaks[code, r] = peak
+
+
+@compiled(error_model="numpy")
+def settle(
+    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any, codes: Any
+) -> Any:
+    """Find winners of rows and of up to LANES models as far as nothing can change them.
+
+    Each row's guess is compared with all other classes; who wins all its pairs beyond
+    doubt is the winner whatever the other pairs say. Else the next class is compared,
+    until the pairs that are known leave one winner, or all are known.
 
     Parameters
     ----------
-    products
-        Part of every decision that comes from the support vectors of a class,
-        (n_classes, n_rows, n_classes - 1, n_models).
-    peaks, errors
-        Largest absolute kernel value of each row and their largest error, (n_rows,).
-    slack, sums, fixed
-        What they are multiplied by, and what is added, for the error bound of each
-        decision, (n_pairs, n_models).
-    offsets
-        Constants, (n_pairs, n_models).
+    values
+        Kernel values, (n_block_rows, n_columns).
+    rows
+        Which of these rows are asked, (n_rows,).
+    layout
+        `columns` and `weights` of the support vectors of each class for each other
+        class, (n_terms,) and (n_terms, LANES); `starts` of these pieces and the end,
+        (n_classes * (n_classes - 1) + 1,); `bounds` of each decision, (n_pairs,
+        5 * LANES): what is added to the products; what the peaks of classes i < j and
+        the errors are multiplied with to bound the decision's error; what is added.
+    peaks
+        Largest absolute kernel value of each row of the block by class, (n_classes,
+        n_block_rows).
+    errors
+        Largest error of each row's kernel values, (n_block_rows,).
+    guess
+        Place of a class for each row asked, (n_rows,); overwritten.
+    codes
+        -1 where a winner is asked for, (n_rows, n_models). Written there: the winner's
+        place among the classes; it stays -1 where rounding could make another one.
+    """
+    n_rows, n_classes = len(rows), len(peaks)
+    wins = np.zeros((2, n_rows, n_classes, LANES), dtype=np.int16)
+    wins[1] = n_classes - 1
+    tried = np.zeros((n_rows, n_classes), dtype=np.bool_)
+    queue = np.empty(n_rows + ROWS, dtype=np.int64)
+    left = n_rows
+    while left:
+        left = 0
+        for winner in range(n_classes):
+            size = 0
+            for t in range(n_rows):
+                if guess[t] == winner:
+                    queue[size] = t
+                    size += 1
+            queue[size : size + ROWS] = queue[max(size - 1, 0)]
+            for t in range(0, size, ROWS):
+                mine = queue[t : min(t + ROWS, size)]
+                padded = queue[t : t + ROWS]
+                rivals = compare(
+                    values, rows, layout, peaks, errors, winner, padded, tried, wins
+                )
+                for u, row in enumerate(mine):
+                    tried[row, winner] = True
+                    guess[row] = next_guess(
+                        wins[:, row], codes[row], tried[row], rivals[u], winner
+                    )
+                    left += guess[row] >= 0
+
+
+@compiled(error_model="numpy")
+def compare(  # noqa: PLR0913
+    values: Any,
+    rows: Any,
+    layout: Any,
+    peaks: Any,
+    errors: Any,
+    winner: Any,
+    mine: Any,
+    tried: Any,
+    wins: Any,
+) -> Any:
+    """Compare a class with all others in ROWS of the rows; arguments as for `settle`.
+
+    Parameters
+    ----------
+    mine
+        Which of the rows asked, (ROWS,); the last may repeat.
+    tried
+        Classes that were compared with all others, (n_rows, n_classes).
+    wins
+        Fewest and most pairs that each class may win, (2, n_rows, n_classes, LANES).
+
+    Returns
+    -------
+    ndarray
+        The class farthest ahead of this one, or least behind, (ROWS, LANES).
+    """
+    columns, weights, starts, bounds = layout
+    n_classes = len(peaks)
+    lowest = np.full((ROWS, LANES), np.inf)
+    rivals = np.full((ROWS, LANES), -1, dtype=np.int16)
+    terms = np.empty((2, ROWS * LANES), dtype=values.dtype)
+    places, sizes = rows[mine], np.empty(3)
+    for other in range(n_classes):
+        known = True
+        for row in mine:
+            known = known and tried[row, other]
+        if known or other == winner:
+            continue
+        i, j = min(winner, other), max(winner, other)
+        for side, piece in enumerate(
+            (i * (n_classes - 1) + j - 1, j * (n_classes - 1) + i)
+        ):
+            begin, end = starts[piece], starts[piece + 1]
+            add_products(values, places, columns, begin, end, weights, terms[side])
+        bound = bounds[i * (2 * n_classes - i - 1) // 2 + j - i - 1]
+        sign = 1.0 if winner == i else -1.0
+        for u, row in enumerate(mine):
+            # The last row is repeated where they are fewer: it is entered once.
+            if tried[row, other] or (u > 0 and row == mine[u - 1]):
+                continue
+            sizes[0], sizes[1] = peaks[i, places[u]], peaks[j, places[u]]
+            sizes[2] = errors[places[u]]
+            few, most = wins[0, row], wins[1, row]
+            compare_lanes(
+                terms[0, u * LANES :], terms[1, u * LANES :], bound, sizes, sign, other,
+                few[winner], most[winner], few[other], most[other],
+                rivals[u], lowest[u],
+            )  # fmt: skip
+    return rivals
+
+
+@compiled(error_model="numpy")
+def next_guess(wins: Any, codes: Any, tried: Any, rivals: Any, winner: Any) -> Any:
+    """Write a row's winners as far as they are known; return who is next, -1 for none.
+
+    The first model without a winner says who is next.
+    """
+    following = -1
+    for m in range(len(codes)):
+        if codes[m] >= 0:
+            continue
+        if wins[0, winner, m] == len(tried) - 1:
+            codes[m] = winner
+        else:
+            codes[m] = known_winner(wins, m)
+        if codes[m] < 0 and following < 0:
+            following = most_likely(wins, tried, rivals[m], m)
+    return following
+
+
+@compiled(error_model="numpy")
+def most_likely(wins: Any, tried: Any, rival: Any, m: Any) -> Any:
+    """Return the rival, or else the class not yet tried that may win most pairs."""
+    if rival >= 0 and not tried[rival]:
+        return rival
+    best = -1
+    for i in range(len(tried)):
+        if not tried[i] and (best < 0 or wins[1, i, m] > wins[1, best, m]):
+            best = i
+    return best
+
+
+@compiled(error_model="numpy")
+def known_winner(wins: Any, m: Any) -> Any:
+    """Return the class that wins whatever the pairs that are not known, -1 for none."""
+    best = 0
+    for i in range(1, wins.shape[1]):
+        best = i if wins[0, i, m] > wins[0, best, m] else best
+    for i in range(wins.shape[1]):
+        # The first class with the most votes wins.
+        if i != best and wins[0, best, m] < wins[1, i, m] + (i < best):
+            return -1
+    return best
+
+
+@compiled(error_model="numpy", inline="always")
+def tally(votes: Any, i: Any, j: Any, m: Any, decision: Any, error: Any) -> Any:
+    """Enter a decision of classes i < j into votes, fewest and most of a model."""
+    votes[0, i, m] += 1.0 if decision > 0.0 else 0.0
+    votes[0, j, m] += 0.0 if decision > 0.0 else 1.0
+    votes[1, i, m] += 1.0 if decision > error else 0.0
+    votes[1, j, m] += 1.0 if decision < -error else 0.0
+    votes[2, i, m] += 0.0 if decision < -error else 1.0
+    votes[2, j, m] += 0.0 if decision > error else 1.0
+
+
+@compiled(error_model="numpy", inline="always")
+def winner_of(votes: Any, m: Any) -> Any:
+    """Return the first class with the most votes, and whether it might be another."""
+    n_classes = votes.shape[1]
+    winner = 0
+    for i in range(1, n_classes):
+        if votes[0, i, m] > votes[0, winner, m]:
+            winner = i
+    doubt = False
+    for i in range(n_classes):
+        ahead = votes[1, winner, m] - votes[2, i, m]
+        doubt = doubt or (i < winner and ahead < 1.0) or (i > winner and ahead < 0.0)
+    return winner, doubt
+
+
+@compiled(error_model="numpy")
+def vote(decisions: Any, limits: Any, codes: Any, doubtful: Any) -> Any:
+    """Count the votes of decisions.
+
+    Parameters
+    ----------
+    decisions, limits
+        Decisions and bounds of their errors, (n_pairs, n_rows, n_models).
     codes, doubtful
         Written: winner's place among the classes, and whether decisions closer to
         zero than their error bound could make another one; (n_rows, n_models).
     """
-    n_classes, n_rows, _, n_models = products.shape
-    # Fewest and most votes that a class can have.
-    fewest, most = np.empty((n_classes, n_models)), np.empty((n_classes, n_models))
-    votes = np.empty((n_classes, n_models))
+    n_pairs, n_rows, n_models = decisions.shape
+    n_classes = int(np.sqrt(2.0 * n_pairs)) + 1
+    votes = np.empty((3, n_classes, n_models))
     for r in range(n_rows):
-        votes[:], fewest[:], most[:] = 0.0, 0.0, 0.0
+        votes[:] = 0.0
         p = 0
         for i in range(n_classes - 1):
             for j in range(i + 1, n_classes):
                 for m in range(n_models):
-                    decision = np.float64(products[i, r, j - 1, m])
-                    decision += np.float64(products[j, r, i, m]) + offsets[p, m]
-                    error = peaks[r] * slack[p, m] + errors[r] * sums[p, m]
-                    error += fixed[p, m]
-                    won = 1.0 if decision > 0.0 else 0.0
-                    sure = 1.0 if decision > error else 0.0
-                    lost = 1.0 if decision < -error else 0.0
-                    votes[i, m] += won
-                    votes[j, m] += 1.0 - won
-                    fewest[i, m] += sure
-                    fewest[j, m] += lost
-                    most[i, m] += 1.0 - lost
-                    most[j, m] += 1.0 - sure
+                    tally(votes, i, j, m, decisions[p, r, m], limits[p, r, m])
                 p += 1
         for m in range(n_models):
-            codes[r, m], doubtful[r, m] = winner_of(votes, fewest, most, m)
-
-
-@compiled(error_model="numpy", inline="always")
-def winner_of(votes: Any, fewest: Any, most: Any, m: Any) -> Any:
-    """Return the first class with the most votes, and whether it might be another."""
-    winner = 0
-    for i in range(1, len(votes)):
-        if votes[i, m] > votes[winner, m]:
-            winner = i
-    doubt = False
-    for i in range(len(votes)):
-        ahead = fewest[winner, m] - most[i, m]
-        doubt = doubt or (i < winner and ahead < 1.0) or (i > winner and ahead < 0.0)
-    return winner, doubt
+            codes[r, m], doubtful[r, m] = winner_of(votes, m)
 
 
 @compiled(error_model="numpy")

@@ -63,7 +63,7 @@ class Hull:
     parts: NDArray[np.intp]
     """Which part each belongs to; every part 0 to P - 1 has a vertex, shape (r,)."""
     keys: NDArray[np.int64]
-    """By which question each was found, in the order of the questions, shape (r,)."""
+    """Number of the pass that found each, in the order of the passes, shape (r,)."""
     weights: NDArray[np.float64]
     """Weights; those of each part add up to 1, shape (r,)."""
 
@@ -112,7 +112,7 @@ class Minimum:
     gap: float
     """The minimum over the polytope is at least ``value - gap``."""
     n_passes: int
-    """Questions asked, those that gave the starting hull left out."""
+    """Passes, those that gave the starting hull left out."""
     status: str
     """``CONVERGED``, ``OUT_OF_PASSES`` or ``STALLED``."""
 
@@ -125,9 +125,9 @@ class Minimum:
 def minimize_over_polytope(
     objective: Objective, hull: Hull, *, tol: float, max_passes: int
 ) -> Generator[NDArray[np.float64], NDArray[np.float64], Minimum]:
-    """Minimise a convex function over a polytope that answers with vertices.
+    """Minimise a convex function over a polytope known by its linear minimiser.
 
-    A generator: it yields a gradient and wants to be sent, for each part, the vertex
+    A generator: it yields a gradient and has to be sent, for each part, the vertex
     on which the linear function with that gradient is smallest, shape (P, n), so that
     one pass over the data can serve many minimisations. It returns a `Minimum`.
 
@@ -141,23 +141,26 @@ def minimize_over_polytope(
         Duality gap, in the function's units, at which to stop, provided that it
         is no larger than the value (else at a thousandth of it).
     max_passes
-        Questions to ask at most, >= 1.
+        Passes at most, >= 1.
     """
     gap = np.inf
     best: Minimum | None = None
     n_passes = 0
     next_key = int(hull.keys.max()) + 1
     while True:
+        # This costs no pass over the data, so it is done well before the next one.
         hull = minimize_over_hull(objective, hull, tol=_inner_tol(tol, gap))
         expansion = objective.expand(hull.point)
         vertices = yield expansion.gradient
         n_passes += 1
         gain, rounding = _gain(expansion.gradient, hull, vertices)
+        # A gain below its own rounding proves no smaller gap.
         previous, gap = gap, max(gain, rounding)
         is_last = n_passes >= max_passes
         is_stuck = gain <= rounding or (gap >= previous and _is_known(vertices, hull))
         status = _status(expansion.value, gap, tol, is_last=is_last, is_stuck=is_stuck)
         here = Minimum(hull.without_idle(), expansion.value, gap, n_passes, status)
+        # The lower limit need not rise from pass to pass: the best one is kept.
         if best is None or here.lower > best.lower or status == CONVERGED:
             best = here
         if status:
@@ -172,6 +175,7 @@ def _gain(
     """Return what the way to the vertices promises at most, and its rounding."""
     # Differences of vertices first: what they share may be larger by many orders.
     gain = gradient @ (hull.weights @ (hull.vertices - vertices[hull.parts]))
+    # Roundings of the terms are taken as independent: their squares add up.
     rounding = _EPSILON * float(np.linalg.norm(gradient * vertices.sum(axis=0)))
     return float(gain), rounding
 
@@ -194,7 +198,7 @@ def _status(
 
 
 def _is_known(vertices: NDArray[np.float64], hull: Hull) -> bool:
-    """Whether every answered vertex carries weight already."""
+    """Whether every vertex that was sent carries weight already."""
     carrying = hull.weights > _DROPPED_WEIGHT
     return all(
         (hull.vertices[carrying & (hull.parts == part)] == vertex).all(axis=1).any()
@@ -218,11 +222,13 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
     tol
         Duality gap over the hull at which to stop.
     """
+    # One vertex of each part: nothing to weight.
     if len(hull.weights) == hull.n_parts:
         return hull
     for _ in range(_MAX_NEWTON_STEPS):
         point, edges, weights = hull.point, hull.edges, hull.weights
         expansion = objective.expand(point)
+        # By the chain rule: derivatives in the weights are products with the edges.
         slopes = edges @ expansion.gradient
         if _hull_gap(slopes, hull) <= tol:
             break
@@ -233,6 +239,7 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
         )
         step = target - weights
         slope = float(slopes @ step)
+        # No descent left but rounding.
         if slope >= 0.0:
             break
         # Edges, not vertices: what rounding adds to the step must not count.
@@ -244,6 +251,7 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
 
 def _hull_gap(slopes: NDArray[np.float64], hull: Hull) -> float:
     """Return how much the function may fall by moving to the best vertices."""
+    # Edges start at the mean of the part, so staying there gains 0.
     lowest = np.zeros(hull.n_parts)
     np.minimum.at(lowest, hull.parts, slopes)
     return -float(lowest.sum())
@@ -266,6 +274,7 @@ def _damped_length(
             high, high_slope = length, here
         else:
             low, low_slope = length, here
+        # Secant step on the slope, kept inside of the bracket.
         length = low + (high - low) * low_slope / (low_slope - high_slope)
         margin = 0.05 * (high - low)
         length = min(max(length, low + margin), high - margin)

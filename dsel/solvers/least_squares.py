@@ -113,8 +113,10 @@ def solve_dual(
         Whether the model has an unpenalised constant.
     """
     inverse = inverse_values(spectrum, regularizations)
+    # An intercept absorbs any shift of the targets, and near 0 they keep more digits.
     shift = y[0] if fit_intercept else np.zeros(y.shape[1])
     rotated = spectrum.vectors.T @ (y - shift)
+    # G y = Q (r * z) for all lam in one matrix product.
     values = apply_inverse(spectrum.vectors, inverse, rotated[:, :, np.newaxis])
     ones = None
     if fit_intercept:
@@ -129,6 +131,8 @@ def solve_dual(
 def inverse_values(spectrum: Spectrum, regularizations: Floats) -> Floats:
     """Return r = 1 / (mu + lam), shape (n, n_lam); at lam = 0 see `DualSolution`."""
     mu = spectrum.values[:, np.newaxis]
+    # At lam = 0 a singular M has no inverse: lam G tends to the projection on its null
+    # space.
     null = (mu <= spectrum.rounding_limit()).astype(np.float64)
     # Rounding makes some mu negative, by less than any lam that is not below it.
     total = np.maximum(mu + regularizations, regularizations / 2.0)
@@ -147,6 +151,7 @@ def apply_inverse(vectors: Floats, inverse: Floats, rotated: Floats) -> Floats:
 
 def inverse_diagonal(solution: DualSolution) -> Floats:
     """Return the diagonal of G (or G~), shape (n, n_lam)."""
+    # G_jj = sum_i Q_ji^2 r_i.
     diagonal = np.square(solution.spectrum.vectors) @ solution.inverse
     if solution.ones is not None:
         diagonal = diagonal - solution.ones**2 / solution.ones.sum(axis=0)
@@ -185,6 +190,7 @@ def gcv_losses(solution: DualSolution) -> Floats:
     in which the factor lam between G and H cancels.
     """
     n_rows = len(solution.values)
+    # tr G is the sum of r, as Q is orthogonal: no n x n work.
     trace = solution.inverse.sum(axis=0)
     if solution.ones is not None:
         trace = trace - np.square(solution.ones).sum(axis=0) / solution.ones.sum(axis=0)
@@ -196,5 +202,6 @@ def gcv_losses(solution: DualSolution) -> Floats:
 
 def _without_constant(values: Floats, ones: Floats) -> Floats:
     """Return G~ y from G y and G 1."""
+    # G~ y = G y - G 1 (1'G y) / (1'G 1).
     constant = values.sum(axis=0) / ones.sum(axis=0)
     return np.asarray(values - ones[:, np.newaxis, :] * constant)

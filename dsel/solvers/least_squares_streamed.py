@@ -135,12 +135,15 @@ def solve_moments(
     middle, level = np.zeros(len(gram)), np.zeros(cross.shape[1])
     if fit_intercept:
         middle, level = moments.design_sum / n, moments.target_sum / n
+        # (X - 1 m')'(X - 1 m') = X'X - n m m'.
         gram = gram - n * np.outer(middle, middle)
         cross = cross - n * np.outer(middle, level)
     values, vectors = np.linalg.eigh(gram)
+    # What a decomposition may be off by, as for kernel matrices.
     limit = len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    # Rounding may make small eigenvalues negative.
     squares = np.maximum(values, 0.0)[:, np.newaxis]
-    # At lam = 0 what rounding cannot tell from a null direction is left out.
+    # At lam = 0 what differs from a null direction by rounding alone is left out.
     is_null = (squares <= limit) & (regularizations == 0)
     inverse = np.where(
         is_null, 0.0, 1.0 / np.where(is_null, 1.0, squares + regularizations)
@@ -170,12 +173,14 @@ def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Losses:
     design, y
         As `count_moments` takes them.
     """
+    # In the basis of V, X'X + lam I is diagonal for every lam.
     turned = (design - solution.middle) @ solution.vectors
     n_outputs, n_lam = y.shape[1], solution.inverse.shape[1]
     filtered = solution.inverse[:, np.newaxis, :] * solution.rotated[:, :, np.newaxis]
     fitted = turned @ filtered.reshape(len(filtered), n_outputs * n_lam)
     residuals = (y - solution.level)[:, :, np.newaxis]
     residuals = residuals - fitted.reshape(-1, n_outputs, n_lam)
+    # 1 - h; the intercept alone explains 1 / n of each row.
     gap = 1.0 - solution.base_leverage - np.square(turned) @ solution.inverse
     squares = np.square(residuals).sum(axis=1)
     undefined = gap < SMALLEST_GAP

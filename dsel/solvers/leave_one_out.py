@@ -78,7 +78,7 @@ def _pair_decisions(
     decisions[members] = path.margins[0]
     inner = np.ascontiguousarray(gram[np.ix_(members, members)])
     # Without a free vector the constant is the middle of an interval whose ends may
-    # be any rows: then all are asked anew, most of them in no step.
+    # be any rows: then every row is solved without anew, most of them in no step.
     has_free = bool(np.any((beta != 0) & (np.abs(beta) < C)))
     for place in np.flatnonzero(beta) if has_free else range(len(beta)):
         same_class = y == y[place]
@@ -97,7 +97,7 @@ def _without(
     settings: tuple[float, float, int],
 ) -> float:
     """Return the decision at a row of the machine without it."""
-    from dsel.solvers import compiled_smo
+    from dsel.solvers import compiled_paths
 
     C, tol, max_iter = settings
     weights = np.ones(len(y))
@@ -105,7 +105,7 @@ def _without(
     lower, upper = np.where(y > 0, 0.0, -C) * weights, np.where(y > 0, C, 0.0) * weights
     start = _handed_on(gram, beta, lower, upper, place)
     limit = step_limit(max_iter, len(y))
-    decisions = compiled_smo.solve_from(gram, y, weights, C, start, tol, limit)
+    decisions = compiled_paths.solve_from(gram, y, weights, C, start, tol, limit)
     return float(decisions[place])
 
 

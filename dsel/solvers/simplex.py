@@ -49,6 +49,7 @@ def project_to_simplex(values: ArrayLike) -> NDArray[np.float64]:
     thresholds = (np.cumsum(descending, axis=1) - 1.0) / np.arange(
         1, rows.shape[1] + 1, dtype=np.float64
     )
+    # The inequality holds for a leading run of places: their number is rho.
     n_positive = np.count_nonzero(descending > thresholds, axis=1)
     chosen = np.take_along_axis(thresholds, n_positive[:, None] - 1, axis=1)
     return np.asarray(np.maximum(shifted - chosen, 0.0))
@@ -95,8 +96,9 @@ def minimize_quadratic_on_simplices(
     """
     size = len(linear)
     scale = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)
+    # A tiny ridge makes equal vertices, which share one direction, harmless.
     matrix = hessian / scale + _RELATIVE_RIDGE * np.eye(size)
-    # About the start: a step along a direction without curvature would be mere noise.
+    # About the start: without curvature nothing but rounding would set the step.
     slope = linear / scale - _RELATIVE_RIDGE * start
     sums = (parts == np.arange(parts.max() + 1)[:, None]).astype(np.float64)
     negligible = max(tol / scale / len(sums), _ROUNDING)
@@ -138,6 +140,7 @@ def _equality_minimum(
     size = len(index)
     block = np.zeros((size + len(sums),) * 2)
     block[:size, :size] = matrix[np.ix_(index, index)]
+    # Karush-Kuhn-Tucker system of the weights that are not held at 0.
     block[size:, :size] = sums[:, index]
     block[:size, size:] = sums[:, index].T
     right = np.append(-slope[index], np.ones(len(sums)))
@@ -157,6 +160,7 @@ def _step_to_boundary(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Go towards the target until the first free weight is 0, and fix that one."""
     falling = np.flatnonzero(free & (target < 0.0))
+    # Part of the way at which each falling weight meets 0.
     lengths = weights[falling] / (weights[falling] - target[falling])
     blocking = int(np.argmin(lengths))
     moved = weights + lengths[blocking] * (target - weights)

@@ -6,6 +6,8 @@ in both: their residuals stay as they were, and are brought up to date afterward
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import isqrt
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -25,6 +27,41 @@ def in_blocks(n_arrays: int, n_rows: int, dtype: type = np.float64) -> NDArray[A
     from dsel.solvers.compiled_smo import WIDTH
 
     return np.zeros((n_arrays, -(-n_rows // WIDTH), WIDTH), dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Kernel of all rows with all rows, in float32 as libsvm keeps it."""
+
+    flat: NDArray[np.float32]
+    """Its rows one after another, and a block of zeros: so far may solvers read."""
+    inverses: NDArray[np.float32]
+    """One over the curvature of each pair, rounded, in the same places; empty where
+    solvers make copies of the rows that they need, and invert these."""
+
+    @classmethod
+    def empty(cls, n_rows: int) -> "Gram":
+        """Return room for a matrix."""
+        from dsel.solvers.compiled_smo import WIDTH
+
+        flat = np.zeros(n_rows**2 + WIDTH, np.float32)
+        return cls(flat, np.zeros(0, np.float32))
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        """The matrix, (n_rows, n_rows)."""
+        from dsel.solvers.compiled_smo import WIDTH
+
+        n_rows = isqrt(len(self.flat) - WIDTH)
+        return self.flat[: n_rows**2].reshape(n_rows, n_rows)
+
+    def inverted(self, diagonal: Floats) -> "Gram":
+        """Return the same matrix with its inverses."""
+        from dsel.solvers import compiled_smo
+
+        inverses = np.zeros_like(self.flat)
+        compiled_smo.invert_rows(self.flat, diagonal, inverses)
+        return Gram(self.flat, inverses)
 
 
 class State:
@@ -67,13 +104,21 @@ class Source(Protocol):
 
 
 class GramRows:
-    """Rows of a Gram matrix that is there in full, copied when first needed."""
+    """Rows of a Gram matrix that is there in full.
 
-    def __init__(self, gram: NDArray[np.float32], members: Integers) -> None:
+    By default they are copied when first needed; `kernel` are rows that are there.
+    """
+
+    def __init__(
+        self, gram: NDArray[np.float32], members: Integers, kernel: Any = None
+    ) -> None:
+        from dsel.solvers import compiled_paths
+
         self.gram, self.members = gram, members
-        self.rows = in_blocks(len(members), len(members), np.float32)
-        self.slots = np.full(len(members), -1)
-        self.used = np.zeros(len(members), dtype=np.int64)
+        self.kernel = kernel
+        if kernel is None:
+            room = compiled_paths.room_for(len(members))
+            self.kernel = compiled_paths.rows_in(room, gram, members)
 
     def descend(
         self, state: State, tol: float, limit: int, *, uncut: bool = False
@@ -82,9 +127,8 @@ class GramRows:
         from dsel.solvers import compiled_smo
 
         _, _, steps, gap = compiled_smo.descend(
-            self.gram, self.members, self.rows, self.slots, self.used, *state.blocks,
-            state.work, tol, limit, 0, uncut,
-        )  # fmt: skip
+            self.kernel, state.blocks, state.work, tol, limit, 0, uncut
+        )
         return steps, gap
 
     def descend_among(
@@ -98,9 +142,7 @@ class GramRows:
         steps, _ = reach(source, part, tol, limit)
         change = np.zeros(len(self.members))
         change[active] = part.beta - state.beta[active]
-        compiled_smo.catch_up(
-            self.gram, self.members, self.rows, self.slots, state.blocks[1], change
-        )
+        compiled_smo.catch_up(self.kernel, state.blocks, change)
         state.beta[active], state.residual[active] = part.beta, part.residual
         return steps
 
@@ -115,15 +157,26 @@ class RowCache:
     def __init__(
         self, make_row: Callable[[int], NDArray[Any]], diagonal: Floats, *, nbytes: int
     ) -> None:
+        from dsel.solvers.compiled_smo import KernelRows
+
         n_rows = len(diagonal)
-        row_nbytes = in_blocks(1, n_rows, np.float32).nbytes
-        n_slots = min(n_rows, max(2, nbytes // row_nbytes))
+        self.blocks = in_blocks(1, n_rows)[0]
+        stride, width = self.blocks.size, self.blocks.shape[1]
+        n_slots = min(n_rows, max(2, nbytes // (2 * 4 * stride)))
         self.make_row = make_row
         self.diagonal = diagonal
-        self.rows = in_blocks(n_slots, n_rows, np.float32)
-        self.slots = np.full(n_rows, -1)
-        self.used = np.full(n_slots, -1)
+        self.kernel = KernelRows(
+            np.empty((0, 0), np.float32),
+            np.empty(0, np.int64),
+            np.zeros(n_slots * stride, np.float32),
+            np.zeros(n_slots * stride, np.float32),
+            stride,
+            width * np.arange(len(self.blocks)),
+            np.full(n_rows, -1),
+            np.full(n_slots, -1),
+        )
         self.owners = np.full(n_slots, -1)
+        self.blocks.reshape(-1)[:n_rows] = diagonal
         self.clock = 0
         self.n_made = 0
 
@@ -134,11 +187,10 @@ class RowCache:
         from dsel.solvers import compiled_smo
 
         taken = 0
-        no_gram, no_members = np.empty((0, 0), np.float32), np.empty(0, np.int64)
         while True:
             status, row, steps, gap = compiled_smo.descend(
-                no_gram, no_members, self.rows, self.slots, self.used, *state.blocks,
-                state.work, tol, limit - taken, self.clock, uncut,
+                self.kernel, state.blocks, state.work, tol, limit - taken, self.clock,
+                uncut,
             )  # fmt: skip
             taken += steps
             self.clock += steps + 1
@@ -161,28 +213,36 @@ class RowCache:
         steps, _ = reach(self, part, tol, limit)
         change = part.beta - state.beta
         for row in np.flatnonzero(change):
-            kernel_row = self._row(int(row))
-            compiled_smo.subtract_row(state.blocks[1], change[row], kernel_row)
+            slot = self._slot(int(row))
+            compiled_smo.subtract_row(state.blocks[1], change[row], self.kernel, slot)
         state.beta[active] = part.beta[active]
         state.residual[active] = part.residual[active]
         return steps
 
-    def _row(self, row: int) -> NDArray[np.float32]:
-        """Return a kernel row in blocks."""
-        if self.slots[row] < 0:
+    def _slot(self, row: int) -> int:
+        """Return where a kernel row is, computed if it was not there."""
+        slots, used = self.kernel.slots, self.kernel.used
+        if slots[row] < 0:
             self._fetch(row)
-        self.used[self.slots[row]] = self.clock
-        kernel_row: NDArray[np.float32] = self.rows[self.slots[row]]
-        return kernel_row
+        used[slots[row]] = self.clock
+        return int(slots[row])
 
     def _fetch(self, row: int) -> None:
         """Compute a kernel row and give it the slot that was read longest ago."""
-        slot = int(np.argmin(self.used))
+        from dsel.solvers import compiled_smo
+
+        slots, used = self.kernel.slots, self.kernel.used
+        slot = int(np.argmin(used))
         if self.owners[slot] >= 0:
-            self.slots[self.owners[slot]] = -1
-        self.rows[slot].reshape(-1)[: len(self.slots)] = self.make_row(row)
-        self.slots[row], self.owners[slot] = slot, row
-        self.used[slot] = self.clock
+            slots[self.owners[slot]] = -1
+        mine = slice(slot * self.kernel.stride, (slot + 1) * self.kernel.stride)
+        values = self.kernel.values[mine]
+        values[: len(slots)] = self.make_row(row)
+        compiled_smo.invert_row(
+            self.blocks.ravel(), self.diagonal[row], values, self.kernel.inverses[mine]
+        )
+        slots[row], self.owners[slot] = slot, row
+        used[slot] = self.clock
         self.n_made += 1
 
 

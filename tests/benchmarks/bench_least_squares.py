@@ -68,7 +68,7 @@ def bench_loo(n):
     plan = search.plan(X, y)
     with measured(times, "loo"):
         results = plan.run(n_jobs=1)
-    # Leave-one-out on a few rows: each is a training of n - 1 rows, as in the whole.
+    # Leave-one-out on a few rows: each is a split of n - 1 rows, as in the whole.
     held_out = np.full(n, -1)
     held_out[:LOO_REFITS] = np.arange(LOO_REFITS)
     per_fit = refit_seconds(X, y, PredefinedSplit(held_out), LOO_REFITS)

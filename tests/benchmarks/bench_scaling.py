@@ -52,9 +52,9 @@ PLANS = {"fits": plan_of_fits, "pool": plan_of_pool}
 def jobs_of(plan, kind):
     """Return every job of a plan, as the driver would submit them."""
     fits = [
-        FitJob(group.number, tuple(c.number for c in group.candidates), training.number)
+        FitJob(group.number, tuple(c.number for c in group.candidates), split.number)
         for group in plan.work.groups
-        for training in plan.scheme.trainings
+        for split in plan.scheme.splits
     ]
     if kind == "fits":
         return fits

@@ -26,7 +26,7 @@ from dsel.searches.describe import n_spans as count_spans
 from dsel.searches.describe import project
 from tests.clusters import running_cluster
 
-N_INPUTS = 90  # groups times trainings of the plan below
+N_INPUTS = 90  # groups times splits of the plan below
 N_WORKERS = 500
 N_COLUMNS = 64
 

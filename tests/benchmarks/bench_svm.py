@@ -1,73 +1,123 @@
-"""Kernel SVM grids against scikit-learn, both sides in one run, one part a name.
+"""Kernel SVM grids against scikit-learn on two cores, both sides in one run.
 
-    python tests/benchmarks/bench_svm.py PART [repetitions] [share]
+    python tests/benchmarks/bench_svm.py PART... [--repeat 5] [--batches 4]
 
-Parts: digits, family, pruned, intelex, satimage, scoring, letter, job, rows,
-growth (which writes a figure). Times are medians of CPU seconds of this process, all
-its threads together, since neighbours disturb wall time; wall time is printed beside.
-Peak memory is that of the process when our side is done. Both sides use one thread and
-one job. With a share below 1 the peer's digits grid is measured on that share of its
-gammas, evenly spread, and scaled up. `equal_svm.py` compares all counts.
+Parts: digits, pruned, satimage, scoring, letter (the five that have floors; `floors` is
+all of them), threads (two threads against one), intelex, job, rows, growth (which
+writes a figure). Ours runs on two threads of this process and on two worker processes;
+scikit-learn's is `GridSearchCV(SVC(cache_size=500), n_jobs=2)` and `SVC.predict`, timed
+on a sample of its cells in batches and scaled up. The sides take turns. Printed are
+medians of wall seconds with standard errors, processor seconds of all processes
+together, and the limit: what solving (SMO steps, kernel rows copied) and matrix
+products take by themselves, divided by two. `equal_svm.py` compares all counts.
 """
 
-import functools
+import argparse
+import cProfile
 import os
+import pstats
 import resource
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
-from sklearn.base import clone
+import psutil
+from distributed import Client, LocalCluster
+from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import dsel
-from dsel.data.cache import ByteCache
-from dsel.data.folds import random_folds
-from dsel.data.trainings import Training
+from dsel.data.cache import ByteCache, process_cache
+from dsel.data.splits import Split, random_folds
 from dsel.models.family import FIT_DONE, Candidate
 from dsel.models.svm.family import KernelSVMFamily
+from dsel.runtime.threads import single_threaded
 
 C_VALUES = 2.0 ** np.arange(-2, 13)
 GAMMAS = 2.0 ** np.arange(-10, 5)
 GRID = {"C": C_VALUES, "gamma": GAMMAS}
 SEED = 0
-PEER_SHARE = float((sys.argv[3:] or ["1"])[0]) if __name__ == "__main__" else 1.0
+CORES = 2
+DATA_DIR = os.environ.get("DSEL_DATA", "../shared/data")
+
+
+def processor_seconds():
+    """Processor seconds of this process and all that it started and that still run."""
+    me = psutil.Process()
+    times = [each.cpu_times() for each in [me, *me.children(recursive=True)]]
+    return sum(each.user + each.system for each in times)
 
 
 class Watch:
     """CPU and wall seconds of a block, and the process's peak memory in GiB after."""
 
     def __enter__(self):
-        self.cpu, self.wall = time.process_time(), time.perf_counter()
+        self.cpu, self.wall = processor_seconds(), time.perf_counter()
         return self
 
     def __exit__(self, *error):
-        self.cpu = time.process_time() - self.cpu
+        self.cpu = processor_seconds() - self.cpu
         self.wall = time.perf_counter() - self.wall
         self.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def repeated(function, repetitions):
-    """A watch with the medians of CPU and wall time, and the last value."""
-    watches = []
-    for _ in range(repetitions):
-        with Watch() as watch:
-            value = function()
-        watches.append(watch)
-    for name in ("cpu", "wall"):
-        median = float(np.median([getattr(each, name) for each in watches]))
-        setattr(watch, name, median)
-    return watch, value
+def in_turn(sides, repetitions):
+    """Run each side, a function by name, in turn; return CPU and wall seconds of each.
+
+    A side that has fewer batches than repetitions is called for its own number.
+    """
+    found = {name: [] for name in sides}
+    for turn in range(repetitions):
+        for name, (function, most) in sides.items():
+            if turn < most:
+                with Watch() as watch:
+                    scale = function(turn) or 1.0
+                found[name].append((watch.cpu * scale, watch.wall * scale))
+    return {name: np.array(each) for name, each in found.items()}
 
 
-def report(title, watch, theirs, wanted):
-    print(f"{title}: {watch.cpu:.2f} s (wall {watch.wall:.1f} s) against "
-          f"{theirs:.1f} s CPU, {theirs / watch.cpu:.1f} times faster (wanted "
-          f"{wanted}); peak memory {watch.peak:.2f} GiB",
-          flush=True)  # fmt: skip
+def report(title, found, limits, floor):
+    """Print medians, standard errors, ratios to the peer, and what limits it."""
+    theirs = np.median(found["scikit-learn"], axis=0)
+    for name, seconds in found.items():
+        cpu, wall = np.median(seconds, axis=0)
+        error = np.std(seconds[:, 1], ddof=1) / np.sqrt(len(seconds))
+        times = "" if name == "scikit-learn" else (
+            f", {theirs[1] / wall:.1f} times faster in wall time and "
+            f"{theirs[0] / cpu:.1f} in CPU (wanted {floor})"
+        )  # fmt: skip
+        print(
+            f"{title}, {name}: wall {wall:.2f} +- {error:.2f} s, CPU {cpu:.2f} s{times}"
+        )
+    for name, seconds in limits.items():
+        least = float(seconds) / CORES
+        print(f"{title}, limit: {name} alone take {least:.2f} s on {CORES} cores, "
+              f"{theirs[1] / least:.0f} times faster", flush=True)  # fmt: skip
+
+
+def alone(function, *names):
+    """CPU seconds on one thread that the named functions take by themselves."""
+    profile = cProfile.Profile(time.thread_time)
+    with threadpool_limits(1):
+        profile.runcall(function)
+    stats = pstats.Stats(profile).stats
+    return sum(line[2] for (_, _, name), line in stats.items() if name in names)
+
+
+@contextmanager
+def two_processes():
+    """A client of two worker processes of one thread each; not the current client."""
+    with (
+        LocalCluster(
+            n_workers=CORES, threads_per_worker=1, dashboard_address=":0"
+        ) as workers,
+        Client(workers, set_as_default=False) as client,
+    ):
+        yield client
 
 
 def digits():
@@ -83,14 +133,14 @@ def scaled(data_dir, name, n=None):
     return ((X - low) / np.where(high > low, high - low, 1.0))[keep], y[keep]
 
 
-def trainings_of(n_rows, k):
+def splits_of(n_rows, k):
     fold = random_folds(n_rows, k, seed=SEED)
     parts = [
-        Training(i, f"fold-{i}", np.flatnonzero(fold != i), np.flatnonzero(fold == i))
+        Split(i, f"fold-{i}", np.flatnonzero(fold != i), np.flatnonzero(fold == i))
         for i in range(k)
     ]
     rows = np.arange(n_rows)
-    return [*parts, Training(k, "full", rows, rows[:0])]
+    return [*parts, Split(k, "full", rows, rows[:0])]
 
 
 def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32):
@@ -102,9 +152,9 @@ def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32):
     classes, codes = np.unique(y, return_inverse=True)
     family = KernelSVMFamily(classes, SEED)
     budget = ByteCache(limit)
-    trainings = trainings_of(len(y), k)
+    splits = splits_of(len(y), k)
     pieces = [
-        family.fit(group, X, codes, trainings, budget=budget)
+        family.fit(group, X, codes, splits, budget=budget)
         for group in family.groups(candidates)
     ]
     assert all((piece.counts.status == FIT_DONE).all() for piece in pieces)
@@ -120,137 +170,139 @@ def warm_up():
     fitted(X, y, {"C": [1.0], "gamma": [1.0]}, 2)
 
 
-def peer_grid(X, y, grid, k, svc):
-    """Search as scikit-learn does; return the errors on each fold."""
+def peer_batches(X, y, k, n_points, n_batches, svc=None):
+    """A function that searches a batch of a sample of the grid as scikit-learn does.
+
+    It returns by how much its time is to be scaled to that of the whole grid.
+    """
     fold = random_folds(len(y), k, seed=SEED)
-    search = GridSearchCV(svc, grid, cv=PredefinedSplit(fold), n_jobs=1)
-    search.fit(X, y)
-    rates = np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(k)], -1)
-    return np.rint((1 - rates) * np.bincount(fold)).astype(int)
+    points = np.random.default_rng(SEED).permutation(len(C_VALUES) * len(GAMMAS))
+    svc = SVC(cache_size=500) if svc is None else svc
+
+    def search(turn):
+        mine = points[: n_points * n_batches][turn::n_batches]
+        places = [divmod(int(point), len(GAMMAS)) for point in mine]
+        grid = [{"C": [C_VALUES[c]], "gamma": [GAMMAS[g]]} for c, g in places]
+        GridSearchCV(
+            svc, grid, cv=PredefinedSplit(fold), n_jobs=CORES, refit=False
+        ).fit(X, y)
+        return len(points) / len(mine)
+
+    return search
 
 
-def differing(ours, theirs):
-    """Say how many cells of counts differ, and by how much at most."""
-    gap = np.abs(np.asarray(ours).reshape(theirs.shape) - theirs)
-    different = np.count_nonzero(gap)
-    return f"{different} of {gap.size} fold cells differ, by {gap.max()} at most"
+def forget():
+    process_cache.cache_clear()
 
 
-def search_digits(*, prune):
-    X, y = digits()
+def against(title, table, floor, options, *, prune, n_points, svc=None):
+    """Time a search of the whole grid on threads and on processes, and the peer's."""
+    X, y, k = table
     plan = dsel.plan_search(
-        SVC(), GRID, X, y, criterion="cv_error", cv=10, prune=prune, random_state=SEED
+        SVC(), GRID, X, y, criterion="cv_error", cv=k, prune=prune, random_state=SEED
     )
-    return plan.run(n_jobs=1)
+    chosen = set()
+
+    def run(client):
+        client.run(forget) if client else forget()  # Gram matrices of the run before
+        results = plan.run(client, n_jobs=None if client else CORES)
+        chosen.add(str(dsel.select(results).params))
+
+    with two_processes() as client:
+        run(client), run(None)  # they load what was compiled
+        sides = {
+            "threads": (lambda _: run(None), options.repeat),
+            "processes": (lambda _: run(client), options.repeat),
+            "scikit-learn": (
+                peer_batches(X, y, k, n_points, options.batches, svc),
+                options.batches,
+            ),
+        }  # fmt: skip
+        Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))  # starts them
+        found = in_turn(sides, max(options.repeat, options.batches))
+    assert len(chosen) == 1, chosen
+    if prune:
+        limits = {"its fits": np.nansum(plan.run(n_jobs=1).fit_seconds)}
+    else:
+        names = ("solve_pairs", "settle")
+        limits = {"solving and votes": alone(lambda: fitted(X, y, GRID, k), *names)}
+    report(title, found, limits, floor)
 
 
-@functools.cache
-def digits_peer(peer=SVC):
+def part_digits(options):
     X, y = digits()
-    step = round(1 / PEER_SHARE)
-    some = np.arange(len(GAMMAS))[step // 2 :: step]
-    with Watch() as watch:
-        errors = peer_grid(X, y, {"C": C_VALUES, "gamma": GAMMAS[some]}, 10, peer())
-    return watch.cpu * len(GAMMAS) / len(some), errors, some
+    against("digits, exhaustive", (X, y, 10), 30, options, prune=False, n_points=15)
 
 
-def part_digits(_, repetitions):
-    watch, results = repeated(lambda: search_digits(prune=False), repetitions)
-    theirs, errors, some = digits_peer()
-    report("digits, exhaustive", watch, theirs, 15)
-    print(" ", differing(results.fold_errors.values[:, some], errors))
-
-
-def part_family(_, repetitions):
+def part_pruned(options):
     X, y = digits()
-    watch, _ = repeated(lambda: fitted(X, y, GRID, 10), repetitions)
-    report("digits, the family's fits alone", watch, digits_peer()[0], 15)
+    against("digits, pruned", (X, y, 10), 50, options, prune=True, n_points=15)
 
 
-def part_pruned(_, repetitions):
-    watch, results = repeated(lambda: search_digits(prune=True), repetitions)
-    report("digits, pruned for cv_error", watch, digits_peer()[0], 25)
-    whole = dsel.select(search_digits(prune=False))
-    assert dsel.select(results).params == whole.params
+def part_satimage(options):
+    X, y = scaled(DATA_DIR, "satimage")
+    against("satimage, exhaustive", (X, y, 5), 25, options, prune=False, n_points=6)
 
 
-def part_intelex(_, repetitions):
-    try:
-        from daal4py import daalinit
-        from sklearnex import svm as patched
-    except ImportError:
-        print("scikit-learn-intelex is not installed: skipped")
-        return
-    daalinit(1)  # threads
-    watch, results = repeated(lambda: search_digits(prune=False), repetitions)
-    theirs, errors, some = digits_peer(patched.SVC)
-    report("digits against scikit-learn-intelex", watch, theirs, 8)
-    print(" ", differing(results.fold_errors.values[:, some], errors))
+def predict_blocks(joined, pieces, k):
+    """Predict rows by the full model and by their own fold's, as a search does."""
+    with single_threaded():
+        for rows, drawn in pieces:
+            joined.predict(rows, [np.array(k), drawn])
 
 
-def part_satimage(data_dir, repetitions):
-    X, y = scaled(data_dir, "satimage")
-    ours, (_, pieces, candidates) = repeated(lambda: fitted(X, y, GRID, 5), repetitions)
-    trainings = trainings_of(len(y), 5)
-    rng = np.random.default_rng(SEED)
-    cells = rng.permutation(len(candidates) * 6)[: len(candidates) * 6 // 10]
-    counted, seconds, gaps = counts_of(pieces), 0.0, []
-    for cell in cells:
-        number, column = divmod(int(cell), 6)
-        training = trainings[column]
-        svc = clone(candidates[number].estimator).set_params(cache_size=1000)
-        with Watch() as watch:
-            svc.fit(X[training.train_rows], y[training.train_rows])
-            if len(training.test_rows):
-                errors = svc.predict(X[training.test_rows]) != y[training.test_rows]
-        seconds += watch.cpu
-        if len(training.test_rows):
-            gaps.append(abs(errors.sum() - counted[number, column]))
-    scale = len(candidates) * 6 / len(cells)
-    report("satimage", ours, seconds * scale, 10)
-    print(f"  {np.count_nonzero(gaps)} of {len(gaps)} fold cells differ, "
-          f"by {max(gaps)} at most")  # fmt: skip
+def score(title, fits, k, pool, floor, options, *, n_models):
+    """Time a grid's predictions of the full model and of a fold's, and the peer's.
 
-
-def counts_of(pieces):
-    """Errors on test rows, (n_candidates, n_trainings)."""
-    rows = {}
-    for piece in pieces:
-        rows.update(zip(piece.candidates, piece.counts.test_errors, strict=True))
-    return np.stack([rows[number] for number in sorted(rows)])
-
-
-def score(title, fits, k, pool, repetitions, wanted, *, sample):
-    """Score a pool for a grid, against SVC.predict on some models and rows."""
-    family, pieces, _ = fits
-    joined = family.join(pieces)
+    Each core takes every other block of ten thousand rows. The peer predicts a thousand
+    rows by some of the models; every row is wanted from two models of each candidate.
+    """
+    family, fitted_groups, _ = fits
+    joined = family.join(fitted_groups)
     drawn = np.random.default_rng(SEED).integers(0, k, len(pool))
     blocks = [slice(s, s + 10_000) for s in range(0, len(pool), 10_000)]
-    watch, codes = repeated(
-        lambda: [joined.predict(pool[b], [np.array(k), drawn[b]]) for b in blocks],
-        repetitions,
-    )
-    codes = np.concatenate(codes, axis=2)
+    pieces = [(pool[block], drawn[block]) for block in blocks]
+    mine = [pieces[core::CORES] for core in range(CORES)]
     rng = np.random.default_rng(1)
-    asked = [(int(c), int(t)) for c, t in zip(
-        rng.integers(0, len(joined.candidates), sample), np.arange(sample) % 2 * k,
-        strict=True)]  # fmt: skip
-    rows = rng.permutation(len(pool))[:1000]
-    seconds, wrong, looked_at = 0.0, 0, 0
-    for candidate, training in asked:
-        model = joined.model(candidate, training)
-        with Watch() as one:
-            expected = model.predict(pool[rows])
-        seconds += one.cpu
-        mine = np.full(len(rows), training == k) | (drawn[rows] == training)
-        found = family.classes[codes[int(training != k), candidate, rows]]
-        wrong += np.count_nonzero(found[mine] != expected[mine])
-        looked_at += np.count_nonzero(mine)
-    # Every row is predicted by the full model and by one fold model.
-    theirs = seconds / sample / len(rows) * len(pool) * 2 * len(joined.candidates)
-    report(title, watch, theirs, wanted)
-    print(f"  {wrong} of {looked_at} codes differ from SVC.predict of the same models")
-    return codes
+    numbers = rng.integers(0, len(joined.candidates), n_models * options.batches)
+    models = [joined.model(int(c), i % 2 * k) for i, c in enumerate(numbers)]
+    rows = pool[rng.permutation(len(pool))[:1000]]
+
+    def theirs(turn):
+        some = models[turn :: options.batches]
+        Parallel(n_jobs=CORES)(delayed(model.predict)(rows) for model in some)
+        return 2 * len(joined.candidates) / len(some) * len(pool) / len(rows)
+
+    def on_processes(_):
+        client.gather([client.submit(predict_blocks, held, part, k, pure=False)
+                       for part in parts])  # fmt: skip
+
+    def on_threads(_):
+        list(threads.map(predict_blocks, [joined] * CORES, mine, [k] * CORES))
+
+    with two_processes() as client, ThreadPoolExecutor(CORES) as threads:
+        held = client.scatter(joined, broadcast=True)
+        workers = client.scheduler_info()["workers"]
+        parts = [
+            client.scatter([part], workers=[address])[0]
+            for part, address in zip(mine, workers, strict=True)
+        ]
+        Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))  # starts them
+        on_threads(0), on_processes(0)  # they lay out the machines
+        sides = {
+            "threads": (on_threads, options.repeat),
+            "processes": (on_processes, options.repeat),
+            "scikit-learn": (theirs, options.batches),
+        }
+        found = in_turn(sides, max(options.repeat, options.batches))
+    limits = {
+        title: alone(lambda: predict_blocks(joined, pieces, k), *names)
+        for title, names in (
+            ("products and votes", ["settle"]),
+            ("kernel values", ["values", "inner_products", "flush_to_peaks"]),
+        )
+    }
+    report(title, found, limits, floor)
 
 
 def digits_pool(n_rows):
@@ -260,22 +312,69 @@ def digits_pool(n_rows):
     return np.clip(X[rng.integers(0, len(X), n_rows)] + noise, 0, 1)
 
 
-def part_scoring(_, repetitions):
+def part_scoring(options):
     fits = fitted(*digits(), GRID, 10)
-    pool = digits_pool(100_000)
-    score("scoring digits", fits, 10, pool, repetitions, 30, sample=12)
+    score("scoring digits", fits, 10, digits_pool(40_000), 100, options, n_models=12)
 
 
-def part_letter(data_dir, repetitions):
-    X, y = scaled(data_dir, "letter")
-    pool = np.repeat(X[18_000:], 5, axis=0)
+def part_letter(options):
+    X, y = scaled(DATA_DIR, "letter")
+    pool = np.repeat(X[18_000:], 10, axis=0)
     pool += np.random.default_rng(2).normal(0, 0.02, pool.shape)
     grid = {"C": [1.0, 8.0, 64.0], "gamma": [2.0, 8.0, 32.0]}
     fits = fitted(X[:18_000], y[:18_000], grid, 3, limit=2**33)
-    score("scoring letter", fits, 3, pool, repetitions, 20, sample=6)
+    score("scoring letter", fits, 3, pool, 30, options, n_models=4)
 
 
-def part_job(_, repetitions, n_pool=1_000_000):
+def part_threads(options):
+    """Two threads of this process against one: fits, then scoring."""
+    X, y = digits()
+    plan = dsel.plan_search(
+        SVC(), GRID, X, y, criterion="cv_error", cv=10, prune=False, random_state=SEED
+    )
+    family, groups, _ = fitted(X, y, GRID, 10)
+    joined, pool = family.join(groups), digits_pool(40_000)
+    drawn = np.random.default_rng(SEED).integers(0, 10, len(pool))
+    pieces = [(pool[s : s + 10_000], drawn[s : s + 10_000])
+              for s in range(0, len(pool), 10_000)]  # fmt: skip
+
+    def predict(n_threads):
+        with ThreadPoolExecutor(n_threads) as threads:
+            mine = [pieces[core::n_threads] for core in range(n_threads)]
+            list(threads.map(lambda part: predict_blocks(joined, part, 10), mine))
+
+    predict(CORES)
+    for title, function in (
+        ("fits", lambda n_threads: (forget(), plan.run(n_jobs=n_threads))),
+        ("scoring", predict),
+    ):  # fmt: skip
+        found = in_turn(
+            {
+                n: (lambda _, n=n, f=function: f(n) and None, options.repeat)
+                for n in (1, CORES)
+            },
+            options.repeat,
+        )
+        one, both = (np.median(found[n], axis=0) for n in (1, CORES))
+        print(f"{title}: one thread {one[1]:.2f} s (CPU {one[0]:.2f}), {CORES} threads "
+              f"{both[1]:.2f} s (CPU {both[0]:.2f}), {one[1] / both[1]:.2f} times "
+              f"as fast (wanted 1.8)", flush=True)  # fmt: skip
+
+
+def part_intelex(options):
+    try:
+        from sklearnex import svm as patched
+    except ImportError:
+        print("scikit-learn-intelex is not installed: skipped")
+        return
+    X, y = digits()
+    against(
+        "digits against scikit-learn-intelex", (X, y, 10), 8, options,
+        prune=False, n_points=15, svc=patched.SVC(),
+    )  # fmt: skip
+
+
+def part_job(options, n_pool=1_000_000):
     X, y = digits()
     pool = digits_pool(n_pool)
     plan = dsel.plan_search(
@@ -283,23 +382,23 @@ def part_job(_, repetitions, n_pool=1_000_000):
         random_state=SEED, duplicates="refuse",
     )  # fmt: skip
     with Watch() as watch:
-        results = plan.run(n_jobs=1)
-    print(" ", dsel.select(results), f"wall {watch.wall:.1f} s")
-    theirs_fits, _, _ = digits_peer()
-    rows = pool[:500]
-    seconds = []
-    for C in C_VALUES[::5]:
-        for gamma in GAMMAS[::3]:
-            svc = SVC(C=C, gamma=gamma).fit(X, y)
-            with Watch() as one:
-                svc.predict(rows)
-            seconds.append(one.cpu / len(rows))
-    theirs = theirs_fits + np.mean(seconds) * 2 * len(C_VALUES) * len(GAMMAS) * n_pool
-    report("main job on digits", watch, theirs, 100)
+        results = plan.run(n_jobs=CORES)
+    print(" ", dsel.select(results))
+    search = peer_batches(X, y, 10, 15, 1)
+    with Watch() as fits:
+        scale = search(0)
+    models = [SVC(C=C, gamma=g).fit(X, y) for C in C_VALUES[::5] for g in GAMMAS[::3]]
+    with Watch() as predictions:
+        Parallel(n_jobs=CORES)(delayed(model.predict)(pool[:1000]) for model in models)
+    times = 2 * len(C_VALUES) * len(GAMMAS) / len(models) * n_pool / 1000
+    theirs = fits.wall * scale + predictions.wall * times
+    print(f"main job on digits, {n_pool:,} pool rows, threads: wall {watch.wall:.1f} s,"
+          f" CPU {watch.cpu:.1f} s, {theirs / watch.wall:.0f} times faster in wall time"
+          f" (wanted 1000); peak memory {watch.peak:.2f} GiB")  # fmt: skip
 
 
-def part_rows(data_dir, repetitions):
-    X, y = scaled(data_dir, "shuttle")
+def part_rows(options):
+    X, y = scaled(DATA_DIR, "shuttle")
     grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
     with Watch() as watch:
         _, (piece,), _ = fitted(X, y, grid, 5, limit=2**31)
@@ -308,8 +407,8 @@ def part_rows(data_dir, repetitions):
           f"{piece.counts.test_errors.sum(axis=1).tolist()}")  # fmt: skip
 
 
-def growth_of_fits(data_dir, sizes):
-    X, y = scaled(data_dir, "shuttle")
+def growth_of_fits(sizes):
+    X, y = scaled(DATA_DIR, "shuttle")
     grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
     for n in sizes:
         with Watch() as watch:
@@ -330,38 +429,77 @@ def growth_of_scoring(sizes):
         yield watch
 
 
-def part_growth(data_dir, _, path="growth-svm.png"):
+def growth_of_classes(sizes):
+    X, y = scaled(DATA_DIR, "letter")
+    grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
+    for n_classes in sizes:
+        mine = np.flatnonzero(np.isin(y, np.unique(y)[:n_classes]))
+        rows, pool = mine[:1500], X[np.resize(mine, 10_000)]
+        with Watch() as watch:
+            family, pieces, _ = fitted(X[rows], y[rows], grid, 5)
+            family.join(pieces).predict(pool, [np.array(5), np.arange(len(pool)) % 5])
+        yield watch
+
+
+def growth_of_grids(sizes):
+    X, y = digits()
+    pool = digits_pool(2000)
+    for n_candidates in sizes:
+        k = round(n_candidates**0.5)
+        some = np.linspace(0, 14, k).round().astype(int) if k > 1 else [7]
+        with Watch() as watch:
+            grid = {"C": C_VALUES[some], "gamma": GAMMAS[some]}
+            family, pieces, _ = fitted(X, y, grid, 10)
+            family.join(pieces).predict(pool, [np.array(10), np.arange(2000) % 10])
+        yield watch
+
+
+GROWTH = (
+    ("labeled rows, n (18 fits)", growth_of_fits, [1000, 2000, 4000, 8000, 16_000]),
+    ("pool rows, m (4 candidates)", growth_of_scoring, [10**4, 10**5, 10**6]),
+    ("classes (1,500 rows, 10,000 in the pool)", growth_of_classes, [2, 4, 8, 16, 26]),
+    ("candidates (2,000 pool rows)", growth_of_grids, [1, 9, 25, 64, 225]),
+)
+
+
+def part_growth(options, path="growth-svm.png"):
     import matplotlib.pyplot as plt
 
-    rows = [1000, 2000, 4000, 8000, 16_000, 32_000]
-    pools = [10**4, 10**5, 10**6, 10**7]
-    _, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
-    for ax, sizes, watches, label in zip(
-        axes,
-        (rows, pools),
-        (growth_of_fits(data_dir, rows), growth_of_scoring(pools)),
-        ("labeled rows, n (18 fits)", "pool rows, m (4 candidates)"),
-        strict=True,
-    ):
+    _, axes = plt.subplots(1, len(GROWTH), figsize=(16, 4), sharey=True)
+    for ax, (label, growth, sizes) in zip(axes, GROWTH, strict=True):
         seconds = []
-        for size, watch in zip(sizes, watches, strict=True):
+        for size, watch in zip(sizes, growth(sizes), strict=True):
             seconds.append(watch.cpu)
             print(f"  {size:,} {label}: {watch.cpu:.2f} s CPU, peak memory "
                   f"{watch.peak:.2f} GiB", flush=True)  # fmt: skip
         exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
         ax.loglog(sizes, seconds, "o-")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        ax.set_xticks([], minor=True)
         ax.set(xlabel=label, ylabel="CPU seconds", title=f"exponent {exponent:.2f}")
         print(f"{label}: exponent {exponent:.2f}")
     plt.savefig(path, bbox_inches="tight")
 
 
+FLOORS = ("digits", "pruned", "satimage", "scoring", "letter")
+
+
 def main():
-    part, *rest = sys.argv[1:]
-    data_dir = os.environ.get("DSEL_DATA", "../shared/data")
-    repetitions = int(rest[0]) if rest else 1
-    with threadpool_limits(1):
-        warm_up()
-        globals()[f"part_{part}"](data_dir, repetitions)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="+")
+    parser.add_argument(
+        "--repeat", type=int, default=5, help="runs of each of our sides"
+    )
+    parser.add_argument("--batches", type=int, default=4, help="samples of the peer's")
+    options = parser.parse_args()
+    parts = [
+        name
+        for part in options.parts
+        for name in (FLOORS if part == "floors" else [part])
+    ]
+    warm_up()
+    for part in parts:
+        globals()[f"part_{part}"](options)
 
 
 if __name__ == "__main__":

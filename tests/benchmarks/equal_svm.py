@@ -24,7 +24,7 @@ from tests.benchmarks.bench_svm import (
     digits,
     fitted,
     scaled,
-    trainings_of,
+    splits_of,
 )
 
 
@@ -55,8 +55,8 @@ def compare(out, name, table, k, cells, tols):
         grid = {"C": C_VALUES, "gamma": [gamma]}
         _, (piece,), _ = fitted(X, y, grid, k, tol=tols[0])
         for c, _, fold in sorted(todo):
-            training = trainings_of(len(y), k)[fold]
-            rows, test = training.train_rows, training.test_rows
+            split = splits_of(len(y), k)[fold]
+            rows, test = split.train_rows, split.test_rows
             svc = SVC(C=C_VALUES[c], gamma=gamma, tol=tols[1], cache_size=1000)
             theirs = int((svc.fit(X[rows], y[rows]).predict(X[test]) != y[test]).sum())
             ours = int(piece.counts.test_errors[c, fold])

@@ -7,15 +7,15 @@ from dsel.bounds import (
     anytime_limit_lower,
     binomial_tail_inversion,
     doubling_shares,
-    limits_at_looks,
-    look_schedule,
+    limits_at_stages,
+    stage_schedule,
 )
 
 SHARE = 0.05 * 0.01 / 225
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "expected", "in_ten_looks"),
+    ("n_rows", "expected", "in_ten_stages"),
     [
         (10**3, 0.0569, 0.0519),
         (10**4, 0.0295, 0.0280),
@@ -23,12 +23,12 @@ SHARE = 0.05 * 0.01 / 225
         (10**6, 0.02090, 0.02072),
     ],
 )
-def test_anytime_limit__gives_the_numbers_of_the_table(n_rows, expected, in_ten_looks):
+def test_anytime_limit__gives_the_numbers_of_the_table(n_rows, expected, in_ten_stages):
     count = n_rows // 50
     limit = anytime_limit(count, n_rows, delta=SHARE)
     assert limit == pytest.approx(expected, abs=0.6 * 10 ** -(len(str(expected)) - 2))
-    look = binomial_tail_inversion(count, n_rows, delta=SHARE / 10)
-    assert look == pytest.approx(in_ten_looks, rel=0.002)
+    limit = binomial_tail_inversion(count, n_rows, delta=SHARE / 10)
+    assert limit == pytest.approx(in_ten_stages, rel=0.002)
 
 
 def test_anytime_limit__has_its_closed_form_without_disagreements():
@@ -69,26 +69,26 @@ def test_anytime_limit__holds_at_every_row_where_the_repeated_limit_fails(rng):
     assert repeated.any(axis=1).mean() > 2 * delta
 
 
-def test_limits_at_looks__hold_at_all_looks(rng):
+def test_limits_at_stages__hold_at_all_looks(rng):
     rate, delta, draws = 0.2, 0.4, 3000
-    looks = look_schedule(400, 4)
-    steps = np.diff(looks, prepend=0)
-    counts = rng.binomial(steps, rate, (draws, len(looks))).cumsum(axis=1)
-    fails = (limits_at_looks(counts, looks, delta=delta) < rate).any(axis=1).mean()
+    stages = stage_schedule(400, 4)
+    steps = np.diff(stages, prepend=0)
+    counts = rng.binomial(steps, rate, (draws, len(stages))).cumsum(axis=1)
+    fails = (limits_at_stages(counts, stages, delta=delta) < rate).any(axis=1).mean()
     assert 0.03 < fails <= delta
 
 
-def test_look_schedule__ends_with_the_whole_pool():
-    for n_rows, n_looks in [(1, 5), (2, 2), (10**6, 1), (999_999, 7)]:
-        looks = look_schedule(n_rows, n_looks)
-        assert looks[-1] == n_rows
-        assert (np.diff(looks) > 0).all()
-        assert len(looks) <= n_looks
+def test_stage_schedule__ends_with_the_whole_pool():
+    for n_rows, n_stages in [(1, 5), (2, 2), (10**6, 1), (999_999, 7)]:
+        stages = stage_schedule(n_rows, n_stages)
+        assert stages[-1] == n_rows
+        assert (np.diff(stages) > 0).all()
+        assert len(stages) <= n_stages
 
 
-def test_limits_at_looks__refuses_looks_out_of_order():
+def test_limits_at_stages__refuses_looks_out_of_order():
     with pytest.raises(ValueError, match="in increasing order"):
-        limits_at_looks([1, 2], [100, 100], delta=0.1)
+        limits_at_stages([1, 2], [100, 100], delta=0.1)
 
 
 def test_doubling_shares__never_sum_to_delta():

@@ -1,6 +1,6 @@
 import pytest
 
-from dsel.bounds import AnyTime, DeltaLedger, Event, FixedLooks, read_out
+from dsel.bounds import AnyTime, DeltaLedger, Event, FixedStages, read_out
 
 
 def test_read_out__splits_delta_between_the_two_events():
@@ -60,11 +60,11 @@ def test_read_out__of_an_interval_pays_for_both_sides():
 
 
 def test_read_out__at_several_looks_is_another_event():
-    whole, looks, any_time = (
+    whole, stages, any_time = (
         read_out("cv_bound", delta=0.1, reading=reading)
-        for reading in (FixedLooks(), FixedLooks(5), AnyTime())
+        for reading in (FixedStages(), FixedStages(5), AnyTime())
     )
-    assert "random_fold_disagreement at each of 5 stages" in looks.spends
+    assert "random_fold_disagreement at each of 5 stages" in stages.spends
     assert "random_fold_disagreement at every row" in any_time.spends
     with pytest.raises(ValueError, match=r"needs 0\.05 more for random_fold"):
-        DeltaLedger(0.1).read(whole).read(looks)
+        DeltaLedger(0.1).read(whole).read(stages)

@@ -6,6 +6,7 @@ import pytest
 from dsel.bounds.thresholds import (
     printed_error_bound,
     selective_error_bound,
+    selective_risk_bound,
     threshold_bound,
     threshold_bound_dkw,
     threshold_bound_even,
@@ -120,3 +121,34 @@ def test_threshold_bound_dkw__refuses_a_delta_above_one_half():
 def test_selective_error_bound__refuses_more_rows_than_the_pool():
     with pytest.raises(ValueError, match="`selected` must be at most"):
         selective_error_bound(0, 50, 11, 10, n_models=1, delta=0.1, pool_delta=0.1)
+
+
+def test_threshold_bound_vc__has_the_printed_dimension():
+    n, delta = 5000, 0.05
+    found = threshold_bound_vc([10], n, n_models=1, delta=delta, d=3)
+    slack = 5.66 * np.sqrt((3 * np.log(np.e * n / 3) + np.log(8 / delta)) / n)
+    np.testing.assert_allclose(found, 10 / n + slack)
+    one = threshold_bound_vc([10], n, n_models=1, delta=delta)
+    assert (one < found).all()
+    with pytest.raises(ValueError, match="`d` must be"):
+        threshold_bound_vc([0], 10, n_models=1, delta=delta, d=11)
+
+
+def test_selective_risk_bound__fails_at_no_threshold_more_often_than_delta():
+    # Scores are uniform, answers wrong with probability score / 2.
+    rng, n, delta = np.random.default_rng(0), 200, 0.2
+    cuts = np.linspace(0.02, 1.0, 50)
+    scores = rng.random((2000, n))
+    wrong = rng.random((2000, n)) < scores / 2
+    kept = scores[:, None] <= cuts[:, None]
+    found = selective_risk_bound(
+        (kept & wrong[:, None]).sum(axis=2), kept.sum(axis=2), n, delta=delta
+    )
+    fails = (found.joint < cuts**2 / 4) | (found.coverage > cuts)
+    fails |= found.conditional < cuts / 4
+    assert 0.001 < fails.any(axis=1).mean() <= delta
+
+
+def test_selective_risk_bound__refuses_counts_that_cannot_be():
+    with pytest.raises(ValueError, match="at most `n_kept`"):
+        selective_risk_bound([3], [2], 10, delta=0.1)

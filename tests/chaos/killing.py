@@ -99,7 +99,7 @@ class Job:
         return json.loads((self.folder / "cube.json").read_text())
 
     def written(self):
-        """What is on disk, as (rows of the pool or training, candidate)."""
+        """What is on disk, as (rows of the pool or split, candidate)."""
         if not (self.out / "journal").exists():
             return set()
         with open_journal(self.out, read_fingerprint(self.out)) as journal:
@@ -120,15 +120,15 @@ class Job:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         events = [_fields(line) for line in lines if line.startswith(("fit ", "span "))]
         return Counter(
-            (event.get("rows") or event["training"], int(number))
+            (event.get("rows") or event["split"], int(number))
             for event in events
             for number in event["candidates"].split(",")
         )
 
 
 def _place(record):
-    if "training" in record:
-        return record["training"]
+    if "split" in record:
+        return record["split"]
     return f"{record['start']}-{record['stop']}"
 
 

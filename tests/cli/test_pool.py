@@ -8,12 +8,12 @@ from click.testing import CliRunner
 from scipy import sparse
 
 import dsel
-from dsel.cli.pool import command
+from dsel.cli import main
 
 
 @pytest.fixture
 def run():
-    return lambda *arguments: CliRunner().invoke(command, list(map(str, arguments)))
+    return lambda *arguments: CliRunner().invoke(main, ["pool", *map(str, arguments)])
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import re
 
 import click
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import load_digits
@@ -24,6 +25,9 @@ def table(tmp_path_factory):
     return str(path)
 
 
+NOBODY = "tcp://127.0.0.1:1"
+
+
 def run(*arguments):
     return CliRunner().invoke(main, [str(each) for each in arguments])
 
@@ -37,14 +41,15 @@ def test_select__a_dry_run_prints_the_plan_and_runs_nothing(table):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--split", "--delta", "2"], "`delta` must be strictly between 0 and 1"),
         (["--split", "--grid", "D=1"], "sets 'D', which SVC lacks"),
         (["--split", "--grid", "nothing"], "is not NAME=VALUES"),
         (["--split", "--grid", "C=2^10000"], "'2^10000' is no number"),
         (["--split", "--grid", "C=0^-1"], "'0^-1' is no number"),
         (["--split", "--grid", "C=-8^0.5"], "'-8^0.5' is no real number"),
         (["--pool", "no.zarr"], "no.zarr"),
-        (["--split", "--scheduler", "tcp://127.0.0.1:1"], "127.0.0.1:1"),
+        (["--split", "--scheduler", NOBODY], "127.0.0.1:1"),
+        # What is wrong is said before any worker is started or asked for.
+        (["--split", "--scheduler", NOBODY, "--delta", "2"], "between 0 and 1"),
         (["--split", "--criterion", "magic"], "`criterion` must be one of"),
         (["--split", "--certificate", "magic"], "`certificate` must be one of"),
         (["--split", "--reserve", ".1", "--certify-rows", ".2"], "leave out one"),
@@ -115,13 +120,13 @@ def test_select__runs_on_local_workers_and_prints_json(table, certify, tmp_path)
 @pytest.mark.cluster
 def test_select__calls_the_number_of_certifying_rows_a_bound(table, tmp_path):
     found = run(
-        *("select", table, "--split", "--quiet", "--workers", 2, "--cv", 3),
+        *("select", table, "--split", "--quiet", "--workers", 1, "--cv", 3),
         *("--grid", "gamma=0.001,0.01", "--certify-rows", "0.25"),
         *("--out", tmp_path / "run"),
     )
     assert "With probability at least 95%" in found.output
-    assert "\nBound " in found.output
-    assert "\nEstimate" not in found.output
+    assert re.search(r"\nError    at most .* % \(95 % sure\)", found.output)
+    assert "NO guarantee" not in found.output
     told = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
     assert told.exit_code == 0, told.output
     assert "Error at most" in (tmp_path / "page.html").read_text()
@@ -176,3 +181,33 @@ def test_select__refuses_codes_and_names_that_are_no_class(tmp_path):
         assert found.exit_code != 0
         assert message in found.output
         assert len(found.output.strip().splitlines()) == 1
+
+
+def test_select__names_column_and_file_of_a_pool_that_holds_the_target(tmp_path):
+    frame = pd.DataFrame({"city": ["Ulm", "Bonn"] * 8, "label": [0, 1] * 8})
+    frame.to_parquet(tmp_path / "labeled.parquet", index=False)
+    (tmp_path / "pool").mkdir()
+    frame.to_parquet(tmp_path / "pool" / "one.parquet", index=False)
+    asked = ("select", tmp_path / "labeled.parquet", "--target", "label")
+    asked += ("--pool", tmp_path / "pool", "--cv", 2, "--dry-run")
+
+    found = run(*asked, "--model", "sklearn.dummy:DummyClassifier")
+    assert found.exit_code == 1
+    assert "one.parquet' has a column 'label' that `X` lacks" in found.output
+    assert found.output.count("\n") == 1
+    found = run(*asked, "--model", "svm")
+    assert "column 'city' holds text such as 'Ulm'" in found.output
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("magic", "'magic' is none of forest, linear-svm, logistic, neighbors, svm"),
+        ("no.module:object", "'no.module:object' cannot be imported"),
+        ("sklearn.svm:None", "has no attribute 'None'"),
+    ],
+)
+def test_select__says_what_a_model_may_be(table, model, message):
+    found = run("select", table, "--split", "--dry-run", "--model", model)
+    assert found.exit_code == 2
+    assert message in found.output

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from sklearn.datasets import make_classification
@@ -18,10 +19,14 @@ def shown(capsys, as_json=False, **options):
     return capsys.readouterr().out
 
 
-def test_show__prints_bound_and_estimate(capsys):
-    text = shown(capsys)
-    assert "\nBound         " in text
-    assert "\nCV estimate   " in text
+def test_show__says_in_four_lines_what_was_chosen_and_how_wrong_it_can_be(capsys):
+    lines = shown(capsys).splitlines()
+    names = [line.split()[0] for line in lines[:5]]
+    assert names == ["Chosen", "Error", "Why", "Smaller", "From"]
+    assert re.search(
+        r"at most .* % \(95 % sure\); cross-validation says .* %", lines[1]
+    )
+    assert "(A1)" in "\n".join(lines[6:])
 
 
 @pytest.mark.parametrize(
@@ -30,8 +35,9 @@ def test_show__prints_bound_and_estimate(capsys):
 )
 def test_show__calls_no_estimate_a_bound(capsys, criterion):
     text = shown(capsys, criterion=criterion)
-    assert "\nBound" not in text
-    assert f"({criterion}, no guarantee)" in text
+    assert "at most" not in text
+    assert "NO guarantee" in text.splitlines()[1]
+    assert f"by {criterion}: " in text.splitlines()[2]
 
 
 def test_show__as_json_has_no_estimate_that_was_not_counted(capsys):

@@ -84,7 +84,7 @@ def _first_fit_is_done(session, folder):
     ],
 )
 def test_command__ends_in_good_order_when_interrupted(demo, tmp_path, number, moment):
-    wait_until(lambda: moment(demo.pid, tmp_path), 60, "the moment")
+    wait_until(lambda: moment(demo.pid, tmp_path), 200, "the moment")
     # A terminal sends its signals to all processes; who ends a service sends it to one.
     to_one = number == signal.SIGTERM
     demo.send_signal(number) if to_one else os.killpg(demo.pid, number)
@@ -94,7 +94,7 @@ def test_command__ends_in_good_order_when_interrupted(demo, tmp_path, number, mo
     assert "run the same command again to go on" in said
     assert "Traceback" not in said
     assert "Warning" not in said
-    wait_until(lambda: not _members(demo.pid), 30, "the end of all workers")
+    wait_until(lambda: not _members(demo.pid), what="the end of all workers")
 
 
 def test_command__is_interrupted_where_an_import_wraps_it(monkeypatch, capsys):

@@ -77,7 +77,8 @@ OTHER_COUNTS = ("best_fold", "averaged_disagreement", "transductive")
 
 def fold_search(X, y, pool, grid, *, prune):
     def run(criterion):
-        options = {"cv": 5, "delta": 0.05, "random_state": 7, "duplicates": "keep"}
+        options = {"cv": 5, "delta": 0.05, "random_state": 7, "duplicates": "keep",
+                   "train_errors": True}  # fmt: skip
         plan = dsel.plan_search(
             SVC(), grid, X, y, pool, criterion=criterion, prune=prune, **options
         )

@@ -1,4 +1,4 @@
-"""The co-validation criteria on counts that can be judged by hand."""
+"""The co-validation criteria on counts small enough to check by hand."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def make_evidence(rng, n=4, repeats=3, n_rows=21, m=100):
     }
 
 
-def judge(name, evidence):
+def terms(name, evidence):
     return get_criterion(name).evaluate(evidence, SETTINGS)
 
 
@@ -50,7 +50,7 @@ def test_criteria__equal_the_formulas_of_the_paper(rng):
     }
 
     for name, value in expected.items():
-        np.testing.assert_allclose(judge(name, evidence).estimate, value)
+        np.testing.assert_allclose(terms(name, evidence).estimate, value)
 
 
 def test_dis_error__takes_the_formula_of_the_number_of_classes(rng):
@@ -58,7 +58,8 @@ def test_dis_error__takes_the_formula_of_the_number_of_classes(rng):
     d = evidence[names.DISAGREEMENTS].mean(axis=1) / 100
 
     np.testing.assert_allclose(
-        judge("dis_error", evidence).estimate, error_from_disagreement(d, n_classes=3)
+        terms("dis_error", evidence).estimate,
+        error_from_disagreement(d, n_classes=3),
     )
 
 
@@ -66,7 +67,7 @@ def test_dis_error__is_clipped_where_a_sample_disagrees_too_much(rng):
     evidence = make_evidence(rng)
     evidence[names.DISAGREEMENTS][:] = 70
 
-    assert (judge("dis_error", evidence).estimate == 0.5).all()
+    assert (terms("dis_error", evidence).estimate == 0.5).all()
 
 
 @pytest.mark.parametrize("name", HALVES)
@@ -98,7 +99,7 @@ def test_evaluate__knows_only_complete_candidates(rng, name):
     assert np.isfinite(found[[0, 3]]).all()
 
 
-def test_max_dt_e__ties_go_to_the_lower_training_error(rng):
+def test_max_dt_e__ties_go_to_the_lower_split_error(rng):
     evidence = make_evidence(rng)
     evidence[names.DISAGREEMENTS][:] = 40
     evidence[names.TRAIN_ERRORS][:] = 2
@@ -125,9 +126,9 @@ def test_true_errors__are_rates_of_the_test_rows(rng):
         names.LOO_ERRORS: np.array([0, 21, 7, 3]),
     }
 
-    np.testing.assert_allclose(judge("true_error", evidence).estimate, [0.1, 0.2, 0, 1])
-    np.testing.assert_allclose(judge("half_true_error", evidence).estimate, 0.5)
-    np.testing.assert_allclose(judge("loo_error", evidence).estimate[:2], [0.0, 1.0])
+    np.testing.assert_allclose(terms("true_error", evidence).estimate, [0.1, 0.2, 0, 1])
+    np.testing.assert_allclose(terms("half_true_error", evidence).estimate, 0.5)
+    np.testing.assert_allclose(terms("loo_error", evidence).estimate[:2], [0.0, 1.0])
 
 
 def test_criteria__of_co_validation_are_no_guarantees():

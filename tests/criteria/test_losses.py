@@ -5,15 +5,35 @@ import pytest
 
 from dsel import names
 from dsel.criteria import CRITERIA, LOSS_CRITERIA, get_criterion
-from dsel.criteria.losses import kfold_error, smoothest_of_best
 from dsel.errors import AllFitsFailedError
 
 LAMS = np.array([0.1, 1.0, 0.1, 1.0])
 WIDTHS = np.array([0.5, 0.5, 2.0, 2.0])
 
 
-def test_kfold_error__is_a_mean_of_means():
-    assert kfold_error(np.array([[6.0, 4.0]]), np.array([3, 4])) == pytest.approx(1.5)
+def evidence_of(losses):
+    return {
+        names.STATUS: np.zeros(4),
+        names.LOO_LOSSES: np.array(losses),
+        names.N_LABELED: np.array(1),
+        names.REGULARIZATION: LAMS,
+        names.WIDTH: WIDTHS,
+    }
+
+
+def chosen_by_loo(losses):
+    criterion, evidence = LOSS_CRITERIA["loo"], evidence_of(losses)
+    return criterion.choose(criterion.evaluate(evidence, None), evidence)
+
+
+def test_kfold__is_a_mean_of_means():
+    evidence = {
+        names.STATUS: np.zeros(1),
+        names.FOLD_LOSSES: np.array([[6.0, 4.0]]),
+        names.FOLD_ROWS: np.array([3, 4]),
+    }
+    terms = LOSS_CRITERIA["kfold"].evaluate(evidence, None)
+    assert terms.estimate == pytest.approx([1.5])
 
 
 @pytest.mark.parametrize(
@@ -27,17 +47,17 @@ def test_kfold_error__is_a_mean_of_means():
         ([1.0, 1.0 + 1e-15, 2.0, 2.0], 1),
     ],
 )
-def test_smoothest_of_best__ties_go_to_larger_lam_then_larger_width(estimates, chosen):
-    assert smoothest_of_best(np.array(estimates), LAMS, WIDTHS) == chosen
+def test_choose__ties_go_to_larger_lam_then_larger_width(estimates, chosen):
+    assert chosen_by_loo(estimates) == chosen
 
 
-def test_smoothest_of_best__needs_one_finite_estimate():
+def test_choose__needs_one_finite_estimate():
     with pytest.raises(AllFitsFailedError, match="no candidate has a value"):
-        smoothest_of_best(np.array([np.inf, np.nan, np.inf, np.inf]), LAMS, WIDTHS)
+        chosen_by_loo([np.inf, np.nan, np.inf, np.inf])
 
 
 @pytest.mark.parametrize("criterion", LOSS_CRITERIA.values(), ids=LOSS_CRITERIA)
-def test_loss_criteria__judge_failed_candidates_last(criterion):
+def test_loss_criteria__never_choose_a_failed_candidate(criterion):
     evidence = {
         names.STATUS: np.array([0, names.STATUS_FAILED]),
         names.FOLD_LOSSES: np.array([[1.0, 2.0], [0.0, 0.0]]),

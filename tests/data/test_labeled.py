@@ -4,7 +4,7 @@ import pytest
 from scipy import sparse
 
 from dsel.data import open_pool
-from dsel.data.labeled import check_pool_matches, labeled_rows
+from dsel.data.labeled import labeled_rows, matching_pool
 
 X = np.arange(8.0).reshape(4, 2)
 
@@ -97,14 +97,14 @@ def test_labeled_rows__refuses_other_lengths():
         labeled_rows(X, [0, 1, 0])
 
 
-def test_check_pool_matches__compares_number_and_names():
+def test_matching_pool__compares_number_and_names():
     rows = labeled_rows(X, [0, 1, 0, 1], columns=["len", "width"])
 
-    check_pool_matches(open_pool(X), rows)
+    matching_pool(open_pool(X), rows)
     with pytest.raises(ValueError, match="`pool` has 3 columns but `X` has 2"):
-        check_pool_matches(open_pool(np.zeros((2, 3))), rows)
+        matching_pool(open_pool(np.zeros((2, 3))), rows)
     with pytest.raises(ValueError, match="'width' as column 0 where `X` has 'len'"):
-        check_pool_matches(open_pool(X, columns=["width", "len"]), rows)
+        matching_pool(open_pool(X, columns=["width", "len"]), rows)
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,12 @@ def test_labeled_rows__says_what_features_must_be(X, said):
 def test_labeled_rows__keeps_whole_numbers_that_may_be_missing():
     y = pd.Series([1, 2, 1], dtype="Int64")
     assert labeled_rows(np.eye(3), y).classes.dtype.kind == "i"
+
+
+def test_labeled_rows__of_minus_one_are_refused_or_a_class():
+    X = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(ValueError, match="pass them as `pool`"):
+        labeled_rows(X, [0, 1, -1, 0])
+    assert labeled_rows(X, [-1, 1, -1, 1]).classes.tolist() == [-1, 1]
+    assert labeled_rows(X, ["-1", "0", "1", "0"]).classes.tolist() == ["-1", "0", "1"]
+    assert labeled_rows(X, [-2, -1, 0, 1]).classes.tolist() == [-2, -1, 0, 1]

@@ -6,6 +6,7 @@ import xarray as xr
 import zarr
 
 from dsel.data import open_pool
+from dsel.data.labeled import labeled_rows, matching_pool
 
 
 def test_open_pool__takes_names_from_a_frame_or_the_caller():
@@ -71,11 +72,13 @@ def test_open_pool__refuses_values_that_are_no_numbers(source):
         open_pool(source)
 
 
-def test_open_pool__names_the_column_that_is_not_numeric():
-    frame = pd.DataFrame({"len": [1.0], "colour": ["red"]})
+def test_open_pool__takes_text_which_an_array_of_labeled_rows_cannot_match():
+    pool = open_pool(pd.DataFrame({"len": [1.0], "colour": ["red"]}))
+    labeled = labeled_rows([[0.0, 1.0], [1.0, 0.0]], [0, 1])
 
-    with pytest.raises(TypeError, match="column 'colour' holds"):
-        open_pool(frame)
+    assert (pool.n_rows, pool.columns) == (1, ("len", "colour"))
+    with pytest.raises(TypeError, match="column 'colour' holds text"):
+        matching_pool(pool, labeled)
 
 
 def test_open_pool__refuses_other_shapes_and_kinds():

@@ -97,21 +97,11 @@ def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):
 
 
 @pytest.mark.cluster
-def test_reduce__uses_more_than_one_process(tmp_path, rows):
-    from distributed import Client, LocalCluster
-
+def test_reduce__uses_more_than_one_process(tmp_path, rows, processes):
     np.save(tmp_path / "X.npy", rows)
     pool = open_pool(tmp_path / "X.npy")
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        client.wait_for_workers(2)
-        pids = pool.reduce(process_number, set.union, client=client)
-        value = pool.reduce(moments, np.add, client=client, keep=True)
-
+    pids = pool.reduce(process_number, set.union, client=processes)
+    value = pool.reduce(moments, np.add, client=processes, keep=True)
     assert os.getpid() not in pids
     assert len(pids) == 2
     assert (value == pool.reduce(moments, np.add)).all()

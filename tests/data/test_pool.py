@@ -12,7 +12,7 @@ from scipy import sparse
 
 from dsel.data import open_pool
 from dsel.data.blocks import read_blocks
-from dsel.data.words import PART_STREAM, words
+from dsel.data.row_random import PART_STREAM, row_random
 
 N_ROWS, N_COLUMNS = 97, 3
 
@@ -141,6 +141,14 @@ def test_open_pool__knows_shape_and_type(pool):
     assert (np.diff(pool.boundaries) > 0).all()
 
 
+def test_array__is_a_dask_array_of_the_rows(pool, X):
+    found = pool.array.compute()
+
+    assert isinstance(pool.array, da.Array)
+    assert pool.array.chunks[1] == (N_COLUMNS,)
+    assert ((found.toarray() if sparse.issparse(found) else found) == X).all()
+
+
 def test_read_blocks__gives_every_row_once_in_order(pool, X):
     rows, values = read_all(pool)
 
@@ -171,7 +179,7 @@ def test_token__is_the_same_when_opened_again(pool):
 
 
 def test_excluding_and_part__leave_the_other_rows(pool, X):
-    share = words(3, PART_STREAM, 0, N_ROWS) / 2.0**64
+    share = row_random(3, PART_STREAM, 0, N_ROWS) / 2.0**64
     expected = np.flatnonzero((share >= 0.25) & (share < 0.75))
     expected = np.setdiff1d(expected, [4, 50, 96])
 

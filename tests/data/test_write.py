@@ -16,8 +16,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import open_pool
-from dsel.data.blocks import read_blocks
-from dsel.data.chunking import rechunked
+from dsel.data.blocks import read_blocks, rechunked
 from dsel.data.write import write_pool
 
 
@@ -340,3 +339,26 @@ def test_write_pool__writes_nothing_into_what_others_have_at_a_url():
     with pytest.raises(ValueError, match=r"must be an empty place .*notes.txt is ther"):
         write_pool(np.ones((9, 2)), "memory://taken")
     assert files.find("/taken") == ["/taken/notes.txt"]
+
+
+def test_write_pool__writes_text_as_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"age": [1, None, 3], "city": ["Ulm", None, "Bonn"]})
+    frame.assign(label="x").to_csv(tmp_path / "t.csv", index=False)
+
+    pool = write_pool(tmp_path / "t.csv", tmp_path / "t.parquet", target="label")
+
+    pd.testing.assert_frame_equal(pool.array.compute().to_pandas(), frame)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
+    with pytest.raises(FileExistsError, match="`path` must be free"):
+        write_pool(tmp_path / "t.csv", tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"may end in \.parquet where"):
+        write_pool(frame, tmp_path / "u.parquet")
+
+
+def test_write_pool__names_a_column_that_changes_its_type(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.csv").write_text("age\n" + "1\n" * 50_000 + "old\n")
+    with pytest.raises(TypeError, match=r"behind row 50,000 .*column age"):
+        write_pool(tmp_path / "t.csv", tmp_path / "t.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

@@ -1,5 +1,7 @@
 """Protocol, tables and published numbers of the MCPL paper."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -37,7 +39,7 @@ def made_results(likelihoods, errors):
         coords={
             "data_set": ["banknote"],
             "repetition": np.arange(len(errors)),
-            "classifier": list(METHODS),
+            "classifier": list(METHODS[: errors.shape[1]]),
             "part": list(PARTS),
         },
     )
@@ -110,7 +112,7 @@ def test_run_repetition__training_likelihoods_are_ordered(data_dir, clean):
     table = load_table("banknote", clean=clean, folder=data_dir)
     for repeat in range(5):
         found = run_repetition(table, repeat, seed=1, clean=clean)
-        supervised, semi, oracle, _ = found.log_likelihood[:, PARTS.index("train")]
+        supervised, semi, oracle, *_ = found.log_likelihood[:, PARTS.index("train")]
         assert supervised < semi < oracle
         assert semi - supervised >= found.contrast_lower > 0.0
         assert found.duality_gap <= 1e-6
@@ -211,3 +213,33 @@ def test_compare_roots__invariant_is_the_estimator_of_the_tables(data_dir):
     results = run_experiment(loog2015.EXPERIMENT, scale, folder=data_dir)
     expected = results.error.sel(classifier="constrained").mean("repetition")[0]
     np.testing.assert_allclose(found.error.sel(reading="invariant"), expected)
+
+
+def test_compare__marks_what_does_not_differ_and_what_is_not_there(data_dir):
+    experiment = loog2015.EXPERIMENT
+    scale = replace(experiment.scales["small"], sets=("spectf",), repetitions=12)
+    results = run_experiment(experiment, scale, folder=data_dir)
+    assert list(results.classifier.values[-2:]) == ["density_ratio", "implicit"]
+    lines = experiment.compare(results)
+    marked = {line.what for line in lines if "do not differ, p =" in line.why}
+    p_values = permutation_tests(results).error.sel(data_set="spectf")
+    told = float(p_values.sel(pair="supervised-semi", part="test")) > 0.05
+    by_hand = {
+        line.what for line in lines
+        if line.source == "Table 4" and line.what == "semi test" and "p =" in line.why
+    }  # fmt: skip
+    assert bool(by_hand) == told
+    assert marked
+    missing = [line for line in lines if line.where == "miniboone"]
+    assert [line.source for line in missing] == ["Table 3", "Table 4", "Table 5"]
+    assert all("not available" in line.why for line in missing)
+    tested = [line for line in lines if line.source == "permutation tests"]
+    assert [line.where for line in tested] == ["spectf"]
+
+
+def test_learning_curve__takes_any_table(rng):
+    y = np.arange(120) % 2
+    table = Table("mine", rng.normal(size=(120, 2)) + y[:, None], y, 2)
+    curve = loog2015.learning_curve(table, [6, 20], n_repeats=4)
+    assert curve.attrs["data_set"] == "mine"
+    assert curve.error.dims == ("n_labeled", "classifier", "part")

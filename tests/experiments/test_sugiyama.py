@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from dsel.experiments import run_experiment, sugiyama
+from dsel.experiments.tables import draw_figures
+from dsel.searches import select_least_squares
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,32 @@ def test_summary__ratio_to_the_best_is_at_least_one(results):
     assert (ratio.sel(criterion="true") == 1).all()
 
 
-def test_draw_figure__writes_a_picture(results, tmp_path):
+def test_figures__show_curves_choices_and_spreads_at_every_noise(results):
     pytest.importorskip("matplotlib").use("agg")
-    sugiyama.draw_figure(results, tmp_path / "homework.png", noise=0.1)
-    assert (tmp_path / "homework.png").stat().st_size > 10_000
+    drawn = draw_figures(sugiyama.EXPERIMENT, results)
+    kinds = [each.name for each, _ in drawn]
+    assert kinds == ["homework-noise-0.1", "choices-noise-0.1", "spread-noise-0.1"]
+    assert all(svg.startswith("<svg") for _, svg in drawn)
+
+
+def test_holdout_estimates__average_to_k_fold():
+    plan = sugiyama.SCALES["small"]
+    cube = sugiyama.search_once(plan, "sin", 20, 0.1, np.random.default_rng(5))
+    mean = sugiyama.holdout_estimates(cube).mean("fold")
+    np.testing.assert_allclose(mean, cube.estimate.sel(criterion="kfold"))
+    first = sugiyama.holdout_estimates(cube).sel(fold=0)
+    np.testing.assert_allclose(first, cube.estimate.sel(criterion="holdout"))
+    for fold in (0, 4):
+        choice = select_least_squares(cube, "holdout", fold=fold)
+        alone = sugiyama.holdout_estimates(cube).sel(fold=fold)
+        assert choice.estimate == pytest.approx(float(alone.min()))
+    with pytest.raises(ValueError, match="`fold` is for criterion='holdout'"):
+        select_least_squares(cube, "loo", fold=1)
+    with pytest.raises(ValueError, match="`fold` must be"):
+        select_least_squares(cube, "holdout", fold=10)
+
+
+def test_compare__holds_every_estimate_to_the_truth(results):
+    lines = sugiyama.EXPERIMENT.compare(results)
+    assert {line.source for line in lines} == {"slide 83", "slide 84", "slide 85"}
+    assert {line.why for line in lines} == {"too few to say: 3 of at least 10"}

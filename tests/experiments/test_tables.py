@@ -10,10 +10,14 @@ from dsel.experiments.tables import as_lines, as_page, write_tables
 
 SUGIYAMA = EXPERIMENTS[-1]
 FOUND = [
-    compare_number("Table 1", "a<b", "e", printed=0.1, ours=(0.3, 0.01), spread=0.02),
-    compare_order("Table 1", "b", "gap", ours=(0.25, float("nan"))),
-    compare_number("Table 2", "b", "x", printed=1, ours=(2, 0), spread=1, why_open="?"),
-]  # fmt: skip
+    compare_number(
+        "Table 1", "a<b", "e", printed=0.1, ours=(0.3, 0.01), spread=0.02, n=20
+    ),
+    compare_order("Table 1", "b", "gap", ours=(0.25, float("nan")), n=20),
+    compare_number(
+        "Table 2", "b", "x", printed=1, ours=(2, 0), spread=1, n=20, why_open="?"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +53,7 @@ def test_as_page__tells_the_errors_of_the_paper(experiment, results):
 
 def test_write_tables__machines_read_the_same(results, tmp_path):
     comparisons = SUGIYAMA.compare(results)
-    table, told, _ = write_tables(SUGIYAMA, results, comparisons, tmp_path)
+    table, told, *_ = write_tables(SUGIYAMA, results, comparisons, tmp_path)
     rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     read = json.loads(told.read_text(encoding="utf-8"))
     assert len(rows) == len(read["comparisons"]) == len(comparisons)

@@ -10,8 +10,7 @@ from sklearn.metrics.pairwise import (
 
 from dsel.kernels import Linear, Polynomial, Precomputed, Rbf, Sigmoid
 from dsel.kernels import squared_distances as distances_of
-from dsel.kernels.base import DISTANCES, PRODUCTS, VALUES
-from dsel.kernels.parts import anchor
+from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, reference_rows
 
 KERNELS = [
     Rbf(0.3),
@@ -63,71 +62,73 @@ def test_squared_distances__do_not_cancel_far_from_the_origin(rows):
 )
 def test_values__equal_scikit_learn(rows, kernel, expected):
     X, Z = rows
-    found = kernel.values(anchor(Z, kernel.part).part_of(X))
+    found = kernel.values(reference_rows(Z, kernel.base).base_of(X))
     np.testing.assert_allclose(found, expected(X, Z), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_values__leave_the_part_as_it_is(rows, kernel):
     X, Z = rows
-    part = anchor(Z, kernel.part).part_of(X)
-    before = part.copy()
-    kernel.values(part)
-    np.testing.assert_array_equal(part, before)
+    base = reference_rows(Z, kernel.base).base_of(X)
+    before = base.copy()
+    kernel.values(base)
+    np.testing.assert_array_equal(base, before)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_values__keep_float32(rows, kernel):
-    part = anchor(rows[1], kernel.part).part_of(rows[0])
-    low = kernel.values(part.astype(np.float32))
+    base = reference_rows(rows[1], kernel.base).base_of(rows[0])
+    low = kernel.values(base.astype(np.float32))
     assert low.dtype == np.float32
-    np.testing.assert_allclose(low, kernel.values(part), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(low, kernel.values(base), rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_diagonal__is_that_of_the_gram_matrix(rows, kernel):
     X, _ = rows
-    anchors = anchor(X, kernel.part)
-    gram = kernel.values(anchors.part_of(X))
-    np.testing.assert_allclose(kernel.diagonal(anchors.lengths), np.diagonal(gram))
+    reference = reference_rows(X, kernel.base)
+    gram = kernel.values(reference.base_of(X))
+    np.testing.assert_allclose(kernel.diagonal(reference.lengths), np.diagonal(gram))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
 def test_rounding__bounds_the_gap_to_values_computed_row_by_row(rows, kernel, scale):
     X, Z = rows[0] * scale, rows[1] * scale
-    anchors = anchor(Z, kernel.part)
-    relative, absolute = kernel.rounding(*anchors.rounding(X))
-    values = kernel.values(anchors.part_of(X))
-    exact = np.stack([kernel.values(anchors.exact_part_of(x)) for x in X])
+    reference = reference_rows(Z, kernel.base)
+    relative, absolute = kernel.rounding(*reference.rounding(X))
+    values = kernel.values(reference.base_of(X))
+    exact = np.stack([kernel.values(reference.exact_base_of(x)) for x in X])
     allowed = (relative[:, np.newaxis] + 4e-16) * np.abs(exact) + absolute[:, None]
     assert (np.abs(values - exact) <= allowed).all()
 
 
 @pytest.mark.parametrize("kind", [DISTANCES, PRODUCTS])
-def test_exact_part_of__does_not_depend_on_the_rows_beside(rng, kind):
+def test_exact_base_of__does_not_depend_on_the_rows_beside(rng, kind):
     X, Z = rng.random((40, 33)), rng.random((50, 33))
-    anchors, fewer = anchor(Z, kind), anchor(Z[10:27], kind)
+    reference, fewer = reference_rows(Z, kind), reference_rows(Z[10:27], kind)
     for x in X:
-        found = fewer.exact_part_of(x)
-        np.testing.assert_array_equal(anchors.exact_part_of(x)[10:27], found)
-        np.testing.assert_allclose(fewer.part_of(x[np.newaxis])[0], found, rtol=1e-12)
+        found = fewer.exact_base_of(x)
+        np.testing.assert_array_equal(reference.exact_base_of(x)[10:27], found)
+        np.testing.assert_allclose(fewer.base_of(x[np.newaxis])[0], found, rtol=1e-12)
 
 
-def test_exact_part_of__sparse_rows_equal_dense_ones(rows):
+def test_exact_base_of__sparse_rows_equal_dense_ones(rows):
     X, Z = rows
     for kind in (DISTANCES, PRODUCTS):
-        dense = anchor(Z, kind).exact_part_of(X[0])
-        rare = anchor(sparse.csr_array(Z), kind).exact_part_of(sparse.csr_array(X[:1]))
+        dense = reference_rows(Z, kind).exact_base_of(X[0])
+        rare = reference_rows(sparse.csr_array(Z), kind).exact_base_of(
+            sparse.csr_array(X[:1])
+        )
         np.testing.assert_allclose(rare, dense, atol=1e-14)
 
 
 def test_precomputed__gives_back_what_it_gets(rng):
-    part = rng.random((3, 4))
+    base = rng.random((3, 4))
     kernel = Precomputed()
-    assert kernel.part == VALUES
-    assert kernel.values(part) is part
-    errors = kernel.rounding(*anchor(part, VALUES).rounding(part))
+    assert kernel.base == VALUES
+    assert kernel.values(base) is base
+    errors = kernel.rounding(*reference_rows(base, VALUES).rounding(base))
     assert not np.any(errors)
 
 

@@ -1,5 +1,7 @@
 """The methods that MCPL is compared with, each against its definition."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.linalg import sqrtm
@@ -8,7 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dsel.errors import GuaranteeWarning
 from dsel.models import (
     AlternatingGradientLDA,
+    DensityRatioLDA,
     ExpectationMaximizationLDA,
+    ImplicitlyConstrainedLDA,
     MaximumLikelihoodLDA,
     MaximumLikelihoodNearestMean,
     MaximumLikelihoodQDA,
@@ -18,10 +22,15 @@ from dsel.models import (
     SelfLearningLDA,
     SemiSupervisedLDA,
 )
+from dsel.models.baselines.implicitly_constrained import constrained_likelihood
+from dsel.models.mcpl.gaussian import class_moments, moments_of
+from dsel.models.mcpl.pool_passes import ClassSums
 from tests.models.mcpl import definition as reference
 
 ESTIMATORS = [
     AlternatingGradientLDA,
+    DensityRatioLDA,
+    ImplicitlyConstrainedLDA,
     ExpectationMaximizationLDA,
     MaximumLikelihoodLDA,
     MaximumLikelihoodNearestMean,
@@ -33,6 +42,8 @@ ESTIMATORS = [
 ]
 USING_THE_POOL = [
     AlternatingGradientLDA,
+    DensityRatioLDA,
+    ImplicitlyConstrainedLDA,
     ExpectationMaximizationLDA,
     MomentConstrainedLDA,
     SelfLearningLDA,
@@ -202,3 +213,53 @@ def test_oracle__other_numbers_of_pool_labels_are_an_error(rows, n_labels):
     labels = np.resize(y, n_labels)
     with pytest.raises(ValueError, match="`pool_labels` must have one label for each"):
         OracleLDA().fit(X, y, pool=pool, pool_labels=labels)
+
+
+def test_density_ratio__weights_are_those_of_a_linear_logit(rng):
+    X = rng.normal(size=(4000, 2))
+    y = (X[:, 0] + rng.normal(size=4000) > 0).astype(int)
+    pool = rng.normal(size=(6000, 2)) + [0.6, 0.0]
+    model = DensityRatioLDA().fit(X, y, pool=pool)
+    # Of two unit Gaussians 0.6 apart the logarithm of the ratio has the slope 0.6.
+    slope = np.polyfit(X[:, 0], np.log(model.weights_), 1)[0]
+    assert slope == pytest.approx(0.6, abs=0.1)
+    assert model.weights_.mean() == pytest.approx(1.0)
+    assert model.priors_[1] > MaximumLikelihoodLDA().fit(X, y).priors_[1] + 0.1
+
+
+def test_implicitly_constrained__is_the_likeliest_fit_of_any_labeling(rng):
+    X, y = rng.normal(size=(8, 1)), np.tile([0, 1], 4)
+    X[y == 1] += 1.5
+    pool = rng.normal(size=(7, 1)) + 0.7
+    model = ImplicitlyConstrainedLDA(tol=1e-9).fit(X, y, pool=pool)
+    found = model.log_likelihood(X, y)
+    likelihoods = [
+        OracleLDA()
+        .fit(X, y, pool=pool, pool_labels=np.array(labels))
+        .log_likelihood(X, y)
+        for labels in itertools.product([0, 1], repeat=7)
+    ]
+    # Soft labels contain the hard ones; from this start no hard one is better.
+    assert found >= max(likelihoods) - 1e-6
+    assert found <= MaximumLikelihoodLDA().fit(X, y).log_likelihood(X, y) + 1e-12
+
+
+def test_implicitly_constrained__gradient_is_that_of_its_likelihood(rng):
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    moments = class_moments(X, y, 3)
+    pool = rng.normal(size=(50, 2))
+    target = constrained_likelihood(moments, moments_of(pool), ridge=0.5)
+    shares = rng.dirichlet(np.ones(3), size=50)
+    about = pool - pool.mean(axis=0)
+
+    def sums(shares):
+        return ClassSums(shares.sum(axis=0), shares.T @ about)
+
+    step = 1e-6 * rng.normal(size=shares.shape)
+    scores = target.gradient(sums(shares)).of(about).T
+    # A constant for every row, by the total of its shares, plays no role on a simplex.
+    step_in = step - step.mean(axis=1, keepdims=True)
+    expected = target.value(sums(shares + step_in)) - target.value(
+        sums(shares - step_in)
+    )
+    assert expected == pytest.approx(2 * (scores * step_in).sum(), rel=1e-4)

@@ -1,7 +1,10 @@
 """What every family promises: results that do not depend on who else is in the call."""
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 import dsel
 from dsel.data.cache import ByteCache
@@ -27,22 +30,34 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     work = plan.work
     for group in work.groups:
 
-        def fit(candidates, trainings, family=group.family):
+        def fit(candidates, splits, family=group.family):
             pool, budget = work.fitting_pool, ByteCache(memory)
             return family.fit(
-                candidates, work.X, work.y, trainings, pool=pool, budget=budget
+                candidates, work.X, work.y, splits, pool=pool, budget=budget
             )
 
-        together = fit(group.candidates, work.trainings)
+        together = fit(group.candidates, work.splits)
         for place, candidate in enumerate(group.candidates):
-            for column, training in enumerate(work.trainings):
-                alone = fit([candidate], [training])
+            for column, split in enumerate(work.splits):
+                alone = fit([candidate], [split])
                 for counted in ("test_errors", "train_errors", "status"):
                     found = getattr(alone.counts, counted)[0, 0]
                     expected = getattr(together.counts, counted)[place, column]
                     assert found == expected
-                which = [np.array(training.number)]
+                which = [np.array(split.number)]
                 np.testing.assert_array_equal(
                     alone.predict(X, which)[:, 0],
                     together.predict(X, which)[:, place],
                 )
+
+
+def test_nbytes__of_a_forest_contains_its_trees(rng):
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+    forest = RandomForestClassifier(n_estimators=20)
+    plan = dsel.plan_search(forest, {"max_depth": [None]}, X, y, cv=3, random_state=0)
+    (group,), split = plan.work.groups, plan.work.splits[0]
+    fitted = group.family.fit(
+        group.candidates, X, plan.work.y, [split], budget=ByteCache(2**28)
+    )
+    length = len(pickle.dumps(fitted.model(group.candidates[0].number, split.number)))
+    assert 0.9 * length < fitted.nbytes < 1.1 * length

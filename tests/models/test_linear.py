@@ -17,10 +17,10 @@ def stack_of(n_classes, seed=0, learner=LogisticRegression):
     classes = np.arange(n_classes)
     models = {}
     for candidate in (0, 1):
-        for training in (0, 1, 2):
+        for split in (0, 1, 2):
             X = rng.normal(size=(60, N_COLUMNS))
-            y = np.arange(60) % (n_classes if training else max(n_classes - 1, 2))
-            models[candidate, training] = learner().fit(X + y[:, None], y)
+            y = np.arange(60) % (n_classes if split else max(n_classes - 1, 2))
+            models[candidate, split] = learner().fit(X + y[:, None], y)
     return stack_linear(models, (0, 1), (0, 1, 2), classes)
 
 
@@ -82,7 +82,7 @@ def test_predict__decides_exact_ties_alike_in_any_block():
     weights = np.sign(stack.weights) * np.array([1, 1, 1, 1, 1, 1, 0])
     tied = type(stack)(
         stack.candidates,
-        stack.trainings,
+        stack.splits,
         weights,
         np.zeros_like(stack.offsets),
         stack.models,

@@ -8,6 +8,7 @@ import pytest
 
 import dsel.accessor  # noqa: F401  registers `cube.dsel`
 from dsel.plots import (
+    FIGURES,
     draw_surface,
     plot_surface,
     plot_terms,
@@ -17,6 +18,7 @@ from dsel.plots import (
     timing_data,
 )
 from dsel.results import add_criterion, fold_axes, grid_axes, make_cube
+from dsel.searches.ledger import open_ledger, with_ledger
 
 N_FOLDS, FOLD_ROWS, N_UNLABELED = 4, 50, 4000
 DONE, PRUNED, FAILED = 0, 1, 2
@@ -64,9 +66,9 @@ def make(grid, errors, status=None):
         disagreement_term=np.full(n, np.nan),
     )
     shares = np.full(n, 0.05 / n)
-    return add_criterion(
-        cube, "cv_bound", nothing, delta_shares=shares, delta=0.05, label_share=0.5
-    )
+    declared = {"delta": 0.05, "label_share": 0.5}
+    judged = add_criterion(cube, "cv_bound", nothing, delta_shares=shares, **declared)
+    return with_ledger(judged, open_ledger("cv_bound", **declared))
 
 
 GRID = {"C": [1.0, 2.0, 4.0], "gamma": [0.1, 1.0]}
@@ -155,7 +157,7 @@ def test_terms_data__adds_up_best_first(cube):
 def test_terms_data__refuses_what_has_no_terms():
     cube = make(GRID, [9, 3, 8, 2, 30, 0])
     with pytest.raises(ValueError, match="has no two terms to show"):
-        terms_data(cube, "two_fold_cv")
+        terms_data(cube, "cv_error")
 
 
 def test_timing_data__sums_the_seconds(cube):
@@ -168,3 +170,18 @@ def test_plots__draw(cube):
     for axes in (plot_terms(cube), plot_timing(cube), cube.dsel.plot.terms()):
         axes.figure.canvas.draw()
         assert axes.get_title(loc="left")
+
+
+def test_plot__draws_figures_of_others(cube, monkeypatch):
+    def plot_errors(results, *, ax=None):
+        ax = ax or mpl.figure.Figure().add_subplot()
+        results.fold_errors.mean("fold").plot(ax=ax)
+        return ax
+
+    monkeypatch.setitem(FIGURES, "errors", plot_errors)
+    ax = mpl.figure.Figure().add_subplot()
+    assert cube.dsel.plot.errors(ax=ax) is ax
+    assert "errors" in dir(cube.dsel.plot)
+    monkeypatch.undo()
+    with pytest.raises(AttributeError, match="no figure 'errors'; it has surface"):
+        cube.dsel.plot.errors()

@@ -10,6 +10,7 @@ import dsel
 from dsel.cli.group import main
 from dsel.report import report_html, write_report
 from dsel.results import Assumption, add_criterion, fold_axes, grid_axes, make_cube
+from dsel.searches.ledger import open_ledger, with_ledger
 
 N = 4
 
@@ -40,14 +41,11 @@ def make(*, ledger=(), status=(0, 0, 0, 2), with_pool=True, grid=None):
     )
     empty = np.full(N, np.nan)
     nothing = SimpleNamespace(estimate=empty, label_term=empty, disagreement_term=empty)
-    return add_criterion(
-        cube,
-        "cv_bound" if with_pool else "cv_error",
-        nothing,
-        delta_shares=np.full(N, 0.05 / N),
-        delta=0.05,
-        label_share=0.5,
-    )
+    name = "cv_bound" if with_pool else "cv_error"
+    declared = {"delta": 0.05, "label_share": 0.5}
+    shares = np.full(N, 0.05 / N)
+    judged = add_criterion(cube, name, nothing, delta_shares=shares, **declared)
+    return with_ledger(judged, open_ledger(name, **declared))
 
 
 def words(page):
@@ -104,7 +102,7 @@ def test_report_html__shows_a_list_of_candidates():
 
 
 def test_report_html__answers_for_another_delta():
-    assert "With probability at least 80%" in words(report_html(make(), delta=0.2))
+    assert "With probability at least 96%" in words(report_html(make(), delta=0.04))
 
 
 def test_write_report__writes_the_page(tmp_path):
@@ -127,3 +125,10 @@ def test_command__says_where_there_is_no_run(tmp_path, capsys):
         main.main(["report", str(tmp_path / "nothing")])
     assert ended.value.code == 1
     assert "there is no results store at" in capsys.readouterr().err
+
+
+def test_report__figures_are_told_to_those_who_do_not_see_them():
+    page = report_html(make())
+
+    labels = re.findall(r'<svg role="img" aria-label="([^"]+)"', page)
+    assert len(labels) == page.count("<figure>") > 0

@@ -14,36 +14,33 @@ from dsel.results import (
     half_axes,
     make_cube,
 )
-from dsel.results.checking import check_counts
-from dsel.results.cube import assumptions_of, with_assumptions
+from dsel.results.ledger import assumptions_of, with_assumptions
 
 CELL = ("C", "kernel", "fold")
 TABLE = {
-    "fold_errors": (CELL, "int64"),
-    "fold_rows": (("fold",), "int64"),
-    "train_rows": (("fold",), "int64"),
-    "train_errors": (CELL, "int64"),
-    "full_train_errors": (("C", "kernel"), "int64"),
-    "disagreements": (CELL, "int64"),
-    "pool_rows": (CELL, "int64"),
-    "best_fold_disagreements": (("C", "kernel"), "int64"),
+    "fold_errors": (CELL, "float64"),
+    "fold_rows": (("fold",), "float64"),
+    "train_rows": (("fold",), "float64"),
+    "train_errors": (CELL, "float64"),
+    "full_train_errors": (("C", "kernel"), "float64"),
+    "disagreements": (CELL, "float64"),
+    "pool_rows": (CELL, "float64"),
+    "best_fold_disagreements": (("C", "kernel"), "float64"),
     "status": (("C", "kernel"), "int8"),
     "message": (("C", "kernel"), "StringDType()"),
     "fit_seconds": (CELL, "float64"),
     "score_seconds": (CELL, "float64"),
     "full_fit_seconds": (("C", "kernel"), "float64"),
-    "n_labeled": ((), "int64"),
-    "n_unlabeled": ((), "int64"),
-    "n_classes": ((), "int64"),
-    "n_candidates": ((), "int64"),
+    "n_labeled": ((), "float64"),
+    "n_unlabeled": ((), "float64"),
+    "n_classes": ((), "float64"),
+    "n_candidates": ((), "float64"),
     "estimate": (("criterion", "C", "kernel"), "float64"),
     "label_term": (("criterion", "C", "kernel"), "float64"),
     "disagreement_term": (("criterion", "C", "kernel"), "float64"),
     "delta_share": (("criterion", "C", "kernel"), "float64"),
     "delta": (("criterion",), "float64"),
     "label_share": (("criterion",), "float64"),
-    "assumptions": (("assumption",), "int8"),
-    "reason": (("assumption",), "StringDType()"),
 }
 
 
@@ -61,7 +58,6 @@ def test_make_cube__every_variable_says_what_it_is(cube):
 def test_make_cube__flags_are_cf_flags(cube):
     assert cube.status.attrs["flag_values"] == [0, 1, 2, 3]
     assert cube.status.attrs["flag_meanings"] == "done pruned failed missing"
-    assert cube.assumptions.attrs["flag_meanings"] == "checked declared violated"
 
 
 def test_make_cube__shows_candidates_in_c_order(bare_cube):
@@ -71,7 +67,7 @@ def test_make_cube__shows_candidates_in_c_order(bare_cube):
 
 def test_make_cube__what_was_not_given_is_not_zero():
     cube = make_cube(grid_axes({"C": [1]}), fold_axes(3), {})
-    assert (cube.fold_errors == names.UNCOUNTED).all()
+    assert np.isnan(cube.fold_errors).all()
     assert np.isnan(cube.fit_seconds).all()
     assert (cube.status == 3).all()
     assert cube.n_candidates == 1
@@ -161,8 +157,8 @@ def test_check_cube__takes_a_cube(cube, bare_cube):
     ("change", "message"),
     [
         (lambda c: c.drop_vars("status"), "lacks status"),
-        (lambda c: c.assign(fold_errors=c.fold_errors / 1.0),
-         "fold_errors of type float64, expected int64"),
+        (lambda c: c.assign(fold_errors=c.fold_errors.astype(int)),
+         "fold_errors of type int64, expected float64"),
         (lambda c: c.transpose("fold", ...), "transpose or select"),
     ],
 )  # fmt: skip
@@ -176,9 +172,44 @@ def test_check_cube__refuses_other_things():
         check_cube({"a": 1})
 
 
-def test_check_counts__finds_impossible_counts(cube):
-    check_counts(cube)
-    with pytest.raises(ValueError, match="more fold_errors than fold_rows"):
-        check_counts(cube.assign(fold_errors=cube.fold_errors + 100))
-    with pytest.raises(ValueError, match="train_errors = -3; a count is never"):
-        check_counts(cube.assign(train_errors=cube.train_errors - 2))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.assign(fold_errors=c.fold_errors + 100),
+         "more fold_errors than fold_rows"),
+        (lambda c: c.assign(fold_rows=c.fold_rows - 23),
+         "fold_rows = -3; a count is a whole number, never negative"),
+        (lambda c: c.assign(fold_errors=c.fold_errors / 3 + 0.1),
+         r"fold_errors = .*\.\d.*; a count is a whole number"),
+        (lambda c: c.assign(fold_errors=c.fold_errors * np.inf),
+         "fold_errors = inf; a count is a whole number"),
+    ],
+)  # fmt: skip
+def test_evidence__refuses_what_is_no_count(cube, change, message):
+    changed = change(cube.assign(fold_errors=cube.fold_errors + 1))
+    with pytest.raises(ValueError, match=message):
+        evidence(changed)
+
+
+def test_evidence__is_whole_numbers_and_minus_one(cube):
+    found = evidence(cube)
+    assert found["fold_errors"].dtype == np.int64
+    assert np.isnan(cube.disagreements).all()
+    assert (found["disagreements"] == names.UNCOUNTED).all()
+
+
+def test_evidence__takes_one_candidate(cube):
+    assert evidence(cube.sel(C=10, kernel="rbf"))["fold_errors"].shape == (1, 5)
+
+
+def test_make_cube__what_was_not_counted_cannot_be_taken_for_a_count():
+    """Neither the smallest, nor a mean, nor a sum of candidates that were pruned."""
+    errors = np.array([[-1, -1], [2, 3], [-1, 1]])
+    cube = make_cube(grid_axes({"C": [1, 2, 3]}), fold_axes(2), {"fold_errors": errors})
+    assert cube.fold_errors.sum("fold", skipna=False).argmin("C") == 1
+    means = cube.fold_errors.mean("fold", skipna=False)
+    np.testing.assert_array_equal(means, [np.nan, 2.5, np.nan])
+
+
+def test_make_cube__has_no_dimension_but_the_grid_s_folds_and_criteria(cube):
+    assert set(cube.dims) == {"C", "kernel", "fold", "criterion"}

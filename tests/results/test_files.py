@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 from scipy.sparse import csr_matrix
 
 from dsel.data import open_pool
 from dsel.data.write import write_pool
-from dsel.results import open_results, save_results
-from dsel.results.files import VARIABLES, find_results
+from dsel.results import evidence, open_results, save_results
+from dsel.results.files import find_results
 from dsel.results.journal import open_journal
+from dsel.results.ledger import assumptions_of
 from dsel.stores import VERSION_ATTRIBUTE
 
 
@@ -71,10 +73,38 @@ def test_open_results__is_lazy(cube, tmp_path):
 def test_open_results__refuses_a_newer_store(cube, tmp_path):
     save_results(cube, tmp_path)
     zarr.open_group(tmp_path, mode="a").attrs[VERSION_ATTRIBUTE] = 99
-    with pytest.raises(ValueError, match=r"newer dsel \(schema 99, this one reads up"):
+    with pytest.raises(ValueError, match=r"newer dsel \(schema 99, this one reads 2"):
         open_results(tmp_path)
     with pytest.raises(ValueError, match="newer dsel"):
         save_results(cube, tmp_path)
+
+
+def test_open_results__refuses_the_store_of_an_older_dsel(cube, tmp_path):
+    save_results(cube, tmp_path)
+    zarr.open_group(tmp_path, mode="a").attrs[VERSION_ATTRIBUTE] = 1
+    for ask in (open_results, lambda place: save_results(cube, place)):
+        with pytest.raises(ValueError, match=r"older dsel \(schema 1, .*another place"):
+            ask(tmp_path)
+
+
+def test_save_results__writes_counts_as_integers(cube, tmp_path):
+    assert np.isnan(cube.disagreements).all()
+    save_results(cube, tmp_path)
+    stored = zarr.open_group(tmp_path / "cube-1", mode="r")
+    for name in ("fold_errors", "disagreements", "n_labeled"):
+        assert stored[name].dtype == np.int64
+        assert stored[name].attrs["_FillValue"] == -1
+    assert (stored["disagreements"][...] == -1).all()
+    with pytest.raises(ValueError, match=r"fold_errors = .*; a count is a whole"):
+        save_results(cube.assign(fold_errors=cube.fold_errors / 3 + 0.1), tmp_path)
+
+
+def test_cube__goes_through_netcdf(cube, tmp_path):
+    cube.to_netcdf(tmp_path / "cube.nc", engine="scipy")
+    found = xr.load_dataset(tmp_path / "cube.nc", engine="scipy")
+    for name, values in evidence(cube).items():
+        np.testing.assert_array_equal(evidence(found)[name], values)
+    assert assumptions_of(found) == assumptions_of(cube)
 
 
 def test_open_results__says_where_nothing_is(tmp_path):
@@ -124,17 +154,18 @@ def test_save_results__without_room_keeps_the_cube_that_was_there(
 
 
 def chunks_of(place):
-    return sorted(path for path in place.glob("cube-1/*/c*") if path.is_file())
+    """Return the chunks of all variables: all files but the heads."""
+    files = (path for path in place.glob("cube-1/*/**/*") if path.is_file())
+    return sorted(path for path in files if path.name != "zarr.json")
 
 
 def test_open_results__names_any_chunk_that_is_missing(cube, tmp_path):
     save_results(cube, tmp_path)
     for chunk in chunks_of(tmp_path):
-        content, name = chunk.read_bytes(), chunk.parent.name
+        content, key = chunk.read_bytes(), chunk.relative_to(tmp_path)
         chunk.unlink()
         with pytest.raises(
-            ValueError,
-            match=rf"is damaged.*the chunk cube-1/{name}/{chunk.name} is missing.*same",
+            ValueError, match=rf"is damaged.*the chunk {key} is missing.*run the same"
         ):
             open_results(tmp_path).load()
         chunk.write_bytes(content)
@@ -148,20 +179,21 @@ def test_open_results__names_any_chunk_with_a_wrong_bit(cube, tmp_path, rng):
         place, bit = rng.integers(len(content)), int(2 ** rng.integers(8))
         content[place] ^= bit
         chunk.write_bytes(content)
-        with pytest.raises(ValueError, match=r"is damaged.*checksum do not match"):
+        key = chunk.relative_to(tmp_path)
+        with pytest.raises(
+            ValueError, match=rf"is damaged.*the chunk {key} has another checksum.*same"
+        ):
             open_results(tmp_path).load()
         content[place] ^= bit
         chunk.write_bytes(content)
     assert len(chunks_of(tmp_path)) == len(cube.variables)
 
 
-def test_open_results__reads_a_cube_that_left_out_empty_chunks(cube, tmp_path):
+def test_save_results__leaves_no_chunk_out(cube, tmp_path):
+    assert (cube.score_seconds.isnull()).all()
     save_results(cube, tmp_path)
-    root = zarr.open_group(tmp_path, mode="a")
-    del root.attrs[VARIABLES]
-    [chunk] = (tmp_path / "cube-1" / "fold_errors").glob("c*")
-    chunk.unlink()
-    assert (open_results(tmp_path).fold_errors == -1).all()
+    variables = {chunk.relative_to(tmp_path).parts[1] for chunk in chunks_of(tmp_path)}
+    assert variables == set(map(str, cube.variables))
 
 
 def test_open_results__names_a_variable_that_is_missing(cube, tmp_path):

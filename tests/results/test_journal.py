@@ -36,7 +36,7 @@ def record_of(number):
         "errors": np.array([number, number + 1]),
         "by_fold": np.outer([number], np.arange(3)),
         "seconds": number / 8,
-        "training": "full",
+        "split": "full",
         "messages": ["", f"number {number}"],
     }
 
@@ -322,8 +322,8 @@ def test_open_journal__refuses_a_newer_store(tmp_path):
 
 def test_open_journal__refuses_the_journal_of_an_older_dsel(tmp_path):
     open_journal(tmp_path, FINGERPRINT).close()
-    zarr.open_group(tmp_path, mode="a").create_group("journal")
+    zarr.open_group(tmp_path, mode="a").attrs["dsel_schema_version"] = 1
     before = contents(tmp_path)
-    with pytest.raises(ValueError, match=r"of an older dsel\); .*another `out`"):
+    with pytest.raises(ValueError, match=r"older dsel \(schema 1, .*another place"):
         open_journal(tmp_path, FINGERPRINT)
     assert contents(tmp_path) == before

@@ -61,9 +61,9 @@ def test_open_results__sees_what_others_brought_back(cube, storage_options):
         save_results(cube, place, storage_options=storage_options)
     other.pipe_file(head, content)
     save_results(cube, place, storage_options=storage_options)
-    other.rm_file("s3://dsel/lost/cube-2/status/c.0.0")
+    other.rm_file("s3://dsel/lost/cube-2/status/c/0/0")
     opened = open_results(place, storage_options=storage_options)
-    with pytest.raises(ValueError, match=r"cube-2/status/c\.0\.0 is missing"):
+    with pytest.raises(ValueError, match=r"cube-2/status/c/0/0 is missing"):
         opened.load()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dsel.results.records import decode, encode, storable
+from dsel.results.records import blocks_of, decode, encode, storable
 
 VALUES = {
     "number": 3,
@@ -48,9 +48,16 @@ GOOD = encode([("k", storable({"a": [1]}))], about={})
 @pytest.mark.parametrize(
     "payload", [b"", b"\xff" * 40, GOOD[:-1], GOOD + b"x", GOOD.replace(b"k", b"l")]
 )
-def test_decode__refuses_what_is_not_as_it_was_written(payload):
+def test_blocks_of__refuses_what_is_not_as_it_was_written(payload):
     with pytest.raises(ValueError, match="the object has"):
-        decode(payload)
+        blocks_of(payload)
+
+
+def test_blocks_of__takes_apart_what_was_joined():
+    other = encode([("l", storable({"a": [2.5]}))], about={})
+    assert blocks_of(GOOD + other + GOOD) == [GOOD, other, GOOD]
+    with pytest.raises(ValueError, match="the object has"):
+        blocks_of(GOOD + other[:-1])
 
 
 def test_decode__makes_no_python_objects():

@@ -15,7 +15,7 @@ from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
 from dsel.searches import plan_search
 from dsel.searches.engine import count_task
-from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, _block_rows
+from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, rows_of_block
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan
@@ -29,8 +29,8 @@ metadata.version = lambda name: "0.1" if name == "scikit-learn" else there(name)
 
 
 @pytest.mark.parametrize("limit", [0, 2**20, 2**30, 2**40])
-def test_block_rows__shrink_with_memory_but_never_below_the_fewest(limit):
-    rows = _block_rows(10_000, limit)
+def test_rows_of_block__shrink_with_memory_but_never_below_the_fewest(limit):
+    rows = rows_of_block(10_000, limit)
     fewest, most = BLOCK_ROWS
     assert fewest <= rows <= most
     assert rows == fewest or rows * 10_000 <= min(BLOCK_NBYTES, limit // 4)
@@ -69,7 +69,7 @@ def test_cluster_executor__knows_slots_and_the_memory_of_one(client):
 def test_cluster_executor__ends_when_workers_stay_away(client, monkeypatch):
     executor = make_executor(None, client)
     monkeypatch.setattr(workers, "NO_WORKERS_SECONDS", 0.0)
-    monkeypatch.setattr(workers, "COUNT_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "POLL_SECONDS", 0.0)
     client.retire_workers([*client.nthreads()])
     with pytest.raises(ClusterLostError, match=r"no workers for 0 s.*same command"):
         assert executor.n_slots

@@ -1,3 +1,4 @@
+from operator import add
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ from distributed import Client
 from distributed.core import Status
 
 from dsel.cluster import Address, Local, connect
+from dsel.data import open_pool
 from dsel.errors import ClusterLostError
 from dsel.runtime import workers
 from dsel.runtime.workers import Workers
@@ -207,7 +209,7 @@ def test_run__lets_paused_workers_of_others_be_and_says_so(
 
 @pytest.mark.cluster
 def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
-    monkeypatch.setattr(workers, "COUNT_SECONDS", 1e9)
+    monkeypatch.setattr(workers, "POLL_SECONDS", 1e9)
     asked = []
     with connect(Local(workers=1)) as client:
         ask = client.scheduler_info
@@ -215,7 +217,30 @@ def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
             client, "scheduler_info", lambda **ways: asked.append(1) or ask(**ways)
         )
         plan_of_sleepers(rng, np.linspace(0.0, 0.001, 30)).run(client)
-    assert len(asked) < 6  # of 30 candidates: once an executor, and at its start
+    assert len(asked) <= 2
+
+
+def row_count(X, rows):
+    return len(rows)
+
+
+def noting(asked, ask):
+    """Return a function that is noted when it is called."""
+    return lambda *given, **ways: asked.append(ask) or ask(*given, **ways)
+
+
+@pytest.mark.cluster
+def test_reduce__many_passes_ask_about_workers_once(rng, monkeypatch):
+    monkeypatch.setattr(workers, "POLL_SECONDS", 1e9)
+    asked = []
+    pool = open_pool(rng.normal(size=(100, 2)))
+    with connect(Local(workers=1)) as client:
+        for name in ("scheduler_info", "run", "run_on_scheduler"):
+            ask = noting(asked, getattr(client, name))
+            monkeypatch.setattr(client, name, ask)
+        for _ in range(5):
+            assert pool.reduce(row_count, add, client=client) == 100
+    assert len(asked) <= 1
 
 
 @pytest.mark.cluster

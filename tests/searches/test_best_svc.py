@@ -73,8 +73,10 @@ def test_best_estimator__gives_probabilities_where_asked_to(digits):
 def test_model__took_as_many_steps_as_libsvm(digits, kernel):
     X, y = digits
     svc = SVC(shrinking=False, **kernel)
-    plan = dsel.plan_search(svc, {"C": [0.01, 1.0, 100.0]}, X[:400], y[:400], cv=2)
-    rows = plan.work.trainings[1].train_rows
+    plan = dsel.plan_search(
+        svc, {"C": [0.01, 1.0, 100.0]}, X[:400], y[:400], cv=2, random_state=0
+    )
+    rows = plan.work.splits[1].train_rows
     for candidate, C in enumerate([0.01, 1.0, 100.0]):
         expected = clone(svc).set_params(C=C).fit(X[rows], y[rows])
         model = plan.model(candidate, fold=1)

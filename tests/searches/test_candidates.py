@@ -121,8 +121,9 @@ def text_of(script, seed):
 
 def test_exact_text__of_own_code_is_the_same_wherever_it_stands():
     script = OWN.replace("STEP", "1")
-    assert text_of(script, "1") == text_of("\n\n# moved\n" + script, "2")
-    assert text_of(script, "1") != text_of(OWN.replace("STEP", "2"), "1")
+    text = text_of(script, "1")
+    assert text == text_of("\n\n# moved\n" + script, "2")
+    assert text != text_of(OWN.replace("STEP", "2"), "1")
 
 
 def test_exact_text__changes_with_a_module_of_ones_own(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.data.folds import random_folds
+from dsel.data.splits import random_folds
 from dsel.results import Certificate
 from dsel.searches import PoolReading, execute, plan_search, select
 from tests.estimators import Rememberer
@@ -183,7 +183,7 @@ def test_select__refuses_folds_that_were_picked(five_folds, folds):
 
 @pytest.mark.parametrize("name", ["best_fold_of_leader", "leaders"])
 def test_select__certifies_no_leader_of_a_part_of_the_grid(five_folds, name):
-    paid = five_folds.dsel.read(name, delta=0.05)
+    paid = five_folds.dsel.add_certificate(name, delta=0.05)
     part = dsel.select(paid.isel(var_smoothing=[2]), "cv_error", certificate=name)
     assert dsel.select(paid, "cv_error", certificate=name).certificate.certified
     assert not part.certificate.certified

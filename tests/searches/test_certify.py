@@ -138,7 +138,7 @@ def test_certify_rows__honours_reserve_and_labels_of_the_pool(digits):
     part = found.certificate_results_
     wrong = found.predict(X[300:900]) != y[300:900]
     assert dsel.select(part, "true_error").estimate == wrong.mean()
-    assert float(part.delta_reserve) == 0.1
+    assert part.dsel.spent.attrs["reserve"] == 0.1
 
 
 def test_certify_rows__keeps_the_certificate_in_the_cube_of_the_search(

@@ -1,3 +1,4 @@
+import resource
 from weakref import WeakSet
 
 import numpy as np
@@ -11,9 +12,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from dsel.data.folds import random_folds
+from dsel.cluster import Local, connect
+from dsel.data.splits import random_folds
 from dsel.runtime.local import LocalExecutor
 from dsel.searches import execute, plan_search
+from dsel.searches.describe import format_bytes, projected_memory
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
 
@@ -46,11 +49,11 @@ def test_execute__fold_errors_are_those_of_fits_one_by_one(digits):
 
 
 def test_execute__disagreements_are_those_of_two_models_a_row(digits):
-    from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words_at
+    from dsel.data.row_random import RANDOM_FOLD_STREAM, row_random_at, uniform_integers
 
     X, y = digits
     results = execute(make_plan(digits, prune=False)).results
-    drawn = uniform_integers(words_at(0, RANDOM_FOLD_STREAM, np.arange(1397)), 5)
+    drawn = uniform_integers(row_random_at(0, RANDOM_FOLD_STREAM, np.arange(1397)), 5)
     folds = random_folds(400, 5, seed=0)
     full = SVC(C=1.0, gamma=1e-3).fit(X[:400], y[:400]).predict(X[400:])
     for fold in range(5):
@@ -129,7 +132,7 @@ def test_execute__without_a_pool_keeps_few_models(digits):
     X, y = digits[0][:60], digits[1][:60] < 5
     plan = plan_search(Remembered(), grid, X, y, **settings)
     execute(plan, n_jobs=1, on_progress=lambda _: most.append(len(ALIVE)))
-    assert max(most) < 60  # of 120; the driver may be late in dropping some
+    assert max(most) < 20
 
 
 @pytest.mark.parametrize(
@@ -142,3 +145,48 @@ def test_execute__of_dense_labels_takes_a_sparse_pool(rng, model):
         for each in (pool, sparse.csr_matrix(pool))
     ]
     assert cubes[0].disagreements.equals(cubes[1].disagreements)
+
+
+def test_projected_memory__contains_the_kernel_matrices(digits):
+    plan = make_plan(digits)
+    n, n_groups = len(plan.work.y), len(plan.work.groups)
+    _, shared = projected_memory(plan)
+    assert shared == (2 * 8 + (4 + 4) * n_groups) * n**2
+    assert f"{format_bytes(shared)} of it shared by fits" in repr(plan)
+
+
+@pytest.mark.cluster
+def test_projected_memory__is_near_what_a_worker_is_seen_to_use(rng):
+    X = rng.normal(size=(3000, 20))
+    y = (X[:, 0] > 0).astype(int)
+    plan = plan_search(SVC(), {"C": [1.0]}, X, y, cv=2, random_state=0)
+    with connect(Local(workers=1, memory="3 GiB")) as client:
+        plan.run(client)
+        (seen,) = client.run(lambda: resource.getrusage(0).ru_maxrss * 2**10).values()
+    projected, _ = projected_memory(plan)
+    assert seen / 1.5 < projected < 1.5 * seen
+
+
+def test_execute__counts_train_errors_where_they_are_asked_for(tmp_path, digits):
+    X, y = digits[0][:150], digits[1][:150]
+
+    def run(out=None, **options):
+        plan = plan_search(
+            SVC(), {"C": [0.5, 4.0], "gamma": [1e-4]}, X, y, cv=3, prune=False,
+            random_state=0, **options,
+        )  # fmt: skip
+        return execute(plan, n_jobs=2, out=out).results
+
+    without, asked = run(tmp_path / "out"), run(train_errors=True)
+    assert without.train_errors.isnull().all()
+    assert without.full_train_errors.isnull().all()
+    assert asked.full_train_errors.sel(C=0.5, gamma=1e-4) == (
+        (SVC(C=0.5, gamma=1e-4).fit(X, y).predict(X) != y).sum()
+    )
+    # A place that was begun without them: the same run goes on, another one fits again.
+    continued = run(tmp_path / "out", train_errors=True)
+    for name in ("fold_errors", "train_errors", "full_train_errors"):
+        np.testing.assert_array_equal(continued[name], asked[name])
+    np.testing.assert_array_equal(
+        run(tmp_path / "out").full_train_errors, without.full_train_errors
+    )

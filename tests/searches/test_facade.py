@@ -119,7 +119,7 @@ def test_search__refuses_grids_that_name_nothing(digits, grid, message):
         ({"estimator": SVC}, "`estimator` must be an unfitted scikit-learn classifier"),
         ({"estimator": "svc"}, "`estimator` must be an unfitted .*, got 'svc'"),
         ({"cv": "5"}, "`cv` must be a number of folds or .*, got '5'"),
-        ({"cv": None}, "`cv` must be a number of folds or .*, got None"),
+        ({"cv": [3]}, r"`cv` must be a number of folds or .*, got \[3\]"),
         ({"n_jobs": "2"}, "`n_jobs` must be an integer or None, got '2'"),
     ],
 )
@@ -184,3 +184,13 @@ def test_search__refuses_the_client_of_its_own_event_loop(digits):
 
     with pytest.raises(TypeError, match="`client` must be a synchronous"):
         asyncio.run(search())
+
+
+def test_fit__raises_what_a_fit_raised_if_asked_to():
+    X, y = load_digits(n_class=2, return_X_y=True)
+    grid, model = {"C": [1.0, -1.0]}, LogisticRegression()
+    search = dsel.SemiSupervisedSearchCV(model, grid, cv=3, random_state=0)
+    with pytest.warns(dsel.errors.FitFailedWarning, match="1 of 2 candidates failed"):
+        assert search.fit(X, y).best_params_ == {"C": 1.0}
+    with pytest.raises(RuntimeError, match="'C' parameter"):
+        clone(search).set_params(on_failure="raise").fit(X, y)

@@ -41,7 +41,7 @@ def test_run__writes_who_spent_what(results):
     ledger = ledger_of(results)
     assert ledger.delta == 0.1
     assert [read.certificate for read in ledger.read_outs] == ["cv_bound"]
-    assert sum(results.spent_delta.values) == pytest.approx(0.1)
+    assert results.dsel.spent.delta.sum() == pytest.approx(0.1)
     assert select(results).certificate.certified
 
 
@@ -249,7 +249,7 @@ def test_declare__of_two_at_the_same_moment_pays_for_one_at_most(tmp_path):
 def test_add_certificate__of_a_place_is_a_run_there(tmp_path):
     results = run(out=tmp_path, reserve=0.1)
     with pytest.raises(ValueError, match=r"run the same search with certificate='best"):
-        results.dsel.read("best_fold", delta=0.1)
+        results.dsel.add_certificate("best_fold", delta=0.1)
     both = run(out=tmp_path, certificate="best_fold")
     assert select(both).certificate.certified
     assert select(both, certificate="cv_bound").certificate.certified

@@ -28,7 +28,7 @@ def test_model__errs_on_its_fold_as_often_as_the_cube_says(digits, name):
     cube = plan.run(n_jobs=2).fold_errors.values.reshape(plan.n_candidates, 3)
     for candidate in range(plan.n_candidates):
         for fold in range(3):
-            rows = plan.work.trainings[fold].test_rows
+            rows = plan.work.splits[fold].test_rows
             model = plan.model(candidate, fold=fold)
             errors = np.count_nonzero(model.predict(X[rows]) != y[rows])
             assert errors == cube[candidate, fold]
@@ -54,7 +54,7 @@ def test_model__gives_halves_of_co_validation(digits):
     )
     counted = plan.run(n_jobs=1).fold_errors.values.ravel()
     for half in range(4):
-        rows = plan.work.trainings[half].test_rows
+        rows = plan.work.splits[half].test_rows
         wrong = plan.model(0, fold=half).predict(X[rows]) != y[rows]
         assert np.count_nonzero(wrong) == counted[half]
 

@@ -99,3 +99,24 @@ def test_read_rows__says_that_writing_was_cut_short(rows, tmp_path):
 def test_read_rows__names_a_field_that_is_missing(place):
     with pytest.raises(ValueError, match=r"must be a field of .*; got 'other'"):
         list(read_rows(place, "other"))
+
+
+def test_write_rows__refuses_a_place_that_others_have(rows, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    arguments = {"block_rows": 9, "attributes": {}}
+    for place, message in [
+        (tmp_path / "mine", "must be an empty place .*notes.txt is there"),
+        (tmp_path / "pool.zarr" / "sums", "lies in the pool"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            write_rows(open_pool(rows), place, _sum, FIELDS, **arguments)
+    assert [each.name for each in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_write_rows__takes_an_empty_folder_once(rows, tmp_path):
+    (tmp_path / "sums").mkdir()
+    arguments = (open_pool(rows), tmp_path / "sums", _sum, FIELDS)
+    write_rows(*arguments, block_rows=9, attributes={})
+    with pytest.raises(FileExistsError, match="choose another one"):
+        write_rows(*arguments, block_rows=9, attributes={})

@@ -45,8 +45,9 @@ def labeled(kind, n_rows=60):
 def test_run__counts_what_is_no_class_as_an_error(kind):
     X, y = labeled(kind)
     plan = dsel.plan_search(
-        None, [Answering(kind)], X, y, X + [0, 1000], cv=5, random_state=0
-    )
+        None, [Answering(kind)], X, y, X + [0, 1000], cv=5, random_state=0,
+        train_errors=True,
+    )  # fmt: skip
     results = plan.run()
     assert int(results.fold_errors.sum()) == len(y)
     assert int(results.full_train_errors.sum()) == len(y)
@@ -71,7 +72,7 @@ def test_run__answers_that_are_no_class_agree_where_they_are_equal():
 
 
 class Guessing(Answering):
-    """Answers with a number of its own training."""
+    """Answers with a number of its own split."""
 
     def fit(self, X, y):
         self.number_ = X[:, 1].sum()

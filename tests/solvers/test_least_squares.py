@@ -16,8 +16,11 @@ from dsel.solvers.least_squares import (
     leave_one_out_residuals,
     solve_dual,
 )
-from dsel.solvers.least_squares_blocks import block_residuals, dual_models
-from dsel.solvers.least_squares_refits import refitted_residuals
+from dsel.solvers.least_squares_blocks import (
+    block_residuals,
+    dual_models,
+    refitted_residuals,
+)
 
 LAMS = np.array([1e-8, 1e-3, 1.0])
 TOLERANCES = np.array([1e-8, 1e-10, 1e-10])

@@ -5,8 +5,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from dsel.solvers.base import SOLVED, STOPPED_EARLY
-from dsel.solvers.smo import solve_path, solve_path_by_rows, step_limit
+from dsel.solvers.smo import (
+    SOLVED,
+    STOPPED_EARLY,
+    solve_path,
+    solve_path_by_rows,
+    step_limit,
+)
 from dsel.solvers.smo_rows import RowCache
 
 C_VALUES = np.array([0.1, 1.0, 10.0, 1000.0])
@@ -78,6 +83,22 @@ def test_solve_path__takes_the_steps_of_libsvm(large_problem, power, max_iter):
         np.testing.assert_array_equal(beta, dual)
 
 
+def test_solve_path__takes_a_tiny_curvature_as_it_is(rng):
+    X, y = rng.normal(size=(80, 3)) * 1e-7, np.repeat([1.0, -1.0], 40)
+    X[:40] += 1e-7
+    gram = X @ X.T
+    assert np.diagonal(gram).max() < 1e-12
+    path = solve_path(
+        gram.astype(np.float32), np.arange(80), y, np.ones(80), tol=1e-3, max_iter=-1,
+        diagonal=np.diagonal(gram), C_values=np.array([1e12]),
+    ).value  # fmt: skip
+    svc = SVC(C=1e12, kernel="precomputed", shrinking=False).fit(gram, -y)
+    dual = np.zeros(80)
+    dual[svc.support_] = -svc.dual_coef_[0]
+    assert path.steps[0] == svc.n_iter_[0]
+    np.testing.assert_array_equal(path.beta[0], dual)
+
+
 def test_solve_path__a_fit_does_not_depend_on_the_other_c(large_problem):
     _, gram, y = large_problem
     whole = solve(gram, y, tol=1e-3).value
@@ -147,7 +168,7 @@ def test_solve_path_by_rows__equals_the_full_matrix(problem, n_slots):
     np.testing.assert_array_equal(
         solution.value.beta, solve(gram, y, tol=1e-3).value.beta
     )
-    assert cache.rows.nbytes <= 4 * 64 * n_slots
+    assert cache.kernel.values.nbytes <= 4 * 64 * n_slots
 
 
 def test_solve_path_by_rows__weight_zero_leaves_a_row_out(problem):

@@ -1,7 +1,7 @@
 """Hardoon, Hussain and Shawe-Taylor (2009): choosing a model for each row.
 
-`experiment` has the protocol and Tables 1 to 3 and Figure 2, `sets` the data, `numbers`
-what is printed, `validity` what the paper claims of p-values and thresholds.
+`experiment` has the protocol, `tables` Tables 1 to 3 and Figure 2, `sets` the data,
+`numbers` what is printed, `validity` what the paper claims of p-values and thresholds.
 """
 
 from dsel.experiments.hardoon2009.experiment import (
@@ -10,14 +10,15 @@ from dsel.experiments.hardoon2009.experiment import (
     cross_validation,
     figure_2,
     run_fold,
-    summary,
     table_1,
 )
+from dsel.experiments.hardoon2009.tables import error_by_bound, summary
 
 __all__ = [
     "EXPERIMENT",
     "SCALES",
     "cross_validation",
+    "error_by_bound",
     "figure_2",
     "run_fold",
     "summary",

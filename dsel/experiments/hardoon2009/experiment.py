@@ -12,7 +12,7 @@ the paper did not scale. `tests/reference/hardoon2009.json` has every number.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -24,17 +24,9 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from dsel.bounds import printed_error_bound, threshold_bound
-from dsel.data.folds import holdout_split, random_folds
+from dsel.data.splits import holdout_split, random_folds
 from dsel.experiments.base import Experiment
-from dsel.experiments.comparison import Comparison, compare_number
-from dsel.experiments.hardoon2009.numbers import (
-    DEPARTURES,
-    ERRORS,
-    METHODS,
-    PUBLISHED,
-    PUBLISHED_OVERALL,
-    PUBLISHED_SPEED_UP,
-)
+from dsel.experiments.hardoon2009.numbers import DEPARTURES, ERRORS, NORMS
 from dsel.experiments.hardoon2009.sets import (
     RECIPES,
     SCALINGS,
@@ -43,7 +35,12 @@ from dsel.experiments.hardoon2009.sets import (
     load_table,
     scale_to_range,
 )
-from dsel.experiments.pieces import REPETITION
+from dsel.experiments.hardoon2009.tables import (
+    ALL_METHODS,
+    MOST_COUNT,
+    compare,
+    figures,
+)
 from dsel.searches import (
     MaximumMarginClassifier,
     NonconformityClassifier,
@@ -61,9 +58,7 @@ class Scale:
     """How much of the paper is run."""
 
     sets: tuple[str, ...] = tuple(SIZES)
-    """Data sets."""
     scalings: tuple[str, ...] = SCALINGS
-    """Feature scalings."""
     repetitions: int = 10
     """Outer folds that are run, of ten."""
     C: tuple[float, ...] = tuple(2.0**power for power in range(-5, 16, 2))
@@ -88,23 +83,9 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
 """Sizes by name."""
 
 
-@dataclass
-class Timer:
-    """Seconds of the last block."""
-
-    seconds: float = field(default=0.0)
-
-    def __enter__(self) -> "Timer":
-        self._start = time.perf_counter()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.seconds = time.perf_counter() - self._start
-
-
 @cache
 def _warm_up(seed: int) -> None:
-    """Compile what is compiled on first use, so that no fold pays for it."""
+    """Compile what is compiled on first use, so that no fold's seconds include it."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(60, 2)), np.tile([-1, 1], 30)
     cross_validation(X, y, Scale(C=(1.0,), gamma=(1.0,), seed=seed))
@@ -113,13 +94,15 @@ def _warm_up(seed: int) -> None:
 def measure(
     table: Table, folds: Sequence[int], scale: Scale
 ) -> list[dict[str, NDArray[np.float64]]]:
-    """Return error and seconds of all methods, over scalings, on some outer folds."""
+    """Return what all methods do on some outer folds, over scalings."""
     _warm_up(scale.seed)
     pieces = []
     for fold in folds:
         found = [run_fold(_scaled(table, each), fold, scale) for each in scale.scalings]
-        errors, seconds = zip(*found, strict=True)
-        pieces.append({"error": np.array(errors), "seconds": np.array(seconds)})
+        piece = {name: np.array([each[name] for each in found]) for name in found[0]}
+        piece["size"] = np.array(size_of(table), dtype=float)
+        piece["n_models"] = np.array(float(len(scale.C) * len(scale.gamma)))
+        pieces.append(piece)
     return pieces
 
 
@@ -128,8 +111,15 @@ def _scaled(table: Table, scaling: str) -> Table:
     return (scale_to_range(X) if scaling == "range" else X), y
 
 
-def run_fold(table: Table, fold: int, scale: Scale) -> tuple[list[float], list[float]]:
-    """Return error and seconds of each method on one outer fold."""
+def run_fold(table: Table, fold: int, scale: Scale) -> dict[str, Any]:
+    """Return error and seconds of each method on one outer fold.
+
+    Returns
+    -------
+    dict
+        ``error`` and ``seconds`` by method; of the nonconformity choice the test rows
+        at every critical count, ``kept`` and ``wrong``, and ``n_held``.
+    """
     X, y = table
     outer = random_folds(len(y), N_FOLDS, seed=scale.seed)
     inside, outside = np.flatnonzero(outer != fold), np.flatnonzero(outer == fold)
@@ -142,13 +132,31 @@ def run_fold(table: Table, fold: int, scale: Scale) -> tuple[list[float], list[f
         lambda: cross_validation(X[train], y[train], scale),
         lambda: MaximumMarginClassifier(SVC(), grid(scale)).fit(X[train], y[train]),
     )
-    errors, times = [], []
+    models, wrong, times = [], [], []
     for fit in methods:
-        with Timer() as timer:
-            predicted = fit().predict(X[outside])
-        errors.append(float(np.mean(predicted != y[outside])))
-        times.append(timer.seconds)
-    return errors, times
+        started = time.perf_counter()
+        models.append(fit())
+        wrong.append(models[-1].predict(X[outside]) != y[outside])
+        times.append(time.perf_counter() - started)
+    for norm in NORMS.values():  # the same models answer by another norm
+        started = time.perf_counter()
+        other = models[2].set_params(norm=norm)
+        wrong.append(other.predict(X[outside]) != y[outside])
+        times.append(time.perf_counter() - started)
+    counts = np.rint(models[0].critical_epsilon(X[outside]) * n_held).astype(int)
+    return {
+        "error": [float(each.mean()) for each in wrong],
+        "seconds": times,
+        "kept": np.bincount(counts, minlength=MOST_COUNT),
+        "wrong": np.bincount(counts, wrong[0], minlength=MOST_COUNT),
+        "n_held": float(n_held),
+    }
+
+
+def size_of(table: Table) -> tuple[int, ...]:
+    """Return rows, columns, positive and negative rows of a set, as Table 1 does."""
+    X, y = table
+    return (*X.shape, int((y > 0).sum()), int((y < 0).sum()))
 
 
 def grid(scale: Scale) -> dict[str, list[float]]:
@@ -178,106 +186,9 @@ def cross_validation(X: NDArray[np.float64], y: NDArray[np.int64], scale: Scale)
     return execute(plan, with_model=True).model
 
 
-def summary(results: xr.Dataset) -> xr.Dataset:
-    """Return what Table 3 prints, and whether it differs from ours.
-
-    Parameters
-    ----------
-    results
-        Of `EXPERIMENT`.
-
-    Returns
-    -------
-    xarray.Dataset
-        Means and standard deviations over outer folds, and seconds; ``published``,
-        the printed error, ``standard_error`` of our mean, and ``spread``, the standard
-        error of the difference between the two.
-    """
-    std = results.error.std(REPETITION, ddof=1)
-    printed = np.array([PUBLISHED[str(name)] for name in results.data_set.values])
-    error = std / np.sqrt(results.sizes[REPETITION])
-    printed_std = xr.DataArray(printed[..., 1], dims=("data_set", "method"))
-    return xr.Dataset(
-        {
-            "error": results.error.mean(REPETITION),
-            "std": std,
-            "seconds": results.seconds.mean(REPETITION),
-            "published": (("data_set", "method"), printed[..., 0]),
-            "standard_error": error,
-            "spread": np.sqrt(error**2 + printed_std**2 / N_FOLDS),
-        }
-    )
-
-
-def compare(results: xr.Dataset) -> list[Comparison]:
-    """Put the errors and the speed-up beside those of Table 3.
-
-    Parameters
-    ----------
-    results
-        Of `EXPERIMENT`.
-    """
-    found = summary(results)
-    lines = []
-    for scaling in found.scaling.values:
-        part = found.sel(scaling=scaling)
-        for name in part.data_set.values:
-            for method in METHODS:
-                cell = part.sel({"data_set": name, "method": method})
-                lines.append(
-                    compare_number(
-                        "Table 3",
-                        f"{name}, {scaling}",
-                        f"error, {method.replace('_', ' ')}",
-                        printed=float(cell.published),
-                        ours=(float(cell.error), float(cell.standard_error)),
-                        spread=float(cell.spread),
-                    )
-                )
-        lines += _compare_overall(part, f"all sets, {scaling}")
-    return lines
-
-
-def _compare_overall(found: xr.Dataset, where: str) -> list[Comparison]:
-    """Compare the last lines of Table 3: means over sets, and of the times."""
-    n_sets = found.sizes["data_set"]
-    partly = "" if n_sets == len(PUBLISHED) else "the paper's is of all eight sets"
-    means = found.mean("data_set")
-    error, spread = (
-        np.sqrt((each.values**2).sum(axis=0)) / n_sets
-        for each in (found.standard_error, found.spread)
-    )
-    lines = [
-        compare_number(
-            "Table 3",
-            where,
-            f"error, {method.replace('_', ' ')}",
-            printed=PUBLISHED_OVERALL[place],
-            ours=(float(means.error[place]), error[place]),
-            spread=spread[place],
-            why_open=partly,
-        )
-        for place, method in enumerate(METHODS)
-    ]
-    speed_up = compare_number(
-        "Table 3",
-        where,
-        f"seconds, {METHODS[1]} / {METHODS[0]}",
-        printed=PUBLISHED_SPEED_UP,
-        ours=(float(means.seconds[1] / means.seconds[0]), np.nan),
-        spread=np.nan,
-        why_open="another machine and solver",
-    )
-    return [*lines, speed_up]
-
-
 def table_1(*, folder: str | Path | None = None) -> dict[str, tuple[int, ...]]:
     """Return rows, columns, positive and negative rows of every set, as Table 1."""
-    tables = {name: load_table(name, folder=folder) for name in SIZES}
-    return {
-        name: (*X.shape, int((y > 0).sum()), int((y < 0).sum()))
-        for name, (X, y) in tables.items()
-    }
+    return {name: size_of(load_table(name, folder=folder)) for name in SIZES}
 
 
 def figure_2(
@@ -334,15 +245,27 @@ def figure_2(
 EXPERIMENT: Final = Experiment(
     name="hardoon2009",
     paper="Hardoon, Hussain and Shawe-Taylor (2009), nonconformity of all models",
-    shows="Table 3: errors of three ways to choose among 110 SVMs",
+    shows="Tables 1 to 3 and Figure 2: three ways to choose among 110 SVMs",
     duration="about half an hour",
     scales=SCALES,
     files={name: recipe[0] for name, recipe in RECIPES.items()},
-    measured=dict.fromkeys(("error", "seconds"), ("scaling", "method")),
-    axes=lambda scale: {"scaling": scale.scalings, "method": METHODS},
+    measured={
+        **dict.fromkeys(("error", "seconds"), ("scaling", "method")),
+        **dict.fromkeys(("kept", "wrong"), ("scaling", "count")),
+        "n_held": ("scaling",),
+        "size": ("column",),
+        "n_models": (),
+    },
+    axes=lambda scale: {
+        "scaling": scale.scalings,
+        "method": ALL_METHODS,
+        "count": tuple(range(MOST_COUNT)),
+        "column": ("rows", "columns", "positive rows", "negative rows"),
+    },
     load=load_table,
     measure=measure,
     compare=compare,
+    figures=figures,
     errors=ERRORS,
     departures=DEPARTURES,
     spreads=True,  # so that methods are timed one after the other

@@ -10,7 +10,8 @@ import xarray as xr
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
+from dsel.experiments.comparison import mean_of
 from dsel.searches import NonconformityClassifier
 from dsel.searches.nonconformity.answers import THRESHOLD_BOUNDS
 
@@ -64,11 +65,9 @@ def miss_rates(
             )
             missed[(draw, *at)] = np.mean(~region[own])
     dims = ("epsilon", "model", "region")
+    mean, error = mean_of(missed)
     return xr.Dataset(
-        {
-            "miss_rate": (dims, missed.mean(axis=0)),
-            "standard_error": (dims, missed.std(axis=0, ddof=1) / np.sqrt(n_draws)),
-        },
+        {"miss_rate": (dims, mean), "standard_error": (dims, error)},
         coords={
             "epsilon": list(EPSILONS),
             "model": ["fixed", "chosen"],
@@ -105,7 +104,7 @@ def threshold_failures(
     -------
     xarray.Dataset
         ``failures``, the share of draws, over ``slack`` (the names that
-        `NonconformityClassifier.bound_threshold` knows).
+        `NonconformityClassifier.bound_threshold` has).
     """
     rng = np.random.default_rng(seed_from(random_state))
     scores = np.sort(rng.random((n_draws, n_models, n_validation)), axis=-1)

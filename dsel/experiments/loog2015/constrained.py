@@ -1,12 +1,12 @@
 """Which root the constrained LDA of Table 5 of Loog (2015) takes.
 
 The method moves rows from one covariance to another by a root that the text does not
-define. Three readings, each with its errors:
+define. Three interpretations, each with its errors:
 
 - ``invariant``: the root of the one times the inverse of the other, which does not
   depend on coordinates, and a small ridge where the labeled rows are singular. This is
   `MomentConstrainedLDA`. It agrees with the table where labeled rows are regular.
-- ``careless``: the same without a look at singular matrices. It gives what is printed
+- ``careless``: the same without a check for singular matrices. It gives what is printed
   where they are singular: on optical in every draw, where the error is that of
   guessing, 0.9 (the paper calls the reason unclear), on spambase in half of them,
   0.31, and on qsar in a few, 0.23. Rounding makes these numbers.
@@ -25,6 +25,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.linalg import sqrtm
 
+from dsel.experiments.comparison import mean_of
 from dsel.experiments.loog2015.numbers import CONSTRAINED, CONSTRAINED_COLUMNS
 from dsel.experiments.loog2015.protocol import (
     PARTS,
@@ -57,7 +58,7 @@ MAPS: Final[Mapping[str, Callable[[Floats, Floats], Floats]]] = MappingProxyType
         "symmetric": symmetric_map,
     }
 )
-"""Readings of the method; all but ``careless`` get a ridge where one is needed."""
+"""Interpretations; all but ``careless`` get a ridge where one is needed."""
 
 
 def compare_roots(
@@ -67,7 +68,7 @@ def compare_roots(
     seed: int = 0,
     folder: str | Path | None = None,
 ) -> xr.Dataset:
-    """Return the errors of constrained LDA under every reading.
+    """Return the errors of constrained LDA under every interpretation.
 
     Parameters
     ----------
@@ -88,14 +89,13 @@ def compare_roots(
     """
     table = load_table(name, folder=folder)
     draws = [_errors(table, repeat, seed) for repeat in range(n_repeats)]
-    errors = np.array([errors for errors, _ in draws])
-    spread = errors.std(axis=0, ddof=1) / np.sqrt(n_repeats)
+    mean, error = mean_of([errors for errors, _ in draws])
     printed = dict(zip(CONSTRAINED_COLUMNS, CONSTRAINED[name], strict=True))
     dims = ("reading", "part")
     return xr.Dataset(
         {
-            "error": (dims, errors.mean(axis=0)),
-            "standard_error": (dims, spread),
+            "error": (dims, mean),
+            "standard_error": (dims, error),
             "published": ("part", [printed[f"error_{part}"] for part in PARTS]),
             "n_singular": sum(is_singular for _, is_singular in draws),
         },

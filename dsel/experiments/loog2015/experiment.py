@@ -31,6 +31,7 @@ import numpy as np
 import xarray as xr
 
 from dsel.experiments.base import Experiment
+from dsel.experiments.comparison import mean_of
 from dsel.experiments.loog2015.numbers import DEPARTURES, ERRORS, SIZE_COLUMNS, SIZES
 from dsel.experiments.loog2015.protocol import (
     FILES,
@@ -51,11 +52,9 @@ class Scale:
     sets: tuple[str, ...] = tuple(FILES)
     """Data sets, by the paper's abbreviations."""
     repetitions: int = 1000
-    """Repetitions for each set."""
     clean: bool = False
     """Whether scaling and PCA are fitted without the test rows."""
     seed: int = 0
-    """Seed of the draws."""
 
 
 SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
@@ -78,7 +77,7 @@ def load(name: str, *, folder: str | Path | None = None) -> dict[bool, Table]:
 def measure(
     tables: Mapping[bool, Table], repeats: Sequence[int], scale: Scale
 ) -> list[dict[str, Any]]:
-    """Return likelihoods and errors of the four fits in some repetitions."""
+    """Return likelihoods and errors of all fits in some repetitions."""
     table = tables[scale.clean]
     return [
         vars(run_repetition(table, each, seed=scale.seed, clean=scale.clean))
@@ -129,7 +128,7 @@ def _sizes(name: str, folder: str | Path | None) -> tuple[int, ...]:
 
 
 def learning_curve(
-    name: str,
+    table: str | Table,
     sizes: Sequence[int],
     *,
     n_repeats: int = 100,
@@ -140,8 +139,9 @@ def learning_curve(
 
     Parameters
     ----------
-    name
-        The set; the paper looked at ``"low"`` and ``"spectf"``.
+    table
+        Name of a set, of which the paper looked at ``"low"`` and ``"spectf"``; or any
+        `dsel.experiments.loog2015.protocol.Table`, taken as it is.
     sizes
         Numbers of labeled rows, ascending.
     n_repeats
@@ -157,28 +157,29 @@ def learning_curve(
         ``error`` and its ``standard_error`` over n_labeled, classifier and part. The
         rows that are not labeled are halved into pool and test rows at every size.
     """
-    table = load_table(name, folder=folder)
+    if isinstance(table, str):
+        table = load_table(table, folder=folder)
     errors = np.array(
         [
             [
                 run_repetition(
                     table, repeat, seed=seed, clean=False, n_labeled=size
                 ).error
-                for repeat in range(n_repeats)
+                for size in sizes
             ]
-            for size in sizes
+            for repeat in range(n_repeats)
         ]
     )
     dims = ("n_labeled", "classifier", "part")
-    spread = errors.std(axis=1, ddof=1) / np.sqrt(n_repeats)
+    mean, error = mean_of(errors)
     return xr.Dataset(
-        {"error": (dims, errors.mean(axis=1)), "standard_error": (dims, spread)},
+        {"error": (dims, mean), "standard_error": (dims, error)},
         coords={
             "n_labeled": list(sizes),
             "classifier": list(METHODS),
             "part": list(PARTS),
         },
-        attrs={"data_set": name, "n_repeats": n_repeats, "seed": seed},
+        attrs={"data_set": table.name, "n_repeats": n_repeats, "seed": seed},
     )
 
 

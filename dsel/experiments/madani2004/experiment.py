@@ -27,17 +27,21 @@ from xarray import Dataset
 from dsel import names
 from dsel.data.labeled import labeled_rows
 from dsel.experiments.base import Experiment
+from dsel.experiments.madani2004.figures import choice_figures, estimate_figures
 from dsel.experiments.madani2004.machines import (
     Floats,
     halves_of,
     inner_products,
     machine_counts,
 )
-from dsel.experiments.madani2004.numbers import DEPARTURES, ERRORS
 from dsel.experiments.madani2004.sets import FILES, PROBLEMS, Problem, load_problem
-from dsel.experiments.madani2004.tables import compare_choices, compare_estimates
-from dsel.kernels.linear import Linear
-from dsel.kernels.polynomial import Polynomial
+from dsel.experiments.madani2004.tables import (
+    DEPARTURES,
+    ERRORS,
+    compare_choices,
+    compare_estimates,
+)
+from dsel.kernels.functions import Linear, Polynomial
 from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active import sample_uncertain
 from dsel.searches.co_validation.half_counts import half_estimates
@@ -57,7 +61,6 @@ class Scale:
     """How much of the paper is run."""
 
     sets: tuple[str, ...] = tuple(PROBLEMS)
-    """Data sets."""
     sizes: tuple[int, ...] = (25, 50, 100, 200)
     """Labeled rows."""
     repetitions: int = 30
@@ -69,7 +72,6 @@ class Scale:
     batch: int = 1
     """Rows that active learning labels at once."""
     seed: int = 0
-    """Seed of everything."""
 
 
 SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
@@ -93,7 +95,7 @@ def measure_estimates(
 
 def _estimate_trial(problem: Problem, scale: Scale, seed: int) -> dict[str, Floats]:
     orders = {
-        "random": _random_order(problem, max(scale.sizes), seed),
+        "random": random_order(problem, max(scale.sizes), seed),
         "active": _active_order(problem, scale, seed),
     }
     cells = [
@@ -102,7 +104,7 @@ def _estimate_trial(problem: Problem, scale: Scale, seed: int) -> dict[str, Floa
     ]
     return {
         name: np.array([[float(cell[name]) for cell in row] for row in cells])
-        for name in ESTIMATES
+        for name in (*ESTIMATES, "loo_error")
     }
 
 
@@ -125,10 +127,13 @@ def _estimate_cell(
     )  # fmt: skip
     truth = (names.HALF_TEST_ERRORS, names.FULL_TEST_ERRORS, names.TEST_ROWS)
     evidence = {**compared, **{name: tested[name] for name in truth}}
-    return half_estimates(evidence).isel(candidate=0)
+    found = half_estimates(evidence).isel(candidate=0)
+    svc = make_candidates(SVC(kernel="linear", C=10.0), {"C": [10.0]})
+    left_out = count_leave_one_out(svc, labeled_rows(X, y), seed)
+    return found.assign(loo_error=left_out[0] / len(y))
 
 
-def _random_order(problem: Problem, n_rows: int, seed: int) -> NDArray[np.int64]:
+def random_order(problem: Problem, n_rows: int, seed: int) -> NDArray[np.int64]:
     """Draw rows at random; the first ten hold both classes, as a start must."""
     rng = np.random.default_rng(seed)
     while True:
@@ -167,7 +172,7 @@ def measure_choices(
 def _select_size(
     problem: Problem, rows: NDArray[np.int64], trials: Sequence[int], scale: Scale
 ) -> dict[str, Floats]:
-    """Halve the same rows anew in every trial; judge on all other rows."""
+    """Halve the same rows anew in every trial; count on all other rows."""
     svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
     candidates = make_candidates(svc, {"degree": list(scale.degrees)})
     others = np.setdiff1d(np.arange(len(problem.y)), rows)
@@ -196,15 +201,16 @@ def _select_size(
 ESTIMATION: Final = Experiment(
     name="madani2004-estimation",
     paper="Madani, Pennock and Flake (2004), co-validation",
-    shows="what Figures 1 and 2 say of error estimates, with rows drawn and picked",
+    shows="Figures 1 and 2: estimates of the error, with rows drawn and picked",
     duration="about half an hour",
     scales=SCALES,
     files=FILES,
-    measured=dict.fromkeys(ESTIMATES, ("sampling", "n_labeled")),
+    measured=dict.fromkeys((*ESTIMATES, "loo_error"), ("sampling", "n_labeled")),
     axes=lambda scale: {"sampling": SAMPLINGS, "n_labeled": scale.sizes},
     load=load_problem,
     measure=measure_estimates,
     compare=compare_estimates,
+    figures=estimate_figures,
     errors=ERRORS,
     departures=DEPARTURES,
 )
@@ -212,7 +218,7 @@ ESTIMATION: Final = Experiment(
 SELECTION: Final = Experiment(
     name="madani2004-selection",
     paper="Madani, Pennock and Flake (2004), co-validation",
-    shows="the record of section 3.2: criteria that choose the degree of a kernel",
+    shows="Figure 3 and the record of section 3.2: who chooses the degree of a kernel",
     duration="a few minutes",
     scales=SCALES,
     files=FILES,
@@ -221,6 +227,7 @@ SELECTION: Final = Experiment(
     load=load_problem,
     measure=measure_choices,
     compare=compare_choices,
+    figures=choice_figures,
     errors=ERRORS,
     departures=DEPARTURES,
     block=30,  # trials share most of their products

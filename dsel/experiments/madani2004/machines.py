@@ -1,8 +1,8 @@
 """Counts of thousands of halvings of two-class kernel machines, in a few products.
 
-The same counts as `dsel.searches.co_validation.half_counts`, without a family's
-bookkeeping: the selection experiment fits 144,000 machines of at most 200 rows on one
-data set.
+The same counts as `dsel.searches.co_validation.half_counts`, without families and for
+all halvings at once: the selection experiment fits 144,000 machines of at most 200 rows
+on one data set.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.criteria import Evidence
-from dsel.data.folds import half_trainings
-from dsel.kernels.base import Kernel
+from dsel.data.splits import half_splits
+from dsel.kernels.functions import Kernel
 from dsel.solvers.smo import Path, solve_path
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ class Halves:
     """All halvings of all trials, and the full set last."""
 
     train: NDArray[np.bool_]
-    """Whether each row is trained on, (n_labeled, n_trainings)."""
+    """Whether each row is trained on, (n_labeled, n_splits)."""
     n_trials: int
     """Trials; each has as many halvings."""
 
@@ -61,12 +61,10 @@ def inner_products(X: Any, pool: Any) -> Inner:
 
 def halves_of(n_rows: int, repeats: int, seeds: Sequence[int]) -> Halves:
     """Return the halvings that each trial's seed gives, as `covalidate` has them."""
-    trainings = [
-        t for seed in seeds for t in half_trainings(n_rows, repeats, seed=seed)
-    ]
-    train = np.zeros((n_rows, len(trainings) + 1), dtype=bool)
-    for column, training in enumerate(trainings):
-        train[training.train_rows, column] = True
+    splits = [s for seed in seeds for s in half_splits(n_rows, repeats, seed=seed)]
+    train = np.zeros((n_rows, len(splits) + 1), dtype=bool)
+    for column, split in enumerate(splits):
+        train[split.train_rows, column] = True
     train[:, -1] = True
     return Halves(train, len(seeds))
 
@@ -145,7 +143,7 @@ def _fit(
     train: NDArray[np.bool_],
     C: float,
 ) -> tuple[Floats, Floats]:
-    """Return dual coefficients (n_labeled, n_trainings), and constants.
+    """Return dual coefficients (n_labeled, n_splits), and constants.
 
     As libsvm has it the smaller code is its first class, and only the diagonal stays
     unrounded; here decisions above 0 say 1.

@@ -21,7 +21,6 @@ class Problem:
     """A two-class problem."""
 
     name: str
-    """As in `PROBLEMS`."""
     X: Any
     """Nonnegative features: an array, or CSR for text."""
     y: NDArray[np.int64]
@@ -58,7 +57,8 @@ def load_problem(name: str, *, folder: str | Path | None = None) -> Problem:
     KeyError
         Where the paper has no such problem.
     """
-    X, y = PROBLEMS[name](folder)
+    file, load = PROBLEMS[name]
+    X, y = load(file, folder)
     gamma = 1.0 if sparse.issparse(X) else 1.0 / X.shape[1]
     return Problem(name, X, y.astype(np.int64), gamma)
 
@@ -66,18 +66,13 @@ def load_problem(name: str, *, folder: str | Path | None = None) -> Problem:
 _Loaded = tuple[Any, NDArray[Any]]
 
 
-def _votes(folder: Any) -> _Loaded:
-    table = load_set("votes", folder=folder)
+def _categorical(file: str, folder: Any) -> _Loaded:
+    table = load_set(file, folder=folder)
     return one_hot(table.X.astype(float)), table.y
 
 
-def _chess(folder: Any) -> _Loaded:
-    table = load_set("chess", folder=folder)
-    return one_hot(table.X.astype(float)), table.y
-
-
-def _adult(folder: Any) -> _Loaded:
-    table = load_set("adult", folder=folder)
+def _adult(file: str, folder: Any) -> _Loaded:
+    table = load_set(file, folder=folder)
     assert table.categorical is not None
     assert table.split is not None
     rows = table.split == 0
@@ -88,9 +83,9 @@ def _adult(folder: Any) -> _Loaded:
     return np.hstack([one_hot(X[:, table.categorical]), scaled]), table.y[rows]
 
 
-def _optics(folder: Any) -> _Loaded:
-    """Take the 1,797 official test digits, odd against even (the paper's is unsaid)."""
-    table = load_set("optdigits", folder=folder)
+def _optics(file: str, folder: Any) -> _Loaded:
+    """Take the 1,797 official test digits, odd against even: a guess."""
+    table = load_set(file, folder=folder)
     assert table.split is not None
     rows = table.split == 1
     odd = np.array([int(label) % 2 for label in table.classes])
@@ -98,48 +93,42 @@ def _optics(folder: Any) -> _Loaded:
 
 
 def _documents(
-    folder: Any, *, name: str, positive: str, among: tuple[str, ...] = ()
+    file: str, folder: Any, *, positive: str, among: tuple[str, ...] = ()
 ) -> _Loaded:
-    texts, labels = load_documents(name, folder=folder)
+    texts, labels = load_documents(file, folder=folder)
     kept = [i for i, label in enumerate(labels) if not among or label in among]
     X = text_features([texts[i] for i in kept])
     return X, np.array([labels[i] == positive for i in kept])
 
 
-PROBLEMS: Final[Mapping[str, Callable[[Any], _Loaded]]] = MappingProxyType(
+_Load = Callable[[str, Any], _Loaded]
+PROBLEMS: Final[Mapping[str, tuple[str, _Load]]] = MappingProxyType(
     {
-        "votes": _votes,
-        "chess": _chess,
-        "adult": _adult,
-        "optics": _optics,
-        "baseball": partial(
-            _documents,
-            name="newsgroups5",
-            positive="rec.sport.baseball",
-            among=("rec.sport.baseball", "rec.sport.hockey"),
+        "votes": ("votes", _categorical),
+        "chess": ("chess", _categorical),
+        "adult": ("adult", _adult),
+        "optics": ("optdigits", _optics),
+        "baseball": (
+            "newsgroups5",
+            partial(
+                _documents,
+                positive="rec.sport.baseball",
+                among=("rec.sport.baseball", "rec.sport.hockey"),
+            ),
         ),
-        "atheism": partial(
-            _documents,
-            name="newsgroups5",
-            positive="alt.atheism",
-            among=("alt.atheism", "soc.religion.christian", "talk.religion.misc"),
+        "atheism": (
+            "newsgroups5",
+            partial(
+                _documents,
+                positive="alt.atheism",
+                among=("alt.atheism", "soc.religion.christian", "talk.religion.misc"),
+            ),
         ),
-        "earn": partial(_documents, name="reuters10", positive="earn"),
-        "acq": partial(_documents, name="reuters10", positive="acq"),
+        "earn": ("reuters10", partial(_documents, positive="earn")),
+        "acq": ("reuters10", partial(_documents, positive="acq")),
     }
 )
-"""Loaders by name."""
+"""File of each problem, and what loads it."""
 
-FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "votes": "votes",
-        "chess": "chess",
-        "adult": "adult",
-        "optics": "optdigits",
-        "baseball": "newsgroups5",
-        "atheism": "newsgroups5",
-        "earn": "reuters10",
-        "acq": "reuters10",
-    }
-)
+FILES: Final[Mapping[str, str]] = {name: file for name, (file, _) in PROBLEMS.items()}
 """Files by name."""

@@ -1,4 +1,4 @@
-"""The paper's heuristic for MCPL: alternate a fit and a projected gradient step."""
+"""MCPL as the paper solves it: a fit and a projected gradient step in turn."""
 
 import operator
 from typing import Any
@@ -15,7 +15,7 @@ from dsel.models.mcpl.discriminant import (
 )
 from dsel.models.mcpl.gaussian import GaussianClasses, dense_blocks
 from dsel.models.mcpl.linear_contrasts import LDAContrast, lda_contrast
-from dsel.models.mcpl.pool_passes import read_moments
+from dsel.models.mcpl.pool_passes import ClassScores, read_moments
 from dsel.solvers.simplex import project_to_simplex
 
 _LOWEST = -1000.0
@@ -54,6 +54,10 @@ class AlternatingGradientLDA(DiscriminantClassifier):
         the pool, per row. Negative where nothing is certified; then fitting warns.
     n_iter_
         Steps made; each reads the whole pool.
+
+    See Also
+    --------
+    SemiSupervisedLDA : The exact solution of the same problem.
 
     Notes
     -----
@@ -139,7 +143,7 @@ def _alternate(
     for t in range(1, max_iter + 1):
         sums = np.column_stack([soft.sum(axis=0), soft.T @ whitened])
         here = contrast.expand(sums.ravel())
-        scores = contrast.scores(here.gradient)
+        scores = ClassScores.from_flat(here.gradient, *contrast.sums.shape)
         gains = whitened @ scores.linear.T + scores.constants
         value = here.value
         if abs(value - before) / contrast.n_rows < tol:

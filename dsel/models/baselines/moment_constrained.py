@@ -34,6 +34,10 @@ class MomentConstrainedLDA(DiscriminantClassifier):
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier; the covariance is shared, (d, d).
 
+    See Also
+    --------
+    SemiSupervisedLDA : Uses more than the pool's moments.
+
     References
     ----------
     .. [1] M. Loog, "Semi-supervised linear discriminant analysis through
@@ -69,6 +73,10 @@ class MomentConstrainedNearestMean(DiscriminantClassifier):
     ----------
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier.
+
+    See Also
+    --------
+    SemiSupervisedNearestMean : Uses more than the pool's mean.
 
     References
     ----------

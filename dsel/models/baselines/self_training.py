@@ -30,14 +30,14 @@ class LDASteps:
     """From class sums of the pool to a fit, and from a fit to scores of its rows."""
 
     contrast: LDAContrast
-    """Knows the labeled rows, and the moments of all."""
+    """Made of the labeled rows and the moments of all rows."""
     origin: Floats
     """Subtracted from the pool's rows, shape (d,)."""
 
     def classes(self, sums: ClassSums) -> GaussianClasses:
         """Return the maximum likelihood fit to labeled rows and labeled pool."""
         here = self.contrast.whitening.whiten_sums(sums, self.origin)
-        return self.contrast.classes(self.contrast.point(here))
+        return self.contrast.classes(here.flat())
 
     def scores(self, classes: GaussianClasses) -> ClassScores:
         """Return ln p(x, k) of ``x - origin``, without what all classes share."""
@@ -85,6 +85,11 @@ class SelfLearningLDA(DiscriminantClassifier):
         Whether the labels repeated. Where they alternate between two states the
         earlier one is kept, and this is True.
 
+    See Also
+    --------
+    SemiSupervisedLDA : Never less likely than the supervised fit.
+    ExpectationMaximizationLDA : With soft labels.
+
     Examples
     --------
     >>> X, y = [[0.0], [2.0], [5.0], [7.0]], [0, 0, 1, 1]
@@ -116,7 +121,7 @@ class SelfLearningLDA(DiscriminantClassifier):
 def _relabel(
     steps: LDASteps, classes: GaussianClasses, pool: Any, limit: int
 ) -> tuple[GaussianClasses, int, bool]:
-    """Return the last state, how often the pool was labeled, whether it settled."""
+    """Return the last fit, the number of labelings, and whether one repeated."""
     earlier: ClassSums | None = None
     latest: ClassSums | None = None
     for n_labelings in range(1, limit + 1):
@@ -164,6 +169,11 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
     converged_
         Whether the change fell below `tol`.
 
+    See Also
+    --------
+    SelfLearningLDA : With hard labels.
+    SemiSupervisedLDA : Never less likely than the supervised fit.
+
     Examples
     --------
     >>> X, y = [[0.0], [2.0], [5.0], [7.0]], [0, 0, 1, 1]
@@ -184,7 +194,7 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
         self.max_passes = max_passes
 
     def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
-        """Return the fit at which the likelihood has settled."""
+        """Return the fit at which the likelihood changes by less than `tol`."""
         tol = check_positive(self.tol, "tol")
         limit = check_integer(self.max_passes, "max_passes", at_least=1)
         classes = supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
@@ -198,14 +208,14 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
                 found = read_posteriors(pool, steps.scores(classes), steps.origin)
                 shared = _shared_part(steps, classes, labeled, moments, self.ridge)
                 path.append(found.log_evidence + shared)
-                self.converged_ = len(path) > 1 and _is_settled(path, tol)
+                self.converged_ = len(path) > 1 and _changes_little(path, tol)
                 classes = steps.classes(found.sums)
             self.n_passes_ = len(path) + 1
         self.observed_log_likelihoods_ = np.array(path)
         return classes
 
 
-def _is_settled(path: list[float], tol: float) -> bool:
+def _changes_little(path: list[float], tol: float) -> bool:
     return abs(path[-1] - path[-2]) <= tol * abs(path[-1])
 
 

@@ -1,10 +1,10 @@
-"""Both ends of the scale: fits to the labeled rows alone, and to all labels."""
+"""Fits to the labeled rows alone, and to the pool with its labels as well."""
 
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dsel.models.arrays import Integers
 from dsel.models.mcpl.discriminant import (
@@ -42,6 +42,10 @@ class MaximumLikelihoodLDA(DiscriminantClassifier):
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier; the covariance is shared, (d, d).
 
+    See Also
+    --------
+    SemiSupervisedLDA : Uses a pool, and is never less likely.
+
     Examples
     --------
     >>> import numpy as np
@@ -54,7 +58,7 @@ class MaximumLikelihoodLDA(DiscriminantClassifier):
         self.ridge = ridge
 
     def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
-        """Return the supervised fit; the pool is not looked at."""
+        """Return the supervised fit; the pool is not used."""
         return supervised_fit(labeled.moments, ridge=self.ridge, shared=True)
 
 
@@ -71,6 +75,10 @@ class MaximumLikelihoodQDA(DiscriminantClassifier):
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier; ``covariance_`` is (K, d, d).
 
+    See Also
+    --------
+    SemiSupervisedQDA : Uses a pool, and is never less likely.
+
     Examples
     --------
     >>> import numpy as np
@@ -83,7 +91,7 @@ class MaximumLikelihoodQDA(DiscriminantClassifier):
         self.ridge = ridge
 
     def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
-        """Return the supervised fit; the pool is not looked at."""
+        """Return the supervised fit; the pool is not used."""
         return supervised_fit(
             labeled.moments, ridge=self.ridge, shared=False, labels=self.classes_
         )
@@ -97,6 +105,10 @@ class MaximumLikelihoodNearestMean(DiscriminantClassifier):
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier.
 
+    See Also
+    --------
+    SemiSupervisedNearestMean : Uses a pool.
+
     Examples
     --------
     >>> model = MaximumLikelihoodNearestMean().fit([[0.0], [2.0], [5.0]], [0, 0, 1])
@@ -105,15 +117,15 @@ class MaximumLikelihoodNearestMean(DiscriminantClassifier):
     """
 
     def estimate(self, labeled: Labeled, pool: Any) -> GaussianClasses:
-        """Return the supervised fit; the pool is not looked at."""
+        """Return the supervised fit; the pool is not used."""
         return nearest_mean_classes(labeled.moments.means)
 
 
 class OracleLDA(GaussianClassifier):
     """LDA on the labeled rows and the pool with its true labels.
 
-    What no semi-supervised fit can beat on these rows: the other end of the scale on
-    which improvements over the supervised fit are measured.
+    No semi-supervised fit has a higher likelihood on these rows; improvements over the
+    supervised fit are measured against it.
 
     Parameters
     ----------
@@ -124,6 +136,10 @@ class OracleLDA(GaussianClassifier):
     ----------
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier; the covariance is shared, (d, d).
+
+    See Also
+    --------
+    MaximumLikelihoodLDA : The fit without the pool's labels.
 
     Examples
     --------
@@ -187,7 +203,7 @@ class OracleLDA(GaussianClassifier):
 
 
 def _chunk_classes(
-    X: Any, rows: Integers, *, codes: NDArray[np.intp], n_classes: int
+    X: Any, rows: Integers, *, codes: Integers, n_classes: int
 ) -> ClassMoments:
     parts = [empty_moments(X.shape[1])] * n_classes
     first = 0

@@ -1,15 +1,18 @@
 """One kernel least-squares model: centres, coefficients, scores and classes."""
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import check_random_state, gen_batches
 
-from dsel.checks import check_choice, check_integer, check_positive
+from dsel.checks import (
+    check_choice,
+    check_integer,
+    check_nonnegative,
+    check_positive,
+)
 from dsel.errors import GuaranteeWarning, warn
 from dsel.kernels.eigen import (
     check_memory,
@@ -115,6 +118,7 @@ class KernelCoefficients:
     def evaluate(self, X: Any) -> Floats:
         """Return f at every row, shape (n_rows, n_outputs)."""
         values = np.empty((X.shape[0], self.dual.shape[1]))
+        # Kernel values of all rows at once would not fit into memory.
         rows = max(1, BLOCK_BYTES // (8 * self.centers.shape[0]))
         for block in gen_batches(X.shape[0], rows):
             kernel = gaussian_kernel(X[block], self.centers, width=self.width)
@@ -123,6 +127,7 @@ class KernelCoefficients:
 
     def tolerance(self) -> Floats:
         """Return what rounding may do to a score, shape (n_outputs,)."""
+        # Kernel values are at most 1: this bounds what is summed to a score.
         total = np.abs(self.dual).sum(axis=0) + np.abs(self.intercept)
         return np.asarray(ROUNDING * total)
 
@@ -141,7 +146,7 @@ def fit_coefficients(estimator: Any, X: Any, y: Floats) -> KernelCoefficients:
         Targets, shape (n, n_outputs).
     """
     width = check_positive(estimator.width, "width")
-    regularization = check_regularization(estimator.regularization)
+    regularization = check_nonnegative(estimator.regularization, "regularization")
     check_choice(estimator.penalty, "penalty", PENALTIES)
     if estimator.fit_intercept and X.shape[0] < 2:
         raise ValueError("`fit_intercept` needs at least 2 rows, got 1 sample.")
@@ -151,27 +156,6 @@ def fit_coefficients(estimator: Any, X: Any, y: Floats) -> KernelCoefficients:
         return KernelCoefficients(X, dual, intercept, width)
     dual, intercept = _fit_at_centers(X, y, estimator, centers, regularization)
     return KernelCoefficients(centers, dual, intercept, width)
-
-
-def check_regularization(value: Any, name: str = "regularization") -> float:
-    """Return lam as a finite float >= 0, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the value is no real number.
-    ValueError
-        Where it is negative or not finite.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"`{name}` must be a number from 0 on, got {value!r}.")
-    number = float(value)
-    if not (number >= 0.0 and math.isfinite(number)):
-        raise ValueError(
-            f"`{name}` must be finite and not negative, got {value!r}; 0 needs a "
-            f"kernel matrix that is not singular, a small positive number does not."
-        )
-    return number
 
 
 def _fixed_centers(estimator: Any, X: Any) -> Any:
@@ -221,6 +205,7 @@ def _fit_at_rows(
     models = dual_models(solution, np.array([], np.int64))
     dual = models.dual[:, :, 0]
     if estimator.penalty == "coefficients":
+        # alpha = X' beta with X = K, see (**) in `dsel.solvers.least_squares`.
         dual = gram @ dual
     return dual, models.intercept[:, 0]
 
@@ -233,6 +218,7 @@ def _solve_by_cholesky(
     For one lam this is several times cheaper than a decomposition.
     """
     n = len(gram)
+    # The matrix would not be positive definite to rounding.
     if regularization <= n**2 * np.finfo(np.float64).eps:
         return None
     matrix = gram.copy()
@@ -252,6 +238,7 @@ def _fit_at_centers(
 ) -> tuple[Floats, Floats]:
     """Ridge regression on the kernels at fixed centres, by singular values."""
     design = gaussian_kernel(X, centers, width=estimator.width)
+    # Coordinates in which the penalty is the squared length of the coefficients.
     root = np.eye(centers.shape[0])
     if estimator.penalty == "rkhs":
         root = whitening(gaussian_gram(centers, width=estimator.width))
@@ -317,5 +304,6 @@ def decide(scores: Floats, tolerance: Floats) -> Integers:
     if scores.shape[-1] == 1:
         return (scores > tolerance)[..., 0].astype(np.int64)
     best = scores.max(axis=-1, keepdims=True)
+    # Both of two compared scores may be off.
     slack = 2.0 * np.max(tolerance, axis=-1, keepdims=True)
     return np.asarray(np.argmax(scores >= best - slack, axis=-1), np.int64)

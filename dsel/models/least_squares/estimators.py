@@ -113,6 +113,11 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
     n_features_in_
         Columns of the training rows.
 
+    See Also
+    --------
+    KernelLeastSquaresClassifier : For classes.
+    dsel.searches.LeastSquaresSearch : Chooses width and regularization.
+
     Notes
     -----
     With ``penalty="rkhs"``, one centre per row and no intercept this is
@@ -232,6 +237,11 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         Labels in sorted order.
     centers_, dual_coef_, intercept_, n_features_in_
         As in `KernelLeastSquares`; (n_centers, n_classes) for three or more classes.
+
+    See Also
+    --------
+    KernelLeastSquares : For numbers.
+    dsel.plan_search : Chooses width and regularization, with a certificate.
 
     Examples
     --------

@@ -4,16 +4,23 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_positive
 from dsel.data.content import content_hash
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
+from dsel.kernels.eigen import decomposition_nbytes
 from dsel.models.arrays import Integers, as_floats
-from dsel.models.family import Cache, Candidate
+from dsel.models.family import (
+    Assignment,
+    Cache,
+    Candidate,
+    group_by,
+    joined_numbers,
+)
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.least_squares.fits import KernelBasis, dependence, fit_width
@@ -25,45 +32,48 @@ from dsel.models.least_squares.fitted import (
 )
 
 
-def is_kernel_least_squares(estimator: Any) -> bool:
-    """Return whether the closed forms apply: a known class, centres not drawn."""
-    is_known = type(estimator) is KernelLeastSquaresClassifier
-    return is_known and estimator.n_centers is None
-
-
 @dataclass(frozen=True)
 class KernelLeastSquaresFamily:
     """Least-squares classifiers: a group is one width, penalty and set of centres."""
 
+    name: ClassVar[str] = "kernel least squares"
+    fits_splits_together: ClassVar[bool] = True
+    takes_frames: ClassVar[bool] = False
     classes: NDArray[Any]
-    """Label of each class code."""
     seed: int = 0
     """Not needed: the fits draw nothing."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
-    """Must be empty: the estimator's `fit` takes none."""
+    """Refused unless empty: the estimator's `fit` takes none."""
 
-    @property
-    def name(self) -> str:
-        """Shown by the plan."""
-        return "kernel least squares"
+    def refusal(self, estimator: Any) -> str | None:
+        """Refuse what has no closed form: centres drawn from the training rows."""
+        is_known = type(estimator) is KernelLeastSquaresClassifier
+        if is_known and estimator.n_centers is None and not self.fit_params:
+            return None
+        return ""
 
-    @property
-    def fits_trainings_together(self) -> bool:
-        """They share the decomposition, nearly all of the work."""
-        return True
+    def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
+        """Let `fit` raise where a candidate cannot work."""
+        groups = tuple(self.groups(candidates))
+        reasons = dict.fromkeys(map(self.breaks_independence, groups))
+        return Assignment(
+            self,
+            tuple(candidates),
+            groups,
+            f"{len(groups)} decompositions for all folds",
+            "; ".join(filter(None, reasons)),
+        )
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Take any budget."""
 
+    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+        """Return the bytes of one decomposition, and of the others' eigenvectors."""
+        return decomposition_nbytes(n_rows) + (n_groups - 1) * 8 * n_rows**2
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that differ in `regularization` only."""
-        found: dict[str, list[Candidate]] = {}
-        for candidate in candidates:
-            found.setdefault(_group_key(candidate), []).append(candidate)
-        return [
-            tuple(sorted(members, key=lambda candidate: candidate.number))
-            for members in found.values()
-        ]
+        return group_by(candidates, _group_key)
 
     def breaks_independence(self, group: Sequence[Candidate]) -> str:
         """Return why fold models see their held-out rows (A3), empty if they do not."""
@@ -75,12 +85,12 @@ class KernelLeastSquaresFamily:
         group: Sequence[Candidate],
         X: Any,
         y: Integers,
-        trainings: Sequence[Training],
+        splits: Sequence[Split],
         *,
         pool: Any = None,
         budget: Cache,
     ) -> FittedLeastSquares:
-        """Fit every candidate on every training; see `Family.fit`."""
+        """Fit every candidate on every split; see `Family.fit`."""
         del pool
         started = time.perf_counter()
         try:
@@ -89,7 +99,7 @@ class KernelLeastSquaresFamily:
                 group,
                 as_floats(X),
                 y,
-                trainings,
+                splits,
                 key=_group_key(group[0]),
                 n_classes=len(self.classes),
                 budget=budget,
@@ -98,9 +108,9 @@ class KernelLeastSquaresFamily:
             # Whatever a fit raises is recorded, never passed on.
             key, nowhere = _group_key(group[0]), np.zeros((1, X.shape[1]))
             n_classes = len(self.classes)
-            models = empty_models(key, 1.0, nowhere, group, trainings, n_classes)
-            for candidate, training in product(group, trainings):
-                models.counts.failed(candidate.number, training.number, error)
+            models = empty_models(key, 1.0, nowhere, group, splits, n_classes)
+            for candidate, split in product(group, splits):
+                models.counts.failed(candidate.number, split.number, error)
         seconds = models.counts.seconds
         seconds[:] = (time.perf_counter() - started) / seconds.size
         return FittedLeastSquares((models,), self.classes, models.candidates)
@@ -114,16 +124,15 @@ class KernelLeastSquaresFamily:
         by_key: dict[str, list[WidthModels]] = {}
         for models in (models for group in fitted for models in group.widths):
             by_key.setdefault(models.key, []).append(models)
-        if candidates is None:
-            candidates = list(dict.fromkeys(n for f in fitted for n in f.candidates))
+        numbers, _ = joined_numbers(fitted, candidates)
         joined = []
         for pieces in by_key.values():
             held = {number for models in pieces for number in models.candidates}
-            mine = [number for number in candidates if number in held]
+            mine = [number for number in numbers if number in held]
             if mine:
                 joined.append(join_models(pieces, mine))
         joined.sort(key=lambda models: models.centers_token)
-        return FittedLeastSquares(tuple(joined), self.classes, tuple(candidates))
+        return FittedLeastSquares(tuple(joined), self.classes, numbers)
 
 
 def _group_key(candidate: Candidate) -> str:

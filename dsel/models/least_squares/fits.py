@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from dsel.checks import check_nonnegative
 from dsel.data.content import content_hash
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.kernels.eigen import (
     Spectrum,
     check_memory,
@@ -21,7 +22,6 @@ from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.family import Cache, Candidate
 from dsel.models.least_squares.coefficients import (
     ROUNDING,
-    check_regularization,
     class_targets,
     decide,
 )
@@ -57,7 +57,6 @@ class KernelBasis:
         """Factor M of all rows: the one decomposition of a width."""
         if self.centers is not None:
             return decompose_design(self._design(X, self.centers))
-        check_memory(X.shape[0])
         return decompose_gram(gaussian_gram(X, width=self.width), penalty=self.penalty)
 
     def spectrum_of_part(self, X: Any, rows: Integers) -> Spectrum:
@@ -100,7 +99,7 @@ def dependence(penalty: str, centers: Any) -> str:
 
 @dataclass(frozen=True)
 class _Solution:
-    """The models of one training, the last axis over lam."""
+    """The models of one split, the last axis over lam."""
 
     coefficients: Floats
     """alpha, shape (n_centers, n_scores, n_lam)."""
@@ -120,13 +119,13 @@ def fit_width(
     group: Sequence[Candidate],
     X: Any,
     y: Integers,
-    trainings: Sequence[Training],
+    splits: Sequence[Split],
     *,
     key: str,
     n_classes: int,
     budget: Cache,
 ) -> WidthModels:
-    """Fit all candidates of a width on all trainings.
+    """Fit all candidates of a width on all splits.
 
     Parameters
     ----------
@@ -136,31 +135,42 @@ def fit_width(
         Candidates that differ in `regularization` alone.
     X, y
         Labeled rows, float64, and their class codes.
-    trainings
+    splits
         Named rows.
     key
         What groups have in common that can be joined.
     n_classes
         Classes of the plan.
     budget
-        Keeps the decomposition for the other trainings.
+        Limits the decomposition, and keeps it for the other splits.
+
+    Raises
+    ------
+    ValueError
+        Where its limit does not hold a kernel matrix with one centre per row.
     """
+    # Of all rows, whatever the splits: no fit may depend on which others there are.
+    if basis.centers is None:
+        check_memory(X.shape[0], budget.limit)
     token, intercept = basis.token(X), bool(group[0].estimator.fit_intercept)
     centers = basis.centers_for(X)
-    models = empty_models(key, basis.width, centers, group, trainings, n_classes)
-    lams = _usable(group, trainings, models)
-    for place, training in enumerate(trainings):
-        train = training.train_rows
+    models = empty_models(key, basis.width, centers, group, splits, n_classes)
+    lams = _usable(group, splits, models)
+    for place, split in enumerate(splits):
+        train = split.train_rows
+        # A class without training rows must not be predicted (A3): its scores are
+        # masked.
         seen = np.bincount(y[train], minlength=n_classes) > 0
         models.seen[place] = seen
         if seen.sum() == 1:
-            _write_constant(models, place, training, y, lams)
+            _write_constant(models, place, split, y, lams)
             continue
-        # Targets of rows outside the training are zero, so that not even rounding
+        # Targets of rows outside the split are zero, so that not even rounding
         # lets a held-out label through.
         targets = class_targets(y, n_classes)
         left_out = np.setdiff1d(np.arange(len(targets)), train)
         targets[left_out] = 0.0
+        # Few rows left out: the closed form from the decomposition of all rows.
         if len(left_out) <= LARGEST_BLOCK * len(targets):
             spectrum = budget.get(token, lambda: basis.spectrum(X))
             dual = solve_dual(spectrum, targets, lams, fit_intercept=intercept)
@@ -173,22 +183,24 @@ def fit_width(
             solution.scores[:, ~seen] = -np.inf
         models.coefficients[place] = np.moveaxis(solution.coefficients, 1, 2)
         models.intercepts[place] = solution.intercepts.T
-        _note_singular(models, basis, dual, training)
-        _record(models, place, training, solution.decided(), y)
+        _note_singular(models, basis, dual, split)
+        _record(models, place, split, solution.decided(), y)
     return models
 
 
 def _usable(
-    group: Sequence[Candidate], trainings: Sequence[Training], models: WidthModels
+    group: Sequence[Candidate], splits: Sequence[Split], models: WidthModels
 ) -> Floats:
     """Return every lam, 1 in the place of those out of range, whose fits failed."""
     lams = np.ones(len(group))
     for place, candidate in enumerate(group):
         try:
-            lams[place] = check_regularization(candidate.estimator.regularization)
+            lams[place] = check_nonnegative(
+                candidate.estimator.regularization, "regularization"
+            )
         except (TypeError, ValueError) as error:
-            for training in trainings:
-                models.counts.failed(candidate.number, training.number, error)
+            for split in splits:
+                models.counts.failed(candidate.number, split.number, error)
     return lams
 
 
@@ -201,8 +213,10 @@ def _without_rows(
     """
     residuals = block_residuals(dual, left_out) if len(left_out) else None
     models = dual_models(dual, left_out, residuals)
+    # (M + lam I) beta = y~ - b: the predictions M beta + b are y~ - lam beta.
     scores = targets[:, :, np.newaxis] - dual.regularizations * models.dual
     if residuals is not None:
+        # On rows left out the prediction is y - e_T, with y = 0 here.
         scores[left_out] -= residuals
     return _Solution(basis.coefficients(X, models.dual), models.intercept, scores)
 
@@ -212,6 +226,7 @@ def _of_part(
 ) -> _Solution:
     """Take the full solution of the training rows alone."""
     models = dual_models(dual, np.array([], np.int64))
+    # Rows outside of the training rows have no coefficient.
     everywhere = np.zeros((X.shape[0], *models.dual.shape[1:]))
     everywhere[train_rows] = models.dual
     coefficients = basis.coefficients(X, everywhere)
@@ -222,23 +237,23 @@ def _of_part(
 
 
 def _write_constant(
-    models: WidthModels, place: int, training: Training, y: Integers, lams: Floats
+    models: WidthModels, place: int, split: Split, y: Integers, lams: Floats
 ) -> None:
     """Predict the only class of the training rows."""
     only = int(np.argmax(models.seen[place]))
     models.intercepts[place] = class_targets(np.array([only]), models.seen.shape[1])[0]
-    _record(models, place, training, np.full((len(y), len(lams)), only), y)
+    _record(models, place, split, np.full((len(y), len(lams)), only), y)
 
 
 def _note_singular(
-    models: WidthModels, basis: KernelBasis, dual: DualSolution, training: Training
+    models: WidthModels, basis: KernelBasis, dual: DualSolution, split: Split
 ) -> None:
     """Say which regularizations the kernel matrix is too singular for."""
     messages = models.counts.messages
     limit = dual.spectrum.rounding_limit()
     is_rkhs = basis.penalty == "rkhs" and basis.centers is None
     for place, number in enumerate(models.candidates):
-        key = (number, training.number)
+        key = (number, split.number)
         if key in messages:
             continue
         if dual.is_limit[place]:
@@ -255,7 +270,7 @@ def _note_singular(
 def _record(
     models: WidthModels,
     place: int,
-    training: Training,
+    split: Split,
     decided: Integers,
     y: Integers,
 ) -> None:
@@ -264,10 +279,11 @@ def _record(
     ok = [
         column
         for column, number in enumerate(models.candidates)
-        if (number, training.number) not in models.counts.messages
+        if (number, split.number) not in models.counts.messages
     ]
-    test, train = (
+    test, others = (
         wrong[rows].sum(axis=0, dtype=np.int64)[ok]
-        for rows in (training.test_rows, training.train_rows)
+        for rows in (split.test_rows, split.other_rows)
     )
-    models.counts.record((ok, place), test, train)
+    others = others if split.counts_others else np.full_like(others, -1)
+    models.counts.record((ok, place), test, others)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.content import content_hash
-from dsel.data.trainings import Training
+from dsel.data.frames import numbers
+from dsel.data.splits import Split
 from dsel.kernels.eigen import exponentiate
-from dsel.kernels.parts import squared_distances
+from dsel.kernels.reference_rows import squared_distances
 from dsel.models.arrays import Bools, Floats, Integers, as_floats
 from dsel.models.family import FIT_DONE, Candidate, FitCounts
 from dsel.models.least_squares.coefficients import ROUNDING, decide
@@ -20,7 +21,7 @@ from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 
 @dataclass(frozen=True, eq=False)
 class WidthModels:
-    """Models of one width: candidates x trainings over the same centres."""
+    """Models of one width: candidates x splits over the same centres."""
 
     key: str
     """Equal for models that can be joined: all parameters but `regularization`."""
@@ -29,21 +30,18 @@ class WidthModels:
     centers: Any
     """z, shape (n_centers, n_columns)."""
     centers_token: str
-    """Equal for equal centres."""
     estimators: Mapping[int, KernelLeastSquaresClassifier]
     """Unfitted, by candidate number."""
     candidates: tuple[int, ...]
-    """Candidate numbers."""
-    trainings: tuple[int, ...]
-    """Training numbers."""
+    splits: tuple[int, ...]
     coefficients: Floats
-    """alpha, shape (n_trainings, n_centers, n_candidates, n_scores)."""
+    """alpha, shape (n_splits, n_centers, n_candidates, n_scores)."""
     intercepts: Floats
-    """b, shape (n_trainings, n_candidates, n_scores)."""
+    """b, shape (n_splits, n_candidates, n_scores)."""
     seen: Bools
-    """Classes with training rows, shape (n_trainings, n_classes)."""
+    """Classes with training rows, shape (n_splits, n_classes)."""
     counts: FitCounts
-    """Errors, candidates x trainings."""
+    """Errors, candidates x splits."""
 
     @property
     def nbytes(self) -> int:
@@ -64,21 +62,21 @@ class FittedLeastSquares:
     """Models of several widths; distances to shared centres are computed once."""
 
     widths: tuple[WidthModels, ...]
-    """All on the same trainings; those that share centres stand together."""
+    """All on the same splits; those that share centres stand together."""
     classes: NDArray[Any]
     """Label of each class code."""
     candidates: tuple[int, ...]
     """Numbers of the candidates, in the order of every candidate axis."""
 
     @property
-    def trainings(self) -> tuple[int, ...]:
-        """Numbers of the trainings."""
-        return self.widths[0].trainings
+    def splits(self) -> tuple[int, ...]:
+        """Numbers of the splits."""
+        return self.widths[0].splits
 
     @property
     def counts(self) -> FitCounts:
         """Errors of every model on its test and training rows."""
-        counts = FitCounts.empty(len(self.candidates), len(self.trainings))
+        counts = FitCounts.empty(len(self.candidates), len(self.splits))
         for models in self.widths:
             counts.copy(self._places(models), models.counts)
         return counts
@@ -126,22 +124,23 @@ class FittedLeastSquares:
                 scores[entry, places] = np.where(models.seen[chosen], raw, -np.inf)
         return scores
 
-    def model(self, candidate: int, training: int) -> KernelLeastSquaresClassifier:
-        """Return the fitted estimator of one candidate and training."""
+    def model(self, candidate: int, split: int) -> KernelLeastSquaresClassifier:
+        """Return the fitted estimator of one candidate and split."""
         models = next(
             models for models in self.widths if candidate in models.candidates
         )
         place = models.candidates.index(candidate)
-        number = models.trainings.index(training)
+        number = models.splits.index(split)
         if models.counts.status[place, number] != FIT_DONE:
             raise ValueError(
-                f"`candidate` {candidate} has no model of training {training}: "
-                f"{models.counts.messages[candidate, training]}"
+                f"`candidate` {candidate} has no model of split {split}: "
+                f"{models.counts.messages[candidate, split]}"
             )
         dual = models.coefficients[number, :, place]
         intercept = models.intercepts[number, place]
         seen = models.seen[number]
         if len(self.classes) > 2:
+            # An estimator has columns of the classes that it has seen only.
             dual, intercept = dual[:, seen], intercept[seen]
         if dual.shape[1] == 2:  # the larger of two scores is the sign of a difference
             dual, intercept = dual[:, 1:] - dual[:, :1], intercept[1:] - intercept[:1]
@@ -169,7 +168,7 @@ class FittedLeastSquares:
 
     def _kernels(self, X: Any) -> Iterator[tuple[WidthModels, Floats]]:
         """Yield each models with the kernel values of its centres at every row."""
-        X = as_floats(X)
+        X = as_floats(numbers(X))
         token, distances = "", np.empty((0, 0))
         for models in self.widths:
             if models.centers_token != token:
@@ -183,12 +182,12 @@ def empty_models(
     width: float,
     centers: Any,
     group: Sequence[Candidate],
-    trainings: Sequence[Training],
+    splits: Sequence[Split],
     n_classes: int,
 ) -> WidthModels:
     """Return models of a width of which every fit has failed, so far."""
     n_scores = n_classes if n_classes > 2 else 1
-    shape = (len(trainings), centers.shape[0], len(group), n_scores)
+    shape = (len(splits), centers.shape[0], len(group), n_scores)
     return WidthModels(
         key,
         width,
@@ -196,18 +195,18 @@ def empty_models(
         content_hash(centers),
         {candidate.number: candidate.estimator for candidate in group},
         tuple(candidate.number for candidate in group),
-        tuple(training.number for training in trainings),
+        tuple(split.number for split in splits),
         np.zeros(shape),
         np.zeros((shape[0], *shape[2:])),
-        np.zeros((len(trainings), n_classes), bool),
-        FitCounts.empty(len(group), len(trainings)),
+        np.zeros((len(splits), n_classes), bool),
+        FitCounts.empty(len(group), len(splits)),
     )
 
 
 def join_models(
     pieces: Sequence[WidthModels], candidates: Sequence[int]
 ) -> WidthModels:
-    """Pack models of one key that differ in candidates and trainings.
+    """Pack models of one key that differ in candidates and splits.
 
     Parameters
     ----------
@@ -216,17 +215,17 @@ def join_models(
     candidates
         Numbers of the candidates to pack.
     """
-    # A group that failed as a whole has no centres: any other knows them.
+    # A group that failed as a whole has no centres; those of the others are the same.
     first = max(pieces, key=lambda models: (models.counts.status == FIT_DONE).any())
-    trainings = sorted({number for models in pieces for number in models.trainings})
+    splits = sorted({number for models in pieces for number in models.splits})
     n_centers, _, n_scores = first.coefficients.shape[1:]
-    shape = (len(trainings), n_centers, len(candidates), n_scores)
+    shape = (len(splits), n_centers, len(candidates), n_scores)
     coefficients, intercepts = np.zeros(shape), np.zeros((shape[0], *shape[2:]))
-    seen = np.zeros((len(trainings), first.seen.shape[1]), bool)
-    counts = FitCounts.empty(len(candidates), len(trainings))
+    seen = np.zeros((len(splits), first.seen.shape[1]), bool)
+    counts = FitCounts.empty(len(candidates), len(splits))
     estimators: dict[int, KernelLeastSquaresClassifier] = {}
     for models in pieces:
-        rows = [trainings.index(number) for number in models.trainings]
+        rows = [splits.index(number) for number in models.splits]
         mine = [n for n, number in enumerate(candidates) if number in models.candidates]
         theirs = [models.candidates.index(candidates[n]) for n in mine]
         for row, source in enumerate(models.coefficients):
@@ -239,7 +238,7 @@ def join_models(
         first,
         estimators={number: estimators[number] for number in candidates},
         candidates=tuple(candidates),
-        trainings=tuple(trainings),
+        splits=tuple(splits),
         coefficients=coefficients,
         intercepts=intercepts,
         seen=seen,
@@ -250,21 +249,23 @@ def join_models(
 def _scores_of(
     models: WidthModels, kernel: Floats, wanted: Integers
 ) -> tuple[Floats, Integers]:
-    """Score every row by the wanted trainings.
+    """Score every row by the wanted splits.
 
     Returns
     -------
     tuple
         Scores, shape (n_candidates, n_rows, n_scores), -inf for one of several classes
         without training rows, and the places of the wanted
-        trainings in the models, shape (n_candidates, n_rows).
+        splits in the models, shape (n_candidates, n_rows).
     """
     n_centers, n_candidates, n_scores = models.coefficients.shape[1:]
-    place_of = np.full(max(models.trainings) + 1, -1)
-    place_of[list(models.trainings)] = np.arange(len(models.trainings))
+    # Split numbers to places by indexing: faster than a search per row.
+    place_of = np.full(max(models.splits) + 1, -1)
+    place_of[list(models.splits)] = np.arange(len(models.splits))
     chosen = place_of[wanted]
     scores = np.empty((n_candidates, len(kernel), n_scores))
     for place in np.unique(chosen):
+        # Rows and candidates that this split answers: one product for all of them.
         mask = chosen == place
         rows, members = mask.any(axis=0), mask.any(axis=1)
         part = models.coefficients[place][:, members].reshape(n_centers, -1)

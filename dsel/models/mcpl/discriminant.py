@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.checks import check_nonnegative
 from dsel.data import open_pool
-from dsel.data.labeled import check_column_names
-from dsel.models.arrays import Floats
+from dsel.data.labeled import check_column_names, codes_of
+from dsel.models.arrays import Floats, Integers
 from dsel.models.mcpl.gaussian import (
     ClassMoments,
     GaussianClasses,
@@ -33,7 +33,6 @@ class Labeled:
     codes: NDArray[np.intp]
     """Class codes, shape (n_rows,)."""
     moments: ClassMoments
-    """Moments of each class."""
 
 
 class GaussianClassifier(ClassifierMixin, BaseEstimator):
@@ -77,6 +76,8 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
         """Return the posterior probability of each class, shape (n_rows, K)."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
+            # The one score is ln p(x, 1) - ln p(x, 0): softmax of (0, score) is the
+            # posterior.
             scores = np.column_stack([np.zeros_like(scores), scores])
         return np.asarray(softmax(scores, axis=1))
 
@@ -89,6 +90,8 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
         if self.covariance_.ndim == 2:
             scores = rows @ self.coef_.T + self.intercept_
             return np.asarray(scores.ravel() if len(self.classes_) == 2 else scores)
+        # Covariances that differ make the difference quadratic: no coefficients
+        # describe it.
         joint = fitted_classes(self).log_joint(rows)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
@@ -181,6 +184,7 @@ def _linear_scores(
     # About the middle, not the origin: a mean far from 0 would cost digits.
     middle = classes.means.mean(axis=0)
     steps = classes.means - middle
+    # x'S^-1 x is the same for all classes and is left out, which makes the rest linear.
     linear = np.linalg.solve(classes.covariances[0], steps.T).T
     squares = np.einsum("kd,kd->k", linear, steps)
     offsets = np.log(classes.priors) - 0.5 * squares - linear @ middle
@@ -189,7 +193,7 @@ def _linear_scores(
     return linear, offsets
 
 
-def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.intp]:
+def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> Integers:
     """Return the place of each label among the sorted classes.
 
     Raises
@@ -197,15 +201,14 @@ def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np
     ValueError
         Where a label is none of the classes.
     """
-    codes = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
-    unknown = classes[codes] != labels
-    if unknown.any():
+    codes = codes_of(labels, classes)
+    if (codes < 0).any():
         raise ValueError(
             f"`{name}` must hold labels that have labeled rows, got "
-            f"{labels[unknown].tolist()[0]!r}; a class without labeled rows has no "
+            f"{labels[codes < 0].tolist()[0]!r}; a class without labeled rows has no "
             "estimate."
         )
-    return np.asarray(codes)
+    return codes
 
 
 def read_labeled(estimator: GaussianClassifier, X: ArrayLike, y: ArrayLike) -> Labeled:
@@ -216,6 +219,8 @@ def read_labeled(estimator: GaussianClassifier, X: ArrayLike, y: ArrayLike) -> L
     ValueError
         Where there is one class only, or values are not finite.
     """
+    # Sets `n_features_in_`, and `feature_names_in_` of data frames, which pools are
+    # checked against.
     rows, labels = validate_data(estimator, X, y, dtype=np.float64)
     check_classification_targets(labels)
     estimator.classes_, codes = np.unique(labels, return_inverse=True)
@@ -276,6 +281,7 @@ def supervised_fit(
     ridge = check_nonnegative(ridge, "ridge")
     total = labeled.total
     variances = (np.diag(total.scatter) + ridge) / total.count
+    # Relative to the mean: the variance of a constant column is rounding, not 0.
     constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.mean**2)))
     if len(constant):
         raise ValueError(
@@ -297,6 +303,7 @@ def supervised_fit(
 
 
 def _raise_singular(what: str, n_rows: float, needed: int, variance: float) -> None:
+    # A thousandth of a typical variance, in the units of a scatter.
     ridge = 1e-3 * n_rows * variance
     raise ValueError(
         f"`X` must give a regular covariance, but the one {what} is singular: it has "

@@ -38,18 +38,7 @@ _NOT_REGULAR = (
 class MCPLClassifier(DiscriminantClassifier):
     """Fit by maximum contrastive pessimistic likelihood; members say which contrast.
 
-    Attributes
-    ----------
-    duality_gap_
-        Per row of labeled data and pool: the estimate's least gain is within this
-        of the best possible.
-    contrast_lower_
-        Certificate, per row: under every labeling of the pool the log-likelihood is
-        above the supervised one by this or more. Never negative.
-    n_passes_
-        Reads of the pool.
-    solver_status_
-        ``"converged"``, or why the gap is larger than `tol`.
+    `SemiSupervisedLDA` describes the parameters and the attributes.
     """
 
     tol: float
@@ -65,6 +54,8 @@ class MCPLClassifier(DiscriminantClassifier):
         problem = self.problem(labeled.moments)
         start_rows = check_integer(self.start_rows, "start_rows", at_least=0)
         if pool is None:
+            # Without a pool the supervised fit maximises the likelihood: nothing to
+            # gain.
             fit = ContrastFit(problem.supervised, 0.0, 0.0, 0, CONVERGED)
         else:
             try:
@@ -74,9 +65,23 @@ class MCPLClassifier(DiscriminantClassifier):
         self.report(fit)
         return fit.classes
 
-    @abstractmethod
     def problem(self, labeled: ClassMoments) -> ContrastProblem:
         """Return what is to be solved on the pool for these labeled rows."""
+        return ContrastProblem(
+            labeled,
+            self.supervised(labeled),
+            self.contrast(),
+            check_positive(self.tol, "tol"),
+            check_integer(self.max_passes, "max_passes", at_least=1),
+        )
+
+    @abstractmethod
+    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
+        """Return the estimate from the labeled rows alone."""
+
+    @abstractmethod
+    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
+        """Return what makes the contrast from labeled rows and the pool's moments."""
 
     def report(self, fit: ContrastFit) -> None:
         """Set what is known of a fit; warn where the gap is too large."""
@@ -105,23 +110,24 @@ def _found(fit: ContrastFit, tol: float) -> str:
     )
 
 
-def make_problem(
-    estimator: MCPLClassifier,
-    labeled: ClassMoments,
-    supervised: GaussianClasses,
-    contrast: Callable[[ClassMoments, Moments], Contrast],
-) -> ContrastProblem:
-    """Return a problem with the estimator's limits, checked."""
-    return ContrastProblem(
-        labeled,
-        supervised,
-        contrast,
-        check_positive(estimator.tol, "tol"),
-        check_integer(estimator.max_passes, "max_passes", at_least=1),
-    )
+class _RidgedClassifier(MCPLClassifier):
+    """MCPL for classes whose covariance is fitted, with a ridge on it."""
+
+    def __init__(
+        self,
+        *,
+        tol: float = 1e-6,
+        ridge: float = 0.0,
+        max_passes: int = 1000,
+        start_rows: int = 20_000,
+    ) -> None:
+        self.tol = tol
+        self.ridge = ridge
+        self.max_passes = max_passes
+        self.start_rows = start_rows
 
 
-class SemiSupervisedLDA(MCPLClassifier):
+class SemiSupervisedLDA(_RidgedClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for LDA.
 
     The parameters :math:`\theta` maximise the gain in log-likelihood over the
@@ -165,6 +171,13 @@ class SemiSupervisedLDA(MCPLClassifier):
     solver_status_
         ``"converged"``, or why the gap is larger than `tol`.
 
+    See Also
+    --------
+    MaximumLikelihoodLDA : The supervised fit.
+    SelfLearningLDA : Labels the pool by its own answers.
+    SemiSupervisedQDA : A covariance for each class.
+    SemiSupervisedNearestMean : Class means only.
+
     Notes
     -----
     The optimum is found by fully corrective Frank-Wolfe in the space of class masses
@@ -191,27 +204,18 @@ class SemiSupervisedLDA(MCPLClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        *,
-        tol: float = 1e-6,
-        ridge: float = 0.0,
-        max_passes: int = 1000,
-        start_rows: int = 20_000,
-    ) -> None:
-        self.tol = tol
-        self.ridge = ridge
-        self.max_passes = max_passes
-        self.start_rows = start_rows
+    predicts_by_coefficients = True
 
-    def problem(self, labeled: ClassMoments) -> ContrastProblem:
-        """Return what is to be solved on the pool for these labeled rows."""
-        supervised = supervised_fit(labeled, ridge=self.ridge, shared=True)
-        contrast = partial(lda_contrast, ridge=self.ridge)
-        return make_problem(self, labeled, supervised, contrast)
+    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
+        """Return the estimate from the labeled rows alone."""
+        return supervised_fit(labeled, ridge=self.ridge, shared=True)
+
+    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
+        """Return what makes the contrast from labeled rows and the pool's moments."""
+        return partial(lda_contrast, ridge=self.ridge)
 
 
-class SemiSupervisedQDA(MCPLClassifier):
+class SemiSupervisedQDA(_RidgedClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for QDA.
 
     Each class has a covariance of its own, which needs d + 1 labeled rows or more
@@ -221,32 +225,24 @@ class SemiSupervisedQDA(MCPLClassifier):
 
     Parameters
     ----------
-    tol
-        Duality gap per row at which to stop, > 0.
+    tol, max_passes, start_rows
+        As in `SemiSupervisedLDA`.
     ridge
         Added to the diagonal of every class's scatter matrix, >= 0. If positive,
         every statement is about the likelihood with the penalty
         ``-ridge/2 sum_k tr(inverse covariance_k)``.
-    max_passes
-        Reads of the pool at most, >= 1.
-    start_rows
-        Rows of the pool on which the problem is solved first, to save reads of the
-        whole; 0 for none. It changes no result beyond `tol`.
 
     Attributes
     ----------
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier; ``covariance_`` is (K, d, d).
-    duality_gap_
-        Per row of labeled data and pool: the estimate's least gain is within this
-        of the best possible.
-    contrast_lower_
-        Certificate, per row: under every labeling of the pool the log-likelihood is
-        above the supervised one by this or more. Never negative.
-    n_passes_
-        Reads of the pool.
-    solver_status_
-        ``"converged"``, or why the gap is larger than `tol`.
+    duality_gap_, contrast_lower_, n_passes_, solver_status_
+        As in `SemiSupervisedLDA`.
+
+    See Also
+    --------
+    SemiSupervisedLDA : One covariance for all classes.
+    MaximumLikelihoodQDA : The supervised fit.
 
     Notes
     -----
@@ -265,26 +261,15 @@ class SemiSupervisedQDA(MCPLClassifier):
     (True, (2, 2, 2))
     """
 
-    def __init__(
-        self,
-        *,
-        tol: float = 1e-6,
-        ridge: float = 0.0,
-        max_passes: int = 1000,
-        start_rows: int = 20_000,
-    ) -> None:
-        self.tol = tol
-        self.ridge = ridge
-        self.max_passes = max_passes
-        self.start_rows = start_rows
-
-    def problem(self, labeled: ClassMoments) -> ContrastProblem:
-        """Return what is to be solved on the pool for these labeled rows."""
-        supervised = supervised_fit(
+    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
+        """Return the estimate from the labeled rows alone."""
+        return supervised_fit(
             labeled, ridge=self.ridge, shared=False, labels=self.classes_
         )
-        contrast = partial(qda_contrast, ridge=self.ridge)
-        return make_problem(self, labeled, supervised, contrast)
+
+    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
+        """Return what makes the contrast from labeled rows and the pool's moments."""
+        return partial(qda_contrast, ridge=self.ridge)
 
 
 class SemiSupervisedNearestMean(MCPLClassifier):
@@ -298,28 +283,20 @@ class SemiSupervisedNearestMean(MCPLClassifier):
 
     Parameters
     ----------
-    tol
-        Duality gap per row at which to stop, > 0.
-    max_passes
-        Reads of the pool at most, >= 1.
-    start_rows
-        Rows of the pool on which the problem is solved first, to save reads of the
-        whole; 0 for none. It changes no result beyond `tol`.
+    tol, max_passes, start_rows
+        As in `SemiSupervisedLDA`.
 
     Attributes
     ----------
     classes_, priors_, means_, covariance_, n_features_in_
         As in every discriminant classifier; equal priors, identity covariance.
-    duality_gap_
-        Per row of labeled data and pool: the estimate's least gain is within this
-        of the best possible.
-    contrast_lower_
-        Certificate, per row: under every labeling of the pool the log-likelihood is
-        above the supervised one by this or more. Never negative.
-    n_passes_
-        Reads of the pool.
-    solver_status_
-        ``"converged"``, or why the gap is larger than `tol`.
+    duality_gap_, contrast_lower_, n_passes_, solver_status_
+        As in `SemiSupervisedLDA`.
+
+    See Also
+    --------
+    SemiSupervisedLDA : With a covariance.
+    MaximumLikelihoodNearestMean : The supervised fit.
 
     Examples
     --------
@@ -330,6 +307,8 @@ class SemiSupervisedNearestMean(MCPLClassifier):
     (True, ['a', 'b'])
     """
 
+    predicts_by_coefficients = True
+
     def __init__(
         self, *, tol: float = 1e-6, max_passes: int = 1000, start_rows: int = 20_000
     ) -> None:
@@ -337,7 +316,10 @@ class SemiSupervisedNearestMean(MCPLClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def problem(self, labeled: ClassMoments) -> ContrastProblem:
-        """Return what is to be solved on the pool for these labeled rows."""
-        supervised = nearest_mean_classes(labeled.means)
-        return make_problem(self, labeled, supervised, nearest_mean_contrast)
+    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
+        """Return the estimate from the labeled rows alone."""
+        return nearest_mean_classes(labeled.means)
+
+    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
+        """Return what makes the contrast from labeled rows and the pool's moments."""
+        return nearest_mean_contrast

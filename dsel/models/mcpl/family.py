@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,86 +13,85 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from dsel.checks import check_integer
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.errors import GuaranteeWarning
 from dsel.models.arrays import Integers
 from dsel.models.family import (
+    Assignment,
     Cache,
     Candidate,
     FitCounts,
     FittedGroup,
+    group_by,
 )
-from dsel.models.generic import (
-    FittedClassifiers,
-    ScikitLearnFamily,
-    count_errors,
-)
+from dsel.models.generic import FittedClassifiers, ScikitLearnFamily, count_errors
 from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
 from dsel.models.mcpl.estimators import MCPLClassifier
 from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
 from dsel.solvers.frank_wolfe import CONVERGED
 
 Key = tuple[int, int]
-"""Candidate number and training number."""
+"""Candidate number and split number."""
 
 
 @dataclass(frozen=True)
 class MCPLFamily:
     """MCPL estimators; the fits of a call share every read of the pool.
 
-    The model of one candidate and training is the same, to the bit, whatever else is
+    The model of one candidate and split is the same, to the bit, whatever else is
     fitted in the call.
     """
 
+    name: ClassVar[str] = "contrastive likelihood"
+    fits_splits_together: ClassVar[bool] = True
+    takes_frames: ClassVar[bool] = False
     classes: NDArray[Any]
-    """Label of each class code, sorted."""
     seed: int = 0
     """Not needed: the fits draw nothing."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
-    """Must be empty: the estimators' `fit` takes none."""
+    """Refused unless empty: the estimators' `fit` takes none."""
 
-    @property
-    def name(self) -> str:
-        """Shown by the plan."""
-        return "contrastive likelihood"
+    def refusal(self, estimator: Any) -> str | None:
+        """Refuse all but MCPL estimators without fit parameters."""
+        is_ours = isinstance(estimator, MCPLClassifier) and not self.fit_params
+        return None if is_ours else ""
 
-    @property
-    def fits_trainings_together(self) -> bool:
-        """All fits of a call share every read of the pool."""
-        return True
+    def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
+        """Let `fit` raise where a candidate cannot work."""
+        remark = "all of them in the same reads of the pool"
+        groups = tuple(self.groups(candidates))
+        return Assignment(self, tuple(candidates), groups, remark)
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Take any budget."""
 
+    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+        """Return 0: fits share nothing."""
+        return 0
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Group candidates that start from the same subsample of the pool."""
-        found: dict[str, list[Candidate]] = {}
-        for candidate in candidates:
-            found.setdefault(repr(candidate.estimator.start_rows), []).append(candidate)
-        return [
-            tuple(sorted(members, key=lambda candidate: candidate.number))
-            for members in found.values()
-        ]
+        return group_by(candidates, lambda c: repr(c.estimator.start_rows))
 
     def fit(
         self,
         group: Sequence[Candidate],
         X: Any,
         y: Integers,
-        trainings: Sequence[Training],
+        splits: Sequence[Split],
         *,
         pool: Any = None,
         budget: Cache,
     ) -> FittedClassifiers:
-        """Fit every candidate on every training; see `Family.fit`."""
+        """Fit every candidate on every split; see `Family.fit`."""
         del budget  # blocks of the pool are kept by the pool itself
         started = time.perf_counter()
         models: dict[Key, Any] = {}
         problems: dict[Key, ContrastProblem] = {}
-        counts = FitCounts.empty(len(group), len(trainings))
-        for candidate, training in product(group, trainings):
-            key = (candidate.number, training.number)
-            rows = training.train_rows
+        counts = FitCounts.empty(len(group), len(splits))
+        for candidate, split in product(group, splits):
+            key = (candidate.number, split.number)
+            rows = split.train_rows
             try:
                 models[key], problem = _begin(
                     candidate.estimator, X[rows], self.classes[y[rows]]
@@ -103,18 +102,15 @@ class MCPLFamily:
                 counts.failed(*key, error)
         _solve(models, problems, pool, counts)
         for i, candidate in enumerate(group):
-            for j, training in enumerate(trainings):
-                model = models.get((candidate.number, training.number))
+            for j, split in enumerate(splits):
+                model = models.get((candidate.number, split.number))
                 if model is not None:
-                    test, train = (
-                        count_errors(model, X, y, rows, self.classes)
-                        for rows in (training.test_rows, training.train_rows)
-                    )
-                    counts.record((i, j), test, train)
+                    errors = count_errors(model, X, y, split, self.classes)
+                    counts.record((i, j), *errors)
         counts.seconds[:] = (time.perf_counter() - started) / counts.seconds.size
         return FittedClassifiers(
             tuple(candidate.number for candidate in group),
-            tuple(training.number for training in trainings),
+            tuple(split.number for split in splits),
             counts,
             models,
             self.classes,
@@ -147,6 +143,7 @@ def _solve(
     """Solve all problems together and set the estimates; drop models that fail."""
     if not problems:
         return
+    # Candidates of a group have the same `start_rows`, and all read the same pool.
     first = models[next(iter(problems))]
     try:
         start_rows = check_integer(first.start_rows, "start_rows", at_least=0)
@@ -160,6 +157,7 @@ def _solve(
             del models[key]
             continue
         store_classes(models[key], fit.classes)
+        # A warning for each of hundreds of fits would be noise: they become messages.
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GuaranteeWarning)
             models[key].report(fit)

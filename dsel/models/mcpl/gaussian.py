@@ -28,10 +28,12 @@ class Moments:
     def merged(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows together (Chan's formula)."""
         count = self.count + other.count
+        # Both empty: the share would be 0 / 0.
         if count == 0.0:
             return self
         step = other.mean - self.mean
         share = other.count / count
+        # n1 n2 / (n1 + n2) times the outer square of the step between the means.
         between = (self.count * share) * np.outer(step, step)
         return Moments(
             count, self.mean + share * step, self.scatter + other.scatter + between
@@ -84,6 +86,7 @@ def moments_of(X: Floats) -> Moments:
     if not len(X):
         return empty_moments(X.shape[1])
     mean = X.mean(axis=0)
+    # Not X'X - n m m', which cancels where the mean is large beside the spread.
     centred = X - mean
     return Moments(float(len(X)), mean, centred.T @ centred)
 
@@ -104,6 +107,7 @@ def stack_moments(parts: Sequence[Moments]) -> ClassMoments:
 
 def dense_blocks(X: Any) -> Iterator[Floats]:
     """Yield the rows of a dense or sparse chunk as float64 blocks that fit a cache."""
+    # A block is read several times: once it is in the cache that costs little.
     n_rows = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1])))
     for start in range(0, X.shape[0], n_rows):
         block = X[start : start + n_rows]
@@ -129,6 +133,7 @@ class GaussianClasses:
 
     def log_joint(self, X: Floats) -> Floats:
         """Return ln p(x, k), shape (n_rows, K)."""
+        # About the centre of the means: squares of far rows would cost digits.
         centre = self.means.mean(axis=0)
         steps, means = X - centre, self.means - centre
         scores = np.empty((len(X), len(self.priors)))
@@ -136,6 +141,8 @@ class GaussianClasses:
         for code, factor in enumerate(np.linalg.cholesky(self.covariances)):
             columns = slice(None) if len(self.covariances) == 1 else [code]
             rows, centres = _whiten(factor, steps), _whiten(factor, means[columns])
+            # ln det of the covariance is twice the sum over the diagonal of its
+            # Cholesky factor.
             offset = -np.log(np.diag(factor)).sum() - 0.5 * X.shape[1] * _LOG_2PI
             squares = np.einsum("ij,ij->i", centres, centres)
             scores[:, columns] = rows @ centres.T + (offset - 0.5 * squares)
@@ -183,6 +190,7 @@ def is_singular(covariance: Floats, variances: Floats) -> bool:
     """
     if not (variances > 0.0).all():
         return True
+    # As a correlation matrix: a feature in small units does not look singular.
     scale = np.sqrt(variances)
     eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
     return bool(eigenvalues[0] <= _SINGULAR * eigenvalues[-1])

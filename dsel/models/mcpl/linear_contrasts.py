@@ -12,7 +12,7 @@ from dsel.models.mcpl.gaussian import (
     Moments,
     maximum_likelihood,
 )
-from dsel.models.mcpl.pool_passes import ClassScores, ClassSums
+from dsel.models.mcpl.pool_passes import ClassScores
 from dsel.models.mcpl.whitening import Whitening, centring_of, whitening_of
 
 
@@ -33,7 +33,6 @@ class LDAContrast:
     """
 
     whitening: Whitening
-    """The coordinates."""
     masses: Floats
     """Labeled rows of each class, shape (K,)."""
     sums: Floats
@@ -49,15 +48,6 @@ class LDAContrast:
         """Return the contrast around a point."""
         rows = point.reshape(len(self.masses), -1)
         return LDAExpansion(self, self.masses + rows[:, 0], self.sums + rows[:, 1:])
-
-    def scores(self, gradient: Floats) -> ClassScores:
-        """Return what a row adds to the contrast by going to each class."""
-        rows = gradient.reshape(len(self.masses), -1)
-        return ClassScores(rows[:, 0], rows[:, 1:])
-
-    def point(self, sums: ClassSums) -> Floats:
-        """Return class sums, given in whitened coordinates, as a point."""
-        return np.column_stack([sums.masses, sums.sums]).ravel()
 
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
@@ -82,14 +72,17 @@ class LDAExpansion:
     ) -> None:
         self._contrast = contrast
         self._masses = masses
+        # Maximum likelihood at soft labels: priors n_k / n and means T_k / n_k.
         self.priors = masses / contrast.n_rows
         self.means = sums / masses[:, None]
         roots = np.sqrt(self.priors)
         self._spread = roots[:, None] * self.means
+        # Sylvester: det(I_d - A'A) = det(I_K - AA') with A = sqrt(pi) mu, K x d.
         core = np.eye(len(masses)) - self._spread @ self._spread.T
         self._factor = np.linalg.cholesky(core)
         self._inner = np.linalg.inv(core)
         self._sums = sums
+        # Woodbury: (I - A'A)^-1 mu_k from the inverse of the K x K matrix.
         self._linear = (self._inner @ self._spread) / roots[:, None]
 
     @property
@@ -113,6 +106,8 @@ class LDAExpansion:
     def gradient(self) -> Floats:
         """Derivatives with respect to the masses and sums, shape (K (1 + d),)."""
         scores = self._contrast.supervised
+        # Envelope theorem: the derivative of the maximum is that of the log-densities
+        # at the fitted parameters.
         squares = np.einsum("kd,kd->k", self._linear, self.means)
         constants = np.log(self.priors) - 0.5 * squares - scores.constants
         return np.column_stack([constants, self._linear - scores.linear]).ravel()
@@ -123,8 +118,11 @@ class LDAExpansion:
         rows = directions.reshape(-1, n_classes, 1 + n_features)
         d_mass, d_sum = rows[:, :, 0], rows[:, :, 1:]
         d_mean = (d_sum - d_mass[:, :, None] * self.means) / self._masses[:, None]
+        # d(S^-1 mu) = S^-1 (d mu - dS S^-1 mu): the change of the inverse is never
+        # formed.
         turned = self._d_covariance_times_linear(d_mass, d_mean)
         steps = (d_mean - turned).reshape(-1, n_features)
+        # S^-1 times the steps, by Woodbury again.
         across = (steps @ self._spread.T) @ self._inner
         d_linear = (steps + across @ self._spread).reshape(d_mean.shape)
         d_constant = d_mass / self._masses + np.einsum(
@@ -139,6 +137,8 @@ class LDAExpansion:
         The change has low rank: it is never formed.
         """
         n_classes, n_features = self.means.shape
+        # dS = -(1/n) sum_k [n_k (dmu_k mu_k' + mu_k dmu_k') + dn_k mu_k mu_k'], applied
+        # to the K linear parts at once.
         inner = self.means @ self._linear.T
         d_inner = (d_mean.reshape(-1, n_features) @ self._linear.T).reshape(
             -1, n_classes, n_classes
@@ -167,6 +167,7 @@ def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDACo
     whitening = whitening_of(total, ridge=ridge)
     fit = maximum_likelihood(labeled, ridge=ridge, shared=True)
     centre = labeled.total.mean
+    # Relative to the labeled mean, so that no difference of large values is taken.
     steps = whitening.whiten(fit.means - centre)
     start = whitening.whiten((centre - whitening.shift)[None])[0]
     factor = cho_factor(whitening.whiten_matrix(fit.covariances[0]), lower=True)
@@ -175,6 +176,8 @@ def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDACo
     # What the classes share may be larger by many orders: it goes to the offset.
     constants = np.log(fit.priors) - 0.5 * squares - linear @ start
     log_det = 2.0 * np.log(np.diag(factor[0])).sum()
+    # Mean over all rows of z'S_s^-1 z, z taken from the labeled mean: there the rows
+    # have mean -start and covariance I.
     shared = np.trace(cho_solve(factor, np.eye(len(start))))
     shared += start @ cho_solve(factor, start)
     return LDAContrast(
@@ -211,15 +214,6 @@ class NearestMeanContrast:
         """Return the contrast around a point."""
         return NearestMeanExpansion(self, point.reshape(len(self.masses), -1))
 
-    def scores(self, gradient: Floats) -> ClassScores:
-        """Return what a row adds to the contrast by going to each class."""
-        rows = gradient.reshape(len(self.masses), -1)
-        return ClassScores(rows[:, 0], rows[:, 1:])
-
-    def point(self, sums: ClassSums) -> Floats:
-        """Return class sums, given in whitened coordinates, as a point."""
-        return np.column_stack([sums.masses, sums.sums]).ravel()
-
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         means = self.means + self.expand(point).shifts
@@ -232,6 +226,8 @@ class NearestMeanExpansion:
     def __init__(self, contrast: NearestMeanContrast, rows: Floats) -> None:
         self._means = contrast.means
         self._masses = contrast.masses + rows[:, 0]
+        # S_k - nu_k m_k: how far the sum of class k is from that of as many rows at
+        # m_k.
         surplus = rows[:, 1:] - rows[:, :1] * contrast.means
         self.shifts = surplus / self._masses[:, None]
 
@@ -243,6 +239,7 @@ class NearestMeanExpansion:
     @property
     def gradient(self) -> Floats:
         """Derivatives with respect to the masses and sums, flattened."""
+        # ||x - m - s||^2 - ||x - m||^2 = -2 s'(x - m - s / 2), linear in x.
         middles = self._means + 0.5 * self.shifts
         constants = -np.einsum("kd,kd->k", self.shifts, middles)
         return np.column_stack([constants, self.shifts]).ravel()

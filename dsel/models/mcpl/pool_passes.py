@@ -29,6 +29,18 @@ class ClassScores:
     quadratic: Floats | None = None
     """Symmetric matrices A of x'Ax, shape (K, d, d); None where there are none."""
 
+    @classmethod
+    def from_flat(cls, flat: Floats, n_classes: int, n_features: int) -> "ClassScores":
+        """Return functions with these coefficients, in the order of `ClassSums.flat`.
+
+        From the gradient of a contrast: what a row adds to it by going to each class.
+        """
+        rows, end = flat.reshape(n_classes, -1), 1 + n_features
+        quadratic = None
+        if rows.shape[1] > end:
+            quadratic = rows[:, end:].reshape(n_classes, n_features, n_features)
+        return cls(rows[:, 0], rows[:, 1:end], quadratic)
+
     @property
     def negated(self) -> "ClassScores":
         """The same functions with the other sign."""
@@ -37,6 +49,8 @@ class ClassScores:
 
     def of(self, rows: Floats) -> Floats:
         """Return the scores of `rows`, shape (K, n_rows)."""
+        # Classes first, rows last: a loop over classes then runs over contiguous
+        # memory.
         scores = self.linear @ rows.T + self.constants[:, None]
         if self.quadratic is not None:
             for code, matrix in enumerate(self.quadratic):
@@ -57,7 +71,14 @@ class ClassSums:
     sums: Floats
     """Shape (K, d)."""
     products: Floats | None = None
-    """Sums of xx', shape (K, d, d); None where they are not asked for."""
+    """Sums of xx', shape (K, d, d); None where they are not wanted."""
+
+    def flat(self) -> Floats:
+        """Return mass, sum and products of each class, class by class: one vector."""
+        columns = [self.masses, self.sums]
+        if self.products is not None:
+            columns.append(self.products.reshape(len(self.masses), -1))
+        return np.column_stack(columns).ravel()
 
     def plus(self, other: "ClassSums") -> "ClassSums":
         """Return the sums over both sets of rows."""
@@ -114,7 +135,6 @@ class FirstPass:
     """What the first pass returns."""
 
     moments: Moments
-    """Moments of all rows."""
     sample: Floats
     """Every so many-th row."""
     sums: list[list[ClassSums]]
@@ -148,6 +168,7 @@ def read_first_pass(
     ValueError
         Where values of the pool are too large to square.
     """
+    # Every so many-th row by number: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
     count = partial(_chunk_first_pass, labelings=tuple(labelings), stride=stride)
     start: FirstPass = pool.reduce(count, FirstPass.plus, keep=True)
@@ -172,6 +193,7 @@ def _chunk_first_pass(
     stride: int,
 ) -> FirstPass:
     moments = empty_moments(X.shape[1])
+    # Values that overflow are reported once, when all chunks have been added up.
     with np.errstate(invalid="ignore", over="ignore"):
         for block in dense_blocks(X):
             moments = moments.merged(moments_of(block))
@@ -183,8 +205,8 @@ def _chunk_first_pass(
 def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
     """Label the pool in several ways: one pass for all.
 
-    The answer to one labeling does not depend on which others are asked for, in no
-    bit: each has a matrix product of its own.
+    The sums of one labeling are the same, to the bit, whatever others are given: each
+    has a matrix product of its own.
 
     Parameters
     ----------
@@ -216,8 +238,12 @@ def chunk_lowest(
         numbers = rows[n_read : n_read + len(block)]
         n_read += len(block)
         for labeling, stacked, total in zip(labelings, stacks, totals, strict=True):
+            # Cuts are row numbers of the pool: where they lie in this block.
             bounds = [0, *np.searchsorted(numbers, labeling.cuts), len(block)]
+            # Sums of rows far from 0 would lose the digits in which classes differ.
             centred = block - labeling.origin
+            # One product for all functions of a labeling; other labelings have products
+            # of their own, or rounding would depend on them.
             linear = stacked @ centred.T
             first = 0
             for place, score in enumerate(labeling.scores):
@@ -279,6 +305,7 @@ def _no_sums(score: ClassScores, n_shares: int = 1) -> ClassSums:
 def _weighted_sums(weights: Floats, score: ClassScores, rows: Floats) -> ClassSums:
     products = None
     if score.quadratic is not None:
+        # A loop over classes: one array of weighted rows at a time.
         products = np.array([(rows * weight[:, None]).T @ rows for weight in weights])
     return ClassSums(weights.sum(axis=1), weights @ rows, products)
 
@@ -321,6 +348,7 @@ def _chunk_posteriors(
         centred = block - origin
         values = scores.of(centred)
         evidence = logsumexp(values, axis=0)
+        # Evidence is ln sum exp(score): the weights of a row sum to 1.
         weights = np.exp(values - evidence)
         sums = _weighted_sums(weights, scores, centred)
         total = total.plus(SoftSums(sums, float(evidence.sum())))

@@ -11,7 +11,6 @@ from dsel.models.mcpl.gaussian import (
     Moments,
     maximum_likelihood,
 )
-from dsel.models.mcpl.pool_passes import ClassScores, ClassSums
 from dsel.models.mcpl.whitening import Whitening, whitening_of
 
 
@@ -45,16 +44,6 @@ class QDAContrast:
         """Return the contrast around a point."""
         return QDAExpansion(self, self.labeled + point.reshape(self.labeled.shape))
 
-    def scores(self, gradient: Floats) -> ClassScores:
-        """Return what a row adds to the contrast by going to each class."""
-        constants, linear, quadratic = _split(gradient.reshape(self.labeled.shape))
-        return ClassScores(constants, linear, quadratic)
-
-    def point(self, sums: ClassSums) -> Floats:
-        """Return class sums, given in whitened coordinates, as a point."""
-        assert sums.products is not None
-        return _join(sums.masses, sums.sums, sums.products).ravel()
-
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
         here = self.expand(point)
@@ -73,6 +62,7 @@ class QDAExpansion:
         self._moments = products / self._masses[:, None, None]
         self.priors = self._masses / contrast.n_rows
         self.means = sums / self._masses[:, None]
+        # Whitened, so that second moments and squared means are of one order.
         self.covariances = self._moments - _outer(self.means, self.means)
         factors = np.linalg.cholesky(self.covariances)
         diagonals = np.diagonal(factors, axis1=1, axis2=2)
@@ -110,6 +100,7 @@ class QDAExpansion:
         ]
         cross = _outer(d_mean, self.means)
         d_covariance = d_moment - cross - np.swapaxes(cross, 1, 2)
+        # d(S^-1) = -S^-1 dS S^-1.
         d_precision = -self._precisions @ d_covariance @ self._precisions
         linear = np.einsum("kde,ke->kd", self._precisions, self.means)
         bent = np.einsum("kde,ke->kd", d_precision, self.means)
@@ -142,6 +133,7 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
     floor = ridge * whitening.whiten_matrix(np.eye(len(total.mean)))
     scatters = here.scatters + floor
     counts = here.counts
+    # The ridge is added to the scatter of the labeled rows of every class.
     products = scatters + counts[:, None, None] * _outer(here.means, here.means)
     fit = maximum_likelihood(labeled, ridge=ridge, shared=False)
     covariances = whitening.whiten_matrix(fit.covariances)

@@ -41,7 +41,10 @@ more work between them: 8 take about half the passes of 1 for the same work."""
 
 
 class Contrast(Protocol):
-    """The contrast of one kind of classifier as a function of the pool's sums."""
+    """The contrast of one kind of classifier as a function of the pool's sums.
+
+    A *point* holds the sums of all classes in whitened coordinates, flat.
+    """
 
     @property
     def whitening(self) -> Whitening:
@@ -54,12 +57,6 @@ class Contrast(Protocol):
     def expand(self, point: Floats) -> Expansion:
         """Return the contrast around a point."""
 
-    def scores(self, gradient: Floats) -> ClassScores:
-        """Return what a row adds to the contrast by going to each class."""
-
-    def point(self, sums: ClassSums) -> Floats:
-        """Return class sums, given in whitened coordinates, as a point."""
-
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
 
@@ -71,7 +68,7 @@ class ContrastProblem:
     labeled: ClassMoments
     """Moments of the labeled rows."""
     supervised: GaussianClasses
-    """The estimate that must not be undercut."""
+    """The estimate that the result must not fall below."""
     contrast: Callable[[ClassMoments, Moments], Contrast]
     """Makes the contrast from the labeled rows and the pool's moments."""
     tol: float
@@ -85,7 +82,6 @@ class ContrastFit:
     """An estimate and the proof that it is no worse than the supervised one."""
 
     classes: GaussianClasses
-    """The estimate."""
     duality_gap: float
     """Gap per row of labeled data and pool."""
     contrast_lower: float
@@ -141,16 +137,18 @@ def fit_contrasts(
     Parameters
     ----------
     problems
-        Labeled sets, for instance the trainings of a cross-validation.
+        Labeled sets, for instance the splits of a cross-validation.
     pool
         The unlabeled rows, at least one.
     start_rows
         Rows of a subsample that is solved first; 0 for none. Pools of up to twice as
         many rows are solved at once.
     """
+    # A subsample pays only where it is much smaller than the pool.
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
     cuts = _cuts(int(pool.boundaries[-1]))
     starts = [_supervised_start(problem, cuts) for problem in problems]
+    # Without a subsample the first pass finds the first vertices as well.
     labelings = [] if n_sampled else [each.labeling for each in starts]
     first = read_first_pass(pool, labelings, n_sampled=n_sampled)
     if n_sampled:
@@ -175,6 +173,7 @@ def _cuts(n_rows: int) -> tuple[int, ...]:
 
 def _supervised_start(problem: ContrastProblem, cuts: tuple[int, ...]) -> _WarmStart:
     origin = problem.labeled.total.mean
+    # Rows go to the lowest score, so that of the most likely class is its negative.
     scores = log_density_scores(problem.supervised, origin).negated
     shares = np.arange(_N_SHARES)
     labeling = Labeling((scores,), origin, cuts)
@@ -184,12 +183,13 @@ def _supervised_start(problem: ContrastProblem, cuts: tuple[int, ...]) -> _WarmS
 def _solve_sample(
     problems: Sequence[ContrastProblem], first: FirstPass, cuts: tuple[int, ...]
 ) -> list[_WarmStart]:
-    """Solve on some rows, each standing for many; return the labelings that mattered.
+    """Solve on some rows, each weighted as many; return the labelings with weight.
 
     One read of the pool, cut as given, turns them into vertices of the whole problem.
     """
     numbers = np.arange(len(first.sample))
     sample_cuts = _cuts(len(numbers))
+    # Each sampled row counts for as many, so that labeled rows keep their weight.
     weight = first.moments.count / len(numbers)
     within = moments_of(first.sample).weighted(weight)
 
@@ -199,6 +199,7 @@ def _solve_sample(
 
     solvers = [
         _solver(
+            # The sample's solution is a start only: more digits of it are of no use.
             replace(problem, tol=max(problem.tol, _SAMPLE_TOL)),
             problem.contrast(problem.labeled, within),
             _supervised_start(problem, sample_cuts),
@@ -209,14 +210,17 @@ def _solve_sample(
 
 
 def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> Solver:
-    """Yield labelings of the pool, want their sums, share by share."""
+    """Yield labelings of the pool; their sums, share by share, are to be sent."""
     first = start.labeling
+    shape = first.scores[0].linear.shape
 
     def vertices(sums: ClassSums) -> Floats:
-        flat = contrast.point(contrast.whitening.whiten_sums(sums, first.origin))
-        return flat.reshape(first.n_shares, -1)
+        whitened = contrast.whitening.whiten_sums(sums, first.origin)
+        return whitened.flat().reshape(first.n_shares, -1)
 
     found = yield first
+    # Vertices are kept by the function that labels them: on other rows the same
+    # functions find the vertices anew.
     functions = list(first.scores)
     inner = minimize_over_polytope(
         contrast,
@@ -226,7 +230,9 @@ def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> 
     )
     gradient = next(inner)
     while True:
-        scores = contrast.scores(gradient)
+        # The gradient is linear in sums over rows, so the lowest class of each row
+        # minimises it over all labelings: the vertex that Frank-Wolfe needs.
+        scores = ClassScores.from_flat(gradient, *shape)
         functions.append(contrast.whitening.scores_about(scores, first.origin))
         found = yield replace(first, scores=(functions[-1],))
         try:
@@ -234,6 +240,7 @@ def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> 
         except StopIteration as stop:
             minimum: Minimum = stop.value
             hull = minimum.hull
+            # Only functions whose vertices carry weight are evaluated on the next rows.
             keys, places = np.unique(hull.keys, return_inverse=True)
             kept = replace(first, scores=tuple(functions[key] for key in keys))
             return _Solved(minimum, _WarmStart(kept, places, hull.parts, hull.weights))
@@ -268,6 +275,7 @@ def _certified(
     """Return the estimate with its certificate, or the supervised one without."""
     minimum = solved.minimum
     n_passes = n_before + minimum.n_passes
+    # No gain is certified: the supervised estimate, whose contrast is 0 by definition.
     if minimum.lower < 0.0:
         return ContrastFit(problem.supervised, 0.0, 0.0, n_passes, minimum.status)
     return ContrastFit(

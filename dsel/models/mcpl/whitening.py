@@ -38,6 +38,7 @@ class Whitening:
 
     def whiten_sums(self, sums: ClassSums, origin: Floats) -> ClassSums:
         """Return sums of ``x - origin`` as sums of z."""
+        # x - shift = (x - origin) + step: sums about one point from sums about another.
         step = origin - self.shift
         masses = sums.masses[:, None]
         moved = sums.sums + masses * step
@@ -52,11 +53,13 @@ class Whitening:
 
     def scores_about(self, scores: ClassScores, origin: Floats) -> ClassScores:
         """Return functions of z as functions of ``x - origin``."""
+        # z = L^-1 (x - origin) + start is put into the functions of z.
         start = self.whiten((origin - self.shift)[None])[0]
         constants = scores.constants + scores.linear @ start
         linear = scores.linear
         quadratic = None
         if scores.quadratic is not None:
+            # (u + s)'A(u + s) = u'Au + 2 (As)'u + s'As.
             bent = scores.quadratic @ start
             constants = constants + bent @ start
             linear = linear + 2.0 * bent
@@ -85,10 +88,12 @@ def log_density_scores(classes: GaussianClasses, origin: Floats) -> ClassScores:
         Shape (d,).
     """
     means = classes.means - origin
+    # ln p(x, k) = ln pi - ln det S / 2 - (x - m)'S^-1 (x - m) / 2, by powers of x.
     precisions = np.asarray(np.linalg.inv(classes.covariances))
     linear = np.einsum("...de,...e->...d", precisions, means)
     constants = np.log(classes.priors) - 0.5 * np.einsum("kd,kd->k", linear, means)
     if len(precisions) == 1:
+        # With one covariance x'S^-1 x and the determinant are the same for all classes.
         return ClassScores(constants, linear)
     log_dets = np.linalg.slogdet(classes.covariances)[1]
     return ClassScores(constants - 0.5 * log_dets, linear, -0.5 * precisions)

@@ -1,16 +1,34 @@
 """Fitted two-class machines, how they vote, and which votes rounding could change.
 
-The computed decision of a pair p of classes is a sum of kernel values k times dual
-coefficients c. Let s_p be the sum of the absolute c and n_p their number. In floating
-point of precision u, whatever the order of adding,
+The computed decision of a pair of classes is a sum of kernel values k times dual
+coefficients c. A label that was found in float32 is proved by a bound of its error.
+Let u = 2^-24 be the unit of float32. For each class of the pair let s be the sum of the
+absolute c, n the number of those that are not 0, N that of support vectors that any
+model of the pair has, and p the largest computed k. The term c k with k = exp(-x) is
+off by at most
 
-    |error| <= u n_p s_p max|k| + s_p max|error of k| + the rounding of the constant,
+- u |c k| for c in float32, and u |c k| for the product;
+- 3 u x |c k| for x: distance, gamma and their product are rounded;
+- 23.2 u |c k| for the exponential, which is good to 2.52 units in the last place, that
+  is 5.04 u, each of the two squarings doubling that and adding u: 4 * 5.04 + 3;
+- (a + 2) u |c k| for adding: its sum is one of four, which are added at the end, so a
+  is at most n and at most N / 4 + 3; adding a product that is 0 changes nothing.
 
-because adding a product that is zero changes nothing: the number of columns does not
-matter, only that of the coefficients.
+Now k x = k log(1/k) is at most p max(1, log(1/p)) for all k <= p, since it rises until
+k = 1/e and is never above 1/e. So the error of a class is at most
+
+    u s p (a + 27.2 + 3 max(1, log(1/p))) <= 1.2 u (a + 26) s p (1 + log(1/p) / 8),
+
+for with L = log(1/p) the right side is 1.2 a + 31.2 >= a + 30.2 where L <= 1, and at
+least a + 31.2 + 3.9 L where L > 1; the rest is room for products of errors. `slack` is
+1.2 u (a + 26) s, `peaks` are p (1 + L / 8). Other kernels are computed in float64 and
+rounded once. In float64 no order of adding is relied on, so a is n, and 8 u stands for
+1.2 u: what is left covers the other route, `exact_decisions`, and what that takes for
+0; in float32 these 8 u of float64 are added. Beside it stand, times s, the errors that
+the kernel values have from float64 (`Kernel.rounding`), and the constant's rounding.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +37,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.kernels.base import Kernel
+from dsel.kernels.functions import Kernel
 from dsel.models.arrays import Bools, Floats, Integers
 
 
@@ -27,10 +45,10 @@ from dsel.models.arrays import Bools, Floats, Integers
 class Machines:
     """One-against-one machines of one training set, for every C of a kernel."""
 
-    training: int
-    """Number of the training."""
+    split: int
+    """Number of the split."""
     rows_of: int
-    """Training whose transformer made the rows, -1 where they are as given."""
+    """Split whose transformer made the rows, -1 where they are as given."""
     kernel: Kernel
     """With gamma resolved on the training rows."""
     candidates: tuple[int, ...]
@@ -91,11 +109,13 @@ class Machines:
         )
 
 
-Columns = slice | Integers
-
-FILLED: Final = 0.8
-"""Share of a class's columns from which zeros are cheaper than copying columns."""
 EPS: Final = float(np.finfo(np.float64).eps)
+LEAST: Final[dict[Any, float]] = {np.float32: 1e-30, np.float64: 1e-250}
+"""Kernel values below it are as good as 0: a type's smallest numbers are slow."""
+
+
+Layout = tuple[Integers, NDArray[np.float32], Integers, Floats]
+"""Columns, weights, starts and bounds, as `compiled_votes.settle` takes them."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +124,16 @@ class DecisionWeights:
 
     machines: Machines
     """Whose decisions they are."""
-    columns: tuple[Columns, ...]
-    """Columns of the kernel block for each class."""
-    weights: tuple[NDArray[Any], ...]
-    """Dual coefficients for these columns, (n_columns, n_present - 1, n_models)."""
+    columns: tuple[Integers, ...]
+    """Column of the kernel block for each support vector, class by class."""
+    weights: tuple[Floats, ...]
+    """Dual coefficients of each class's support vectors, (n_vectors, n_present - 1,
+    n_models)."""
     sums: Floats
     """Sums of absolute dual coefficients of each decision, (n_pairs, n_models)."""
     slack: Floats
-    """What adding changes at most if no kernel value exceeds 1, (n_pairs, n_models)."""
+    """What adding the terms of a class changes at most if no kernel value exceeds 1,
+    (n_present, n_present - 1, n_models)."""
     fixed: Floats
     """What rounding changes whatever the kernel values, (n_pairs, n_models)."""
 
@@ -130,30 +152,54 @@ class DecisionWeights:
         starts
             Where each class code begins in `numbers`, and the end, (n_classes + 1,).
         """
-        columns: list[Columns] = []
-        weights: list[NDArray[Any]] = []
+        columns: list[Integers] = []
+        weights: list[Floats] = []
         for place, code in enumerate(machines.present):
             mine = slice(machines.starts[place], machines.starts[place + 1])
             begin, end = int(starts[code]), int(starts[code + 1])
             found = np.searchsorted(numbers[begin:end], machines.numbers[mine])
-            coefs = machines.coefs[mine]
-            if len(found) >= FILLED * (end - begin):
-                filled = np.zeros((end - begin, *coefs.shape[1:]))
-                filled[found] = coefs
-                columns.append(slice(begin, end))
-                weights.append(filled)
-            else:
-                columns.append(begin + found)
-                weights.append(coefs)
+            columns.append(begin + found)
+            weights.append(np.ascontiguousarray(machines.coefs[mine]))
         bounds = _bounds(machines, np.float64)
         return cls(machines, tuple(columns), tuple(weights), *bounds)
 
     @cached_property
-    def in_float32(self) -> "DecisionWeights":
-        """The same with weights in float32, and bounds of what that rounding does."""
-        weights = tuple(each.astype(np.float32) for each in self.weights)
-        bounds = _bounds(self.machines, np.float32)
-        return DecisionWeights(self.machines, self.columns, weights, *bounds)
+    def in_float32(self) -> tuple[tuple[Layout, slice], ...]:
+        """Weights in float32, and bounds of what that rounding does, as votes are cast.
+
+        A pair has the support vectors that any of its models has. A layout for every
+        `LANES` models, and which these are.
+        """
+        from dsel.solvers.compiled_lanes import LANES
+
+        sums, slack, fixed = _bounds(self.machines, np.float32)
+        i, j = np.array(self.machines.pairs).T
+        bounds = np.stack(
+            (self.machines.offsets, slack[i, j - 1], slack[j, i], sums, fixed), axis=1
+        )
+        columns, weights, sizes = [], [], []
+        for mine, coefs in zip(self.columns, self.weights, strict=True):
+            other, vector = np.nonzero(coefs.any(axis=2).T)
+            columns.append(mine[vector])
+            weights.append(coefs[vector, other])
+            sizes.append(np.bincount(other, minlength=coefs.shape[1]))
+        starts = np.cumsum([0, *np.concatenate(sizes)])
+        layouts = []
+        for start in range(0, self.n_models, LANES):
+            models = slice(start, min(start + LANES, self.n_models))
+            wide = slice(models.stop - start)
+            own = np.zeros((starts[-1], LANES), dtype=np.float32)
+            own[:, wide] = np.concatenate([each[:, models] for each in weights])
+            bound = np.zeros((len(bounds), 5, LANES))
+            bound[..., wide] = bounds[..., models]
+            layout = (
+                np.concatenate(columns),
+                own,
+                starts,
+                bound.reshape(len(bounds), -1),
+            )
+            layouts.append((layout, models))
+        return tuple(layouts)
 
     @property
     def n_models(self) -> int:
@@ -161,168 +207,68 @@ class DecisionWeights:
         return self.machines.n_models
 
     def limits(self, peaks: Floats, errors: Floats) -> Floats:
-        """Bound the error of each decision, (n_pairs, n_rows, n_models).
+        """Bound the error of each decision in float64, (n_pairs, n_rows, n_models).
 
-        `peaks` and `errors` are as `count_votes` takes them.
+        Parameters
+        ----------
+        peaks
+            Bound of each row's absolute kernel values by class, (n_present, n_rows).
+        errors
+            Bound of the error of each row's kernel values, (n_rows,).
         """
-        slack, sums, fixed = (
-            whole[:, np.newaxis] for whole in (self.slack, self.sums, self.fixed)
-        )
-        return peaks[:, np.newaxis] * slack + errors[:, np.newaxis] * sums + fixed
+        i, j = np.array(self.machines.pairs).T
+        bounds = errors[:, np.newaxis] * self.sums[:, np.newaxis]
+        bounds += self.fixed[:, np.newaxis]
+        bounds += peaks[i][:, :, np.newaxis] * self.slack[i, j - 1][:, np.newaxis]
+        bounds += peaks[j][:, :, np.newaxis] * self.slack[j, i][:, np.newaxis]
+        return bounds
 
 
 def _bounds(machines: Machines, dtype: type) -> tuple[Floats, Floats, Floats]:
     """Return `sums`, `slack` and `fixed` of `DecisionWeights` in a float type.
 
-    Each product is off by a few units before it is added: its factors were rounded to
-    the type, and an exponential is good to three units in the last place. In float64
-    four times the bound also covers the other route, `exact_decisions`, and what that
-    takes for zero.
+    Kernel values below `LEAST` may be 0.
     """
-    units = 4.0 * EPS
-    if dtype != np.float64:
-        units += 0.6 * float(np.finfo(dtype).eps)  # eps is two units of rounding
-    sums, slack = np.zeros((2, *machines.offsets.shape))
-    for p, (i, j) in enumerate(machines.pairs):
-        for one, other in ((i, j - 1), (j, i)):
-            mine = slice(machines.starts[one], machines.starts[one + 1])
-            sizes = np.abs(machines.coefs[mine, other])
-            total, count = sizes.sum(axis=0), np.count_nonzero(sizes, axis=0)
-            sums[p] += total
-            slack[p] += units * (count + 16) * total
-    fixed = 8.0 * EPS * np.abs(machines.offsets) + np.finfo(dtype).tiny
+    n_present, n_others = len(machines.present), max(len(machines.present) - 1, 0)
+    totals, slack = np.zeros((2, n_present, n_others, machines.n_models))
+    for place in range(n_present):
+        sizes = np.abs(
+            machines.coefs[machines.starts[place] : machines.starts[place + 1]]
+        )
+        totals[place] = sizes.sum(axis=0)
+        added = np.count_nonzero(sizes, axis=0)
+        slack[place] = 4.0 * EPS * (added + 26)
+        if dtype != np.float64:
+            union = np.count_nonzero(sizes.any(axis=2), axis=0)[:, np.newaxis]
+            added = np.minimum(added, union / 4 + 3)
+            unit = float(np.finfo(dtype).eps) / 2
+            slack[place] += 1.2 * unit * (added + 26)
+        slack[place] *= totals[place]
+    sums = np.array(
+        [totals[i, j - 1] + totals[j, i] for i, j in machines.pairs]
+    ).reshape(machines.offsets.shape)
+    fixed = (
+        8.0 * EPS * np.abs(machines.offsets)
+        + np.finfo(dtype).tiny
+        + LEAST[dtype] * sums
+    )
     return sums, slack, fixed
 
 
-def class_products(
-    duals: DecisionWeights, values: NDArray[Any], chosen: slice | Integers = slice(None)
-) -> NDArray[Any]:
-    """Return what the support vectors of each class add to every decision.
-
-    Shape (n_present, n_rows, n_present - 1, n_chosen); `chosen` picks models.
-    """
-    n_present, n_others = len(duals.weights), duals.weights[0].shape[1]
-    n_chosen = len(duals.slack[0, chosen])
-    products = np.empty(
-        (n_present, len(values), n_others, n_chosen), dtype=values.dtype
+def decisions_of(duals: DecisionWeights, values: Floats) -> Floats:
+    """Return the decisions of rows of a kernel block, (n_pairs, n_rows, n_models)."""
+    n_others, n_models = duals.weights[0].shape[1:]
+    products = [
+        (values[:, columns] @ weights.reshape(len(weights), -1)).reshape(
+            len(values), n_others, n_models
+        )
+        for columns, weights in zip(duals.columns, duals.weights, strict=True)
+    ]
+    return np.stack(
+        [
+            products[i][:, j - 1] + products[j][:, i] + offset
+            for (i, j), offset in zip(
+                duals.machines.pairs, duals.machines.offsets, strict=True
+            )
+        ]
     )
-    for columns, weights, product in zip(
-        duals.columns, duals.weights, products, strict=True
-    ):
-        mine = weights[:, :, chosen].reshape(len(weights), -1)
-        np.matmul(values[:, columns], mine, out=product.reshape(len(values), -1))
-    return products
-
-
-def count_votes(
-    duals: DecisionWeights,
-    values: NDArray[Any],
-    peaks: Floats,
-    errors: Floats,
-    models: Integers | None = None,
-) -> tuple[Integers, Bools]:
-    """Return winners' class codes and which of them rounding could change.
-
-    Parameters
-    ----------
-    duals
-        Machines over the columns of `values`.
-    values
-        Kernel block, (n_rows, n_columns), of the dtype of the weights.
-    peaks
-        Bound of each row's absolute kernel values, (n_rows,).
-    errors
-        Bound of the error of each row's kernel values, (n_rows,), beside their
-        rounding to the dtype.
-    models
-        Which of the distinct models vote; all by default.
-
-    Returns
-    -------
-    codes, doubtful
-        Shape (n_rows, n_models).
-    """
-    from dsel.solvers import compiled_votes
-
-    chosen = slice(None) if models is None else models
-    n_models = duals.n_models if models is None else len(models)
-    n_rows, n_present = len(values), len(duals.machines.present)
-    places = np.zeros((n_rows, n_models), dtype=np.int64)
-    doubtful = np.zeros(places.shape, dtype=np.bool_)
-    if n_present > 1:
-        products = class_products(duals, values, chosen)
-        slack, sums, fixed, offsets = (
-            np.ascontiguousarray(whole[:, chosen])
-            for whole in (duals.slack, duals.sums, duals.fixed, duals.machines.offsets)
-        )
-        compiled_votes.vote(
-            products, peaks, errors, slack, sums, fixed, offsets, places, doubtful
-        )
-    return duals.machines.present[places], doubtful
-
-
-def exact_decisions(duals: DecisionWeights, values: Floats, model: int) -> Floats:
-    """Return one row's decisions by sums in a fixed order, (n_pairs,).
-
-    A decision within rounding of zero is exactly 0: duplicates and symmetric data make
-    exact ties, which no order of adding should turn into a vote.
-
-    Parameters
-    ----------
-    duals
-        Machines over the columns of `values`, with weights in float64.
-    values
-        Kernel values of the row, (n_columns,), computed for this row alone.
-    model
-        Place of the model.
-    """
-    from dsel.solvers import compiled_votes
-
-    n_present = len(duals.machines.present)
-    terms, limits = np.zeros((2, n_present, n_present - 1))
-    for columns, weights, *parts in zip(
-        duals.columns, duals.weights, terms, limits, strict=True
-    ):
-        mine = np.ascontiguousarray(values[columns])
-        compiled_votes.add_terms(mine, weights, model, *parts)
-    decisions = duals.machines.offsets[:, model].copy()
-    for p, (i, j) in enumerate(duals.machines.pairs):
-        limit = limits[i, j - 1] + limits[j, i] + EPS * abs(decisions[p])
-        decision = terms[i, j - 1] + terms[j, i] + decisions[p]
-        decisions[p] = decision if abs(decision) > limit else 0.0
-    return decisions
-
-
-def exact_code(duals: DecisionWeights, values: Floats, model: int) -> int:
-    """Return one row's class code by its exact decisions."""
-    decisions = exact_decisions(duals, values, model)
-    votes = np.zeros(len(duals.machines.present), dtype=np.int64)
-    for decision, (i, j) in zip(decisions, duals.machines.pairs, strict=True):
-        votes[i if decision > 0 else j] += 1
-    return int(duals.machines.present[np.argmax(votes)])
-
-
-def decide_exactly(
-    duals: DecisionWeights,
-    codes: Integers,
-    doubtful: Bools,
-    exact_values: Callable[[int], Floats],
-    models: Integers,
-) -> None:
-    """Decide anew, in place, what rounding could change.
-
-    Parameters
-    ----------
-    duals
-        With weights in float64.
-    codes, doubtful
-        As `count_votes` returned them, (n_rows, n_models).
-    exact_values
-        Gives a row's kernel values by its place in `codes`.
-    models
-        Place of the model of each column of `codes`.
-    """
-    for row in np.flatnonzero(doubtful.any(axis=1)):
-        values = exact_values(int(row))
-        for column in np.flatnonzero(doubtful[row]):
-            codes[row, column] = exact_code(duals, values, int(models[column]))

@@ -16,14 +16,12 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 
-from dsel.kernels.parts import is_sparse
-from dsel.kernels.polynomial import Polynomial
-from dsel.kernels.rbf import Rbf
-from dsel.kernels.sigmoid import Sigmoid
+from dsel.kernels.functions import Polynomial, Rbf, Sigmoid
+from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Bools, Integers
 from dsel.models.svm.decisions import Machines
 from dsel.models.svm.labeled_rows import RowsByClass
-from dsel.models.svm.settings import last_step
+from dsel.models.svm.settings import OF_LIBSVM, last_step
 
 ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
 
@@ -49,11 +47,11 @@ def svc_of(
     Parameters
     ----------
     machines
-        Of its training; at least two classes.
+        Of its split; at least two classes.
     labeled
         Holds the support vectors.
     rows
-        Labeled rows of the training, ascending: ``support_`` counts them.
+        Labeled rows of the split, ascending: ``support_`` counts them.
     estimator
         The candidate's estimator, unfitted.
     candidate
@@ -101,7 +99,8 @@ def _set_up(
 ) -> Any:
     """Fit on made-up rows: all attributes are there, of the right kind."""
     labels = np.repeat(classes[machines.present], ROWS_OF_CLASS)
-    if svc.kernel == "poly" and not float(svc.degree).is_integer():
+    is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
+    if is_fractional or svc.kernel not in OF_LIBSVM:
         # scikit-learn takes whole degrees only, but any function as the kernel.
         svc.set_params(kernel=machines.kernel, degree=3)
     if labeled.by_column:

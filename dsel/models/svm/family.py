@@ -1,35 +1,44 @@
-"""The member of `Family` for kernel SVMs: one kernel, every C, all trainings."""
+"""The member of `Family` for kernel SVMs: one kernel, every C, all splits."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.content import content_hash, exact_text
-from dsel.data.trainings import Training
-from dsel.kernels.base import Kernel
+from dsel.data.splits import Split
+from dsel.kernels.functions import Kernel
 from dsel.models.arrays import Integers
-from dsel.models.family import Cache, Candidate, FitCounts
-from dsel.models.svm.fit import Fitted, Task, fit_training
+from dsel.models.family import (
+    Assignment,
+    Cache,
+    Candidate,
+    FitCounts,
+    group_by,
+    joined_numbers,
+)
+from dsel.models.svm.fit import Fitted, Task, fit_split
 from dsel.models.svm.fitted import PackedSVMs, needed_rows
-from dsel.models.svm.labeled_kernel import LabeledKernel, labeled_kernel
+from dsel.models.svm.labeled_kernel import LabeledKernel, labeled_kernel, whole_nbytes
 from dsel.models.svm.labeled_rows import (
     RowsByClass,
     join_rows,
     places_in_order,
     places_of,
     rows_as_given,
-    rows_of_training,
+    rows_of_split,
 )
 from dsel.models.svm.settings import (
+    check_candidates,
     check_limit,
     class_weights,
     group_key,
+    is_svc,
     last_step,
+    refusal,
     resolve_kernel,
     row_weights,
     step_prefix,
@@ -56,69 +65,79 @@ class KernelSVMFamily:
     [[0, 2], [1, 3]]
     """
 
+    name: ClassVar[str] = "kernel SVM"
+    # Splits share the gram matrix, which is cheap beside a fit.
+    fits_splits_together: ClassVar[bool] = False
+    takes_frames: ClassVar[bool] = False
     classes: NDArray[Any]
-    """Label of each class code, sorted."""
     seed: int
-    """Seed of the plan; a pipeline's random steps get a hash of it."""
+    """A pipeline's random steps get a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     """Nothing, or sample weights of all labeled rows, named as `fit` takes them."""
 
-    @property
-    def name(self) -> str:
-        """Short name, shown by the plan."""
-        return "kernel SVM"
+    def refusal(self, estimator: Any) -> str | None:
+        """Refuse what cannot be done exactly; say nothing of what is no SVC."""
+        return refusal(estimator, self.fit_params) if is_svc(estimator) else ""
 
-    @property
-    def fits_trainings_together(self) -> bool:
-        """They share the gram matrix, which is cheap beside a fit."""
-        return False
+    def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
+        """Group candidates by kernel; raise where one cannot work; see `Family`."""
+        check_candidates(candidates, X)
+        groups = tuple(self.groups(candidates))
+        remark = (
+            f"one kernel for all C and folds, {len(groups)} in all, each "
+            f"{whole_nbytes(X.shape[0]) / 2**30:.2g} GiB or what a task's memory holds"
+        )
+        return Assignment(self, tuple(candidates), groups, remark)
 
     def check_budget(self, n_rows: int, limit: int) -> None:
         """Raise where two rows of the kernel matrix do not fit; see `Family`."""
         check_limit(n_rows, limit)
 
+    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+        """Return the bytes of a kernel matrix for each group, and of making their base.
+
+        The base, distances or products in float64, is made from another of its size.
+        """
+        base = 8 * n_rows**2
+        return whole_nbytes(n_rows) + base + (n_groups - 1) * (4 + 4) * n_rows**2
+
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return candidates that differ in C alone, together."""
-        found: OrderedDict[str, list[Candidate]] = OrderedDict()
-        for candidate in candidates:
-            found.setdefault(group_key(candidate), []).append(candidate)
-        return [tuple(group) for group in found.values()]
+        return group_by(candidates, group_key)
 
     def fit(
         self,
         group: Sequence[Candidate],
         X: Any,
         y: Integers,
-        trainings: Sequence[Training],
+        splits: Sequence[Split],
         *,
         pool: Any = None,
         budget: Cache,
     ) -> PackedSVMs:
-        """Fit every candidate on every training; see `Family.fit`."""
+        """Fit every candidate on every split; see `Family.fit`."""
         shared = GroupFit(self, tuple(group), X, y, budget)
-        counts = FitCounts.empty(len(group), len(trainings))
+        counts = FitCounts.empty(len(group), len(splits))
         done: list[tuple[RowsByClass, Fitted]] = []
-        for column, training in enumerate(trainings):
+        for column, split in enumerate(splits):
             started = time.perf_counter()
             try:
-                labeled, fitted = shared.fit(training)
+                labeled, fitted = shared.fit(split)
             except Exception as error:
                 for candidate in group:
-                    counts.failed(candidate.number, training.number, error)
+                    counts.failed(candidate.number, split.number, error)
             else:
                 _note(counts, group, column, fitted)
                 done.append((labeled, fitted))
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
-        return _pack(self, group, trainings, counts, done)
+        return _pack(self, group, splits, counts, done)
 
     def join(
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> PackedSVMs:
         """Pack groups into one that predicts together; see `Family.join`."""
         pieces = [piece for piece in fitted if isinstance(piece, PackedSVMs)]
-        found = sorted({number for piece in pieces for number in piece.candidates})
-        numbers = tuple(found if candidates is None else candidates)
-        trainings = tuple(sorted({t for piece in pieces for t in piece.trainings}))
+        numbers, splits = joined_numbers(pieces, candidates)
         wanted = set(numbers)
         machines = tuple(
             each.of(wanted)
@@ -128,8 +147,8 @@ class KernelSVMFamily:
         )
         return PackedSVMs(
             numbers,
-            trainings,
-            FitCounts.empty(len(numbers), len(trainings)),
+            splits,
+            FitCounts.empty(len(numbers), len(splits)),
             needed_rows(join_rows([piece.row_sets for piece in pieces]), machines),
             machines,
             {
@@ -168,31 +187,36 @@ class GroupFit:
         self.kernel: LabeledKernel | None = None
         self.caches: dict[tuple[int, int], RowCache] = {}
 
-    def fit(self, training: Training) -> tuple[RowsByClass, Fitted]:
-        """Return one training's rows and machines."""
+    def fit(self, split: Split) -> tuple[RowsByClass, Fitted]:
+        """Return one split's rows and machines."""
         check_limit(len(self.y), self.budget.limit)
-        labels = self.family.classes[self.y[training.train_rows]]
+        labels = self.family.classes[self.y[split.train_rows]]
         of_classes = class_weights(self.svc, labels)
         own = self.sample_weight
         weights = row_weights(
-            of_classes, labels, None if own is None else own[training.train_rows]
+            of_classes, labels, None if own is None else own[split.train_rows]
         )
-        labeled, key = self._rows(training)
-        train = places_of(labeled.numbers, training.train_rows)
+        labeled, key = self._rows(split)
+        train = places_of(labeled.numbers, split.train_rows)
         kernel = self._labeled_kernel(labeled, key, resolve_kernel(
             self.svc, labeled.rows[train]
         ))  # fmt: skip
         at_places = np.zeros(len(self.y))
-        at_places[places_in_order(labeled.numbers, training.train_rows)] = weights
+        at_places[places_in_order(labeled.numbers, split.train_rows)] = weights
         task = Task(
-            training.number, self.candidates, self.C_values, float(self.svc.tol),
-            int(self.svc.max_iter), of_classes,
+            split.number, self.candidates, self.C_values, float(self.svc.tol),
+            int(self.svc.max_iter), of_classes, split.counts_train,
         )  # fmt: skip
-        test = places_of(labeled.numbers, training.test_rows)
-        return labeled, fit_training(kernel, task, train, test, at_places, self.caches)
+        test = places_of(labeled.numbers, split.test_rows)
+        second = None
+        if split.second_rows is not None:
+            second = places_of(labeled.numbers, split.second_rows)
+        return labeled, fit_split(
+            kernel, task, train, test, at_places, self.caches, second
+        )
 
-    def _rows(self, training: Training) -> tuple[RowsByClass, str]:
-        """Return the rows as this training sees them, and a name for their contents."""
+    def _rows(self, split: Split) -> tuple[RowsByClass, str]:
+        """Return the rows as this split sees them, and a name for their contents."""
         if not self.data_key:
             self.data_key = content_hash(self.X, self.y)
         classes = self.family.classes
@@ -206,16 +230,16 @@ class GroupFit:
                 ),
             )
             return made, key
-        own = (exact_text(self.steps), self.family.seed, training.name)
-        rows = content_hash(training.train_rows)
+        own = (exact_text(self.steps), self.family.seed, split.name)
+        rows = content_hash(split.train_rows)
         key = f"{self.data_key}-{own}-{rows}"
         made = self.budget.get(
             f"svm-rows-{key}",
-            lambda: rows_of_training(
-                self.steps, self.X, self.y, classes, training, seed=self.family.seed
+            lambda: rows_of_split(
+                self.steps, self.X, self.y, classes, split, seed=self.family.seed
             ),
         )
-        return replace(made, training=training.number), key
+        return replace(made, split=split.number), key
 
     def _labeled_kernel(
         self, labeled: RowsByClass, key: str, kernel: Kernel
@@ -233,7 +257,7 @@ class GroupFit:
 def _note(
     counts: FitCounts, group: Sequence[Candidate], column: int, fitted: Fitted
 ) -> None:
-    """Write what one training showed; `fitted` is in ascending order of C."""
+    """Write what one split showed; `fitted` is in ascending order of C."""
     place = {candidate.number: row for row, candidate in enumerate(group)}
     rows = [place[number] for number in fitted.machines.candidates]
     counts.record((rows, column), fitted.test_errors, fitted.train_errors)
@@ -241,13 +265,13 @@ def _note(
         fitted.machines.candidates, fitted.messages, strict=True
     ):
         if message:
-            counts.messages[number, fitted.machines.training] = message
+            counts.messages[number, fitted.machines.split] = message
 
 
 def _pack(
     family: KernelSVMFamily,
     group: Sequence[Candidate],
-    trainings: Sequence[Training],
+    splits: Sequence[Split],
     counts: FitCounts,
     done: Sequence[tuple[RowsByClass, Fitted]],
 ) -> PackedSVMs:
@@ -255,11 +279,11 @@ def _pack(
     machines = tuple(fitted.machines for _, fitted in done)
     return PackedSVMs(
         tuple(candidate.number for candidate in group),
-        tuple(training.number for training in trainings),
+        tuple(split.number for split in splits),
         counts,
-        needed_rows({labeled.training: labeled for labeled, _ in done}, machines),
+        needed_rows({labeled.split: labeled for labeled, _ in done}, machines),
         machines,
         {candidate.number: candidate.estimator for candidate in group},
-        {training.number: training.train_rows for training in trainings},
+        {split.number: split.train_rows for split in splits},
         family.classes,
     )

@@ -1,4 +1,4 @@
-"""Kernel SVMs of many candidates and trainings that predict from shared kernels."""
+"""Kernel SVMs of many candidates and splits that predict from shared kernels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.frames import numbers
 from dsel.models.arrays import Floats, Integers
 from dsel.models.family import FitCounts
 from dsel.models.svm.decisions import Machines
@@ -16,31 +17,31 @@ from dsel.models.svm.labeled_rows import RowsByClass
 from dsel.models.svm.queries import Query, query_of, row_order
 from dsel.models.svm.scoring import (
     ScoringPlan,
-    decide,
     kernel_blocks,
     score_block,
     write_scores,
 )
+from dsel.models.svm.votes import decide
 
 
 @dataclass(frozen=True)
 class PackedSVMs:
-    """Kernel SVMs of some candidates, one per training; a member of `FittedGroup`."""
+    """Kernel SVMs of some candidates, one per split; a member of `FittedGroup`."""
 
     candidates: tuple[int, ...]
     """Numbers of the candidates, in the order of every candidate axis."""
-    trainings: tuple[int, ...]
-    """Numbers of the trainings, in the order of every training axis."""
+    splits: tuple[int, ...]
+    """Numbers of the splits, in the order of every split axis."""
     counts: FitCounts
     """Errors of every model on its test and training rows."""
     row_sets: Mapping[int, RowsByClass]
-    """Support vectors, by the training that made them or -1."""
+    """Support vectors, by the split that made them or -1."""
     machines: tuple[Machines, ...]
-    """One for each kernel and training that could be fitted."""
+    """One for each kernel and split that could be fitted."""
     estimators: Mapping[int, Any]
     """Unfitted estimator of each candidate."""
     train_rows: Mapping[int, Integers]
-    """Labeled rows of each training."""
+    """Labeled rows of each split."""
     classes: NDArray[Any]
     """Label of each class code."""
 
@@ -70,16 +71,25 @@ class PackedSVMs:
             for key, labeled in self.row_sets.items()
         )
 
+    @cached_property
+    def place_of(self) -> Integers:
+        """Place of each candidate number on the candidate axis."""
+        places = np.full(max(self.candidates, default=-1) + 1, -1)
+        places[list(self.candidates)] = np.arange(len(self.candidates))
+        return places
+
     def __sizeof__(self) -> int:
         """Return what Dask takes for the size."""
         return self.nbytes
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is laid out anew."""
-        return {k: v for k, v in self.__dict__.items() if k != "plans"}
+        made = ("plans", "place_of")
+        return {k: v for k, v in self.__dict__.items() if k not in made}
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
+        X = numbers(X)
         n_rows = X.shape[0]
         shape = (len(self.candidates), n_rows)
         queries = [query_of(chosen, shape) for chosen in which]
@@ -101,24 +111,26 @@ class PackedSVMs:
         codes: Integers,
     ) -> None:
         mine = [query.at(rows) for query in queries]
-        trainings = {d.machines.training for _, ds in plan.by_kernel for d in ds}
+        splits = {d.machines.split for _, ds in plan.by_kernel for d in ds}
         asked = np.zeros(len(rows), dtype=np.bool_)
         for query in mine:
-            asked |= query.rows_with(trainings)
+            asked |= query.rows_with(splits)
         if not asked.any():
             return
         kept = np.flatnonzero(asked)
         mine = [query.at(kept) for query in mine]
         seen = plan.labeled.transform(X[rows[kept]])
-        positions = {number: place for place, number in enumerate(self.candidates)}
+        # The label that was found last, mostly of a neighbouring gamma or training set.
+        guess = np.zeros(len(kept), dtype=np.int64)
         blocks = kernel_blocks(plan, seen, single=True)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:
-                at = np.array([positions.get(c, -1) for c in duals.machines.candidates])
+                at = self.place_of[list(duals.machines.candidates)]
                 for query, target in zip(mine, codes, strict=True):
-                    for chosen, places in query.asks(duals.machines.training, at):
+                    for chosen, places in query.asks(duals.machines.split, at):
                         models = duals.machines.model_of[chosen]
-                        found = decide(block, duals, places, models)
+                        found = decide(block, duals, places, models, guess)
+                        guess[places] = found[:, len(models) // 2]
                         target[np.ix_(at[chosen], rows[kept[places]])] = found.T
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
@@ -128,6 +140,7 @@ class PackedSVMs:
         ``SVC(decision_function_shape="ovr").decision_function`` gives: votes, and
         sums of decisions squeezed into (-1/3, 1/3).
         """
+        X = numbers(X)
         n_rows = X.shape[0]
         shape = (len(self.candidates), n_rows)
         queries = [query_of(chosen, shape) for chosen in which]
@@ -149,25 +162,22 @@ class PackedSVMs:
     ) -> None:
         mine = [query.at(rows) for query in queries]
         seen = plan.labeled.transform(X[rows[0] : rows[-1] + 1])
-        positions = {number: place for place, number in enumerate(self.candidates)}
         blocks = kernel_blocks(plan, seen, single=False)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:
                 machines = duals.machines
-                at = np.array([positions.get(c, -1) for c in machines.candidates])
-                asks = [list(query.asks(machines.training, at)) for query in mine]
+                at = self.place_of[list(machines.candidates)]
+                asks = [list(query.asks(machines.split, at)) for query in mine]
                 if not any(asks):
                     continue
-                values = score_block(
-                    duals, block.values, block.peaks, block.errors, block.exact
-                )
+                values = score_block(duals, block)
                 for pieces, target in zip(asks, found, strict=True):
                     for chosen, places in pieces:
                         models = machines.model_of[chosen]
                         scores = values[places][:, models]
                         write_scores(scores, duals, target, at[chosen], rows[places])
 
-    def model(self, candidate: int, training: int) -> Any:
+    def model(self, candidate: int, split: int) -> Any:
         """Return the fitted scikit-learn estimator; its predictions are the group's.
 
         Raises
@@ -176,16 +186,16 @@ class PackedSVMs:
             Where the fit failed or is not in this group.
         """
         for machines in self.machines:
-            if machines.training == training and candidate in machines.candidates:
+            if machines.split == split and candidate in machines.candidates:
                 labeled = self.row_sets[machines.rows_of]
-                rows = self.train_rows[training]
+                rows = self.train_rows[split]
                 estimator = self.estimators[candidate]
                 if len(machines.present) < 2:
                     return dummy_of(machines, labeled, self.classes)
                 return svc_of(
                     machines, labeled, rows, estimator, candidate, self.classes
                 )
-        raise KeyError(f"candidate {candidate} has no model of training {training}")
+        raise KeyError(f"candidate {candidate} has no model of split {split}")
 
 
 def needed_rows(

@@ -7,12 +7,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.kernels.base import DISTANCES, PRODUCTS, Kernel
-from dsel.kernels.parts import Anchors, anchor, is_sparse
+from dsel.kernels.functions import Kernel
+from dsel.kernels.reference_rows import (
+    DISTANCES,
+    PRODUCTS,
+    VALUES,
+    ReferenceRows,
+    is_sparse,
+    reference_rows,
+)
 from dsel.models.arrays import Floats, Integers
 from dsel.models.family import Cache
 from dsel.models.svm.labeled_rows import RowsByClass
-from dsel.solvers.smo_rows import RowCache
+from dsel.models.svm.votes import KernelBlock, flush_to_peaks
+from dsel.solvers.smo_rows import Gram, RowCache
 
 BLOCK_NBYTES: Final = 2**23
 """Kernel blocks stay below this, so that what reads them finds them in the cache."""
@@ -20,18 +28,16 @@ BLOCK_NBYTES: Final = 2**23
 
 @dataclass(frozen=True)
 class LabeledKernel:
-    """One kernel over the labeled rows, as one training sees them."""
+    """One kernel over the labeled rows, as one split sees them."""
 
     labeled: RowsByClass
     """The rows."""
     kernel: Kernel
     """The kernel."""
-    anchors: Anchors
-    """The rows as anchors of the kernel's part."""
-    part: Floats | None
-    """The part of all rows with all rows, where it fits."""
-    gram: NDArray[np.float32] | None
-    """Kernel values of all rows with all rows, where they fit; as libsvm keeps them."""
+    reference: ReferenceRows
+    """The rows, prepared for the base of the kernel."""
+    gram: Gram | None
+    """Kernel values of all rows with all rows, where they fit."""
     diagonal: Floats
     """Kernel of all rows with themselves, which libsvm keeps without rounding."""
     largest: float
@@ -39,26 +45,30 @@ class LabeledKernel:
     limit: int
     """Bytes for rows that are computed one by one."""
 
-    def block(self, places: Integers) -> Floats:
+    def block(self, places: Integers) -> KernelBlock:
         """Return kernel values of some rows, as predicted, with all rows."""
-        if self.part is not None and self.labeled.rows_at_predict is self.labeled.rows:
-            return self.kernel.values(self.part[places])
-        return self.kernel.values(
-            self.anchors.part_of(self.labeled.rows_at_predict[places])
+        seen = self.labeled.rows_at_predict
+        if self.gram is not None and seen is self.labeled.rows:
+            values = self.gram.values[places]
+        else:
+            values = self._values(seen[places]).astype(np.float32)
+        relative, absolute = self.kernel.rounding(
+            *self.reference.rounding(seen[places])
+        )
+        return KernelBlock(
+            values,
+            flush_to_peaks(values, self.labeled.starts),
+            relative * self.largest + absolute,
+            lambda some: self._values(seen[places[some]]),
+            lambda one: self._exact_values(seen[places[one] : places[one] + 1]),
         )
 
-    def rounding(self, places: Integers) -> tuple[Floats, Floats]:
-        """Return relative and absolute error of these rows' kernel values."""
-        return self.kernel.rounding(
-            *self.anchors.rounding(self.labeled.rows_at_predict[places])
-        )
+    def _values(self, rows: Any) -> Floats:
+        return self.kernel.values(self.reference.base_of(rows))
 
-    def exact_row(self, place: int) -> Floats:
+    def _exact_values(self, row: Any) -> Floats:
         """Return a row's kernel values, computed for it alone."""
-        part = self.anchors.exact_part_of(
-            self.labeled.rows_at_predict[place : place + 1]
-        )
-        return self.kernel.values(part)
+        return self.kernel.values(self.reference.exact_base_of(row))
 
     def rows_of(self, members: Integers) -> RowCache:
         """Return a cache of kernel rows at the columns of these rows."""
@@ -66,13 +76,13 @@ class LabeledKernel:
         if self.labeled.by_column:
             make_row: Callable[[int], Any] = rows[:, members].__getitem__
         else:
-            anchors = anchor(rows, self.kernel.part)
+            reference = reference_rows(rows, self.kernel.base)
 
             def make_row(row: int) -> Any:
-                part = anchors.part_of(anchors.rows[row : row + 1])[0]
-                if self.kernel.part == DISTANCES:
-                    part[row] = 0.0
-                return self.kernel.values(part)
+                base = reference.base_of(reference.rows[row : row + 1])[0]
+                if self.kernel.base == DISTANCES:
+                    base[row] = 0.0
+                return self.kernel.values(base)
 
         return RowCache(make_row, self.diagonal[members], nbytes=self.limit)
 
@@ -83,8 +93,8 @@ class LabeledKernel:
 
 
 def whole_nbytes(n_rows: int) -> int:
-    """Return the bytes of a kernel of all rows with all rows, and of its part."""
-    return (4 + 8) * n_rows**2
+    """Return the bytes of a kernel of all rows, of its inverses, and of its base."""
+    return (4 + 4 + 8) * n_rows**2
 
 
 def labeled_kernel(
@@ -101,7 +111,7 @@ def labeled_kernel(
     key
         Names the contents of the rows, for the cache.
     budget
-        Limits the full matrices and keeps the part that other kernels share.
+        Limits the full matrices and keeps the base that other kernels share.
 
     Raises
     ------
@@ -109,31 +119,41 @@ def labeled_kernel(
         Where a kernel value is too large, or cannot be computed.
     """
     n_rows = len(labeled.numbers)
-    anchors = anchor(labeled.rows, kernel.part)
-    _check_distances(kernel, anchors)
-    part, gram = None, None
-    if whole_nbytes(n_rows) <= 0.8 * budget.limit:
-        part = budget.get(
-            f"svm-part-{kernel.part}-{key}", lambda: anchors.part_of(labeled.rows)
+    reference = budget.get(
+        f"svm-reference-{kernel.base}-{key}",
+        lambda: reference_rows(labeled.rows, kernel.base),
+    )
+    _check_distances(kernel, reference)
+
+    own = np.diagonal(labeled.rows).copy() if labeled.by_column else reference.lengths
+    diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
+
+    def make_gram() -> Gram:
+        if whole_nbytes(n_rows) > 0.8 * budget.limit:
+            return _gram(kernel, reference, None)
+        base = budget.get(
+            f"svm-base-{kernel.base}-{key}",
+            lambda: reference.base_of(reference.rows),
         )
-    if 4 * n_rows**2 <= 0.6 * budget.limit:
-        gram = _gram(kernel, anchors, part)
-    largest = _largest(kernel, anchors, gram)
+        return _gram(kernel, reference, base).inverted(diagonal)
+
+    gram = None
+    if 4 * n_rows**2 <= limit:
+        gram = budget.get(f"svm-gram-{kernel!r}-{key}", make_gram)
+    largest = _largest(kernel, reference, None if gram is None else gram.values)
     if not largest <= np.finfo(np.float32).max:
         raise ValueError(
             f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
             f"scale the features."
         )
-    own = np.diagonal(labeled.rows).copy() if labeled.by_column else anchors.lengths
-    diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
-    return LabeledKernel(labeled, kernel, anchors, part, gram, diagonal, largest, limit)
+    return LabeledKernel(labeled, kernel, reference, gram, diagonal, largest, limit)
 
 
-def _check_distances(kernel: Kernel, anchors: Anchors) -> None:
+def _check_distances(kernel: Kernel, reference: ReferenceRows) -> None:
     """Raise where squared distances would be infinite, or the difference of such."""
-    if kernel.part != DISTANCES:
+    if kernel.base != DISTANCES:
         return
-    longest = float(anchors.lengths.max(initial=0.0))
+    longest = float(reference.lengths.max(initial=0.0))
     if not 4.0 * longest < np.inf:
         raise ValueError(
             f"squared distances must be below 1.8e308, but a row has a squared length "
@@ -141,31 +161,41 @@ def _check_distances(kernel: Kernel, anchors: Anchors) -> None:
         )
 
 
-def _gram(kernel: Kernel, anchors: Anchors, part: Floats | None) -> NDArray[np.float32]:
-    n_rows = anchors.rows.shape[0]
-    gram = np.empty((n_rows, n_rows), dtype=np.float32)
-    step = max(16, BLOCK_NBYTES // (8 * max(1, n_rows)))
+def _gram(kernel: Kernel, reference: ReferenceRows, base: Floats | None) -> Gram:
+    """Return the kernel of all rows with all rows; a base is symmetric, so half of it.
+
+    A precomputed kernel is taken as it is.
+    """
+    n_rows = reference.rows.shape[0]
+    whole = Gram.empty(n_rows)
+    gram, step = whole.values, max(16, BLOCK_NBYTES // (8 * max(1, n_rows)))
+    if base is not None:
+        step = 64  # what is mirrored is written in pieces of a few cache lines
     for start in range(0, n_rows, step):
-        rows = slice(start, start + step)
-        if part is not None:
-            gram[rows] = kernel.values(part[rows])
-            continue
-        block = anchors.part_of(anchors.rows[rows])
-        if kernel.part == DISTANCES:  # as it is where the part is made in one piece
-            block[np.arange(len(block)), np.arange(start, start + len(block))] = 0.0
-        gram[rows] = kernel.values(block)
-    return gram
+        rows, rest = slice(start, start + step), slice(start + step, n_rows)
+        if base is not None and kernel.base != VALUES:
+            gram[rows, start:] = kernel.values(base[rows, start:])
+            gram[rest, rows] = gram[rows, rest].T
+        elif base is not None:
+            gram[rows] = kernel.values(base[rows])
+        else:
+            block = reference.base_of(reference.rows[rows])
+            if kernel.base == DISTANCES:  # as where the base is made in one piece
+                places = np.arange(len(block))
+                block[places, start + places] = 0.0
+            gram[rows] = kernel.values(block)
+    return whole
 
 
 def _largest(
-    kernel: Kernel, anchors: Anchors, gram: NDArray[np.float32] | None
+    kernel: Kernel, reference: ReferenceRows, gram: NDArray[np.float32] | None
 ) -> float:
     """Return a bound of absolute kernel values: the diagonal's, if nothing is known."""
-    if kernel.part == DISTANCES:
+    if kernel.base == DISTANCES:
         return 1.0
     if gram is not None:
         return float(np.abs(gram).max(initial=0.0))
-    if kernel.part == PRODUCTS:
-        return float(np.abs(kernel.diagonal(anchors.lengths)).max(initial=1.0))
-    whole = anchors.rows.data if is_sparse(anchors.rows) else anchors.rows
+    if kernel.base == PRODUCTS:
+        return float(np.abs(kernel.diagonal(reference.lengths)).max(initial=1.0))
+    whole = reference.rows.data if is_sparse(reference.rows) else reference.rows
     return float(np.abs(whole).max(initial=0.0))

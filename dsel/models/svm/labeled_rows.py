@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from dsel.data.trainings import Training
-from dsel.data.words import hashed_seed
-from dsel.kernels.parts import is_sparse
+from dsel.data.row_random import hashed_seed
+from dsel.data.splits import Split
+from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Integers, as_floats
 
 AS_GIVEN: Final = -1
@@ -21,10 +21,10 @@ AS_GIVEN: Final = -1
 
 @dataclass(frozen=True)
 class RowsByClass:
-    """Labeled rows, class by class, as one training's machines or all see them."""
+    """Labeled rows, class by class, as one split's machines or all see them."""
 
-    training: int
-    """Training whose transformer made the rows, ``AS_GIVEN`` where there is none."""
+    split: int
+    """Split whose transformer made the rows, ``AS_GIVEN`` where there is none."""
     transformer: Any
     """Fitted pipeline of the steps before the SVC, or None."""
     numbers: Integers
@@ -71,12 +71,12 @@ def rows_as_given(
     return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, by_column)
 
 
-def rows_of_training(
+def rows_of_split(
     steps: list[tuple[str, Any]],
     X: Any,
     y: Integers,
     labels: NDArray[Any],
-    training: Training,
+    split: Split,
     *,
     seed: int,
 ) -> RowsByClass:
@@ -90,13 +90,13 @@ def rows_of_training(
         All labeled rows and their class codes.
     labels
         Label of each class code.
-    training
+    split
         Whose rows the steps are fitted on.
     seed
         Steps whose `random_state` is None get a hash of it.
     """
-    front = _seeded(clone(Pipeline(steps)), training, seed)
-    train = training.train_rows
+    front = _seeded(clone(Pipeline(steps)), split, seed)
+    train = split.train_rows
     fitted_on = as_floats(
         front.fit_transform(_safe_indexing(X, train), labels[y[train]])
     )
@@ -111,7 +111,7 @@ def rows_of_training(
         rows = rows.tocsr() if is_sparse(rows) else rows
     ordered = rows[numbers]
     seen = ordered if rows is at_predict else at_predict[numbers]
-    return RowsByClass(training.number, front, numbers, starts, ordered, seen)
+    return RowsByClass(split.number, front, numbers, starts, ordered, seen)
 
 
 def _class_by_class(y: Integers, n_classes: int) -> tuple[Integers, Integers]:
@@ -125,11 +125,11 @@ def _equal(first: Any, second: Any) -> bool:
     return bool(np.array_equal(first, second))
 
 
-def _seeded(front: Any, training: Training, seed: int) -> Any:
+def _seeded(front: Any, split: Split, seed: int) -> Any:
     """Give every parameter `random_state` that is None a hash of its surroundings."""
     parameters = front.get_params()
     missing = {
-        name: hashed_seed(seed, name, training.name)
+        name: hashed_seed(seed, name, split.name)
         for name, value in parameters.items()
         if name.split("__")[-1] == "random_state" and value is None
     }
@@ -150,11 +150,11 @@ def places_of(numbers: Integers, rows: Integers) -> Integers:
 
 def join_rows(pieces: Sequence[Mapping[int, RowsByClass]]) -> dict[int, RowsByClass]:
     """Return the union of rows, transformer by transformer."""
-    by_training: dict[int, list[RowsByClass]] = {}
+    by_split: dict[int, list[RowsByClass]] = {}
     for piece in pieces:
         for key, labeled in piece.items():
-            by_training.setdefault(key, []).append(labeled)
-    return {key: _union(several) for key, several in by_training.items()}
+            by_split.setdefault(key, []).append(labeled)
+    return {key: _union(several) for key, several in by_split.items()}
 
 
 def _union(several: list[RowsByClass]) -> RowsByClass:

@@ -1,7 +1,8 @@
-"""Which training answers for which candidate and row: `which` of `FittedGroup`."""
+"""Which split answers for which candidate and row: `which` of `FittedGroup`."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ class Query:
     """One entry of `which`, without its repetitions in memory."""
 
     view: Integers
-    """Training numbers, (n_candidates, n_rows); axes that repeat have stride 0."""
+    """Split numbers, (n_candidates, n_rows); axes that repeat have stride 0."""
 
     @property
     def same_for_candidates(self) -> bool:
@@ -35,50 +36,50 @@ class Query:
             return Query(np.broadcast_to(self.view[0, rows], shape))
         return Query(self.view[:, rows])
 
-    def rows_with(self, trainings: Collection[int]) -> Bools:
-        """Return which rows ask one of these trainings for any candidate."""
-        wanted = np.array(sorted(trainings), dtype=np.int64)
+    def rows_with(self, splits: Collection[int]) -> Bools:
+        """Return which rows ask one of these splits for any candidate."""
+        wanted = np.array(sorted(splits), dtype=np.int64)
         view = self.view[:1] if self.same_for_candidates else self.view
         if self.same_for_rows:
             some = bool(np.isin(view[:, 0], wanted).any())
             return np.full(self.view.shape[1], some)
         return np.asarray(np.isin(view, wanted).any(axis=0))
 
-    def asks(self, training: int, at: Integers) -> Iterator[tuple[Integers, Integers]]:
-        """Yield pieces of machines' candidates and rows that ask a training.
+    @cached_property
+    def rows_of(self) -> dict[int, Integers]:
+        """Row numbers by the split that they ask, where all candidates ask alike."""
+        order = np.argsort(self.view[0], kind="stable")
+        splits, starts = np.unique(self.view[0][order], return_index=True)
+        pieces = np.split(order, starts[1:])
+        return {int(split): rows for split, rows in zip(splits, pieces, strict=True)}
+
+    def asks(self, split: int, at: Integers) -> Iterator[tuple[Integers, Integers]]:
+        """Yield pieces of machines' candidates and rows that ask a split.
 
         Parameters
         ----------
-        training
+        split
             Its number.
         at
-            Place of each of the machines' candidates on the candidate axis, -1 where
-            it is not there.
+            Place of each of the machines' candidates on the candidate axis.
 
         Yields
         ------
         chosen, rows
             Places among the machines' candidates, and row numbers; neither is empty.
         """
-        alike = self.same_for_candidates and self.same_for_rows
-        if alike and self.view.size and self.view[0, 0] != training:
-            return
-        there = np.flatnonzero(at >= 0)
-        if len(there) == 0:
-            return
         if self.same_for_candidates:
-            rows = np.flatnonzero(self.view[0] == training)
-            if len(rows):
-                yield there, rows
+            if self.view.size and split in self.rows_of:
+                yield np.arange(len(at)), self.rows_of[split]
         elif self.same_for_rows:
-            chosen = there[self.view[at[there], 0] == training]
+            chosen = np.flatnonzero(self.view[at, 0] == split)
             if len(chosen):
                 yield chosen, np.arange(self.view.shape[1])
         else:
-            for one in there:
-                rows = np.flatnonzero(self.view[at[one]] == training)
+            for place, row in enumerate(at):
+                rows = np.flatnonzero(self.view[row] == split)
                 if len(rows):
-                    yield np.array([one]), rows
+                    yield np.array([place]), rows
 
 
 def query_of(chosen: Any, shape: tuple[int, int]) -> Query:
@@ -87,7 +88,7 @@ def query_of(chosen: Any, shape: tuple[int, int]) -> Query:
 
 
 def row_order(queries: Sequence[Query], n_rows: int) -> Integers:
-    """Return an order of rows in which rows that ask one training stand together."""
+    """Return an order of rows in which rows that ask one split stand together."""
     for query in queries:
         if not query.same_for_rows:
             return np.argsort(query.view[0], kind="stable")

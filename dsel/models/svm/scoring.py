@@ -1,37 +1,32 @@
-"""Kernels between a block of rows and the support vectors, and what machines say there.
+"""Kernels between a block of rows and the support vectors, and machines' scores there.
 
-Votes are counted in the type of the block's values. What their rounding could change is
-counted anew in float64, and what that rounding could change is summed in a fixed order:
-a code does not depend on the precision, nor on the rows beside.
+The machines' votes there are counted in `votes`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import frexp
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.kernels.base import DISTANCES, Kernel
-from dsel.kernels.parts import Anchors, anchor
-from dsel.kernels.rbf import Rbf
+from dsel.kernels.functions import Kernel, Rbf
+from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.svm.decisions import (
     EPS,
     DecisionWeights,
     Machines,
-    class_products,
-    count_votes,
-    decide_exactly,
-    exact_decisions,
+    decisions_of,
 )
 from dsel.models.svm.labeled_kernel import BLOCK_NBYTES
 from dsel.models.svm.labeled_rows import RowsByClass
 from dsel.models.svm.queries import slice_of
+from dsel.models.svm.votes import KernelBlock, exact_decisions, flush_to_peaks
 
-SQUARINGS: Final = 3
+SQUARINGS: Final = 2
 """How often a Gaussian kernel is squared, not computed: each doubles its error."""
 
 
@@ -65,44 +60,16 @@ class ScoringPlan:
         return cls(labeled, by_kernel)
 
     @cached_property
-    def anchors(self) -> Mapping[str, Anchors]:
-        """The rows as anchors, by kind of part."""
-        kinds = {kernel.part for kernel, _ in self.by_kernel}
-        return {kind: anchor(self.labeled.rows, kind) for kind in kinds}
+    def reference(self) -> Mapping[str, ReferenceRows]:
+        """The rows as reference rows, by the base of the kernels."""
+        kinds = {kernel.base for kernel, _ in self.by_kernel}
+        return {kind: reference_rows(self.labeled.rows, kind) for kind in kinds}
 
     @property
     def block_rows(self) -> int:
         """Rows of a block whose kernel values stay in the processor's cache."""
-        return max(64, BLOCK_NBYTES // (8 * max(1, len(self.labeled.numbers))))
-
-
-@dataclass(frozen=True)
-class KernelBlock:
-    """One kernel between some rows and all support vectors."""
-
-    kernel: Kernel
-    """The kernel."""
-    anchors: Anchors
-    """The support vectors."""
-    seen: Any
-    """The other rows."""
-    part: Floats
-    """What the kernel is made of, (n_rows, n_frame_rows)."""
-    values: NDArray[Any]
-    """Its values, of the same shape, in float64 or float32."""
-    peaks: Floats
-    """Bound of each row's absolute values, (n_rows,)."""
-    errors: Floats
-    """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
-
-    def precise(self, places: Integers) -> NDArray[Any]:
-        """Return some rows' values in float64."""
-        return self.kernel.values(self.part[places])
-
-    def exact(self, place: int) -> Floats:
-        """Return a row's values, computed for it alone."""
-        part = self.anchors.exact_part_of(self.seen[place : place + 1])
-        return self.kernel.values(part)
+        # Of many classes, fewer rows seldom have four of one guess for `add_products`.
+        return max(128, BLOCK_NBYTES // (8 * max(1, len(self.labeled.numbers))))
 
 
 def _kernel_order(kernel: Kernel) -> tuple[str, float, str]:
@@ -117,31 +84,40 @@ def kernel_blocks(
 
     Each is overwritten by the next.
 
-    In float64 a Gaussian kernel is squared from the one before where it can be:
-    exp(-2 gamma d) is the square of exp(-gamma d).
+    A Gaussian kernel is squared from the one before where it can be: exp(-2 gamma d)
+    is the square of exp(-gamma d).
     """
-    parts = {kind: anchors.part_of(seen) for kind, anchors in plan.anchors.items()}
-    sizes = {kind: a.rounding(seen) for kind, a in plan.anchors.items()}
-    low = {kind: part.astype(np.float32) for kind, part in parts.items() if single}
+    bases = {
+        kind: reference.base_of(seen) for kind, reference in plan.reference.items()
+    }
+    sizes = {kind: a.rounding(seen) for kind, a in plan.reference.items()}
+    low = {kind: base.astype(np.float32) for kind, base in bases.items() if single}
     before: Kernel | None = None
     squared, values = 0, np.empty(0)
     for kernel, _ in plan.by_kernel:
-        part = parts[kernel.part]
+        base, reference = bases[kernel.base], plan.reference[kernel.base]
         steps = _squarings(before, kernel)
-        if single:
-            values = _single_values(kernel, part, low[kernel.part])
-        elif 0 < steps <= SQUARINGS - squared:
+        again = 0 < steps <= SQUARINGS - squared
+        if again:
             squared += steps
-            for _ in range(steps):
+            for _ in range(steps - 1):
                 np.multiply(values, values, out=values)
         else:
-            squared, values = 0, kernel.values(part)
-        peaks = _peaks(kernel, values)
-        relative, absolute = kernel.rounding(*sizes[kernel.part])
-        errors = (relative + EPS * 4.0 * 2.0**squared) * peaks + absolute
+            squared = 0
+            values = (
+                _single_values(kernel, base, low[kernel.base])
+                if single
+                else kernel.values(base)
+            )
+        peaks = _peaks(kernel, values, plan.labeled.starts, squared=again)
+        relative, absolute = kernel.rounding(*sizes[kernel.base])
+        largest = peaks.max(axis=0, initial=0.0)
+        errors = (relative + EPS * 4.0 * 2.0**squared) * largest + absolute
         yield KernelBlock(
-            kernel, plan.anchors[kernel.part], seen, part, values, peaks, errors
-        )
+            values, peaks, errors,
+            partial(_precise_values, kernel, base),
+            partial(_exact_values, kernel, reference, seen),
+        )  # fmt: skip
         before = kernel
 
 
@@ -154,69 +130,38 @@ def _squarings(before: Kernel | None, kernel: Kernel) -> int:
 
 
 def _single_values(
-    kernel: Kernel, part: Floats, low: NDArray[np.float32]
+    kernel: Kernel, base: Floats, low: NDArray[np.float32]
 ) -> NDArray[Any]:
-    """Return kernel values in float32, off by a few units of the largest.
-
-    A distance may be rounded first: x exp(-x) < 0.37 is what a unit of it changes.
-    """
-    if kernel.part == DISTANCES:
+    """Return kernel values in float32; a distance may be rounded first."""
+    if kernel.base == DISTANCES:
         return kernel.values(low)
-    return np.asarray(kernel.values(part), dtype=np.float32)
+    return np.asarray(kernel.values(base), dtype=np.float32)
 
 
-def _peaks(kernel: Kernel, values: NDArray[Any]) -> Floats:
-    if kernel.part == DISTANCES:
-        return np.ones(len(values))
-    return np.asarray(np.abs(values).max(axis=1, initial=0), dtype=np.float64)
+def _precise_values(kernel: Kernel, base: Floats, places: Integers) -> Floats:
+    return kernel.values(base[places])
 
 
-def decide(
-    block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
-) -> Integers:
-    """Return the codes of some rows of a block, (n_rows, n_models).
-
-    Parameters
-    ----------
-    block
-        Kernel values in float32.
-    duals
-        Machines over its columns.
-    places
-        Rows of the block, ascending.
-    models
-        Model of each column of the codes; may repeat.
-    """
-    distinct, back = np.unique(models, return_inverse=True)
-    chosen = None if len(distinct) == duals.n_models else distinct
-    rows = slice_of(places)
-    codes, doubtful = count_votes(
-        duals.in_float32,
-        block.values[rows],
-        block.peaks[rows],
-        block.errors[rows],
-        chosen,
-    )
-    if doubtful.any():
-        again = np.flatnonzero(doubtful.any(axis=1))
-        mine = places[again]
-        codes[again], doubtful[again] = count_votes(
-            duals, block.precise(mine), block.peaks[mine], block.errors[mine], chosen
-        )
-    if doubtful.any():
-        decide_exactly(
-            duals, codes, doubtful, lambda r: block.exact(int(places[r])), distinct
-        )
-    return codes[:, back]
-
-
-def score_block(
-    duals: DecisionWeights,
-    values: Floats,
-    peaks: Floats,
-    errors: Floats,
-    exact_values: Callable[[int], Floats],
+def _exact_values(
+    kernel: Kernel, reference: ReferenceRows, seen: Any, place: int
 ) -> Floats:
+    return kernel.values(reference.exact_base_of(seen[place : place + 1]))
+
+
+def _peaks(
+    kernel: Kernel, values: NDArray[Any], starts: Integers, *, squared: bool
+) -> Floats:
+    """Return row maxima p of values, for Gaussian kernels p (1 + log(1/p) / 8).
+
+    The rest is for what rounding distances changes: see `decisions`.
+    """
+    peaks = flush_to_peaks(values, starts, squared=squared)
+    if kernel.base == DISTANCES:
+        peaks *= 1.0 - 0.125 * np.log(np.maximum(peaks, np.finfo(np.float32).tiny))
+    return peaks
+
+
+def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     """Return a score for every row, model and class present.
 
     Decisions that rounding could turn round are summed anew in a fixed order, so that
@@ -225,13 +170,9 @@ def score_block(
     Parameters
     ----------
     duals
-        Machines over the columns of `values`.
-    values
-        Kernel block, (n_rows, n_columns), in float64.
-    peaks, errors
-        Bounds of each row's absolute kernel values and of their error, (n_rows,).
-    exact_values
-        Gives a row's kernel values by its place, computed for it alone.
+        Machines over the columns of the block.
+    block
+        Kernel values, in float64.
 
     Returns
     -------
@@ -241,29 +182,17 @@ def score_block(
     """
     n_present = len(duals.machines.present)
     if n_present == 1:
-        return np.zeros((len(values), duals.n_models, 1))
-    decisions = _decisions(duals, values)
-    doubtful = np.abs(decisions) <= duals.limits(peaks, errors)
+        return np.zeros((len(block.values), duals.n_models, 1))
+    decisions = decisions_of(duals, block.values)
+    limits = duals.limits(block.peaks[duals.machines.present], block.errors)
+    doubtful = np.abs(decisions) <= limits
     for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
-        alone = exact_values(int(row))
+        alone = block.exact(int(row))
         for model in np.flatnonzero(doubtful[:, row].any(axis=0)):
             decisions[:, row, model] = exact_decisions(duals, alone, int(model))
     if n_present == 2:
         return np.stack((decisions[0], -decisions[0]), axis=-1)
     return _votes(decisions, duals.machines)
-
-
-def _decisions(duals: DecisionWeights, values: Floats) -> Floats:
-    """Return decisions, (n_pairs, n_rows, n_models)."""
-    products = class_products(duals, values)
-    return np.stack(
-        [
-            products[i, :, j - 1] + products[j, :, i] + offset
-            for (i, j), offset in zip(
-                duals.machines.pairs, duals.machines.offsets, strict=True
-            )
-        ]
-    )
 
 
 def _votes(decisions: Floats, machines: Machines) -> Floats:

@@ -1,6 +1,6 @@
 """What a kernel SVM's parameters mean on one training set, and who is refused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,18 +11,22 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.data.content import exact_text
-from dsel.kernels.base import Kernel
-from dsel.kernels.linear import Linear
-from dsel.kernels.parts import is_sparse
-from dsel.kernels.polynomial import Polynomial
-from dsel.kernels.precomputed import Precomputed
-from dsel.kernels.rbf import Rbf
-from dsel.kernels.sigmoid import Sigmoid
+from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
+from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Floats
 from dsel.models.family import Candidate
 from dsel.solvers.smo import is_available
 
-NAMED_KERNELS: Final = ("linear", "poly", "precomputed", "rbf", "sigmoid")
+KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
+    "linear": lambda svc, gamma: Linear(),
+    "poly": lambda svc, gamma: Polynomial(gamma, float(svc.coef0), float(svc.degree)),
+    "precomputed": lambda svc, gamma: Precomputed(),
+    "rbf": lambda svc, gamma: Rbf(gamma),
+    "sigmoid": lambda svc, gamma: Sigmoid(gamma, float(svc.coef0)),
+}
+"""What `kernel=` of an SVC names: from the SVC, and its gamma as a number."""
+OF_LIBSVM: Final = frozenset(KERNELS)
+"""Those that scikit-learn's SVC knows by name; it is handed the others as functions."""
 SYMMETRY: Final = 1e-8  # times the largest entry
 PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
 
@@ -54,34 +58,24 @@ def group_key(candidate: Candidate) -> str:
     return exact_text([steps_before(candidate.estimator), parameters])
 
 
-def refusal(
-    candidates: Sequence[Candidate], fit_params: Mapping[str, Any]
-) -> str | None:
-    """Return why these candidates cannot be done exactly as a family, or None.
+def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
+    """Return why an estimator cannot be done exactly by the family, or None.
 
     Parameters
     ----------
-    candidates
-        All candidates of the grid.
+    estimator
+        Classifier, unfitted.
     fit_params
-        Keyword arguments of their `fit`.
+        Keyword arguments of its `fit`.
     """
     if not is_available():
         return "numba cannot be imported, which the SMO solver is compiled with"
-    for candidate in candidates:
-        reason = _refusal_of_one(candidate.estimator, fit_params)
-        if reason is not None:
-            return reason
-    return None
-
-
-def _refusal_of_one(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
     svc = last_step(estimator)
     if not is_svc(estimator):
         return f"{type(svc).__name__} is no SVC"
     if callable(svc.kernel):
         return "the kernel is a function that only SVC can call"
-    if svc.kernel not in NAMED_KERNELS:
+    if svc.kernel not in KERNELS:
         return f"the kernel {svc.kernel!r} is not known"
     if svc.probability is True:
         return "probability=True needs libsvm's own fit"
@@ -181,16 +175,7 @@ def resolve_kernel(svc: Any, X: Any) -> Kernel:
     ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
     1 / n_columns.
     """
-    if svc.kernel == "linear":
-        return Linear()
-    if svc.kernel == "precomputed":
-        return Precomputed()
-    gamma = _resolve_gamma(svc.gamma, X)
-    if svc.kernel == "rbf":
-        return Rbf(gamma)
-    if svc.kernel == "sigmoid":
-        return Sigmoid(gamma, float(svc.coef0))
-    return Polynomial(gamma, float(svc.coef0), float(svc.degree))
+    return KERNELS[svc.kernel](svc, _resolve_gamma(svc.gamma, X))
 
 
 def _resolve_gamma(gamma: Any, X: Any) -> float:

@@ -12,12 +12,12 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from dsel import names
 from dsel.checks import check_choice, check_integer, check_probabilities
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
 from dsel.searches.auditing.catalogue import SETTINGS
 from dsel.searches.auditing.settings import Claim, Setting, draw_of
 
 SIGNIFICANCE: Final = 0.001
-"""A p-value at which a setting is said to fail: a false alarm in 1000 cells."""
+"""The p-value below which a setting fails: one false alarm in 1000 cells."""
 
 _DRAWS_A_TASK: Final = 10
 
@@ -66,10 +66,14 @@ def audit(
     ValueError
         Where there is no setting of a name, or a number is out of range.
 
+    See Also
+    --------
+    plan_bound : How large bounds are.
+
     Notes
     -----
-    What is not certified is no failure. Draws are independent: none shares labeled
-    rows with another, for the p-value is that of a binomial.
+    A number that is not certified cannot fail. Draws are independent, and none shares
+    labeled rows with another, as the binomial p-value requires.
 
     Examples
     --------
@@ -107,11 +111,11 @@ def _setting(wanted: str | Setting) -> Setting:
 def _claims(
     setting: Setting, deltas: tuple[float, ...], seed: int, start: int, stop: int
 ) -> list[Claim]:
-    """Return what some draws claim; each depends on nothing but its number."""
+    """Return the claims of some draws; each depends only on seed and number."""
     claims: list[Claim] = []
     for number in range(start, stop):
         draw = draw_of(setting, deltas, [seed, crc32(setting.name.encode()), number])
-        # A learner that met one class claims nothing: it may not be searched at all.
+        # A search refuses labeled rows of one class, so such a draw claims nothing.
         if len(np.unique(draw.y)) == setting.law.chances.shape[1]:
             claims += setting.steps(draw)
     return claims
@@ -154,11 +158,11 @@ def _slack(claims: Sequence[Claim]) -> float:
 
 def verdicts(report: xr.Dataset) -> NDArray[np.str_]:
     """Return one word for each setting of a report."""
-    words = np.where(report["holds"], "holds", "FAILS")
-    words = np.where(report["certified"].sum(names.DELTA) == 0, "claims nothing", words)
+    found = np.where(report["holds"], "holds", "FAILS")
+    found = np.where(report["certified"].sum(names.DELTA) == 0, "claims nothing", found)
     controls = np.where(report["holds"], "NOT CAUGHT", "caught")
-    found: NDArray[np.str_] = np.where(report["is_control"], controls, words)
-    return found
+    verdict: NDArray[np.str_] = np.where(report["is_control"], controls, found)
+    return verdict
 
 
 def is_sound(report: xr.Dataset) -> bool:

@@ -1,9 +1,9 @@
 """The catalogue of settings: one line each.
 
 An audit shows something only where a bound can fail, so the laws are hard: labels that
-nothing tells, candidates that look good by luck, models that change when one row more
-is learned. Rows are few: with 40 of each kind a run compares labeled rows with the pool
-by a forest, which takes longer than all the rest.
+no feature predicts, candidates that look good by luck, models that change with one more
+training row. Rows are few: from 40 of each kind on, a run makes the two-sample test,
+which takes longer than everything else.
 
 To add a setting: one line, with steps of `settings` or your own.
 """
@@ -28,7 +28,7 @@ from dsel.searches.auditing.laws import (
     step,
 )
 from dsel.searches.auditing.settings import Setting
-from dsel.searches.pool_reading import PoolReading
+from dsel.searches.engine.stages import PoolReading
 
 
 def _setting(
@@ -47,7 +47,7 @@ _LUCKY: Final = partial(
     cv=2,
     label_share=0.9,
 )
-"""One column of ten is picked: folds depend on each other, and look too good."""
+"""One column of ten is picked: errors of folds are dependent and too small."""
 _TURNED: Final = partial(
     _setting,
     law=step(0.0),
@@ -57,7 +57,7 @@ _TURNED: Final = partial(
     label_share=0.1,
     n_labeled=400,
 )
-"""No fold model errs and the full one does: the pool alone can tell."""
+"""No fold model errs and the full one does: only the pool can show it."""
 _NOISE: Final = partial(
     _setting,
     law=biased_coin(0.5),
@@ -66,7 +66,7 @@ _NOISE: Final = partial(
     criterion="holdout_bound",
     cv=2,
 )
-"""Candidates that all err on half of the rows, and one of them seems not to."""
+"""All candidates err on half of the rows; by chance one of them seems better."""
 _FIFTY: Final = partial(
     _setting,
     law=biased_coin(0.5),
@@ -78,9 +78,18 @@ _FIFTY: Final = partial(
 _MEMORY: Final = partial(
     _setting, law=biased_coin(0.4), model=Memory(), grid={"otherwise": [0, 1]}
 )
+_SELECTION: Final = partial(
+    _setting, law=biased_coin(0.5), model=RandomTable(), grid={"number": [*range(50)]}
+)
+"""A procedure that picks one of fifty, by the errors on the rows that it has."""
 _POOL_MEMORY: Final = partial(_setting, law=step(0.2), model=None, grid=[PoolMemory()])
+_NESTED: Final = ("nested", "nested_fold_model", "nested_vote")
+_OF_50: Final = {"number": [*range(50)]}
+_COLUMNS: Final = {"n_columns": [2, 5, 10]}
 _PLACE: Final = steps.in_one_place
-_NAMES: Final = tuple(n for n in CERTIFICATE_EVENTS if n != "select_then_certify")
+_NAMES: Final = tuple(
+    name for name in CERTIFICATE_EVENTS if name not in ("select_then_certify", *_NESTED)
+)
 
 CONTROLS: Final = (
     _LUCKY(
@@ -150,9 +159,37 @@ SETTINGS: Final = (
     ),
     _NOISE(
         "certify_rows",
-        partial(steps.handed_over, certify_rows=0.3, cv=5, criterion="cv_error"),
+        partial(steps.deployed, certify_rows=0.3, cv=5, criterion="cv_error"),
     ),
     _NOISE("select then certify", steps.certified_apart),
+    *(
+        _SELECTION(
+            f"any selection, {n}", partial(steps.selected_in_folds, certificate=n), cv=3
+        )
+        for n in ("best_fold", "best_fold_model")
+    ),
+    *(_LUCKY(f"{n}, lucky folds", steps.once, criterion=n, cv=3) for n in _NESTED),
+    *(
+        _TURNED(f"{n}, full model differs", steps.once, criterion=n, cv=3)
+        for n in _NESTED
+    ),
+    *(
+        _setting(
+            f"{name}, {what}",
+            steps.deployed,
+            law=law,
+            model=model,
+            grid=grid,
+            criterion=name,
+            cv=cv,
+        )
+        for name in _NESTED
+        for what, cv, law, model, grid in (
+            ("50 candidates of pure noise", 3, biased_coin(0.5), RandomTable(), _OF_50),
+            ("folds of ten rows", 4, noisy_copies(10, 0.3), BestColumn(), _COLUMNS),
+            ("memory", 3, biased_coin(0.4), Memory(), {"otherwise": [0, 1]}),
+        )
+    ),
     _TURNED("later read-out from a reserve", steps.read_later),
     _MEMORY("labeled records in the pool", steps.with_labeled_rows_in_the_pool),
     _POOL_MEMORY(
@@ -189,4 +226,4 @@ SETTINGS: Final = (
     ),
     *CONTROLS,
 )
-"""What an audit goes through."""
+"""The settings of an audit."""

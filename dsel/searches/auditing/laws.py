@@ -1,9 +1,9 @@
 """Populations whose error rates are known exactly, and learners that cost nothing.
 
-A population is a law on finitely many cells: the error of a model is a dot product of
-the law with the table of its answers. Every drawn row carries a random number in its
-last column, so that no two rows are equal; learners look at it only to recognise rows
-that they have seen. A fit is a table lookup, so a whole search takes some 40 ms.
+A population is a distribution on finitely many cells: the error of a model is a sum
+over cells. Every drawn row has a random number in its last column, so that no two rows
+are equal; learners use it only to recognise rows that they have seen. A fit is a table
+lookup, so a whole search takes some 40 ms.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 UNSEEN = -1.0
-"""In the last column of a row that nobody has drawn."""
+"""In the last column of rows that stand for a cell and were not drawn."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def step(noise: float, n_cells: int = 16) -> Law:
 
 
 def biased_coin(share: float, n_cells: int = 16) -> Law:
-    """Return a law whose classes no feature tells apart; class 1 has that share."""
+    """Return a law whose classes do not depend on features; class 1 has `share`."""
     row = np.array([1.0 - share, share]) / n_cells
     cells = np.arange(n_cells, dtype=np.float64)[:, np.newaxis]
     return Law(cells, np.tile(row, (n_cells, 1)))
@@ -69,8 +69,8 @@ def biased_coin(share: float, n_cells: int = 16) -> Law:
 def noisy_copies(n_copies: int, noise: float) -> Law:
     """Return a law whose features are copies of the class, each wrong that often.
 
-    All are equally good, and they err independently: whoever picks the column that
-    looks best sees an error far below the true one, which is `noise`.
+    All are equally good, and they err independently. A learner that picks the column
+    that looks best sees an error far below the true one, which is `noise`.
     """
     cells = np.array(list(product([0.0, 1.0], repeat=n_copies)))
     wrong = np.stack([(cells != label).sum(axis=1) for label in (0, 1)], axis=1)
@@ -132,8 +132,8 @@ class BestColumn(Learner):
 class Parity(Learner):
     """Answers one class everywhere: 1 where an odd number of labels were 1.
 
-    One label more or less turns all answers round, so fold models say nothing about
-    the full one but by their disagreement on the pool.
+    One label more or less changes all answers, so only the disagreement on the pool
+    shows how the full model differs from fold models.
     """
 
     def _learn(self, X: Floats, y: Codes) -> None:
@@ -180,7 +180,7 @@ def _last_column(X: Floats, rows: Codes) -> list[Floats]:
 
 
 class PoolMemory(Learner):
-    """Answers well on rows that it met in its pool, and the contrary elsewhere."""
+    """Predicts well on rows of its pool, and the opposite class on all others."""
 
     def fit(self, X: Floats, y: Codes, pool: Any = None) -> Self:
         """Learn from labeled rows and remember the pool."""

@@ -1,34 +1,37 @@
 """Settings of an audit, and the steps that a user takes with a draw.
 
-Steps go through public names only. They end with *claims*: a number, whether it was
-called certified, and the truth about the model that it is about.
+Steps use public names only. They return *claims*: a number, whether it was called
+certified, and the true error of the model that it is about.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from dsel import names
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.events import CERTIFICATE_EVENTS
 from dsel.criteria import CRITERIA
-from dsel.results import Certificate
+from dsel.results import Certificate, evidence
 from dsel.searches.auditing.laws import Codes, Floats, Law
 from dsel.searches.certify import certify
+from dsel.searches.certify_selection import certify_selection
+from dsel.searches.engine.stages import PoolReading
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.ledger import add_certificate
 from dsel.searches.plan import Plan, plan_search
-from dsel.searches.pool_reading import PoolReading
 from dsel.searches.select import select
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a search said of a model, and what is so."""
+    """What a search said about a model, and the truth."""
 
     delta: float
     """Probability with which it may be wrong."""
@@ -43,7 +46,7 @@ class Claim:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is wrong; both sides may be multiples of 1 / rows."""
+        """Whether it is wrong; equal numbers may differ by rounding."""
         return not self.lower - 1e-12 <= self.truth <= self.bound + 1e-12
 
 
@@ -52,34 +55,34 @@ class Setting:
     """One way to search, on rows of a known law."""
 
     name: str
-    """What the table calls it."""
+    """Name in the table."""
     law: Law
-    """Where rows come from."""
+    """Distribution of the rows."""
     estimator: Any
-    """Whose candidates are searched."""
+    """Estimator of the candidates."""
     grid: Mapping[str, Any]
-    """Of them."""
+    """Their parameters."""
     steps: Callable[["Draw"], Iterator[Claim]]
-    """What is done with a draw."""
+    """Searches a draw and returns claims."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of `plan_search`."""
     n_labeled: int = 39
-    """Labeled rows; from 40 on a run compares them with the pool by a forest, which
-    takes longer than all the rest."""
+    """Labeled rows; from 40 on a run makes the two-sample test, which takes longer
+    than everything else."""
     n_unlabeled: int = 200
     """Pool rows."""
     is_control: bool = False
-    """Whether it claims what is not so, to be caught."""
+    """Whether it is a broken bound, which the audit must catch."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Labeled rows and a pool of a setting, drawn anew."""
+    """Labeled rows and a pool, drawn from the law of a setting."""
 
     setting: Setting
-    """Where from."""
+    """Its setting."""
     deltas: tuple[float, ...]
-    """At which claims are wanted, the largest first."""
+    """Values of delta for which claims are wanted, the largest first."""
     X: Floats
     """Labeled rows."""
     y: Codes
@@ -87,9 +90,9 @@ class Draw:
     pool: Floats
     """Unlabeled rows."""
     answers: Codes
-    """Their classes, which no search sees."""
+    """Their classes, which searches do not see."""
     seed: int
-    """The search's own."""
+    """Seed of the search."""
 
     def plan(self, grid: Any = None, **changed: Any) -> Plan:
         """Plan the setting's search, or a changed one."""
@@ -104,7 +107,7 @@ class Draw:
         )
 
     def claim(self, certificate: Certificate, model: Any, delta: float) -> Claim:
-        """Return what a certificate says of the model that was handed over."""
+        """Return the claim of a certificate for the model that was returned."""
         if certificate.criterion == "transductive":
             truth = float(np.mean(np.asarray(model.predict(self.pool)) != self.answers))
         else:
@@ -140,14 +143,14 @@ def each(draw: Draw, **changed: Any) -> Iterator[Claim]:
         yield _chosen(draw, plan, plan.run(n_jobs=1), delta)
 
 
-def handed_over(draw: Draw, **changed: Any) -> Iterator[Claim]:
+def deployed(draw: Draw, **changed: Any) -> Iterator[Claim]:
     """Search as a scikit-learn estimator; the claim is about its model."""
     for delta in draw.deltas:
         yield _fitted(draw, delta, **changed)
 
 
 def any_pair(draw: Draw) -> Iterator[Claim]:
-    """Rank by one criterion and certify by another, whichever the draw says."""
+    """Rank by one criterion and certify by another, both drawn at random."""
     rng = np.random.default_rng(draw.seed)
     pair = {
         "criterion": str(rng.choice(list(CRITERIA))),
@@ -162,17 +165,9 @@ def any_pair(draw: Draw) -> Iterator[Claim]:
 
 def certified_apart(draw: Draw) -> Iterator[Claim]:
     """Choose whatever looks best on a part of the rows, and certify with the rest."""
-    grid = draw.setting.grid
-
-    def lowest_error(X: Floats, y: Codes) -> Any:
-        [(name, values)] = grid.items()
-        models = [draw.setting.estimator.set_params(**{name: v}) for v in values]
-        errors = [np.mean(model.fit(X, y).predict(X) != y) for model in models]
-        return models[0].set_params(**{name: values[int(np.argmin(errors))]})
-
     for delta in draw.deltas:
         found = certify(
-            lowest_error,
+            partial(lowest_error, draw.setting),
             draw.X,
             draw.y,
             draw.pool,
@@ -181,6 +176,35 @@ def certified_apart(draw: Draw) -> Iterator[Claim]:
             n_jobs=1,
         )
         yield draw.claim(found.certificate, found.model, delta)
+
+
+def selected_in_folds(draw: Draw, certificate: str) -> Iterator[Claim]:
+    """Choose whatever looks best without each fold, and certify what comes of it."""
+
+    def procedure(X: Floats, y: Codes) -> Any:
+        return lowest_error(draw.setting, X, y).fit(X, y)
+
+    for delta in draw.deltas:
+        found = certify_selection(
+            procedure,
+            draw.X,
+            draw.y,
+            draw.pool if certificate == "best_fold" else None,
+            certificate=certificate,
+            delta=delta,
+            random_state=draw.seed,
+            n_jobs=1,
+            **draw.setting.options,
+        )
+        yield draw.claim(found.certificate, found.model, delta)
+
+
+def lowest_error(setting: Setting, X: Floats, y: Codes) -> Any:
+    """Return the candidate, not fitted, that errs least on the rows it has learned."""
+    [(name, values)] = setting.grid.items()
+    models = [clone(setting.estimator).set_params(**{name: v}) for v in values]
+    errors = [np.mean(model.fit(X, y).predict(X) != y) for model in models]
+    return clone(models[int(np.argmin(errors))])
 
 
 def read_later(draw: Draw) -> Iterator[Claim]:
@@ -199,10 +223,10 @@ def read_later(draw: Draw) -> Iterator[Claim]:
 def in_one_place(
     draw: Draw, grids: Callable[[Any, int], list[Any]], reserve: float, **first: Any
 ) -> Iterator[Claim]:
-    """Search one grid after another in the same `out`; all that was claimed must hold.
+    """Search one grid after another in the same `out`; all their claims must hold.
 
-    `grids` gives the next grids from the first one and the number of the candidate
-    that it chose; `first` are options of the first run alone.
+    `grids` returns the next grids, given the first one and the number of the candidate
+    that was chosen; `first` are options of the first run only.
     """
     for delta in draw.deltas:
         paid = {"delta": delta * (1 - reserve), "reserve": delta * reserve}
@@ -238,7 +262,7 @@ def half_then_all(grid: Mapping[str, Any], chosen: int) -> list[Any]:
 
 
 def interrupted(draw: Draw, **changed: Any) -> Iterator[Claim]:
-    """Stop a run after its first fits, and go on with the same command."""
+    """Stop a run after its first fits, and continue with the same command."""
 
     def stop(progress: Any) -> None:
         if progress.fits_done:
@@ -266,7 +290,7 @@ def looked_elsewhere(draw: Draw) -> Iterator[Claim]:
 
 
 def with_labeled_rows_in_the_pool(draw: Draw) -> Iterator[Claim]:
-    """Search with a pool that has the labeled records too, told to leave them out."""
+    """Search with a pool that contains the labeled records, which are excluded."""
     pool = np.vstack([draw.pool, draw.X])
     for delta in draw.deltas:
         plan = plan_search(
@@ -292,12 +316,11 @@ def _chosen(
     read: float | None = None,
     certificate: str | None = None,
 ) -> Claim:
-    """Return what `select` says, and the truth about the model that the plan gives."""
+    """Return the claim of `select` for the model that the plan fits."""
     wanted = float(results[names.DELTA].values[0])
-    asked = read or (delta if delta < wanted else None)
-    choice = select(results, delta=asked, certificate=certificate)
-    fold = 0 if plan.criterion.deploys != "full" else None
-    return draw.claim(choice.certificate, plan.model(choice.candidate, fold), delta)
+    lower = read or (delta if delta < wanted else None)
+    choice = select(results, delta=lower, certificate=certificate)
+    return draw.claim(choice.certificate, plan.deployed(choice), delta)
 
 
 def _fitted(draw: Draw, delta: float, **changed: Any) -> Claim:
@@ -325,7 +348,7 @@ def _worse(*claims: Claim) -> Claim:
 
 
 def pooled_folds(draw: Draw) -> Iterator[Claim]:
-    """Take all fold errors as one binomial: BROKEN, for folds depend on each other."""
+    """Take all fold errors as one binomial: BROKEN, since folds are dependent."""
     plan = draw.plan(prune=False)
     n_errors = int(plan.run(n_jobs=1)[names.FOLD_ERRORS].sum())
     truth = draw.setting.law.error(plan.model(0))
@@ -335,11 +358,11 @@ def pooled_folds(draw: Draw) -> Iterator[Claim]:
 
 
 def luckiest_fold(draw: Draw) -> Iterator[Claim]:
-    """Bound the error by the fold with fewest errors: BROKEN, for it was chosen."""
+    """Bound the error by the fold with fewest errors: BROKEN, since it was chosen."""
     plan = draw.plan(prune=False)
     results = plan.run(n_jobs=1)
-    errors = results[names.FOLD_ERRORS].values.ravel()
-    rows = results[names.FOLD_ROWS].values.ravel()
+    counts = evidence(results)
+    errors, rows = (counts[n].ravel() for n in (names.FOLD_ERRORS, names.FOLD_ROWS))
     truth = draw.setting.law.error(plan.model(0))
     for delta in draw.deltas:
         limits = binomial_tail_inversion(errors, rows, delta=delta)

@@ -1,4 +1,4 @@
-"""Uncertainty sampling: label next what the model is least sure of."""
+"""Uncertainty sampling: label the rows next that the model is least sure of."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from dsel.checks import check_integer
-from dsel.data.words import hashed_seed, seed_from
+from dsel.checks import check_integer, check_probability
+from dsel.data.row_random import hashed_seed, seed_from
 from dsel.models.generic import class_scores
 
 
@@ -79,7 +79,7 @@ def sample_uncertain(
     X
         Rows to pick from, shape (n, n_columns), dense or CSR.
     label_of
-        Asked for the labels of picked rows: takes row numbers, returns labels.
+        Called with the numbers of picked rows; returns their labels.
     n_rows
         Rows to pick, the start included.
     n_start
@@ -100,7 +100,7 @@ def sample_uncertain(
     Raises
     ------
     ValueError
-        Where more rows are asked for than there are.
+        Where `n_rows` is larger than the number of rows.
     """
     check_integer(n_rows, "n_rows", at_least=1, at_most=X.shape[0])
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
@@ -125,7 +125,7 @@ def _batches(
     order: NDArray[np.int64],
     limits: tuple[int, int, int],
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the next rows to label; `picked` and `labels` grow between the turns."""
+    """Yield the next rows to label; the caller appends to `picked` and `labels`."""
     n_rows, batch, seed = limits
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -137,7 +137,7 @@ def _batches(
             continue
         model = fitted_on(estimator, X[np.array(picked)], np.array(labels), seed)
         gaps = sure_margins(model, X)[free]
-        # Equal gaps go by the random order, not by the order of the table.
+        # Equal gaps are ordered at random, not as the rows of the table are.
         yield free[np.lexsort((place[free], gaps))][:size]
 
 
@@ -147,6 +147,75 @@ def fitted_on(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
     if model.get_params().get("random_state", 0) is None:
         model.set_params(random_state=hashed_seed(seed, len(y)))
     return model.fit(X, y)
+
+
+def sample_logged(
+    model: Any,
+    X: Any,
+    *,
+    n_rows: int,
+    least: float = 0.2,
+    random_state: Any = 0,
+) -> ActiveRun:
+    """Pick rows to test a fixed model on, unsure ones more often, and log the chances.
+
+    Each row is drawn among those that are left: with probability `least` any of them,
+    else in proportion to how unsure the model is, one half at its median gap.
+
+    Parameters
+    ----------
+    model
+        Fitted classifier with `decision_function` or `predict_proba`.
+    X
+        Rows to pick from, shape (n, n_columns), dense or CSR; not those it was
+        trained on.
+    n_rows
+        Rows to pick.
+    least
+        Part of the chance that all rows have alike, in (0, 1]: `leveled_risk` takes it.
+    random_state
+        Seed of the draws.
+
+    Returns
+    -------
+    ActiveRun
+        Rows in order with their chances. `dsel.bounds.leveled_risk` makes an estimate
+        of the model's error and an interval of the labels of these rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from dsel.bounds import leveled_risk
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNeighborsClassifier().fit(X[::2], y[::2])
+    >>> run = sample_logged(model, X[1::2], n_rows=40, least=0.5)
+    >>> wrong = model.predict(X[1::2][run.rows]) != y[1::2][run.rows]
+    >>> found = leveled_risk(
+    ...     wrong, run.query_probabilities, 75, least=0.5, delta=0.1)
+    >>> truth = float(np.mean(model.predict(X[1::2]) != y[1::2]))
+    >>> found.lower <= truth <= found.upper
+    True
+    """
+    size = X.shape[0]
+    check_integer(n_rows, "n_rows", at_least=1, at_most=size)
+    share = 1.0 if least == 1 else check_probability(least, "least")
+    rng = np.random.Generator(np.random.Philox(seed_from(random_state)))
+    gaps = sure_margins(model, X)
+    finite = gaps[np.isfinite(gaps)]
+    usual = float(np.median(finite)) if len(finite) else 1.0
+    unsure = 1.0 / (1.0 + gaps / (usual or 1.0))
+    free = np.ones(size, dtype=bool)
+    rows, chances = np.empty(n_rows, np.int64), np.empty(n_rows)
+    for place in range(n_rows):
+        weights = np.where(free, unsure, 0.0)
+        total = weights.sum()
+        drawn = weights / total if total > 0 else free / free.sum()
+        each = share * free / free.sum() + (1.0 - share) * drawn
+        rows[place] = rng.choice(size, p=each / each.sum())
+        chances[place] = each[rows[place]]
+        free[rows[place]] = False
+    return ActiveRun(rows, 0, chances)
 
 
 def weighted_risk(

@@ -1,4 +1,4 @@
-"""Active learning from a pool of any size, with estimates of the error on the way."""
+"""Active learning from a pool of any size, with estimates of the error at intervals."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from dsel import names
 from dsel.checks import check_integer
+from dsel.data.blocks import stacked
 from dsel.data.open import open_pool
-from dsel.data.words import ACTIVE_STREAM, seed_from, words_at
+from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.searches.co_validation.active import fitted_on, sure_margins
 from dsel.searches.co_validation.covalidate import covalidate
 
 
 @dataclass(frozen=True)
 class ActiveStep:
-    """What is labeled so far, and every estimate of the error of a model of it."""
+    """The rows labeled so far, and estimates of the error of a model of them."""
 
     rows: NDArray[np.int64]
     """Row numbers in the pool, in the order in which they were picked."""
@@ -47,26 +47,26 @@ class Picks:
     """The best rows of a part of the pool."""
 
     gaps: NDArray[np.float64]
-    """How sure the model is of each, ascending."""
-    words: NDArray[np.uint64]
-    """Random words that decide between equal gaps."""
+    """Gap between the two best scores of each, ascending."""
+    order: NDArray[np.uint64]
+    """Random number of each row, which decides between equal gaps."""
     rows: NDArray[np.int64]
     """Row numbers."""
     X: Any
     """The rows, dense or CSR."""
 
     def first(self, n_rows: int) -> "Picks":
-        """Return the `n_rows` rows of smallest gap, then smallest word."""
-        best = np.lexsort((self.words, self.gaps))[:n_rows]
-        return Picks(self.gaps[best], self.words[best], self.rows[best], self.X[best])
+        """Return the `n_rows` rows of smallest gap, then smallest random number."""
+        best = np.lexsort((self.order, self.gaps))[:n_rows]
+        return Picks(self.gaps[best], self.order[best], self.rows[best], self.X[best])
 
     def joined(self, other: "Picks") -> "Picks":
         """Return the rows of both."""
         return Picks(
             np.concatenate([self.gaps, other.gaps]),
-            np.concatenate([self.words, other.words]),
+            np.concatenate([self.order, other.order]),
             np.concatenate([self.rows, other.rows]),
-            stacked(self.X, other.X),
+            stacked([self.X, other.X]),
         )
 
 
@@ -82,7 +82,7 @@ def learn_actively(
     random_state: Any = 0,
     **options: Any,
 ) -> Iterator[ActiveStep]:
-    """Label rows of a pool by uncertainty sampling; estimate the error on the way.
+    """Label rows of a pool by uncertainty sampling; estimate the error at intervals.
 
     After a random start the model is trained on what is labeled, and the rows with
     the smallest gap between its two best scores are labeled next. At regular
@@ -95,7 +95,7 @@ def learn_actively(
     pool
         Unlabeled rows: anything that `open_pool` takes. Each batch is one pass.
     label_of
-        Asked for the labels of picked rows: takes row numbers, returns labels.
+        Called with the numbers of picked rows; returns their labels.
     n_rows
         Rows to label at most, the start included.
     every
@@ -119,7 +119,12 @@ def learn_actively(
     Raises
     ------
     ValueError
-        Where more rows are asked for than there are.
+        Where `n_rows` is larger than the number of rows.
+
+    See Also
+    --------
+    dsel.covalidate : The estimates.
+    sample_uncertain : The rows only.
 
     Notes
     -----
@@ -157,7 +162,7 @@ def learn_actively(
 
 
 class _Labeling:
-    """What is labeled so far, and how the next rows are found."""
+    """The rows labeled so far, and how the next ones are found."""
 
     def __init__(
         self,
@@ -185,10 +190,10 @@ class _Labeling:
         picks: Picks = self.pool.reduce(count, combine, keep=True)
         self.y.extend(np.asarray(self.label_of(picks.rows)))
         self.rows = np.concatenate([self.rows, picks.rows])
-        self.X = picks.X if self.X is None else stacked(self.X, picks.X)
+        self.X = picks.X if self.X is None else stacked([self.X, picks.X])
 
     def _model(self) -> Any:
-        """Return the model of what is labeled; None where that is one class."""
+        """Return the model of the labeled rows; None while they are of one class."""
         if len(set(self.y)) < 2:
             return None
         return fitted_on(self.estimator, self.X, np.array(self.y), self.seed)
@@ -204,7 +209,7 @@ class _Labeling:
             self.pool.excluding(self.rows),
             random_state=self.seed,
             picked=True,
-            # Rows that look like a labeled one are other records: those are left out.
+            # The labeled records are excluded above, so equal rows are other records.
             duplicates="keep",
             **options,
         )
@@ -225,16 +230,9 @@ def least_sure(
     gaps = np.zeros(len(free))
     if model is not None and len(free):
         gaps = sure_margins(model, X[free])
-    words = words_at(seed, ACTIVE_STREAM, rows)[free]
-    return Picks(gaps, words, rows[free], X[free]).first(n_rows)
+    order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
+    return Picks(gaps, order, rows[free], X[free]).first(n_rows)
 
 
 def _best_of_both(one: Picks, other: Picks, *, n_rows: int) -> Picks:
     return one.joined(other).first(n_rows)
-
-
-def stacked(one: Any, other: Any) -> Any:
-    """Return rows below rows, dense or CSR."""
-    if sparse.issparse(one):
-        return sparse.vstack([one, other], format="csr")
-    return np.vstack([one, other])

@@ -1,4 +1,4 @@
-"""Co-validation: judge candidates by how often half models differ on the pool."""
+"""Co-validation: evaluate candidates by how often half models differ on the pool."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ import xarray as xr
 
 from dsel.criteria import get_criterion
 from dsel.criteria.base import reads_folds
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
 from dsel.results import Assumption
 from dsel.searches.candidates import Grid
 from dsel.searches.engine.scheme import random_halves, with_leave_one_out
@@ -36,7 +36,7 @@ def covalidate(
     storage_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> xr.Dataset:
-    """Estimate errors by disagreement on the pool, and choose by it.
+    """Estimate errors by the disagreement on the pool, and rank candidates by it.
 
     In every repeat the labeled rows are halved at random, each candidate is trained
     on both halves, and the two models are compared on the whole pool.
@@ -54,19 +54,19 @@ def covalidate(
     y
         Labels, shape (n_labeled,).
     pool
-        Unlabeled rows: anything that `open_pool` takes. Rows that are in `X` too make
-        disagreement too low; leave them out.
+        Unlabeled rows: anything that `open_pool` takes. Rows that are also in `X`
+        make the disagreement too low; leave them out.
     repeats
         Random halvings, R >= 1. The first half of an odd number of rows is smaller.
     criterion
-        What ranks the candidates and, with ``prune=True``, steers the pruning.
+        What ranks the candidates and, with ``prune=True``, prunes them.
     random_state
         Seed of the halvings and of the learners.
     client
         A `distributed.Client`; None means the current one, else local threads.
     out
-        Directory or URL that keeps what was counted; None keeps nothing. The same
-        call goes on from there.
+        Directory or URL where counts are stored; the same call continues from them.
+        None stores nothing.
     storage_options
         For fsspec, where `out` is a URL.
     **options
@@ -82,12 +82,17 @@ def covalidate(
     Raises
     ------
     TypeError, ValueError
-        For anything that cannot be searched; the message says the way out.
+        For anything that cannot be searched; the message says what to change.
+
+    See Also
+    --------
+    plan_search : The same for folds, with a certificate.
+    dsel.searches.learn_actively : Asks for labels, and estimates on the way.
 
     Notes
     -----
-    No number of co-validation is a guarantee. Disagreement bounds the error of half
-    models from below in expectation, and a stable learner may err far more.
+    No number of co-validation is a guarantee. In expectation the disagreement is a
+    lower bound of the error of half models, and a stable learner may err far more.
 
     Examples
     --------
@@ -187,8 +192,8 @@ def plan_covalidation(
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
-    """Say what is odd about the halves."""
-    halves = plan.scheme.trainings[: plan.scheme.n_folds]
+    """Yield a remark where halves lack a class."""
+    halves = plan.scheme.splits[: plan.scheme.n_folds]
     present = [len(np.unique(plan.work.y[half.train_rows])) for half in halves]
     lacking = sum(n < len(plan.classes) for n in present)
     if lacking:

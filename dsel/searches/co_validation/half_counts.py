@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.criteria import CRITERIA, Evidence, Settings
 from dsel.data.cache import process_cache
-from dsel.data.folds import full_training, half_trainings
+from dsel.data.splits import full_split, half_splits
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate, FittedGroup
 
@@ -42,7 +42,7 @@ def half_counts(
     repeats: int = 30,
     seed: int = 0,
 ) -> Evidence:
-    """Train all halves and the full set; count on training, pool and test rows.
+    """Train all halves and the full set; count on split, pool and test rows.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def half_counts(
         Evidence for the criteria of co-validation.
     """
     X, y = table
-    halves = half_trainings(len(y), repeats, seed=seed)
-    trainings = (*halves, full_training(len(y), number=len(halves)))
+    halves = half_splits(len(y), repeats, seed=seed)
+    splits = (*halves, full_split(len(y), number=len(halves)))
     evidence = _empty(len(candidates), repeats, len(halves))
     evidence[names.TRAIN_ROWS] = np.array([len(t.train_rows) for t in halves])
     evidence[names.FOLD_ROWS] = np.array([len(t.test_rows) for t in halves])
@@ -81,7 +81,7 @@ def half_counts(
         candidates, X, classes=classes, seed=seed, fit_params={}
     ):
         for group in assigned.groups:
-            fitted = assigned.family.fit(group, X, y, trainings, budget=process_cache())
+            fitted = assigned.family.fit(group, X, y, splits, budget=process_cache())
             _add_fits(evidence, fitted)
             if pool is test[0]:
                 _add_rows(evidence, fitted, *test, compare=True)
@@ -132,9 +132,9 @@ def _add_rows(
     *,
     compare: bool,
 ) -> None:
-    """Count over rows: errors where the truth is known, disagreements where asked."""
+    """Count errors where `truth` is given, and disagreements where `compare` is set."""
     numbers = list(fitted.candidates)
-    every = [np.array(t) for t in fitted.trainings]
+    every = [np.array(t) for t in fitted.splits]
     for rows in _blocks(fitted, X.shape[0]):
         codes = fitted.predict(X[rows], every)
         if compare:
@@ -147,6 +147,6 @@ def _add_rows(
 
 
 def _blocks(fitted: FittedGroup, n_rows: int) -> list[slice]:
-    answers = 16 * len(fitted.trainings) * len(fitted.candidates)
+    answers = 16 * len(fitted.splits) * len(fitted.candidates)
     step = int(np.clip(BLOCK_NBYTES // (fitted.row_nbytes + answers), 64, 65_536))
     return [slice(start, start + step) for start in range(0, n_rows, step)]

@@ -1,4 +1,4 @@
-"""Disagreement row by row: where on the pool models of the same data differ."""
+"""Disagreement row by row: on which pool rows models of the same data differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from dsel.bounds import row_disagreement
 from dsel.checks import check_integer
 from dsel.data import open_pool
-from dsel.data.folds import block_trainings, half_trainings
-from dsel.data.labeled import check_pool_matches, labeled_rows
-from dsel.data.trainings import Training
-from dsel.data.words import seed_from
+from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.row_random import seed_from
+from dsel.data.splits import Split, block_splits, half_splits
 from dsel.models.family import FittedGroup
 from dsel.searches.candidates import make_candidates
 from dsel.searches.model_set import train_grid
@@ -29,19 +28,19 @@ BLOCK_NBYTES: Final = 2**24
 
 @dataclass(frozen=True)
 class RowCounter:
-    """Asks all models about a block of rows."""
+    """Counts on a block of rows how many models disagree."""
 
     models: FittedGroup
-    """One candidate, several trainings."""
+    """One candidate, several splits."""
     n_classes: int
     """Class codes are below it."""
     in_pairs: bool
-    """Whether only trainings 2r and 2r + 1 are independent of each other."""
+    """Whether only splits 2r and 2r + 1 are independent of each other."""
 
     @property
     def block_rows(self) -> int:
-        """Rows to ask about at once."""
-        row = self.models.row_nbytes + 16 * len(self.models.trainings)
+        """Rows to predict at once."""
+        row = self.models.row_nbytes + 16 * len(self.models.splits)
         return int(np.clip(BLOCK_NBYTES // row, 64, 65_536))
 
     def __call__(
@@ -49,8 +48,8 @@ class RowCounter:
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return d_x and the estimate of the error's variance, d_x / 2."""
         del rows
-        readings = [np.array(number) for number in self.models.trainings]
-        codes = self.models.predict(X, readings)[:, 0]
+        every = [np.array(number) for number in self.models.splits]
+        codes = self.models.predict(X, every)[:, 0]
         if self.in_pairs:
             found = (codes[0::2] != codes[1::2]).mean(axis=0)
         else:
@@ -60,7 +59,7 @@ class RowCounter:
 
     def _label_counts(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         counts = [np.sum(codes == c, axis=0) for c in range(self.n_classes)]
-        # Answers that are no class are all wrong, so here they are one.
+        # Predictions that are not a class count as one further class.
         return np.stack([*counts, np.sum(codes < 0, axis=0)], axis=-1)
 
 
@@ -108,8 +107,8 @@ def write_row_disagreement(
     """
     seed, n_rows = seed_from(random_state), len(y)
     check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
-    trainings = block_trainings(n_rows, n_models, seed=seed)
-    _write(estimator, (X, y), pool, path, trainings, seed=seed, client=client)
+    splits = block_splits(n_rows, n_models, seed=seed)
+    _write(estimator, (X, y), pool, path, splits, seed=seed, client=client)
 
 
 def write_half_disagreement(
@@ -136,8 +135,8 @@ def write_half_disagreement(
         Random halvings, R >= 1; the same as those of `covalidate`.
     """
     seed = seed_from(random_state)
-    trainings = half_trainings(len(y), repeats, seed=seed)
-    _write(estimator, (X, y), pool, path, trainings, seed=seed, client=client)
+    splits = half_splits(len(y), repeats, seed=seed)
+    _write(estimator, (X, y), pool, path, splits, seed=seed, client=client)
 
 
 def most_disputed(
@@ -148,7 +147,7 @@ def most_disputed(
     Parameters
     ----------
     path
-        What one of the functions above has written.
+        Group that one of the functions above wrote.
     n_rows
         How many rows.
 
@@ -181,18 +180,18 @@ def _write(
     table: tuple[Any, Any],
     pool: Any,
     path: Any,
-    trainings: tuple[Training, ...],
+    splits: tuple[Split, ...],
     *,
     seed: int,
     client: Any,
 ) -> None:
-    labeled, opened = labeled_rows(*table), open_pool(pool)
-    check_pool_matches(opened, labeled)
+    labeled = labeled_rows(*table)
+    opened = matching_pool(open_pool(pool), labeled)
     trained = train_grid(
         make_candidates(None, [estimator]),
         labeled.X,
         labeled.y,
-        trainings,
+        splits,
         classes=labeled.classes,
         seed=seed,
         client=client,
@@ -201,11 +200,11 @@ def _write(
     models = trained.join([0], failures)
     if models is None:
         raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
-    in_pairs = trainings[0].name.startswith("repeat")
+    in_pairs = splits[0].name.startswith("repeat")
     counter = RowCounter(models, labeled.n_classes, in_pairs)
     attributes = {
-        "n_models": len(trainings),
-        "rows_per_model": len(trainings[0].train_rows),
+        "n_models": len(splits),
+        "rows_per_model": len(splits[0].train_rows),
         "compared": "halves" if in_pairs else "all pairs",
         "seed": str(seed),
     }

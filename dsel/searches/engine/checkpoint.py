@@ -1,18 +1,18 @@
 """Counts to the journal and back: one record for each finished task.
 
-A record names its candidates by their keys, which say all that their counts depend on
-beside the fingerprint, and the training or the rows of the span. A larger grid over the
-same data therefore finds its old cells, and what was written is never counted again.
+A record names its candidates by their keys and the split, or the rows of the span. A
+key is a hash of all that a candidate's counts depend on besides the fingerprint. A
+larger grid over the same data therefore finds its old cells: what was written is never
+counted again.
 
-What failed is written apart, and tried again by the next run: a disk may have been
-full. A bound may be read all the same, because delta is divided among all candidates,
-those that failed too, before any is fitted; which of them can be fitted in the end is
-no reading of the pool. Only fits that ran out of time are not tried again with as
-little of it, and nothing is where the place cannot be written to.
+Failures are written as records of their own, and the next run tries these fits again,
+since the cause may be gone (a full disk). Bounds stay valid, because delta is divided
+among all candidates before any is fitted, those that fail included, and whether a fit
+fails does not depend on the pool. Not tried again are fits that exceeded a time limit,
+unless the new limit is longer, and failures in a store that cannot be written to.
 
-Each finished task also gives one log line, which people and programs can read: lines go
-to the logger ``dsel.searches`` as ``event name=value ...``; a handler that wants fields
-finds them in the record's attribute `dsel`.
+Each finished task also writes one log line, ``event name=value ...``, to the logger
+``dsel.searches``; the same fields are in the log record's attribute `dsel`.
 """
 
 import logging
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.family import FIT_FAILED
-from dsel.results.journal import Journal
+from dsel.searches.checkpoint import Checkpoint
 from dsel.searches.engine.count_task import SpanJob, SpanRecord
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fit_task import FitRecord, Group
@@ -38,20 +38,20 @@ FAILED = "/failed"
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class CountCheckpoint:
     """Writes what tasks counted, and reads it back into a table."""
 
-    journal: Journal | None
-    """Where to; None keeps nothing."""
+    store: Checkpoint
+    """Where records are written."""
     keys: Mapping[int, str]
     """Key of every candidate by its number."""
     scheme: Scheme
-    """Trainings and comparisons of the plan."""
+    """Splits and comparisons of the plan."""
     fit_timeout: float | None = None
-    """Seconds that one fit may take; those that took longer once may now have more."""
+    """Seconds that one fit may take, or None; it may differ from an earlier run's."""
 
     def fit(self, record: FitRecord) -> None:
-        """Write the counts of one fit job, and apart from them what failed."""
+        """Write the counts of one fit job, and its failures as another record."""
         failed = record.counts.status[:, 0] == FIT_FAILED
         late = f"/{LIMIT}-{self.fit_timeout}" if record.is_late else ""
         self._append_fits(record, np.flatnonzero(~failed), "")
@@ -61,24 +61,24 @@ class Checkpoint:
         self, record: FitRecord, mine: NDArray[np.intp], suffix: str
     ) -> None:
         """Write the fits at some places of a record that ended alike."""
-        if self.journal is None or not len(mine):
+        if not len(mine):
             return
         job, counts = record.job, record.counts
-        training = self.scheme.trainings[job.training]
+        split = self.scheme.splits[job.split]
         numbers = [job.candidates[place] for place in mine]
         keys = [self.keys[number] for number in numbers]
         limit = {LIMIT: self.fit_timeout} if record.is_late else {}
-        self.journal.append(
-            f"{FIT}{_joined(keys)}/{training.name}{suffix}",
+        self.store.append(
+            f"{FIT}{_joined(keys)}/{split.name}{suffix}",
             {
-                "training": training.name,
+                "split": split.name,
                 "keys": keys,
                 "test_errors": counts.test_errors[mine, 0],
                 "train_errors": counts.train_errors[mine, 0],
                 "failed": counts.status[mine, 0] == FIT_FAILED,
                 "seconds": counts.seconds[mine, 0],
                 "messages": [
-                    counts.messages.get((number, training.number), "")
+                    counts.messages.get((number, split.number), "")
                     for number in numbers
                 ],
                 **limit,
@@ -87,8 +87,6 @@ class Checkpoint:
 
     def span(self, record: SpanRecord) -> None:
         """Write the counts of one span of the pool."""
-        if self.journal is None:
-            return
         job = record.job
         mine = [self.keys[number] for number in job.candidates]
         counts: dict[str, Any] = {}
@@ -99,58 +97,47 @@ class Checkpoint:
             counts[f"differences/{comparison.variable}"] = found
             counts[f"rows/{comparison.variable}"] = rows
         place = {"stage": job.stage, "start": job.start, "stop": job.stop, "keys": mine}
-        self.journal.append(
+        self.store.append(
             f"{SPAN}{job.stage}-{job.start}-{job.stop}/{_joined(mine)}",
             {**place, "seconds": record.seconds, **counts},
         )
 
     def replay(self, table: CountTable) -> None:
-        """Put what an earlier run counted onto the table."""
-        if self.journal is None:
-            return
+        """Write what earlier runs counted into the table."""
         numbers = {key: number for number, key in self.keys.items()}
-        for key, record in self.journal.read().items():
+        for key, record in self.store.read().items():
             if key.startswith(FIT):
                 self._replay_fit(table, record, numbers)
             elif key.startswith(SPAN):
                 self._replay_span(table, record, numbers)
 
-    def check(self) -> None:
-        """Raise where what was counted could not be written."""
-        if self.journal is not None:
-            self.journal.check()
-
-    def flush(self) -> None:
-        """Write what is not written yet."""
-        if self.journal is not None:
-            self.journal.flush()
-
     def _replay_fit(
         self, table: CountTable, record: Any, numbers: dict[str, int]
     ) -> None:
-        trainings = {each.name: each.number for each in self.scheme.trainings}
-        training = trainings.get(record["training"])
-        if training is None:
+        splits = {each.name: each.number for each in self.scheme.splits}
+        split = splits.get(record["split"])
+        if split is None:
             return
         for i, key in enumerate(record["keys"]):
             if key not in numbers:
                 continue
             if record["failed"][i] and self._is_tried_again(record):
                 continue
-            number = numbers[key]
             errors = int(record["test_errors"][i]), int(record["train_errors"][i])
             failed, seconds = bool(record["failed"][i]), float(record["seconds"][i])
-            table.set_fit(number, training, errors, failed, seconds)
-            table.messages[number, training] = record["messages"][i]
+            if not failed and self.scheme.splits[split].counts_others and errors[1] < 0:
+                continue  # an earlier run did not count them: the fit is done again
+            number = numbers[key]
+            table.set_fit(number, split, errors, failed, seconds)
+            table.messages[number, split] = record["messages"][i]
 
     def _is_tried_again(self, record: Any) -> bool:
-        """Whether fits that failed may end otherwise now, and that can be kept."""
+        """Whether fits that failed may succeed now, and their counts be stored."""
         limit = record.get(LIMIT)
         has_time = (
             limit is None or self.fit_timeout is None or self.fit_timeout > float(limit)
         )
-        can_keep = self.journal is not None and not self.journal.is_read_only
-        return has_time and can_keep
+        return has_time and not self.store.is_read_only
 
     def _replay_span(
         self, table: CountTable, record: Any, numbers: dict[str, int]
@@ -159,7 +146,7 @@ class Checkpoint:
         stage = int(record.get("stage", 0))
         variables = [comparison.variable for comparison in table.compared]
         known = [i for i, key in enumerate(record["keys"]) if key in numbers]
-        # An earlier run may have compared less: its spans are counted anew.
+        # An earlier run may have made fewer comparisons: its spans are counted again.
         compared = all(f"differences/{variable}" in record for variable in variables)
         if not known or not compared or (stage, start, stop) not in table.span_number:
             return
@@ -191,12 +178,12 @@ logger: Final = logging.getLogger("dsel.searches")
 
 
 def log_fit(scheme: Scheme, record: FitRecord) -> None:
-    """Say which candidates were fitted on which training, in what time."""
+    """Log which candidates were fitted on which split, in what time."""
     _log(
         logging.INFO,
         "fit",
         candidates=",".join(map(str, record.job.candidates)),
-        training=scheme.trainings[record.job.training].name,
+        split=scheme.splits[record.job.split].name,
         seconds=round(float(record.counts.seconds.sum()), 6),
         bytes=record.nbytes,
         failed=len(record.counts.messages),
@@ -204,7 +191,7 @@ def log_fit(scheme: Scheme, record: FitRecord) -> None:
 
 
 def log_span(record: SpanRecord, nbytes: int) -> None:
-    """Say which rows of the pool, of so many bytes, were compared for whom."""
+    """Log for which candidates models were compared on which rows of the pool."""
     job = record.job
     _log(
         logging.INFO,
@@ -217,7 +204,7 @@ def log_span(record: SpanRecord, nbytes: int) -> None:
 
 
 def log_retry(what: str, reason: BaseException) -> None:
-    """Say that a task is submitted again, and what became of it."""
+    """Log that a task is submitted again, and how it failed."""
     _log(logging.WARNING, "retry", task=what, reason=type(reason).__name__)
 
 

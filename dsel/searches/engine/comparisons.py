@@ -1,14 +1,15 @@
-"""Which models answer a row of the pool, and where a difference of answers is counted.
+"""Which models predict a row of the pool, and where their disagreements are counted.
 
-A comparison names the trainings that are asked about each row (its *queries*) and the
-bin of the cube into which a disagreement is counted. `RandomFold` and `BestFold` ask
-two models a row, `AllAnswers` asks as many as it names, so it is made only for criteria
-that read it; `KnownLabels` counts errors where labels of pool rows are known.
+A comparison names the splits whose models predict each row (its *queries*) and the bin
+of the cube in which a disagreement is counted. `RandomFold` and `BestFold` need two
+predictions a row. `AllAnswers` needs those of many splits, so it is made only for
+criteria that read its counts. `KnownLabels` counts errors where labels of pool rows are
+known.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -16,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.data.words import RANDOM_FOLD_STREAM, uniform_integers, words, words_at
+from dsel.data.row_random import (
+    RANDOM_FOLD_STREAM,
+    row_random,
+    row_random_at,
+    uniform_integers,
+)
+from dsel.models.vote import plurality
 
 Codes = NDArray[np.int64]
 
@@ -24,7 +31,7 @@ UNKNOWN = -1
 
 
 class Comparison(Protocol):
-    """Two answers to every pool row, and the bins in which differences are counted."""
+    """Predictions of every pool row, and the bins in which differences are counted."""
 
     @property
     def variable(self) -> str:
@@ -48,12 +55,12 @@ class Comparison(Protocol):
     def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
-        """Return training numbers, as `FittedGroup.predict` takes them."""
+        """Return split numbers, as `FittedGroup.predict` takes them."""
 
     def tally(
         self, codes: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Count rows whose queries differ, shape (n_candidates, n_bins)."""
+        """Count rows whose predictions differ, shape (n_candidates, n_bins)."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,9 @@ class RandomFold:
     """The full model against a fold model drawn for each row: f against f_rand."""
 
     seed: int
-    """Seed of the row words."""
+    """Seed of the random numbers by row."""
     n_folds: int
-    """Folds; training k is the full one."""
+    """Folds; split k is the full one."""
     variable: str = names.DISAGREEMENTS
     """Counted by the fold that was drawn."""
 
@@ -73,18 +80,18 @@ class RandomFold:
         return self.n_folds
 
     def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return I(r), the fold drawn for each row."""
+        """Return the fold that is drawn for each row."""
         first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
         if stop - first == len(rows):
             return _drawn_folds(self.seed, self.n_folds, first, stop)
         return uniform_integers(
-            words_at(self.seed, RANDOM_FOLD_STREAM, rows), self.n_folds
+            row_random_at(self.seed, RANDOM_FOLD_STREAM, rows), self.n_folds
         )
 
     def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
-        """Ask the full model and the drawn one."""
+        """Return the full split, and the fold that is drawn for each row."""
         del candidates  # the same draws for all
         drawn = self.bins(rows)
         assert drawn is not None
@@ -112,8 +119,8 @@ class RandomFold:
 
 @lru_cache(maxsize=8)
 def _drawn_folds(seed: int, n_folds: int, first: int, stop: int) -> NDArray[np.int64]:
-    """Draw for consecutive rows; a block asks for the same ones a few times."""
-    drawn = uniform_integers(words(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
+    """Draw for consecutive rows; cached, since a block needs them several times."""
+    drawn = uniform_integers(row_random(seed, RANDOM_FOLD_STREAM, first, stop), n_folds)
     drawn.setflags(write=False)
     return drawn
 
@@ -123,7 +130,7 @@ class BestFold:
     """The full model against one fold model, fixed for each candidate beforehand."""
 
     n_folds: int
-    """Folds; training k is the full one."""
+    """Folds; split k is the full one."""
     chosen: NDArray[np.int64]
     """Fold of each candidate of the plan, shape (n_candidates,); -1 not known yet."""
     variable: str = names.BEST_FOLD_DISAGREEMENTS
@@ -139,7 +146,7 @@ class BestFold:
     def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
-        """Ask the full model and the chosen fold's."""
+        """Return the full split, and the chosen fold of each candidate."""
         del rows
         fold = self.chosen[np.asarray(candidates)]
         return [np.array(self.n_folds), fold[:, np.newaxis]]
@@ -161,16 +168,16 @@ class BestFold:
 
 @dataclass(frozen=True)
 class AllAnswers:
-    """The first trainings of a scheme answer every row; a function counts."""
+    """The models of the first splits predict every row; a function counts."""
 
-    n_asked: int
-    """How many trainings, in the order of their numbers."""
+    n_splits: int
+    """How many splits, in the order of their numbers."""
     n_bins: int
     """Bins a candidate has."""
     variable: str
     """Name of the cube's variable that the counts become."""
     count: Callable[[Codes], Codes]
-    """From codes (n_asked, n_candidates, n_rows) to counts (n_candidates, n_bins)."""
+    """From codes (n_splits, n_candidates, n_rows) to counts (n_candidates, n_bins)."""
 
     def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return None: every row is in every bin."""
@@ -180,9 +187,9 @@ class AllAnswers:
     def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
-        """Ask all of them."""
+        """Return all of them."""
         del rows, candidates
-        return [np.array(number) for number in range(self.n_asked)]
+        return [np.array(number) for number in range(self.n_splits)]
 
     def tally(self, codes: Codes, rows: NDArray[np.int64]) -> Codes:
         """Count what the function counts."""
@@ -203,13 +210,25 @@ def halves(n_repeats: int) -> AllAnswers:
 
 
 def every_fold(n_folds: int) -> AllAnswers:
-    """Compare each fold model with the full one, which is training `n_folds`."""
+    """Compare each fold model with the full one, which is split `n_folds`."""
     return AllAnswers(n_folds + 1, n_folds, names.FOLD_DISAGREEMENTS, by_fold)
 
 
 def differing_folds(n_folds: int) -> AllAnswers:
     """Count how many fold models differ from the full one, row by row."""
     return AllAnswers(n_folds + 1, n_folds, names.DIFFERING_FOLDS, by_number)
+
+
+def votes(n_folds: int, n_classes: int) -> AllAnswers:
+    """Compare each fold model with the plurality vote of them all."""
+    count = partial(by_vote, n_classes=n_classes)
+    return AllAnswers(n_folds, n_folds, names.VOTE_DISAGREEMENTS, count)
+
+
+def by_vote(codes: Codes, n_classes: int) -> Codes:
+    """Count by fold the rows on which its model and the vote of all differ."""
+    differs = codes != plurality(codes, n_classes)
+    return np.asarray(np.count_nonzero(differs, axis=2).T)
 
 
 def by_halving(codes: Codes) -> Codes:
@@ -236,21 +255,23 @@ class KnownLabels:
     labels: NDArray[np.int32]
     """Class code of each pool row, by global row number; -1 where it is not known."""
     numbers: tuple[int, ...]
-    """Training numbers whose errors are counted, one bin each."""
+    """Split numbers whose errors are counted, one bin each."""
     variable: str
     """``half_test_errors`` or ``full_test_errors``."""
     first: int = 0
     """Number of the row that the first label belongs to."""
+    n_classes: int = 0
+    """Classes among which the models vote; 0 where each answers for itself."""
 
     @property
     def token(self) -> str:
-        """Hash of the labels: what is counted depends on them."""
+        """Hash of the labels, since the counts depend on them."""
         return blake2b(self.labels.tobytes(), digest_size=12).hexdigest()
 
     @property
     def n_bins(self) -> int:
-        """One bin a training."""
-        return len(self.numbers)
+        """One bin a split, or one for their vote."""
+        return 1 if self.n_classes else len(self.numbers)
 
     @property
     def n_known(self) -> int:
@@ -265,15 +286,17 @@ class KnownLabels:
     def queries(
         self, rows: NDArray[np.int64], candidates: Sequence[int]
     ) -> list[NDArray[np.int64]]:
-        """Ask every training of the list."""
+        """Return every split of the list."""
         del rows, candidates
         return [np.array(number) for number in self.numbers]
 
     def tally(
         self, codes: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Count the rows of known label whose answer is another."""
+        """Count the rows of known label whose prediction is another."""
         truth = self.labels[rows - self.first]
+        if self.n_classes:
+            codes = plurality(codes, self.n_classes)[np.newaxis]
         wrong = (codes != truth) & (truth >= 0)
         return np.asarray(np.sum(wrong, axis=2, dtype=np.int64).T)
 
@@ -286,7 +309,7 @@ class KnownLabels:
         return {names.TEST_ROWS: np.array(self.n_known), self.variable: errors}
 
     def of_rows(self, start: int, stop: int) -> "KnownLabels":
-        """Return the comparison with the labels of some rows: less to send."""
+        """Return the comparison with the labels of some rows, so that less is sent."""
         return replace(self, labels=self.labels[start:stop], first=start)
 
     def without(self, is_left_out: NDArray[np.bool_]) -> "KnownLabels":

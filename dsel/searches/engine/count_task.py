@@ -1,4 +1,4 @@
-"""What runs on a worker: counting over a span of the pool where models differ."""
+"""What runs on a worker: counting the rows of a span on which models disagree."""
 
 import time
 from collections.abc import Sequence
@@ -8,17 +8,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.base import Block
-from dsel.data.blocks import read_blocks
+from dsel.data.blocks import Block, read_blocks, stacked
 from dsel.data.cache import process_cache, spare_memory
-from dsel.data.chunking import stacked
-from dsel.data.filters import Part
+from dsel.data.filters import RandomFraction
+from dsel.data.frames import Frame
 from dsel.models.family import Family, FittedGroup
 from dsel.searches.engine.comparisons import Comparison
 from dsel.searches.engine.fit_task import Payload, Work
 
 BLOCK_NBYTES = 32 * 2**20  # working memory of a block: a few times the caches
-BLOCK_ROWS = (64, 8192)  # fewest and most rows of a block: these stay in cache
+BLOCK_ROWS = (64, 2**15)  # fewest and most: a block costs 0.2 ms beside its rows
+FRAME_NBYTES = 2**27  # the same of data frames, of which a call costs milliseconds
+FRAME_ROWS = 2**16
 NO_ROWS: Final = np.empty(0, dtype=np.int64)
 
 
@@ -35,31 +36,30 @@ class SpanJob:
     stage: int = 0
     """Stage at which these rows are read."""
 
-    def goes_with(self, other: "SpanJob") -> bool:
+    def can_join(self, other: "SpanJob") -> bool:
         """Whether both can be jobs of one task: the same models, the same stage."""
         return (self.candidates, self.stage) == (other.candidates, other.stage)
 
 
 @dataclass(frozen=True)
 class SpanRecord:
-    """What one span counted."""
+    """Counts of one span."""
 
     job: SpanJob
-    """Which job."""
     differences: tuple[NDArray[np.int64], ...]
     """Per comparison, (n_candidates, n_bins)."""
     rows: tuple[NDArray[np.int64], ...]
     """Per comparison, pool rows in each bin, (n_bins,)."""
     seconds: float
-    """Time that it took, reading included."""
+    """Time of the span, reading included."""
     sample: Any = None
-    """Rows that were brought along, (n_drawn, n_columns); None if none were asked."""
+    """Rows that were to be returned, (n_drawn, n_columns); None for none."""
 
 
 def models_of(
     work: Work, payloads: Sequence[Payload], candidates: tuple[int, ...]
 ) -> tuple[None, Payload]:
-    """Return what fit tasks hold of some candidates: less to move than all of it."""
+    """Return the models of some candidates only, so that less is sent to workers."""
     held: Payload = {}
     for job, models in (item for payload in payloads for item in payload.items()):
         mine = [number for number in models.candidates if number in candidates]
@@ -75,12 +75,12 @@ def count_spans(
     jobs: Sequence[SpanJob],
     comparisons: Sequence[Comparison],
     round_key: str,
-    drawn: Sequence[Part | None],
+    drawn: Sequence[RandomFraction | None],
 ) -> tuple[list[SpanRecord], None]:
     """Count over spans of the pool where the compared models differ.
 
-    All jobs name the same candidates. Of each span, the rows that its `drawn` picks
-    are brought along.
+    All jobs have the same candidates. With the counts of each span, the rows that its
+    entry of `drawn` picks are returned.
     """
     parts = process_cache().get(
         f"joined-{round_key}", lambda: _join(work, payloads, jobs[0].candidates)
@@ -98,15 +98,18 @@ def _count_span(
     job: SpanJob,
     sources: list[Any],
     comparisons: Sequence[Comparison],
-    drawn: Part | None,
+    drawn: RandomFraction | None,
 ) -> SpanRecord:
     started = time.perf_counter()
     brought = None if drawn is None else drawn.rows(job.start, job.stop)
     tally = SpanTally(comparisons, job.candidates, brought)
     row_nbytes = max(part.row_nbytes for part in parts) + tally.row_nbytes
-    block_rows = _block_rows(row_nbytes, spare_memory())
-    for block in read_blocks(sources, block_rows, allow_nan=work.allow_nan):
+    n_rows = rows_of_block(
+        row_nbytes, spare_memory(), are_frames=isinstance(work.X, Frame)
+    )
+    for block in read_blocks(sources, n_rows, allow_nan=work.allow_nan):
         tally.add(block, parts)
+        del block  # else it would be in memory beside the next one
     seconds = time.perf_counter() - started
     return SpanRecord(job, *tally.counts, seconds, tally.sample)
 
@@ -114,7 +117,7 @@ def _count_span(
 def _join(
     work: Work, payloads: Sequence[Payload], candidates: Sequence[int]
 ) -> list[FittedGroup]:
-    """Pack the models of the candidates, one pack a family."""
+    """Return the models of the candidates joined, one group for each family."""
     wanted = set(candidates)
     by_family: dict[int, tuple[Family, list[FittedGroup], list[int]]] = {}
     for payload in payloads:
@@ -131,15 +134,16 @@ def _join(
     ]
 
 
-def _block_rows(row_nbytes: int, spare: int) -> int:
-    """Return the rows of a block: fewer where the process is short of memory."""
+def rows_of_block(row_nbytes: int, spare: int, *, are_frames: bool = False) -> int:
+    """Return the rows of a block: fewer where the process has little memory left."""
     fewest, most = BLOCK_ROWS
-    nbytes = min(BLOCK_NBYTES, spare // 4)
+    most = FRAME_ROWS if are_frames else most
+    nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare // 16)
     return int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
 
 
 class SpanTally:
-    """Differences by candidate and bin, the rows compared, and rows brought along.
+    """Differences by candidate and bin, the rows compared, and rows to return.
 
     Parameters
     ----------
@@ -148,7 +152,7 @@ class SpanTally:
     candidates
         Candidate numbers.
     drawn
-        Ascending numbers of the rows that are brought along; None for none.
+        Ascending numbers of the rows to return; None for none.
     """
 
     def __init__(
@@ -165,7 +169,7 @@ class SpanTally:
         self._brought: list[Any] = []
         queries = sum(len(c.queries(NO_ROWS, candidates)) for c in comparisons)
         self.row_nbytes = 16 * queries * n
-        """Bytes of a row's answers: codes, and what comparing them makes."""
+        """Bytes of a row's predictions, and of what comparing them allocates."""
 
     @property
     def counts(
@@ -176,11 +180,11 @@ class SpanTally:
 
     @property
     def sample(self) -> Any:
-        """The rows brought along, (n_drawn, n_columns), or None."""
+        """The rows to return, (n_drawn, n_columns), or None."""
         return stacked(self._brought) if self._brought else None
 
     def add(self, block: Block, parts: Sequence[FittedGroup]) -> None:
-        """Count a block with models that together are those of all candidates."""
+        """Count a block; `parts` together have the models of all candidates."""
         for part in parts:
             mine = [self._place[number] for number in part.candidates]
             found = _differences(part, block, self._comparisons)
@@ -210,7 +214,7 @@ def _rows_by_bin(comparison: Comparison, rows: NDArray[np.int64]) -> Any:
 def _differences(
     part: FittedGroup, block: Any, comparisons: Sequence[Comparison]
 ) -> list[NDArray[np.int64]]:
-    """Ask each distinct reading once, then let every comparison count its own."""
+    """Predict each distinct query once, then count every comparison."""
     queries: list[NDArray[np.int64]] = []
     places: list[list[int]] = []
     for comparison in comparisons:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds.best_fold import smallest_rate
-from dsel.data.base import Span
+from dsel.data.blocks import Span
 from dsel.models.family import FIT_DONE, FIT_FAILED
 from dsel.searches.engine.comparisons import Comparison
 from dsel.searches.engine.count_task import NO_ROWS, SpanJob, SpanRecord
@@ -21,14 +21,14 @@ UNKNOWN = -1
 
 @dataclass
 class CountTable:
-    """Counts by candidate; the driver is the only one to write here."""
+    """Counts by candidate; only the driver writes to it."""
 
     scheme: Scheme
-    """Trainings and comparisons."""
+    """Splits and comparisons."""
     groups: tuple[Group, ...]
     """Groups of the plan."""
     stages: Stages
-    """The pool as it is read."""
+    """Stages in which the pool is read."""
     n_candidates: int
     """Candidates, N."""
     n_classes: int = 2
@@ -51,7 +51,7 @@ class CountTable:
     messages: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        fits = (self.n_candidates, len(self.scheme.trainings))
+        fits = (self.n_candidates, len(self.scheme.splits))
         self.test_errors = np.full(fits, names.UNCOUNTED, np.int64)
         self.train_errors = np.full(fits, names.UNCOUNTED, np.int64)
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
@@ -78,12 +78,12 @@ class CountTable:
         }
 
     def add_fit(self, record: FitRecord) -> None:
-        """Take the counts of one job; a second copy changes nothing."""
+        """Write the counts of one job; writing them again changes nothing."""
         counts = record.counts
         for i, number in enumerate(record.job.candidates):
             self.set_fit(
                 number,
-                record.job.training,
+                record.job.split,
                 (int(counts.test_errors[i, 0]), int(counts.train_errors[i, 0])),
                 bool(counts.status[i, 0] == FIT_FAILED),
                 float(counts.seconds[i, 0]),
@@ -93,23 +93,23 @@ class CountTable:
     def set_fit(
         self,
         number: int,
-        training: int,
+        split: int,
         errors: tuple[int, int],
         failed: bool,
         seconds: float,
     ) -> None:
         """Set the (test, train) errors of one fit."""
-        self.test_errors[number, training], self.train_errors[number, training] = errors
-        self.fit_status[number, training] = FIT_FAILED if failed else FIT_DONE
-        self.fit_seconds[number, training] = seconds
+        self.test_errors[number, split], self.train_errors[number, split] = errors
+        self.fit_status[number, split] = FIT_FAILED if failed else FIT_DONE
+        self.fit_seconds[number, split] = seconds
 
-    def fail(self, number: int, training: int, message: str) -> None:
-        """Record that a fit could not be had."""
-        self.set_fit(number, training, (-1, -1), True, float("nan"))
-        self.messages[number, training] = message
+    def fail(self, number: int, split: int, message: str) -> None:
+        """Record that a fit failed."""
+        self.set_fit(number, split, (-1, -1), True, float("nan"))
+        self.messages[number, split] = message
 
     def add_span(self, record: SpanRecord) -> None:
-        """Take the counts of one span, once for each candidate."""
+        """Add the counts of one span, once for each candidate."""
         stage = record.job.stage
         span = self._number_of(record.job)
         numbers = np.array(record.job.candidates)
@@ -121,7 +121,7 @@ class CountTable:
             total[mine, stage] += rows
         self.visited[mine, span] = True
         self.score_seconds[mine] += record.seconds / max(1, len(numbers))
-        self._judge_stages(mine, stage)
+        self._stop_near(mine, stage)
 
     def span_of(self, job: SpanJob) -> Span:
         """Return the span of a job."""
@@ -130,8 +130,8 @@ class CountTable:
     def _number_of(self, job: SpanJob) -> int:
         return self.span_number[job.stage, job.start, job.stop]
 
-    def _judge_stages(self, numbers: NDArray[np.int64], first: int) -> None:
-        """Decide whether reading may stop at the stages that are now over."""
+    def _stop_near(self, numbers: NDArray[np.int64], first: int) -> None:
+        """Decide after which of the stages that are now over candidates may stop."""
         over = self.stages_over[numbers]
         for stage in range(first, over.shape[1] - 1):
             if len(mine := numbers[over[:, stage]]):
@@ -155,7 +155,7 @@ class CountTable:
 
     @property
     def stages_over(self) -> NDArray[np.bool_]:
-        """Stages of which, and of all before, every span was counted."""
+        """Stages of which every span is counted, and of all stages before them."""
         stages = range(len(self.stages.parts))
         over = [self.visited[:, self.stage_of == stage].all(axis=1) for stage in stages]
         empty = np.zeros((0, self.n_candidates), bool)
@@ -163,7 +163,7 @@ class CountTable:
 
     @property
     def stopped_at(self) -> NDArray[np.int64]:
-        """Stage after which a candidate is read no further; -1 while it is."""
+        """Stage after which a candidate is compared no further; -1 before that."""
         may_stop = self.stages_over & self.is_near
         first = np.append(may_stop, np.ones((self.n_candidates, 1), bool), axis=1)
         return np.where(may_stop.any(axis=1), first.argmax(axis=1), -1)
@@ -182,38 +182,41 @@ class CountTable:
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
-        """Fits that ended and before which every training of the candidate ended.
+        """Fits that ended, and so did those of all earlier splits of the candidate.
 
-        Only these decide who may win: a count that came early waits for those before
-        it, so that what is decided does not depend on the order of completion.
+        Pruning reads only these. A count that comes early waits for those before it, so
+        that the outcome does not depend on the order in which tasks end.
         """
         ended = self.fit_status != UNKNOWN
         return np.asarray(np.logical_and.accumulate(ended, axis=1))
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Candidates of which some fit failed."""
+        """Candidates that no choice can be, since some fit of it failed."""
         found = (self.fit_status == FIT_FAILED) & self.in_order
-        return np.asarray(found.any(axis=1))
+        ruled_out = [found[:, list(each)].any(axis=1) for each in self.scheme.searches]
+        return np.asarray(np.logical_and.reduce(ruled_out))
 
     @property
     def fitted(self) -> NDArray[np.bool_]:
-        """Candidates of which every fit is done."""
+        """Candidates of which every fit is done; in a nested search, has ended."""
+        if self.scheme.is_nested:
+            return np.asarray((self.fit_status != UNKNOWN).all(axis=1))
         return np.asarray((self.fit_status == FIT_DONE).all(axis=1))
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Candidates that were counted on as much of the pool as they need."""
+        """Candidates that are counted on as much of the pool as they need."""
         return np.asarray((self.stopped_at >= 0) | (not self.spans))
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Candidates of which all is counted."""
+        """Candidates that are fitted and scored."""
         return self.fitted & self.scored
 
     @property
     def active(self) -> NDArray[np.bool_]:
-        """Candidates that still need work and may win."""
+        """Candidates that may win and are not complete."""
         return ~(self.pruned | self.failed | self.complete)
 
     @property
@@ -228,15 +231,15 @@ class CountTable:
     def best_folds(self) -> NDArray[np.int64]:
         """Return the fold that each candidate's best-fold certificate rests on."""
         k = self.scheme.n_folds
-        rows = np.array([len(t.test_rows) for t in self.scheme.trainings[:k]])
+        rows = np.array([len(t.test_rows) for t in self.scheme.splits[:k]])
         return smallest_rate(self.test_errors[:, :k], rows)
 
     def message(self, number: int, shown: NDArray[np.bool_]) -> str:
-        """Return what is to be said of a candidate: of its first fit with a remark."""
-        for training in self.scheme.trainings:
-            text = self.messages.get((number, training.number))
-            if text and shown[training.number]:
-                return f"{training.name}: {text}"
+        """Return the message of the first fit of a candidate that has one."""
+        for split in self.scheme.splits:
+            text = self.messages.get((number, split.number))
+            if text and shown[split.number]:
+                return f"{split.name}: {text}"
         return ""
 
     def evidence(
@@ -249,22 +252,25 @@ class CountTable:
         Parameters
         ----------
         shown
-            Fits that count, (n_candidates, n_trainings); by default those in order.
+            Fits to include, (n_candidates, n_splits); by default those in order.
         scored
-            Candidates whose pool counts count; by default those counted on all of it.
+            Candidates whose pool counts are included; by default those that need no
+            more.
         """
-        k, trainings = self.scheme.n_folds, self.scheme.trainings
+        k, splits = self.scheme.n_folds, self.scheme.splits
         shown = self.in_order if shown is None else shown
         scored = self.scored if scored is None else scored
         test_errors = np.where(shown, self.test_errors, names.UNCOUNTED)
-        train_errors = np.where(shown, self.train_errors, names.UNCOUNTED)
+        # An earlier run of the same place may have counted what this one does not show.
+        counted = shown & np.array([split.counts_others for split in splits])
+        train_errors = np.where(counted, self.train_errors, names.UNCOUNTED)
         seconds = np.where(shown, self.fit_seconds, np.nan)
         n = self.n_candidates
         evidence: dict[str, NDArray[Any]] = {
             names.FOLD_ERRORS: test_errors[:, :k],
             names.TRAIN_ERRORS: train_errors[:, :k],
-            names.FOLD_ROWS: np.array([len(t.test_rows) for t in trainings[:k]]),
-            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in trainings[:k]]),
+            names.FOLD_ROWS: np.array([len(t.test_rows) for t in splits[:k]]),
+            names.TRAIN_ROWS: np.array([len(t.train_rows) for t in splits[:k]]),
             names.FIT_SECONDS: seconds[:, :k],
             names.STATUS: self.status,
             names.N_UNLABELED: np.array(self.stages.n_rows),
@@ -284,8 +290,8 @@ class CountTable:
     def _pool_evidence(self, scored: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         evidence: dict[str, NDArray[Any]] = {}
         if self.stages.may_stop:
-            evidence[names.N_LOOKS] = np.array(self.stages.reading.n_looks)
-            evidence[names.LOOK_ROWS] = self.stages.rows
+            evidence[names.N_STAGES] = np.array(self.stages.reading.n_stages)
+            evidence[names.STAGE_ROWS] = self.stages.rows
         place = np.arange(self.n_candidates), self.stopped_at.clip(min=0)
         for comparison, *totals in zip(
             self.compared, self.differences, self.pool_rows, strict=True

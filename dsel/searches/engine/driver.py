@@ -1,8 +1,8 @@
-"""The driver: submits fits and spans, takes what ends, prunes, records, goes on.
+"""The driver: submits fits and spans, takes their counts, prunes, until all is done.
 
-One loop for every kind of search and every executor. The driver alone writes to the
-table and to the journal; tasks return counts. Nothing here decides a number: which
-losers are pruned depends on timing, the winner and its counts do not.
+There is one loop for every kind of search and every executor. Tasks return counts; only
+the driver writes them to the table and to the journal. How early a candidate is pruned
+depends on timing; the winner and its counts do not.
 """
 
 import time
@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.family import FIT_DONE
 from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Executor, Finished, Task
-from dsel.searches.engine.checkpoint import Checkpoint
+from dsel.searches.engine.checkpoint import CountCheckpoint
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.engine.pool_sample import PoolSample
-from dsel.searches.engine.pruning import Pruning
+from dsel.searches.engine.pruning import Race
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """How much of a run is done."""
 
     fits_done: int
     """Fits counted."""
@@ -35,13 +34,13 @@ class Progress:
     fits_dropped: int
     """Fits that pruning made unnecessary."""
     candidates_active: int
-    """Candidates that may still win and are not complete."""
+    """Candidates that may still win and are not completely counted."""
     candidates_pruned: int
-    """Candidates that were shown not to win."""
+    """Candidates that cannot win any more."""
     spans_done: int
-    """Spans of the pool counted in all rounds."""
+    """Spans of the pool that are counted, over all rounds."""
     spans_total: int
-    """Spans of all rounds begun so far."""
+    """Spans of all rounds that have begun."""
     pool_rows_done: int
     """Rows of the pool compared, over all rounds."""
     seconds: float
@@ -50,26 +49,22 @@ class Progress:
 
 @dataclass
 class Driver:
-    """One run: its loop, and who does its fits and its passes."""
+    """One run: its loop, its fits and its rounds over the pool."""
 
     table: CountTable
     """Counts by candidate."""
-    pruning: Pruning
-    """Who may still win."""
+    pruning: Race
+    """Decides which candidates may still win."""
     executor: Executor
     """Where tasks run."""
-    checkpoint: Checkpoint
-    """Where finished tasks are written."""
-    run_id: str
-    """Tells this run's cached models from those of others."""
+    checkpoint: CountCheckpoint
+    """Where counts are written."""
     on_progress: Callable[[Progress], None] | None = None
     """Called a few times a second."""
-    raise_failures: bool = False
-    """Whether a fit that raises ends the run."""
     fit_timeout: float | None = None
-    """Seconds that one fit may take; None for as long as it takes."""
+    """Seconds that one fit may take; None for no limit."""
     sample: PoolSample | None = None
-    """Pool rows that spans bring along; None for none."""
+    """Pool rows that span tasks return with their counts; None for none."""
     fitting: Fitting = field(init=False)
     scoring: Scoring = field(init=False)
     lower: NDArray[np.float64] = field(init=False)
@@ -78,47 +73,38 @@ class Driver:
     def __post_init__(self) -> None:
         table, executor, checkpoint = self.table, self.executor, self.checkpoint
         self.fitting = Fitting(
-            table,
-            executor,
-            checkpoint,
-            self.pruning.prunes,
-            self.raise_failures,
-            self.fit_timeout,
+            table, executor, checkpoint, self.pruning.prunes, self.fit_timeout
         )
         models = self.fitting.models
-        self.scoring = Scoring(
-            table, executor, checkpoint, models, self.run_id, self.sample
-        )
+        self.scoring = Scoring(table, executor, checkpoint, models, self.sample)
         self.started = time.perf_counter()
 
     def run(self) -> CountTable:
-        """Go on until every candidate is complete, pruned or failed."""
+        """Run until every candidate is complete, pruned or failed."""
         try:
             for finished in run_tasks(
-                self.executor, self._next_task, on_turn=self._look_around
+                self.executor, self._next_task, on_turn=self._begin_turn
             ):
                 self._take(finished)
             return self.table
         finally:
-            self.checkpoint.flush()
+            self.checkpoint.store.flush()
 
     def has_ended(self) -> bool:
-        """Prune by what is known, and return whether nothing is left to count."""
+        """Prune with the counts so far, and return whether nothing is left to count."""
         self.pruning.prune(self.table)
         return not self.table.active.any()
 
-    def model(self, candidate: int, training: int) -> Any:
-        """Return one fitted model, fitted again if it is no longer there."""
-        self.fitting.fit_one(candidate, training)
+    def model(self, candidate: int, split: int) -> Any:
+        """Return one fitted model, fitted again if it is not kept."""
+        self.fitting.fit_one(candidate, split)
         for finished in run_tasks(self.executor, self.fitting.next_again):
             self._take(finished)
-        return self.fitting.fetch(candidate, training)
+        return self.fitting.fetch(candidate, split)
 
-    def _look_around(self) -> None:
-        """Drop what is done with, report, prune, and begin a round if one is due."""
-        if not self.table.spans:
-            self._release()  # nothing is compared: counted is done with
-        self.checkpoint.check()
+    def _begin_turn(self) -> None:
+        """Report, prune, and begin a round if one is due."""
+        self.checkpoint.store.check()
         self._report()
         self.lower = self.pruning.prune(self.table)
         if self.scoring.is_due:
@@ -133,7 +119,7 @@ class Driver:
         )
 
     def _begin_round(self, lower: NDArray[np.float64]) -> None:
-        """Begin the next reading of the pool, or fit again what it lacks."""
+        """Begin the next round over the pool, or fit its missing models again."""
         members = self.scoring.next_members(
             lower,
             leaders_first=self.pruning.prunes and not self.table.complete.any(),
@@ -149,21 +135,9 @@ class Driver:
             self._release()
 
     def _release(self) -> None:
-        """Drop models that nothing needs any more, and keep the winner's."""
-        estimate = self.pruning.criterion.evaluate(
-            self.table.evidence(), self.pruning.settings
-        ).estimate
-        best = int(np.nanargmin(np.where(np.isnan(estimate), np.inf, estimate)))
-        needed = self.table.active
-        if not self.table.spans:  # none to be counted with, but any may win
-            name, trainings = (
-                self.pruning.criterion.deploys,
-                self.table.scheme.trainings,
-            )
-            deployed = [each.number for each in trainings if each.name == name]
-            is_fitted = self.table.fit_status[:, deployed] == FIT_DONE
-            needed = needed & is_fitted.any(axis=1)
-        self.fitting.release({best, *map(int, np.flatnonzero(needed))})
+        """Drop models of candidates that are decided, except those of the best."""
+        active = map(int, np.flatnonzero(self.table.active))
+        self.fitting.release({self.pruning.leader(self.table), *active})
 
     def _report(self) -> None:
         if self.on_progress is None:

@@ -1,4 +1,4 @@
-"""What runs on a worker: fitting groups of candidates; models stay, counts travel."""
+"""What runs on a worker: fitting groups of candidates. Only counts are sent back."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
-from dsel.data.trainings import LEAVE_ONE_OUT, Training
+from dsel.data.frames import numbers
+from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.models.family import Cache, Candidate, Family, FitCounts, FittedGroup
 from dsel.models.leave_one_out import leave_one_out_counts
 
@@ -20,11 +21,11 @@ class Group:
     number: int
     """Place in the plan."""
     family: Family
-    """How they are fitted."""
+    """Fits them and predicts with them."""
     candidates: tuple[Candidate, ...]
-    """By number."""
+    """In the order of their numbers."""
     keys: tuple[str, ...]
-    """For each candidate a hash of all that its fit depends on beside the rows."""
+    """For each candidate a hash of all that its fit depends on besides the rows."""
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates of these numbers."""
@@ -33,20 +34,24 @@ class Group:
 
 @dataclass(frozen=True)
 class Work:
-    """What every task of a run needs; enters the cluster once."""
+    """What every task of a run needs; sent to the cluster once."""
 
     X: Any
-    """Labeled rows, shape (n_labeled, n_columns)."""
+    """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
     y: NDArray[np.int64]
     """Class codes."""
-    trainings: tuple[Training, ...]
+    splits: tuple[Split, ...]
     """Of the scheme."""
     groups: tuple[Group, ...]
     """Of the plan."""
     fitting_pool: Any = None
-    """Part of the pool that learners may use; None where they want none."""
+    """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
     """Whether every estimator takes missing values."""
+
+    def rows_for(self, family: Family) -> Any:
+        """Return the labeled rows in the form that a family takes."""
+        return self.X if family.takes_frames else numbers(self.X)
 
     def group_of(self, candidate: int) -> Group:
         """Return a candidate's group.
@@ -65,32 +70,31 @@ class Work:
 
 @dataclass(frozen=True)
 class FitJob:
-    """Candidates of a group on one training."""
+    """Candidates of a group on one split."""
 
     group: int
     """Group number."""
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
-    training: int
-    """Training number."""
+    split: int
+    """Split number."""
 
-    def split(self) -> "list[FitJob]":
+    def one_by_one(self) -> "list[FitJob]":
         """Return a job for each candidate."""
         return [replace(self, candidates=(number,)) for number in self.candidates]
 
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What one job counted."""
+    """Counts of one job."""
 
     job: FitJob
-    """Which job."""
     counts: FitCounts
-    """One column: the job's training."""
+    """They have one column, for the job's split."""
     nbytes: int
-    """Size of the models."""
+    """Size of the models, also where they are not kept."""
     is_late: bool = False
-    """Whether the candidates failed for want of time."""
+    """Whether the candidates failed because they exceeded the time limit."""
 
 
 Payload = dict[FitJob, FittedGroup]
@@ -101,9 +105,10 @@ def fit_jobs(
     work: Work,
     payloads: Sequence[Payload],
     jobs: Sequence[FitJob],
+    keeps_models: bool = True,
     cache: Cache | None = None,
 ) -> tuple[list[FitRecord], Payload]:
-    """Fit the jobs; the models stay, the counts travel."""
+    """Fit the jobs; return their counts, and the models if they are to be kept."""
     del payloads  # a fit starts from nothing
     records: list[FitRecord] = []
     fitted: Payload = {}
@@ -112,19 +117,21 @@ def fit_jobs(
         if _is_leave_one_out(work, first):
             records.append(FitRecord(first, _leave_one_out(work, first), nbytes=0))
         else:
-            models = fitted[first] = _fit(work, together, cache or process_cache())
+            models = _fit(work, together, cache or process_cache())
             records += _records(together, models)
+            if keeps_models:
+                fitted[first] = models
     return records, fitted
 
 
 def _calls(work: Work, jobs: Sequence[FitJob]) -> list[list[FitJob]]:
-    """Return the jobs by the call of `fit` that does them.
+    """Return lists of jobs, one for each call of `fit`.
 
-    Where a family's trainings share work, those of the same candidates are one call.
+    Where a family's splits share work, all splits of the same candidates are one call.
     """
     calls: dict[Any, list[FitJob]] = {}
     for job in jobs:
-        shares = work.groups[job.group].family.fits_trainings_together
+        shares = work.groups[job.group].family.fits_splits_together
         alone = not shares or _is_leave_one_out(work, job)
         what = job if alone else (job.group, job.candidates)
         calls.setdefault(what, []).append(job)
@@ -132,29 +139,29 @@ def _calls(work: Work, jobs: Sequence[FitJob]) -> list[list[FitJob]]:
 
 
 def _is_leave_one_out(work: Work, job: FitJob) -> bool:
-    return work.trainings[job.training].name == LEAVE_ONE_OUT
+    return work.splits[job.split].name == LEAVE_ONE_OUT
 
 
 def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
-    """Fit jobs of the same candidates, each of them one training."""
+    """Fit jobs of the same candidates on different splits."""
     group = work.groups[jobs[0].group]
     return group.family.fit(
         group.members(jobs[0].candidates),
-        work.X,
+        work.rows_for(group.family),
         work.y,
-        [work.trainings[job.training] for job in jobs],
+        [work.splits[job.split] for job in jobs],
         pool=work.fitting_pool,
         budget=cache,
     )
 
 
 def _records(jobs: Sequence[FitJob], models: FittedGroup) -> list[FitRecord]:
-    """Return the counts of a call job by job."""
+    """Return one record for each job of a call."""
     counts, share = models.counts, models.nbytes // len(jobs)
     return [
         FitRecord(
             job,
-            counts.select(np.s_[:, [place]], job.training),
+            counts.select(np.s_[:, [place]], job.split),
             share,
         )
         for place, job in enumerate(jobs)
@@ -166,8 +173,8 @@ def _leave_one_out(work: Work, job: FitJob) -> FitCounts:
     return leave_one_out_counts(
         group.family,
         group.members(job.candidates),
-        work.X,
+        work.rows_for(group.family),
         work.y,
-        work.trainings[job.training],
+        work.splits[job.split],
         pool=work.fitting_pool,
     )

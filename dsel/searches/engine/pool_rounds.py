@@ -1,5 +1,6 @@
-"""The passes of a run: rounds in which the pool is read for candidates that may win."""
+"""Rounds of a run: in each, the pool is read for candidates that may still win."""
 
+import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,15 +10,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.passes import SPAN_NBYTES
+from dsel.data.pool import SPAN_NBYTES
 from dsel.runtime.tasks import Executor, Finished, Task
-from dsel.searches.engine.checkpoint import Checkpoint, log_retry, log_span
+from dsel.searches.engine.checkpoint import CountCheckpoint, log_retry, log_span
 from dsel.searches.engine.count_task import SpanJob, SpanRecord, count_spans, models_of
 from dsel.searches.engine.counts import CountTable
-from dsel.searches.engine.fits import BatchSize, ModelRegistry
+from dsel.searches.engine.fit_queue import BatchSize
+from dsel.searches.engine.fits import ModelRegistry
 from dsel.searches.engine.pool_sample import PoolSample
 
-LEADERS = 4  # candidates of the first round, whose numbers then prune the others
+LEADERS = 4  # candidates of the first round, whose counts then prune the others
 
 
 @dataclass
@@ -25,25 +27,26 @@ class Round:
     """One reading of the pool for some candidates."""
 
     key: str
-    """Names the joined models in the workers' caches."""
+    """Part of the key of the joined models in the workers' caches."""
     members: tuple[int, ...]
     """Candidate numbers."""
     waiting: list[SpanJob]
-    """Spans that are still to be submitted."""
+    """Spans that are not submitted yet."""
     in_flight: int = 0
-    """Spans that are running."""
+    """Number of spans that are submitted and not counted."""
     derived: dict[str, str] = field(default_factory=dict)
-    """Task that holds members' models to one that holds little else."""
+    """For each task that keeps members' models, the task to take them from: itself,
+    or one derived from it that keeps less of other candidates."""
     batch_size: BatchSize = field(default_factory=BatchSize)
-    """How long its spans take."""
+    """How many spans make a task."""
 
     @property
     def is_over(self) -> bool:
-        """Whether every span was counted."""
+        """Whether every span is counted."""
         return not self.waiting and not self.in_flight
 
     def take(self, n_slots: int, n_rows: int) -> list[SpanJob]:
-        """Return the spans of the next task, for the same candidates; maybe none.
+        """Return the spans of the next task, all for the same candidates; or none.
 
         Parameters
         ----------
@@ -56,7 +59,7 @@ class Round:
         taken: list[SpanJob] = []
         for job in self.waiting[:most]:
             n_rows -= job.stop - job.start
-            if taken and (n_rows < 0 or not job.goes_with(taken[0])):
+            if taken and (n_rows < 0 or not job.can_join(taken[0])):
                 break
             taken.append(job)
         del self.waiting[: len(taken)]
@@ -73,18 +76,18 @@ def next_members(
     nbytes: Mapping[int, int],
     budget: int,
 ) -> tuple[int, ...]:
-    """Return the candidates of the next round, most promising first; maybe none.
+    """Return the candidates of the next round, smallest lower bound first; or none.
 
-    With pruning, a first small round of leaders starts as soon as the candidate of
-    smallest lower bound is fitted: its number is what prunes the rest. All others
-    wait until no fit is left, so that the pool is read as few times as can be.
+    With pruning, a first round of a few leaders starts as soon as the candidate of
+    smallest lower bound is fitted: its estimate prunes others. All other rounds wait
+    until no fit is left, so that the pool is read as few times as possible.
 
     Parameters
     ----------
     table, lower
         Counts so far and every candidate's lower bound.
     leaders_first
-        Whether a first round of leaders is still to come.
+        Whether the next round is that of the leaders.
     fits_are_over
         Whether every active candidate is fitted.
     nbytes
@@ -107,7 +110,7 @@ def next_members(
 
 
 def span_jobs(table: CountTable, members: tuple[int, ...]) -> list[SpanJob]:
-    """Return a job for every span of its next stage that some member still needs."""
+    """Return the spans that members need in their next stage, with these members."""
     numbers = np.array(members)
     wanted = table.wanted(numbers)
     jobs = []
@@ -121,33 +124,33 @@ def span_jobs(table: CountTable, members: tuple[int, ...]) -> list[SpanJob]:
 
 ATTEMPTS: Final = 3  # of one task
 MODELS_NBYTES: Final = 2**30  # of one round at most, on every worker
-WORTH_A_TASK = 2**17  # bytes not moved: some milliseconds on a slow network
+WORTH_A_TASK = 2**17  # bytes not moved, as many as a slow network moves in 10 ms
 
 
 @dataclass
 class Scoring:
-    """Tasks that count over spans of the pool, round by round."""
+    """Tasks that count disagreements over spans of the pool, round by round."""
 
     table: CountTable
     """Counts by candidate."""
     executor: Executor
     """Where tasks run."""
-    checkpoint: Checkpoint
+    checkpoint: CountCheckpoint
     """Where counts are written."""
     models: ModelRegistry
-    """Which task holds each model."""
-    run_id: str
-    """Tells this run's cached models from those of others."""
+    """Which task keeps each model."""
     sample: PoolSample | None = None
-    """Pool rows that spans bring along; None for none."""
+    """Pool rows that span tasks return with their counts; None for none."""
     current: Round | None = None
     running: dict[str, list[SpanJob]] = field(default_factory=dict)
     """Jobs of each task that has not ended."""
     again: deque[Task] = field(default_factory=deque)
-    """Tasks to submit before any other: tries of what failed."""
+    """Tasks to submit before any other: what failed once."""
     attempts: dict[SpanJob, int] = field(default_factory=dict)
     n_rounds: int = 0
     n_spans: int = 0
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    """Part of the keys of joined models in the workers' caches, which outlive a run."""
     serial: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
@@ -164,19 +167,22 @@ class Scoring:
     def next_members(
         self, lower: NDArray[np.float64], *, leaders_first: bool, fits_are_over: bool
     ) -> tuple[int, ...]:
-        """Return the candidates of the next round; see `rounds.next_members`."""
+        """Return the candidates of the next round, as many as fit into memory."""
+        if not self.table.fitted.any():
+            return ()
         return next_members(
             self.table,
             lower,
             leaders_first=leaders_first,
             fits_are_over=fits_are_over,
             nbytes=self.models.nbytes,
-            # As many bytes again when they are joined, and what a block takes.
+            # Joining copies them, and a block needs memory too. Asked each time: a
+            # worker's process grows with what it loads, which leaves less for models.
             budget=min(MODELS_NBYTES, self.executor.slot_memory // 4),
         )
 
     def begin(self, members: tuple[int, ...]) -> None:
-        """Begin a round for candidates whose models are all held."""
+        """Begin a round for candidates whose models are all kept."""
         jobs = span_jobs(self.table, members)
         self.n_rounds += 1
         self.n_spans += len(jobs)
@@ -193,13 +199,13 @@ class Scoring:
         return self._task(self.current, self.current.take(n_slots, n_rows))
 
     def take(self, finished: Finished) -> bool:
-        """Take what a task counted, or submit it again; whether that ends a round."""
+        """Write counts to the table, or submit again; return whether a round ended."""
         jobs = self.running.pop(finished.key)
         assert self.current is not None  # a round outlives its tasks
         if finished.error is not None:
             self._try_again(self.current, jobs, finished.error)
         else:
-            self._note(self.current, finished.record)
+            self._add(self.current, finished.record)
         if not self.current.is_over:
             return False
         for key in set(self.current.derived.values()) - set(self.current.derived):
@@ -208,7 +214,7 @@ class Scoring:
         return True
 
     def _task(self, current: Round, jobs: list[SpanJob]) -> Task:
-        """Return jobs as one task, which runs from now on."""
+        """Return jobs as one task, and count them as running."""
         key = f"span-{next(self.serial)}"
         self.running[key] = jobs
         first, sample, scheme = jobs[0], self.sample, self.table.scheme
@@ -230,10 +236,10 @@ class Scoring:
         )
 
     def _inputs(self, current: Round, job: SpanJob) -> tuple[str, ...]:
-        """Return the keys of the models that a span counts, and of few others."""
+        """Return the keys of tasks that keep the models which a span compares."""
         derived, members = current.derived, current.members
-        trainings = (training.number for training in self.table.scheme.with_models)
-        whole = self.models.keys_of(job.candidates, trainings)
+        splits = (split.number for split in self.table.scheme.with_models)
+        whole = self.models.keys_of(job.candidates, splits)
         for key in whole - set(derived):
             derived[key] = key
             if self.models.unwanted_nbytes(key, members) > WORTH_A_TASK:
@@ -242,7 +248,7 @@ class Scoring:
                 self.executor.derive(task, source=key)
         return tuple(sorted(derived[key] for key in whole))
 
-    def _note(self, current: Round, records: list[SpanRecord]) -> None:
+    def _add(self, current: Round, records: list[SpanRecord]) -> None:
         for record in records:
             self.table.add_span(record)
             log_span(record, self._nbytes(record.job))
@@ -253,14 +259,14 @@ class Scoring:
             current.in_flight -= 1
 
     def _nbytes(self, job: SpanJob) -> int:
-        """Return what the rows of a span take as they are stored."""
+        """Return the bytes of a span's rows in memory."""
         pool = self.table.stages.parts[job.stage].pool
         return (job.stop - job.start) * int(pool.row_nbytes)
 
     def _try_again(
         self, current: Round, jobs: list[SpanJob], error: BaseException
     ) -> None:
-        """Count spans again one by one; a span that keeps failing ends the run."""
+        """Count spans again, one by one; after some attempts the error ends the run."""
         is_final = isinstance(error, ValueError | TypeError | KeyError)
         for job in jobs:
             tries = self.attempts[job] = self.attempts.get(job, 0) + 1

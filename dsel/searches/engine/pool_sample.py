@@ -1,8 +1,8 @@
 """Random pool rows, to be compared with the labeled ones.
 
-They are the rows of the first stage whose words are small, so that any reading of it
-can bring them along: the search's own does. Only where a run goes on from a journal,
-and some of those rows were read before, the stage is read for them alone.
+They are the rows of the first stage whose random numbers are smallest, so that any task
+that reads them can return them: those that count disagreements do. Only where a resumed
+run does not read all of these rows again is the first stage read for the sample alone.
 """
 
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.chunking import stacked
-from dsel.data.filters import Part
-from dsel.data.words import SHIFT_STREAM
+from dsel.data.blocks import stacked
+from dsel.data.filters import RandomFraction
+from dsel.data.row_random import SHIFT_STREAM
 from dsel.searches.engine.count_task import SpanJob, SpanRecord
 from dsel.searches.engine.stages import Stage
 
@@ -23,29 +23,29 @@ SAMPLE_ROWS: Final = 500
 
 @dataclass
 class PoolSample:
-    """About `SAMPLE_ROWS` random rows of a pool, as tasks bring them along."""
+    """About `SAMPLE_ROWS` random rows of a pool, collected from span tasks."""
 
     pool: Any
     """The rows of the first stage."""
     starts: frozenset[int]
     """First row numbers of its spans."""
-    drawn: Part
+    drawn: RandomFraction
     """Which rows are in the sample."""
     found: dict[int, Any] = field(default_factory=dict)
-    """Rows brought along, by the first row number of their span."""
+    """Rows that tasks returned, by the first row number of their span."""
 
-    def wanted_of(self, job: SpanJob) -> Part | None:
-        """Return which rows a task is to bring; None if they are here already."""
+    def wanted_of(self, job: SpanJob) -> RandomFraction | None:
+        """Return which rows a task should return; None if they are known."""
         is_known = job.stage > 0 or job.start in self.found
         return None if is_known else self.drawn
 
     def add(self, record: SpanRecord) -> None:
-        """Keep what a task brought."""
+        """Keep the rows that a task returned."""
         if record.sample is not None:
             self.found[record.job.start] = record.sample
 
     def rows(self, **ways: Any) -> Any:
-        """Return the sample, in row order; `ways` are as `Pool.reduce` takes them."""
+        """Return the sample, in row order; `ways` are options of `Pool.reduce`."""
         if self.starts <= self.found.keys():
             return stacked([self.found[start] for start in sorted(self.starts)])
         return stacked(self.pool.reduce(self._draw, _joined, **ways))
@@ -56,10 +56,12 @@ class PoolSample:
 
 
 def sample_of_stage(stage: Stage, *, seed: int) -> PoolSample:
-    """Return the sample of a stage's rows, of which none is read yet."""
+    """Return the sample of a stage, with none of its rows read."""
     share = min(1.0, SAMPLE_ROWS / stage.pool.n_rows)
     starts = frozenset(span.start for span in stage.spans)
-    return PoolSample(stage.pool, starts, Part(0.0, share, seed, SHIFT_STREAM))
+    return PoolSample(
+        stage.pool, starts, RandomFraction(0.0, share, seed, SHIFT_STREAM)
+    )
 
 
 def _joined(earlier: list[Any], later: list[Any]) -> list[Any]:

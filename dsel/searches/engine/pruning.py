@@ -1,14 +1,15 @@
 """Which candidates can still win: an exact decision from lower bounds alone.
 
-A run drops a candidate as soon as its counts prove it beaten, and how far it got by
-then depends on the order in which tasks ended. The cube shows of each loser just the
-folds, in their order, that prove it beaten by the final winner. Every exact run has
-counted those, since the winner's number is the smallest that ever did the pruning; so
-killed, resumed and undisturbed runs end with the same cube.
+A run drops a candidate as soon as its counts prove that it cannot win. How much of it
+was counted by then depends on the order in which tasks end. The cube therefore shows of
+each pruned candidate only the first folds that suffice to prove it worse than the final
+winner. Every run has counted these, because no estimate that candidates were compared
+with during the run is smaller than the winner's. So runs that were killed and resumed
+end with the same cube as others.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,26 @@ from dsel.models.family import FIT_FAILED
 from dsel.searches.engine.counts import CountTable
 
 ROUNDING: Final = 1e-9
-"""Two bounds nearer than this are not told apart while pruning."""
+"""A lower bound must exceed the best estimate by more than this to prune."""
+
+
+class Race(Protocol):
+    """What a driver asks: which candidates to drop, and who leads."""
+
+    @property
+    def prunes(self) -> bool:
+        """Whether any candidate is ever dropped."""
+
+    def prune(self, table: CountTable) -> NDArray[np.float64]:
+        """Drop candidates that cannot win; return numbers to order the others by."""
+
+    def leader(self, table: CountTable) -> int:
+        """Return the best complete candidate."""
 
 
 @dataclass(frozen=True)
 class Pruning:
-    """Decides who may still win, for one criterion; knows only lower bounds."""
+    """Decides for one criterion which candidates may still win."""
 
     criterion: Criterion
     """Criterion of the plan."""
@@ -39,19 +54,24 @@ class Pruning:
         return self.may_prune and self.criterion.can_prune
 
     def lower_bounds(self, evidence: Evidence) -> NDArray[np.float64]:
-        """Return what each candidate's number is at least, once it is complete."""
+        """Return lower bounds of the estimates that candidates will have in the end."""
         return self.criterion.lower_bound(evidence, self.settings)
 
     def best(self, evidence: Evidence) -> float:
-        """Return the smallest number of a candidate that is complete, or infinity."""
+        """Return the smallest estimate of a complete candidate, or infinity."""
         found = self.criterion.evaluate(evidence, self.settings).estimate
         return float(np.min(found[~np.isnan(found)], initial=np.inf))
 
-    def prune(self, table: CountTable) -> NDArray[np.float64]:
-        """Drop the candidates that no further count can let win.
+    def leader(self, table: CountTable) -> int:
+        """Return the first complete candidate of smallest estimate."""
+        found = self.criterion.evaluate(table.evidence(), self.settings).estimate
+        return int(np.nanargmin(np.where(np.isnan(found), np.inf, found)))
 
-        A lower bound only grows while counts come in, and the best complete number
-        only falls, so that a dropped candidate stays beaten.
+    def prune(self, table: CountTable) -> NDArray[np.float64]:
+        """Drop the candidates that cannot win whatever is counted from now on.
+
+        While counts come in, lower bounds only grow and the best estimate only falls,
+        so a candidate that is dropped would never win later.
 
         Returns
         -------
@@ -86,10 +106,10 @@ def _trimmed(
     evidence = table.evidence()
     best = pruning.best(evidence)
     undecided = np.ones(table.n_candidates, bool)
-    nobody = np.zeros(table.n_candidates, bool)
+    no_candidate = np.zeros(table.n_candidates, bool)
     for n_folds in range(table.scheme.n_folds + 1):
-        first = np.arange(len(table.scheme.trainings)) < n_folds
-        evidence = table.evidence(shown & first, nobody)
+        first = np.arange(len(table.scheme.splits)) < n_folds
+        evidence = table.evidence(shown & first, no_candidate)
         fine = np.zeros_like(status)
         lower = pruning.lower_bounds({**evidence, names.STATUS: fine})
         undecided &= ~_fails(table, n_folds)

@@ -1,10 +1,11 @@
 """Which models a search trains, and which of them it compares on the pool.
 
-Cross-validation and random halvings differ in these and in nothing else, so they share
-the plan, the driver and the store.
+Cross-validation and random halvings differ only in this, so they share the plan, the
+driver and the store.
 """
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
 from dsel.data.filters import joint_mask
-from dsel.data.folds import (
-    full_training,
-    half_trainings,
-    leave_one_out_training,
+from dsel.data.splits import (
+    FULL,
+    LEAVE_ONE_OUT,
+    Split,
+    full_split,
+    half_splits,
+    leave_one_out_split,
 )
-from dsel.data.trainings import FULL, LEAVE_ONE_OUT, Training
-from dsel.results import TrainingAxes, fold_axes, half_axes
+from dsel.results import SplitAxes, fold_axes, half_axes
 from dsel.searches.engine.comparisons import (
     UNKNOWN,
     BestFold,
@@ -30,45 +33,74 @@ from dsel.searches.engine.comparisons import (
 
 @dataclass(frozen=True)
 class Scheme:
-    """Trainings of a search and what is compared on the pool."""
+    """Splits of a search and what is compared on the pool."""
 
-    trainings: tuple[Training, ...]
+    splits: tuple[Split, ...]
     """In the order of their numbers."""
     n_folds: int
-    """How many of them are folds; the full training and leave-one-out, if any, follow
+    """How many of them are folds; the full split and leave-one-out, if any, follow
     them."""
     comparisons: tuple[Comparison, ...]
-    """What is compared whatever the fits count; empty where no pool is read."""
+    """Comparisons that do not depend on counts of fits; empty without a pool."""
     is_plain_random: bool
-    """Whether rows were assigned whatever features and labels are."""
+    """Whether folds were drawn independently of features and labels."""
     n_halvings: int = 0
     """Random halvings whose halves the folds are; 0 for folds proper."""
     has_best_fold: bool = False
-    """Whether the full model is also compared with one fold's, by candidate."""
+    """Whether each candidate's full model is also compared with its best fold's."""
     known_labels: tuple[KnownLabels, ...] = ()
     """Errors counted where labels of pool rows are known, for evaluation."""
+    is_nested: bool = False
+    """Whether folds are followed by pairs of folds, so that a candidate is chosen
+    without each fold, too."""
 
     @property
     def full(self) -> int | None:
-        """Number of the training on all labeled rows, or None."""
+        """Number of the split on all labeled rows, or None."""
         return self._find(FULL)
 
     @property
     def leave_one_out(self) -> int | None:
-        """Number of the training that holds out every row in turn, or None."""
+        """Number of the split that holds out every row in turn, or None."""
         return self._find(LEAVE_ONE_OUT)
 
     @property
-    def with_models(self) -> tuple[Training, ...]:
-        """The trainings of one model each, which can be compared on the pool."""
-        return tuple(t for t in self.trainings if t.name != LEAVE_ONE_OUT)
+    def with_models(self) -> tuple[Split, ...]:
+        """The splits of one model each, which can be compared on the pool."""
+        return tuple(t for t in self.splits if t.name != LEAVE_ONE_OUT)
 
     @property
-    def axes(self) -> TrainingAxes:
-        """Axes of the cube on which the trainings stand."""
+    def held_out(self) -> tuple[Split, ...]:
+        """The splits that divide the labeled rows, and the full one."""
+        return tuple(t for t in self.splits if t.second_rows is None)
+
+    @property
+    def axes(self) -> SplitAxes:
+        """Axes of the cube on which the splits stand."""
         if self.n_halvings:
             return half_axes(self.n_halvings)
         return fold_axes(self.n_folds)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int, int], ...]:
+        """Numbers of both folds and of the split of each pair, if it is nested."""
+        if not self.is_nested:
+            return ()
+        pairs = enumerate(combinations(range(self.n_folds), 2), self.n_folds)
+        return tuple((one, other, split) for split, (one, other) in pairs)
+
+    @property
+    def searches(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the splits by which each choice is made.
+
+        A fit that fails rules its candidate out where it is one of them. What is chosen
+        without fold i sees the pairs with it alone: other fits have seen its rows.
+        """
+        if not self.is_nested:
+            return (tuple(range(len(self.splits))),)
+        folds = range(self.n_folds)
+        inner = (tuple(p for *pair, p in self.pairs if fold in pair) for fold in folds)
+        return (tuple(folds), *inner)
 
     def all_comparisons(self, best_folds: NDArray[np.int64]) -> tuple[Comparison, ...]:
         """Return everything that is counted on the pool.
@@ -85,40 +117,36 @@ class Scheme:
     def comparisons_of_rows(
         self, best_folds: NDArray[np.int64], start: int, stop: int
     ) -> tuple[Comparison, ...]:
-        """Return the same with the labels of some rows only: less to send."""
+        """Return them with the labels of some rows only, so that less is sent."""
         known = tuple(each.of_rows(start, stop) for each in self.known_labels)
         return replace(self, known_labels=known).all_comparisons(best_folds)
 
-    def number_of(self, name: str) -> int:
-        """Return the number of the training of that name."""
-        return next(t.number for t in self.trainings if t.name == name)
-
     def _find(self, name: str) -> int | None:
-        return next((t.number for t in self.trainings if t.name == name), None)
+        return next((t.number for t in self.splits if t.name == name), None)
 
 
 def with_leave_one_out(scheme: Scheme, n_rows: int) -> Scheme:
     """Return the scheme that also counts leave-one-out errors."""
     if scheme.leave_one_out is not None:
         return scheme
-    added = leave_one_out_training(n_rows, number=len(scheme.trainings))
-    return replace(scheme, trainings=(*scheme.trainings, added))
+    added = leave_one_out_split(n_rows, number=len(scheme.splits))
+    return replace(scheme, splits=(*scheme.splits, added))
 
 
 def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> Scheme:
-    """Return both halves of each halving and the full training, number 2 x repeats.
+    """Return both halves of each halving and the full split, number 2 x repeats.
 
     Raises
     ------
     ValueError
         Where there are fewer than two rows.
     """
-    trainings = half_trainings(n_rows, repeats, seed=seed)
-    full = full_training(n_rows, number=len(trainings))
+    splits = half_splits(n_rows, repeats, seed=seed)
+    full = full_split(n_rows, number=len(splits))
     compared: tuple[Comparison, ...] = (halves(repeats),) if with_pool else ()
     return Scheme(
-        (*trainings, full),
-        len(trainings),
+        (*splits, full),
+        len(splits),
         compared,
         is_plain_random=True,
         n_halvings=repeats,
@@ -133,7 +161,7 @@ def with_labels(
     Parameters
     ----------
     scheme
-        Trainings; the errors of halves and of the full training are counted.
+        Splits; the errors of halves and of the full split are counted.
     labels
         One label for each row of the pool's source, masked where it is not known. A
         label that is none of the classes is an error of every model. None for none.

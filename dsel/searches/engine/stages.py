@@ -1,9 +1,10 @@
-"""The pool as a search reads it: stage by stage, until the limits are near enough.
+"""How much of the pool a search reads: all of it, a part, or stage by stage.
 
-At each stage some rows that were fixed in advance are read; a candidate whose limits
-are then as near as wished to what the whole pool would give is read no further. Which
-rows a stage has is a function of row numbers and seed, and whether to go on one of that
-candidate's own counts: no outcome depends on chunks, workers, order or interruption.
+Each stage is a set of rows that was fixed in advance. After a stage, a candidate is
+compared on no further rows if its limits are near enough to what the whole pool would
+give. The rows of a stage depend on row numbers and seed only, and whether a candidate
+stops depends on its own counts only: nothing depends on chunks, workers, order or
+interruptions.
 """
 
 from dataclasses import dataclass
@@ -14,15 +15,87 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.bounds.looks import look_schedule
-from dsel.bounds.reading import WHOLE_POOL, StoppingRule, reading_of
-from dsel.data.base import Span
-from dsel.data.words import LOOK_STREAM, SUBSET_STREAM
-from dsel.searches.pool_reading import PoolReading
+from dsel.bounds.stages import stage_schedule
+from dsel.bounds.stopping import WHOLE_POOL, StoppingRule, stopping_rule
+from dsel.checks import check_flag, check_integer, check_positive
+from dsel.data.blocks import Span
+from dsel.data.row_random import STAGE_STREAM, SUBSET_STREAM
 
-SPANS: Final = 64  # spans of a stage of medium size: enough for tens of workers
+SPANS: Final = 64  # spans of a stage, unless they get too small or too large
 SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
 ANY_TIME_STAGES: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolReading:
+    """How much of a pool a search reads; without arguments, all of it.
+
+    Parameters
+    ----------
+    max_rows
+        About how many pool rows to use at most: a random part, fixed in advance.
+        ``transductive`` is about the rows that are counted, and no others.
+    stop_within
+        If given, a candidate is compared on the pool only until its bound is that near
+        to what the whole pool would give. The bounds then hold at every stage, which
+        makes them slightly larger.
+    n_stages
+        How many times reading may stop, at numbers of rows that grow by a factor; each
+        costs its part of delta. With 0 the limits hold after any row instead: larger,
+        but later searches of the same data may stop elsewhere. Counts only with
+        `stop_within`.
+    is_shuffled
+        Whether the pool's rows stand in random order. Stages and parts are then its
+        first rows, and the others are not even fetched; else they are drawn by random
+        numbers of the rows, so that the storage is read through but only drawn rows
+        are predicted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where a value is of the wrong kind or out of range.
+
+    See Also
+    --------
+    dsel.bounds.stage_schedule : Where reading may stop.
+    dsel.bounds.anytime_limit : Limits that hold at every row.
+
+    Examples
+    --------
+    >>> PoolReading(stop_within=0.01).n_stages
+    10
+    """
+
+    max_rows: int | None = None
+    stop_within: float | None = None
+    n_stages: int = 10
+    is_shuffled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_rows is not None:
+            check_integer(self.max_rows, "max_rows", at_least=1)
+        if self.stop_within is not None:
+            check_positive(self.stop_within, "stop_within")
+        check_integer(self.n_stages, "n_stages", at_least=0)
+        check_flag(self.is_shuffled, "is_shuffled")
+
+    @property
+    def takes_first_rows(self) -> bool:
+        """Whether a part is read, and its rows are the first ones."""
+        is_part = self.max_rows is not None or self.stop_within is not None
+        return self.is_shuffled and is_part
+
+
+def checked_reading(reading: PoolReading | None) -> PoolReading:
+    """Return the reading, all of the pool where it is None, or raise TypeError."""
+    if reading is None:
+        return PoolReading()
+    if not isinstance(reading, PoolReading):
+        raise TypeError(
+            f"`reading` must be a dsel.PoolReading or None, got {reading!r}; write "
+            f"reading=PoolReading(max_rows=...)."
+        )
+    return reading
 
 
 @dataclass(frozen=True)
@@ -37,20 +110,20 @@ class Stage:
 
 @dataclass(frozen=True)
 class Stages:
-    """When and where reading the pool may stop."""
+    """The stages of a pool, and when a candidate stops being compared."""
 
     pool: Any = None
     """All rows that may be read; None where there is no pool."""
     reading: StoppingRule = WHOLE_POOL
-    """What limits hold at every stage."""
+    """Limits of the disagreement that hold at every stage."""
     stop_within: float = 0.0
-    """How near a limit must be to what the whole pool would give."""
+    """How near a limit must be to the one that the whole pool would give."""
     share: float = 0.5
-    """What a candidate's limit of disagreement may spend."""
+    """Part of delta for a candidate's limit of disagreement."""
     is_shuffled: bool = False
     """Whether rows stand in random order, so that the first ones are a random part."""
     seed: int = 0
-    """Source of the random parts otherwise."""
+    """Seed of the random parts otherwise."""
 
     @property
     def may_stop(self) -> bool:
@@ -64,7 +137,7 @@ class Stages:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """What counts depend on beside the rows: which are read at which stage."""
+        """What counts depend on besides the rows: which are read at which stage."""
         if not self.may_stop:
             return {}
         order = "first rows" if self.is_shuffled else "drawn rows"
@@ -77,7 +150,7 @@ class Stages:
             return ()
         if not self.may_stop:
             return (Stage(self.pool, _spans(self.pool, self.n_rows)),)
-        schedule = look_schedule(self.n_rows, self.reading.n_looks or ANY_TIME_STAGES)
+        schedule = stage_schedule(self.n_rows, self.reading.n_stages or ANY_TIME_STAGES)
         ends = [0.0, *(schedule / self.n_rows).tolist()]
         parts = [self._part(*pair) for pair in pairwise(ends)]
         return tuple(part for part in parts if part.spans)
@@ -90,7 +163,7 @@ class Stages:
     def are_near(
         self, counts: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Return whether reading on would bring no limit down by more than wished.
+        """Return whether the whole pool would lower no limit by more than wished.
 
         Parameters
         ----------
@@ -112,21 +185,21 @@ class Stages:
             first, last = round(lower * stored), round(upper * stored)
             pool = self.pool.between(first, last)
             return Stage(pool, _spans(pool, last - first))
-        pool = self.pool.part(lower, upper, seed=self.seed, stream=LOOK_STREAM)
+        pool = self.pool.part(lower, upper, seed=self.seed, stream=STAGE_STREAM)
         return Stage(pool, _spans(pool, self.n_rows))
 
 
 def plan_stages(pool: Any, reading: PoolReading, *, share: float, seed: int) -> Stages:
-    """Return how a pool is read, as `plan_search` is told."""
+    """Return the stages of a pool that a `PoolReading` means."""
     shuffled, near = reading.is_shuffled, reading.stop_within
     counted = at_most(pool, reading.max_rows, shuffled=shuffled, seed=seed)
     if near is None:
         return Stages(counted, share=share, is_shuffled=shuffled, seed=seed)
-    return Stages(counted, reading_of(reading.n_stages), near, share, shuffled, seed)
+    return Stages(counted, stopping_rule(reading.n_stages), near, share, shuffled, seed)
 
 
 def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:
-    """Return a random part of a pool of about so many rows, or all if it has fewer.
+    """Return a random part of a pool with about `n_rows` rows, or all if it has fewer.
 
     Parameters
     ----------
@@ -137,7 +210,7 @@ def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:
     shuffled
         Whether its rows stand in random order, so that the first ones will do.
     seed
-        Source of a random part otherwise.
+        Seed of a random part otherwise.
     """
     if pool is None or n_rows is None or n_rows >= pool.n_rows:
         return pool
@@ -147,6 +220,6 @@ def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:
 
 
 def _spans(pool: Any, n_stored: int) -> tuple[Span, ...]:
-    """Divide rows that lie among `n_stored`, whatever the cluster."""
+    """Divide a pool with `n_stored` rows in storage, independently of the cluster."""
     fewest, most = SPAN_ROWS
     return tuple(pool.spans(int(np.clip(-(-n_stored // SPANS), fewest, most))))

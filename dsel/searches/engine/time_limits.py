@@ -1,15 +1,14 @@
-"""Fits with a time limit: what takes longer is recorded as failed, and goes no further.
+"""Fits with a time limit: a fit that takes longer is recorded as failed.
 
-Whether a fit ends in time depends on the machine, so with a limit two runs may end
-with other failures, and with another choice. The certificate stands all the same: a
-failure takes a candidate out, as if its bound were 1, and the shares of delta are those
-of all candidates. A fit that was in time once is not judged again: where its model is
-lost it is fitted without a limit.
+Whether a fit ends in time depends on the machine, so with a limit two runs may have
+other failures, and choose another candidate. The certificate stays valid: a candidate
+that fails counts as if its bound were 1, and delta is divided among all candidates. A
+fit that was done in time is fitted again without a limit if its model is lost.
 
-A thread cannot be stopped, a process can: the task's process sends pickles through a
-pipe to one that fits, and kills it when the time is over. Both run on one machine as
-one user, and one started the other: nothing that came from a file or from the network
-is unpickled here.
+A thread cannot be stopped, but a process can. So the process of the task sends each
+job through a pipe to a second process that fits it, and kills that one when the time is
+over. What is unpickled came through this pipe, from a process of the same user that
+this one started or that started it, never from a file or a network.
 """
 
 import os
@@ -27,13 +26,13 @@ from typing import Any, Final
 import cloudpickle
 
 from dsel.data.cache import ByteCache, process_cache
-from dsel.data.trainings import LEAVE_ONE_OUT
+from dsel.data.splits import LEAVE_ONE_OUT
 from dsel.models.family import FitCounts, FittedGroup
 from dsel.runtime.threads import single_threaded
 from dsel.searches.engine.fit_task import FitJob, FitRecord, Payload, Work, fit_jobs
 
-IDLE_SECONDS: Final = 120.0  # then an unused process ends, and its memory is free
-LOOK_SECONDS: Final = 0.5
+IDLE_SECONDS: Final = 120.0  # after which an unused process ends and frees its memory
+POLL_SECONDS: Final = 0.5
 START_SECONDS: Final = 300.0  # for imports and the labeled rows, on a busy machine
 
 _of_thread = threading.local()
@@ -57,20 +56,20 @@ class FittingProcess:
             f"from dsel.searches.engine.time_limits import serve; serve({handle})"
         )
         self._process = subprocess.Popen(
-            # A process that is killed leaves semaphores to Python's tracker of them.
+            # The tracker would warn of semaphores that a killed process has left.
             [sys.executable, "-W", "ignore:resource_tracker:UserWarning", "-c", code],
             pass_fds=[handle],
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the process that asked
+            start_new_session=True,  # Ctrl-C must reach only the process that waits
         )
         theirs.close()
         self.end = weakref.finalize(self, _end, self._process, self._pipe)
-        # Rows that tasks of this process keep and arrays of the fits share its limit.
+        # The other process gets half of this one's limit for cached arrays.
         self._pipe.send_bytes(cloudpickle.dumps((work, process_cache().limit // 2)))
         self._answer(START_SECONDS)
 
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process can take jobs."""
         return self.end.alive and self._process.poll() is None
 
     def fit(self, job: FitJob, seconds: float) -> tuple[FitCounts, FittedGroup | None]:
@@ -95,21 +94,21 @@ class FittingProcess:
         while waited < seconds:
             began = time.monotonic()
             try:
-                if self._pipe.poll(min(LOOK_SECONDS, seconds - waited)):
+                if self._pipe.poll(min(POLL_SECONDS, seconds - waited)):
                     return cloudpickle.loads(self._pipe.recv_bytes())
             except (EOFError, OSError) as error:
                 self.end()
                 raise ChildProcessError(
                     f"the process of the fit ended with code {self._process.returncode}"
                 ) from error
-            # A machine that slept meanwhile, and the fit with it, counts as a look.
-            waited += min(2 * LOOK_SECONDS, time.monotonic() - began)
+            # Time during which the machine slept, and the fit with it, does not count.
+            waited += min(2 * POLL_SECONDS, time.monotonic() - began)
         self.end()
         raise TimeoutError(f"nothing came back within {seconds:g} s")
 
 
 def fitting_process(work: Work) -> FittingProcess:
-    """Return this thread's process for a run, started anew if need be."""
+    """Return this thread's process for a run; start one if there is none."""
     found: FittingProcess | None = getattr(_of_thread, "process", None)
     if found is None or found.work is not work or not found.is_alive():
         if found is not None:
@@ -119,7 +118,7 @@ def fitting_process(work: Work) -> FittingProcess:
 
 
 def serve(handle: int) -> None:
-    """Answer jobs until nobody asks: what the process of `FittingProcess` does."""
+    """Fit jobs as they come: the main function of the process of `FittingProcess`."""
     pipe = Connection(handle)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, inbox), daemon=True).start()
@@ -136,7 +135,7 @@ def serve(handle: int) -> None:
 
 
 def _receive(pipe: Connection, inbox: "queue.SimpleQueue[bytes]") -> None:
-    """Take messages in; end the process, fit or no fit, once its parent is gone."""
+    """Queue messages; end the process, even during a fit, if its parent is gone."""
     while True:
         try:
             inbox.put(pipe.recv_bytes())
@@ -146,7 +145,7 @@ def _receive(pipe: Connection, inbox: "queue.SimpleQueue[bytes]") -> None:
 
 def _fitted(work: Work, job: FitJob, cache: ByteCache) -> Any:
     try:
-        records, fitted = fit_jobs(work, (), [job], cache)
+        records, fitted = fit_jobs(work, (), [job], cache=cache)
         return records[0].counts, fitted.get(job)
     except Exception as error:
         return error
@@ -159,24 +158,30 @@ def _end(process: "subprocess.Popen[bytes]", pipe: Connection) -> None:
 
 
 def fit_jobs_in_time(
-    work: Work, payloads: Sequence[Payload], jobs: Sequence[FitJob], seconds: float
+    work: Work,
+    payloads: Sequence[Payload],
+    jobs: Sequence[FitJob],
+    keeps_models: bool,
+    seconds: float,
 ) -> tuple[list[FitRecord], Payload]:
-    """Fit the jobs one after another, `seconds` for each candidate and training."""
+    """Fit the jobs one after another, `seconds` for each candidate and split."""
     del payloads  # a fit starts from nothing
     records: list[FitRecord] = []
     fitted: Payload = {}
     for job in jobs:
         records += _fit_in_time(work, job, seconds, fitted)
+        if not keeps_models:
+            fitted.clear()
     return records, fitted
 
 
 def _fit_in_time(
     work: Work, job: FitJob, seconds: float, fitted: Payload
 ) -> list[FitRecord]:
-    """Fit a job, or each candidate where the whole is late; keep models in `fitted`.
+    """Fit a job, or its candidates one by one if it is late; add models to `fitted`.
 
-    The candidates of a group share work, so that m of them have m times `seconds`
-    together; where that is not enough, each is tried for itself.
+    The candidates of a group share work, so m of them have m times `seconds` together.
+    Where that is not enough, each of them is tried alone.
     """
     limit = len(job.candidates) * _n_fits(work, job) * seconds
     try:
@@ -186,7 +191,7 @@ def _fit_in_time(
             return [FitRecord(job, _late(job, seconds), 0, is_late=True)]
         return [
             record
-            for alone in job.split()
+            for alone in job.one_by_one()
             for record in _fit_in_time(work, alone, seconds, fitted)
         ]
     if models is None:
@@ -197,13 +202,13 @@ def _fit_in_time(
 
 def _n_fits(work: Work, job: FitJob) -> int:
     """Return the fits of one candidate: leave-one-out has one for each row."""
-    is_one = work.trainings[job.training].name != LEAVE_ONE_OUT
+    is_one = work.splits[job.split].name != LEAVE_ONE_OUT
     return 1 if is_one else len(work.y)
 
 
 def _late(job: FitJob, seconds: float) -> FitCounts:
-    """Return the counts of a candidate that was not in time: there are none."""
+    """Return the counts of a candidate that exceeded the limit: a failure."""
     counts = FitCounts.empty(1, 1)
     error = TimeoutError(f"the fit took more than {seconds:g} s")
-    counts.failed(job.candidates[0], job.training, error)
+    counts.failed(job.candidates[0], job.split, error)
     return counts

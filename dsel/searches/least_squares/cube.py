@@ -9,10 +9,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.checks import check_choice
-from dsel.criteria import LOSS_CRITERIA, Settings
-from dsel.criteria.losses import LossCriterion
-from dsel.data.trainings import Training
+from dsel.checks import check_choice, check_integer
+from dsel.criteria import LOSS_CRITERIA, Criterion, Settings
+from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results import GridAxes, add_criterion, evidence, fold_axes, make_cube
 from dsel.searches.least_squares.tasks import WidthRecord
@@ -20,7 +19,7 @@ from dsel.searches.least_squares.tasks import WidthRecord
 Floats = NDArray[np.float64]
 
 REFITS = "kfold_refits"
-"""The k-fold estimate by training again, to check the closed form."""
+"""The k-fold estimate by split again, to check the closed form."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class FoldRows:
     """Whether the one fold stands for all rows, each held out alone."""
 
     @classmethod
-    def of(cls, folds: Sequence[Training], n_rows: int) -> "FoldRows":
-        """Count the rows of trainings."""
+    def of(cls, folds: Sequence[Split], n_rows: int) -> "FoldRows":
+        """Count the rows of splits."""
         if not folds:
             return cls((n_rows,), (n_rows - 1,), n_rows, in_turn=True)
         return cls(
@@ -84,7 +83,7 @@ def make_loss_cube(
     messages
         Why the other widths failed.
     criterion
-        The one that was asked for; it stands first.
+        The one that chooses; it is the first.
     rows
         Rows of the folds.
     attributes
@@ -123,7 +122,7 @@ def make_loss_cube(
 
 
 def select_least_squares(
-    results: xr.Dataset, criterion: str | None = None
+    results: xr.Dataset, criterion: str | None = None, *, fold: int | None = None
 ) -> LossChoice:
     """Choose width and regularization from the cube of a least-squares search.
 
@@ -132,7 +131,10 @@ def select_least_squares(
     results
         Cube of a `LeastSquaresSearch`.
     criterion
-        Name of an estimate in the cube; None means the one that was asked for.
+        Name of an estimate in the cube; None means the first, by which was searched.
+    fold
+        Which fold ``"holdout"`` holds out; by default the first. The mean of hold-out
+        over all folds is ``"kfold"``.
 
     Returns
     -------
@@ -143,13 +145,15 @@ def select_least_squares(
     Raises
     ------
     ValueError
-        Where the cube lacks the estimate.
+        Where the cube lacks the estimate, or `fold` is given for another one.
     AllFitsFailedError
         Where no estimate is finite.
     """
     present = [str(name) for name in results[names.CRITERION].values]
     name = check_choice(criterion or present[0], "criterion", present)
     found = _evidence(results)
+    if fold is not None:
+        found = _held_out(found, name, fold)
     terms = _rule(name).evaluate(found, _no_delta(results))
     chosen = _rule(name).choose(terms, found)
     params = {
@@ -157,6 +161,24 @@ def select_least_squares(
         "regularization": float(found[names.REGULARIZATION][chosen]),
     }
     return LossChoice(chosen, params, name, float(terms.estimate[chosen]))
+
+
+def _held_out(
+    found: dict[str, NDArray[Any]], criterion: str, fold: int
+) -> dict[str, NDArray[Any]]:
+    """Return the evidence with this fold alone, the one that hold-out reads."""
+    if criterion != "holdout":
+        raise ValueError(
+            f"`fold` is for criterion='holdout', which tests on one fold, not for "
+            f"{criterion!r}; leave it out."
+        )
+    last = len(found[names.FOLD_ROWS]) - 1
+    check_integer(fold, "fold", at_least=0, at_most=last)
+    one = slice(fold, fold + 1)
+    return found | {
+        names.FOLD_LOSSES: found[names.FOLD_LOSSES][:, one],
+        names.FOLD_ROWS: found[names.FOLD_ROWS][one],
+    }
 
 
 def loss_axes(widths: Sequence[float], regularizations: Floats) -> GridAxes:
@@ -227,7 +249,7 @@ def _losses(
 
 
 def _estimates(cube: xr.Dataset, criterion: str, rows: FoldRows) -> list[str]:
-    """Return the estimates that the cube allows, the one asked for first."""
+    """Return the estimates that the cube allows, the one that chooses first."""
     present = ["loo", "gcv"]
     if not rows.in_turn:
         present.append("holdout")
@@ -238,7 +260,7 @@ def _estimates(cube: xr.Dataset, criterion: str, rows: FoldRows) -> list[str]:
     return [criterion, *(name for name in present if name != criterion)]
 
 
-def _rule(name: str) -> LossCriterion:
+def _rule(name: str) -> Criterion:
     return LOSS_CRITERIA["kfold" if name == REFITS else name]
 
 

@@ -1,7 +1,7 @@
 """Passes over labeled rows in chunks: moments first, then leave-one-out losses.
 
-The rows are a pool whose last columns are the targets. Spans of it are tasks; their
-sums are added in row order, so workers and order of completion change no digit.
+The rows are a pool whose last columns are the targets. Each span of it is a task. Sums
+of spans are added in row order, so they do not depend on workers or the order of tasks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.base import Span
-from dsel.data.blocks import read_blocks
+from dsel.data.blocks import Span, read_blocks
 from dsel.data.content import content_hash
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
 from dsel.runtime.submission import in_order
 from dsel.runtime.tasks import Executor, Task
-from dsel.searches.keeping import Notebook
+from dsel.searches.checkpoint import Checkpoint
 from dsel.solvers.least_squares_streamed import (
     Losses,
     Moments,
@@ -35,14 +34,14 @@ Sum = TypeVar("Sum", Moments, Losses)
 SPAN_ROWS = 2**16
 """Rows of a task: about a second of work for 500 centres."""
 BLOCK_NBYTES = 2**24
-"""Kernel values of one block of rows; a constant, so that sums are grouped alike."""
+"""Kernel values of one block of rows; a constant, so that sums are rounded alike."""
 STRETCH_SPANS = 256
-"""Spans whose sum is noted: what a run that ends early loses, some minutes."""
+"""Spans whose sum is stored: a run that ends early loses some minutes of work."""
 
 
 @dataclass(frozen=True)
 class StreamedWork:
-    """What every task of a pass needs; enters the cluster once."""
+    """What every task of a pass needs; sent to the cluster once."""
 
     centers: Floats
     """z, shape (n_centers, n_columns)."""
@@ -67,14 +66,14 @@ class Basis:
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes over the rows of one search; what they add up is noted as they go."""
+    """Passes over the rows of one search; their sums are stored as they grow."""
 
     pool: Pool
     """Rows, targets last."""
     executor: Executor
     """Where spans are read."""
-    notes: Notebook
-    """Sums of stretches of spans."""
+    checkpoint: Checkpoint
+    """Where sums of stretches of spans are stored."""
 
     def moments(self, basis: Basis) -> Moments:
         """Pass 1: X'X, X'y and their like over all rows."""
@@ -82,7 +81,7 @@ class Passes:
         return self._sum(key, Moments, moments_of_span, basis)
 
     def losses(self, basis: Basis, solution: ThinSolution) -> Losses:
-        """Pass 2: leave-one-out and training losses over all rows."""
+        """Pass 2: leave-one-out and split losses over all rows."""
         key = f"losses/{basis.width!r}/{content_hash(solution.regularizations)}"
         return self._sum(key, Losses, losses_of_span, basis, solution)
 
@@ -95,10 +94,10 @@ class Passes:
         for start in range(0, len(spans), STRETCH_SPANS):
             stretch = spans[start : start + STRETCH_SPANS]
             key = f"{name}/{stretch[0].start}-{stretch[-1].stop}"
-            found = self.notes.find(key, kind)
+            found = self.checkpoint.find(key, kind)
             if found is None:
                 found = self._stretch(key, stretch, task, arguments)
-                self.notes.note(key, found)
+                self.checkpoint.keep(key, found)
             stretches.append(found)
         return reduce(add, stretches)
 
@@ -118,7 +117,9 @@ class Passes:
             )
             for span in spans
         )
-        return reduce(add, in_order(self.executor, tasks, on_turn=self.notes.check))
+        return reduce(
+            add, in_order(self.executor, tasks, on_turn=self.checkpoint.check)
+        )
 
 
 def moments_of_span(
@@ -150,9 +151,10 @@ def losses_of_span(
 
 
 def _blocks(work: StreamedWork, sources: list[Any]) -> Iterator[tuple[Floats, Floats]]:
-    """Yield rows and targets as copies: what came over a network may lie anywhere.
+    """Yield rows and targets as copies, which are aligned in memory.
 
-    Sums over numbers that do not lie at multiples of 8 bytes are grouped otherwise.
+    Rows that came over a network may start at any byte, and sums over values that are
+    not at multiples of 8 bytes are rounded otherwise.
     """
     block_rows = max(1, BLOCK_NBYTES // (8 * len(work.centers)))
     for block in read_blocks(sources, block_rows):

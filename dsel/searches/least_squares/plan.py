@@ -8,24 +8,28 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.checks import check_choice, check_integer, check_positive
+from dsel.checks import (
+    check_choice,
+    check_integer,
+    check_nonnegative,
+    check_positive,
+)
 from dsel.criteria import LOSS_CRITERIA
 from dsel.data.content import content_hash
-from dsel.data.folds import fold_trainings, random_folds, splitter_trainings
-from dsel.data.trainings import Training
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
+from dsel.data.splits import Split, fold_splits, random_folds, splitter_splits
 from dsel.kernels.eigen import check_memory
-from dsel.models.least_squares.coefficients import PENALTIES, check_regularization
+from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Executor, Task
+from dsel.searches.checkpoint import Checkpoint, open_checkpoint
 from dsel.searches.describe import format_bytes
-from dsel.searches.keeping import Notebook, keep_results, run_journal
 from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
 from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,
     WidthRecord,
-    judge_width,
+    evaluate_width,
 )
 
 Floats = NDArray[np.float64]
@@ -54,54 +58,54 @@ class LeastSquaresPlan:
         client
             A `distributed.Client`; None means the current one, else local threads.
         out
-            Directory or URL of the results store: each width is written there as it
-            comes, and a run of the same plan goes on from it.
+            Directory or URL of the results store: finished widths are written there,
+            and a later run of the same plan continues from them.
         n_jobs
             Local threads; None means one for each core.
 
         Raises
         ------
         AllFitsFailedError
-            Where no width could be judged.
+            Where no width could be evaluated.
         ClusterLostError
             Where the scheduler or all workers are gone.
         StoreMismatchError
             Where `out` holds a run of other rows, folds or models.
         """
         work = self.work
+        fingerprint = {**work.fingerprint, "seed": str(self.seed)}
         with (
-            run_journal(out, {**work.fingerprint, "seed": str(self.seed)}) as journal,
+            open_checkpoint(out, fingerprint) as checkpoint,
             closing(make_executor(work, resolve_client(client), n_jobs)) as executor,
         ):
-            records, messages = self._judge(executor, Notebook(journal))
+            records, messages = self._evaluate(executor, checkpoint)
             cube = self._cube(records, messages)
-            if out is not None:
-                keep_results(cube, out, journal)
+            checkpoint.save_results(cube)
         return cube
 
-    def _judge(
-        self, executor: Executor, notes: Notebook
+    def _evaluate(
+        self, executor: Executor, checkpoint: Checkpoint
     ) -> tuple[dict[int, WidthRecord], dict[int, str]]:
         """Return records by the place of the width, and messages of those that fail."""
         grid = content_hash(self.work.regularizations)
         places = {f"width/{c!r}/{grid}": place for place, c in enumerate(self.widths)}
         records, messages = {}, {}
         for key, place in places.items():
-            record = notes.find(key, WidthRecord)
+            record = checkpoint.find(key, WidthRecord)
             if record is not None:
                 records[place] = record
         tasks = [
-            Task(key, judge_width, (self.widths[place],))
+            Task(key, evaluate_width, (self.widths[place],))
             for key, place in places.items()
             if place not in records
         ]
-        for finished in completed(executor, tasks, on_turn=notes.check):
+        for finished in completed(executor, tasks, on_turn=checkpoint.check):
             place, error = places[finished.key], finished.error
             if error is not None:
                 messages[place] = f"{type(error).__name__}: {error}"
                 continue
             records[place] = finished.record
-            notes.note(finished.key, finished.record)
+            checkpoint.keep(finished.key, finished.record)
         return records, messages
 
     def _cube(
@@ -181,7 +185,7 @@ def plan_least_squares(
     Raises
     ------
     ValueError
-        For anything that cannot be searched; the message says the way out.
+        For anything that cannot be searched; the message says what to change.
     """
     check_choice(penalty, "penalty", PENALTIES)
     check_choice(criterion, "criterion", [*LOSS_CRITERIA, REFITS])
@@ -223,7 +227,7 @@ def check_grid(
         Where a value is out of range, or there is none.
     """
     lams = [
-        check_regularization(value, "regularizations")
+        check_nonnegative(value, "regularizations")
         for value in _values(regularizations, "regularizations")
     ]
     checked = (check_positive(c, "widths") for c in _values(widths, "widths"))
@@ -244,8 +248,8 @@ def _columns(y: Any) -> Floats:
     return values[:, np.newaxis] if values.ndim == 1 else values
 
 
-def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Training, ...]:
-    """Return the fold trainings, only the first for a hold-out, none for None."""
+def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Split, ...]:
+    """Return the fold splits, only the first for a hold-out, none for None."""
     needs_folds = criterion in ("kfold", "holdout", REFITS)
     if cv is None:
         if needs_folds:
@@ -254,8 +258,8 @@ def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Training
             )
         return ()
     if hasattr(cv, "split"):
-        trainings = splitter_trainings(cv, X, y)
+        splits = splitter_splits(cv, X, y)
     else:
         n_folds = check_integer(cv, "cv", at_least=2, at_most=X.shape[0])
-        trainings = fold_trainings(random_folds(X.shape[0], n_folds, seed=seed))
-    return trainings[:1] if criterion == "holdout" else trainings[:-1]
+        splits = fold_splits(random_folds(X.shape[0], n_folds, seed=seed))
+    return splits[:1] if criterion == "holdout" else splits[:-1]

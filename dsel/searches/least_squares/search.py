@@ -57,9 +57,17 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
     n_features_in_ : int
         Columns of the rows.
 
+    See Also
+    --------
+    StreamedLeastSquaresSearch : For millions of rows.
+    select_least_squares : Chooses by another estimate.
+
     Notes
     -----
     All criteria are estimates of the squared error, noise included: none is a bound.
+    The epsilon-insensitive loss and the l1 penalty of the slides have no closed form of
+    leave-one-out, so there is no solver of them here: search over scikit-learn's `SVR`
+    or `Lasso`, with its `GridSearchCV`, instead.
     Ties go to the larger regularization, then to the larger width.
 
     The closed forms equal refits in exact arithmetic with the same kernel matrix, to
@@ -156,9 +164,9 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
             Fresh rows and targets, for the extra-sample estimate; they are not
             trained on.
         out
-            Directory or URL where finished widths are kept; the same call goes on
-            there, also with other widths. Needs an integer `random_state`, where
-            folds are drawn.
+            Directory or URL where finished widths are stored; the same call, also
+            with other widths, continues from them. Needs an integer `random_state`,
+            where folds are drawn.
 
         Raises
         ------

@@ -14,14 +14,14 @@ from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
 from dsel.data.content import content_hash
 from dsel.data.pool import Pool
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import make_executor
 from dsel.runtime.threads import single_threaded
-from dsel.searches.keeping import Notebook, keep_results, run_journal
+from dsel.searches.checkpoint import open_checkpoint
 from dsel.searches.least_squares.cube import (
     FoldRows,
     make_loss_cube,
@@ -84,6 +84,10 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
     n_features_in_ : int
         Columns of the rows.
 
+    See Also
+    --------
+    LeastSquaresSearch : For rows that fit into memory, with kernels at all rows.
+
     Notes
     -----
     All criteria are estimates of the squared error, noise included: none is a bound.
@@ -133,9 +137,9 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         y
             Targets, shape (n,) or (n, n_outputs), of the same kind.
         out
-            Directory or URL where sums over finished rows are kept, every few
-            minutes; the same call goes on there. Needs Dask arrays of names that do
-            not change, as those read from files have, and `centers` or an integer
+            Directory or URL where sums over finished rows are stored, every few
+            minutes; the same call continues from them. Needs Dask arrays whose names
+            do not change, as of those read from files, and `centers` or an integer
             `random_state`.
 
         Raises
@@ -157,20 +161,19 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         self.n_features_in_ = rows.n_columns - n_targets
         client, seed = resolve_client(), seed_from(self.random_state)
         content = rows.token if out is None else rows.fingerprint(client)
-        with run_journal(out, self._fingerprint(content, n_targets, seed)) as journal:
-            notes = Notebook(journal)
-            work = notes.find("centers", StreamedWork)
+        fingerprint = self._fingerprint(content, n_targets, seed)
+        with open_checkpoint(out, fingerprint) as checkpoint:
+            work = checkpoint.find("centers", StreamedWork)
             if work is None:
                 work = self._place_centers(rows, n_targets, seed, client)
-                notes.note("centers", work)
+                checkpoint.keep("centers", work)
             self.centers_ = work.centers
             with closing(make_executor(work, client, self.n_jobs)) as executor:
-                passes = Passes(rows, executor, notes)
+                passes = Passes(rows, executor, checkpoint)
                 fits = [self._fit_width(passes, c, lams) for c in widths]
             records = [record for record, *_ in fits]
             self.results_ = self._cube(widths, lams, records, rows.n_rows)
-            if out is not None:
-                keep_results(self.results_, out, journal)
+            checkpoint.save_results(self.results_)
         self.choice_ = select_least_squares(self.results_)
         self.best_params_ = dict(self.choice_.params)
         place, column = divmod(self.choice_.candidate, len(lams))
@@ -195,7 +198,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         return tags
 
     def _fingerprint(self, rows: str, n_targets: int, seed: int) -> dict[str, str]:
-        """Return what the sums depend on beside width and regularizations."""
+        """Return what the sums depend on besides width and regularizations."""
         drawn = f"{self.n_centers} of seed {seed}"
         given = None if self.centers is None else np.asarray(self.centers)
         return {

@@ -1,4 +1,4 @@
-"""What a worker does for one kernel width: all regularizations, all estimates."""
+"""The task of one kernel width: all regularizations, all estimates."""
 
 import time
 from collections.abc import Sequence
@@ -10,28 +10,31 @@ from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
 from dsel.data.content import content_hash
-from dsel.data.trainings import Training, trainings_token
+from dsel.data.splits import Split, splits_token
 from dsel.kernels.eigen import (
     decompose_gram,
     gaussian_kernel,
     symmetric_gram,
 )
-from dsel.kernels.parts import squared_distances
+from dsel.kernels.reference_rows import squared_distances
 from dsel.solvers.least_squares import (
     DualSolution,
     gcv_losses,
     leave_one_out_losses,
     solve_dual,
 )
-from dsel.solvers.least_squares_blocks import block_residuals, dual_models
-from dsel.solvers.least_squares_refits import refitted_residuals
+from dsel.solvers.least_squares_blocks import (
+    block_residuals,
+    dual_models,
+    refitted_residuals,
+)
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class LeastSquaresWork:
-    """What every width needs; enters the cluster once."""
+    """What every width needs; sent to the cluster once."""
 
     X: Any
     """Rows, float64, dense or CSR, shape (n, n_columns)."""
@@ -43,8 +46,8 @@ class LeastSquaresWork:
     """``"coefficients"`` or ``"rkhs"``."""
     fit_intercept: bool
     """Whether there is an unpenalised constant."""
-    folds: tuple[Training, ...]
-    """Trainings whose test rows are predicted; may be empty."""
+    folds: tuple[Split, ...]
+    """Splits whose test rows are predicted; may be empty."""
     by_refits: bool = False
     """Whether folds are trained again rather than solved by blocks."""
     extra: tuple[Any, Floats] | None = None
@@ -52,11 +55,11 @@ class LeastSquaresWork:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """What the losses depend on beside width and regularizations."""
+        """What the losses depend on besides width and regularizations."""
         return {
             "labeled": content_hash(self.X),
             "targets": content_hash(self.y),
-            "trainings": trainings_token(self.folds),
+            "splits": splits_token(self.folds),
             "folds": "refits" if self.by_refits else "closed form",
             "extra": " ".join(map(content_hash, self.extra or ())),
             "penalty": self.penalty,
@@ -66,7 +69,7 @@ class LeastSquaresWork:
 
 @dataclass(frozen=True)
 class WidthRecord:
-    """What one width showed."""
+    """Losses of one width."""
 
     width: float
     """c."""
@@ -83,13 +86,13 @@ class WidthRecord:
     is_singular: bool
     """Whether the kernel matrix is singular, to rounding."""
     seconds: float
-    """Time that it took."""
+    """Time of the task."""
 
 
-def judge_width(
+def evaluate_width(
     work: LeastSquaresWork, payloads: Sequence[Any], width: float
 ) -> tuple[WidthRecord, None]:
-    """Decompose the kernel matrix of one width and judge every regularization."""
+    """Decompose the kernel matrix of one width and evaluate every regularization."""
     del payloads  # no width needs another
     started = time.perf_counter()
     distances = process_cache().get(

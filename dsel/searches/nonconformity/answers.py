@@ -1,4 +1,4 @@
-"""What a fitted nonconformity classifier answers: labels, regions, bounds, pools."""
+"""Predictions of a fitted nonconformity classifier: labels, regions, bounds, pools."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.bounds import (
+    SelectiveRisk,
     holdout_bound,
     selective_error_bound,
+    selective_risk_bound,
     threshold_bound,
     threshold_bound_dkw,
     threshold_bound_even,
@@ -39,7 +41,7 @@ slack that the paper prints."""
 
 
 class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Abstract: answers of a classifier whose `fit` has set the attributes below."""
+    """Abstract: a classifier whose `fit`, in a subclass, sets the attributes below."""
 
     classes_: NDArray[Any]
     """Labels."""
@@ -86,7 +88,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(counts / self.chooser_.calibration.n_validation)
 
     def chosen_model(self, X: Any) -> NDArray[np.int64]:
-        """Return the number of the model that answers each row; see `params_`."""
+        """Return the number of the model that predicts each row; see `params_`."""
         return self._answer(X)[2]
 
     def p_values(
@@ -134,7 +136,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         smoothing: bool = True,
         model: int | None = None,
     ) -> NDArray[np.bool_]:
-        """Return the prediction region: labels that are not too strange.
+        """Return the prediction region: labels whose p-value is large enough.
 
         Parameters
         ----------
@@ -165,7 +167,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def bound_threshold(
         self, X: Any, *, delta: float = 0.05, slack: str = "tail"
     ) -> NDArray[np.float64]:
-        """Bound how often the chosen model errs on a fresh row with such a margin.
+        """Bound how often a row's model errs on fresh rows with such a margin.
 
         Parameters
         ----------
@@ -207,15 +209,44 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Certificate
             The hold-out bound of the composite classifier, ties included.
         """
-        predicted, labels = self.predict(X), np.asarray(y)
-        if labels.shape != predicted.shape:
-            raise ValueError(
-                f"`y` must have one label for each of the {len(predicted)} rows of "
-                f"`X`, got shape {labels.shape}."
-            )
+        predicted = self.predict(X)
+        labels = self._labels_of(y, len(predicted))
         n_errors = int(np.sum(predicted != labels))
         bound = holdout_bound(n_errors, len(labels), delta=delta)
         return Certificate(float(bound), delta, "holdout")
+
+    def selective_risk(
+        self, X: Any, y: ArrayLike, epsilons: ArrayLike, *, delta: float = 0.05
+    ) -> SelectiveRisk:
+        """Bound the errors among rows whose critical epsilon is small, by fresh rows.
+
+        The answer of each row is that of the model it chose; a second split of the
+        labeled rows certifies these answers, whatever model gave them.
+
+        Parameters
+        ----------
+        X, y
+            Labeled rows that `fit` did not get, drawn like future ones.
+        epsilons
+            Critical epsilons up to which answers are kept.
+        delta
+            Probability with which any of the bounds may fail, at all epsilons.
+
+        Returns
+        -------
+        SelectiveRisk
+            ``joint`` bounds P(error and eps_crit <= epsilon), ``conditional`` the
+            error among those kept, and ``coverage`` is their least share.
+        """
+        cuts = np.asarray(epsilons, dtype=np.float64)
+        labels, counts, _ = self._answer(X)
+        wrong = self.classes_[labels] != self._labels_of(y, len(labels))
+        critical = counts / self.chooser_.calibration.n_validation
+        # A value that is a quotient of counts, too, is not to be missed by rounding.
+        kept = critical <= cuts[..., np.newaxis] + 1e-12
+        return selective_risk_bound(
+            (kept & wrong).sum(axis=-1), kept.sum(axis=-1), len(labels), delta=delta
+        )
 
     def selective_error(
         self,
@@ -227,14 +258,14 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         pool_delta: float = 0.01,
         client: Any = None,
     ) -> NDArray[np.float64]:
-        """Bound a model's error among the rows on which it is sure, with a pool.
+        """Bound a model's error among rows with large margins, by means of a pool.
 
         Parameters
         ----------
         pool
             Unlabeled rows: anything that `open_pool` takes.
         margins
-            Gaps between the two best scores from which on the model may answer.
+            Smallest gaps between the two best scores at which the model predicts.
         model
             Number of the model, as in `params_`.
         delta, pool_delta
@@ -267,7 +298,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
 
     def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
-        """Answer every row of a pool, chunk by chunk, and write the answers as zarr.
+        """Predict every row of a pool, chunk by chunk, and write the result as zarr.
 
         Parameters
         ----------
@@ -309,6 +340,16 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             np.concatenate([each.counts for each in answers]),
             np.concatenate([each.models for each in answers]),
         )
+
+    @staticmethod
+    def _labels_of(y: ArrayLike, n_rows: int) -> NDArray[Any]:
+        labels = np.asarray(y)
+        if labels.shape != (n_rows,):
+            raise ValueError(
+                f"`y` must have one label for each of the {n_rows} rows of `X`, got "
+                f"shape {labels.shape}."
+            )
+        return labels
 
     def _opened(self, pool: Any) -> Pool:
         opened = open_pool(pool)

@@ -8,13 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, get_tags
 
 from dsel.checks import check_choice, check_integer
-from dsel.data.folds import holdout_split
-from dsel.data.trainings import Training
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
+from dsel.data.splits import Split, holdout_split
 from dsel.errors import GuaranteeWarning, warn
 from dsel.searches.candidates import make_candidates
-from dsel.searches.labels import encode_labels
-from dsel.searches.model_set import ModelSet, TrainedGroups, train_grid
+from dsel.searches.model_set import ModelSet, TrainedGroups, encode_labels, train_grid
 from dsel.searches.nonconformity.answers import NonconformityAnswers
 from dsel.searches.nonconformity.conformity import (
     MEASURES,
@@ -33,9 +31,10 @@ class NonconformityClassifier(NonconformityAnswers):
     """Train every model of a grid once; let each test row choose among them.
 
     A validation part is held out. A model's p-value for a label is the share of
-    validation rows that conform no better to their own label; each test row takes the
-    model that finds one label strangest, and predicts the other (the most conforming
-    one). One training per candidate, where k-fold cross-validation needs k.
+    validation rows that conform no better to their own label. Each test row is
+    predicted by the model whose p-value for the least conforming label is smallest:
+    the prediction is the most conforming label. There is one fit per candidate, where
+    k-fold cross-validation has k.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ class NonconformityClassifier(NonconformityAnswers):
         per row and class in the order of the model's ``classes_``.
     ties
         Which of the models with the smallest count answers: ``"random"`` (the paper),
-        ``"margin"`` (largest beside the model's usual one), ``"vote"`` (majority,
+        ``"margin"`` (largest relative to the model's median), ``"vote"`` (majority,
         then margin), ``"first"``, or ``"literal"`` (random, and a coin flip against
         the model's own sign where its labels tie too, as the paper prints it).
     random_state
@@ -79,11 +78,16 @@ class NonconformityClassifier(NonconformityAnswers):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
+    See Also
+    --------
+    MaximumMarginClassifier : Takes the largest margin.
+    dsel.SemiSupervisedSearchCV : Keeps one model, with a bound.
+
     Notes
     -----
     With ``ties="random"`` a row's answer depends on its place in `X` (the same place
     gives the same answer, in any chunking), so subsets of `X` may be answered
-    otherwise; the other rules look at the row alone.
+    otherwise; with the other rules a prediction depends on the row alone.
 
     `dsel.results.save_model` keeps a fitted classifier with all its models in a
     folder or object store, and `open_model` gives it back, without pickle.
@@ -125,7 +129,7 @@ class NonconformityClassifier(NonconformityAnswers):
     def fit(
         self, X: Any, y: ArrayLike, *, client: Any = None, **fit_params: Any
     ) -> Self:
-        """Train all models on one part of the rows, take their measure on the other.
+        """Train all models on one part of the rows, and calibrate them on the other.
 
         Parameters
         ----------
@@ -170,7 +174,7 @@ class NonconformityClassifier(NonconformityAnswers):
         check_choice(self.ties, "ties", (*TIE_RULES, LITERAL))
 
     def _measure(
-        self, trained: TrainedGroups, X: Any, y: NDArray[np.int64], split: Training
+        self, trained: TrainedGroups, X: Any, y: NDArray[np.int64], split: Split
     ) -> None:
         train, held = split.train_rows, split.test_rows
         neighbours = None

@@ -24,19 +24,19 @@ The function returns one number per row and class, in the order of the model's
 """
 
 MEASURES = ("margin", "probability", "nearest")
-KEPT_BITS = 40  # of a score beside its model's usual one; products round after 50
+KEPT_BITS = 40  # of scores relative to their model's median; products round after 50
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What the models said about the validation rows: all that p-values need."""
+    """Scores of the models on the validation rows: all that p-values need."""
 
     ascending: NDArray[np.float64]
     """Conformity of each validation row to its own label, models x n, ascending."""
     usual: NDArray[np.float64]
     """Median size of these, one a model; 1 where that is 0 or infinite."""
     by_margin: bool
-    """Whether conformity is the margin to the best rival of what models say."""
+    """Whether conformity is the margin of a label's score to the best other one."""
 
     @property
     def n_validation(self) -> int:
@@ -44,7 +44,7 @@ class Calibration:
         return int(self.ascending.shape[1])
 
     def critical_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Count at the critical epsilon, models x rows, from what models say."""
+        """Return the counts at the critical epsilon, models x rows, from scores."""
         best, second = two_best(values)
         return critical_counts(
             self.ascending, second - best if self.by_margin else second
@@ -77,16 +77,16 @@ class Calibration:
 def make_calibration(
     values: NDArray[np.float64], y: NDArray[np.int64], *, by_margin: bool
 ) -> Calibration:
-    """Take the measure of models on validation rows.
+    """Return the calibration of models by their scores on validation rows.
 
     Parameters
     ----------
     values
-        What the models say, shape (n_models, n_validation, n_classes).
+        Scores, shape (n_models, n_validation, n_classes).
     y
         Class codes of the validation rows.
     by_margin
-        Whether conformity is the margin to the best rival.
+        Whether conformity is the margin of a label's score to the best other one.
     """
     usual = _usual_size(_own(values, y, by_margin))
     own = _own(round_scores(values, usual), y, by_margin)

@@ -10,11 +10,10 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.checks import check_choice
-from dsel.data.folds import full_training
-from dsel.data.words import seed_from
+from dsel.data.row_random import seed_from
+from dsel.data.splits import full_split
 from dsel.searches.candidates import make_candidates
-from dsel.searches.labels import encode_labels
-from dsel.searches.model_set import ModelSet, train_grid
+from dsel.searches.model_set import ModelSet, encode_labels, train_grid
 from dsel.searches.nonconformity.tie_rules import best_label, two_best
 
 MARGINS = ("functional", "geometric")
@@ -23,8 +22,9 @@ MARGINS = ("functional", "geometric")
 class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train every model of a grid; at each row the largest margin decides.
 
-    Known as SVM-L-infinity. It holds nothing out and tests nothing: models that are
-    sure for no reason win.
+    Known as SVM-L-infinity; with another `norm` the labels compete by the norm of the
+    margins of all models that predict them: SVM-L1, SVM-L2. No rows are held out, so a
+    model with large margins wins even where they are not justified.
 
     Parameters
     ----------
@@ -37,6 +37,9 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         ``"functional"``: the gap of the two best scores; ``"geometric"``: two classes
         only, the distance from the separating hyperplane, for linear models and
         kernel machines.
+    norm
+        p >= 1: a label's weight at a row is the p-norm of the margins of the models
+        that predict it there. Infinity takes the largest margin alone.
     random_state
         Seed of the learners.
 
@@ -56,6 +59,10 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Bytes of the models.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
+
+    See Also
+    --------
+    NonconformityClassifier : Chooses by held-out rows.
 
     References
     ----------
@@ -78,11 +85,13 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         param_grid: Any = None,
         *,
         margin: str = "functional",
+        norm: float = np.inf,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.margin = margin
+        self.norm = norm
         self.random_state = random_state
 
     def fit(
@@ -112,12 +121,14 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Where no candidate could be fitted.
         """
         check_choice(self.margin, "margin", MARGINS)
+        if not self.norm >= 1.0:
+            raise ValueError(f"`norm` must be at least 1, got {self.norm!r}.")
         X, codes = encode_labels(self, X, y)
         trained = train_grid(
             make_candidates(self.estimator, self.param_grid),
             X,
             codes,
-            [full_training(len(codes))],
+            [full_split(len(codes))],
             classes=self.classes_,
             seed=seed_from(self.random_state),
             fit_params=fit_params,
@@ -143,12 +154,12 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return np.array([hyperplane_norm(model) for model in models.models()])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict with the model of largest margin; ties: the first of the grid."""
+        """Predict the label of largest weight; ties: the first of the grid."""
         codes = self._answer(X)[0]
         return np.asarray(self.classes_[codes])
 
     def chosen_model(self, X: Any) -> NDArray[np.int64]:
-        """Return the number of the model that answers each row; see `params_`."""
+        """Return the number of the model of largest margin for each row's answer."""
         return self._answer(X)[1]
 
     def _answer(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -165,8 +176,25 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _answer_block(self, X: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         values = self.models_.scores(X)
         best, second = two_best(values)
-        models = np.argmax((best - second) / self.norms_[:, np.newaxis], axis=0)
-        return best_label(values[models, np.arange(X.shape[0])]), models
+        margins = (best - second) / self.norms_[:, np.newaxis]
+        rows = np.arange(X.shape[0])
+        models = np.argmax(margins, axis=0)
+        if np.isinf(self.norm):
+            return best_label(values[models, rows]), models
+        labels = best_label(values)
+        weights = np.stack(
+            [
+                np.linalg.norm(
+                    np.where(labels == code, margins, 0.0), self.norm, axis=0
+                )
+                for code in range(len(self.classes_))
+            ]
+        )
+        # Equal weights go to the label of the largest margin.
+        is_best = weights == weights.max(axis=0)
+        first = labels[models, rows]
+        chosen = np.where(is_best[first, rows], first, weights.argmax(axis=0))
+        return chosen, np.argmax(np.where(labels == chosen, margins, -np.inf), axis=0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

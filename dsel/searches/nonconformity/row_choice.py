@@ -1,4 +1,4 @@
-"""The choice of one model for each row: what a test point or a pool block gets."""
+"""The choice of one model for each row, of a table in memory or of a pool block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.words import TIE_STREAM
+from dsel.data.row_random import TIE_STREAM
 from dsel.searches.model_set import ModelSet
 from dsel.searches.nonconformity.conformity import (
     Calibration,
@@ -32,12 +32,12 @@ ANSWER_FIELDS: Final = {
     "critical_count": ((), "int32", -1),
     "model": ((), "int32", -1),
 }
-"""Arrays of a pool's answers: shape of a row, dtype, fill value."""
+"""Arrays of a pool's predictions: shape of a row, dtype, fill value."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a block of rows got."""
+    """Predictions of a block of rows."""
 
     labels: NDArray[np.int64]
     """Class codes predicted."""
@@ -49,12 +49,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Reader:
-    """How the models' opinion of labels is read, before any comparison."""
+    """Computes the scores of all models for all labels, by a measure."""
 
     models: ModelSet
     """The models."""
     measure: Measure
-    """Which opinion."""
+    """Name of the scores, or a function."""
     neighbours: Neighbours | None
     """Training rows, where the measure is ``nearest``."""
 
@@ -65,22 +65,22 @@ class Reader:
             return np.broadcast_to(values, (self.models.n_models, *values.shape))
         if self.measure == "margin":
             return self.models.scores(X)
-        ask = probabilities if isinstance(self.measure, str) else self.measure
-        return self.models.from_models(X, ask)
+        measure = probabilities if isinstance(self.measure, str) else self.measure
+        return self.models.from_models(X, measure)
 
 
 @dataclass(frozen=True)
 class RowChooser:
-    """Chooses models for rows; a block's answer does not depend on how it was cut."""
+    """Chooses models for rows; a row's prediction does not depend on its block."""
 
     reader: Reader
-    """What the models say."""
+    """Computes the models' scores."""
     calibration: Calibration
-    """What they said about the validation rows."""
+    """Their scores on the validation rows."""
     ties: str
     """Name of the tie rule."""
     seed: int
-    """Seed of the row words."""
+    """Seed of the random numbers by row."""
 
     def values(self, X: Any) -> NDArray[np.float64]:
         """Return what the models say, rounded as the validation scores are.
@@ -122,7 +122,7 @@ class RowChooser:
         return Answer(labels, smallest, models)
 
     def fields(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-        """Return an answer as the arrays that a pool's answers are written to."""
+        """Return predictions as the arrays that are written for a pool."""
         answer = self.answer(X, rows)
         return {
             "label": answer.labels,
@@ -157,7 +157,7 @@ class RowChooser:
 
 @dataclass(frozen=True)
 class GapCounter:
-    """Counts the rows on which one model's two best scores lie so far apart."""
+    """Counts the rows on which one model's two best scores differ by given gaps."""
 
     chooser: RowChooser
     """The models."""

@@ -1,4 +1,4 @@
-"""Which model answers a row: the smallest count, and a rule where many have it."""
+"""Which model predicts a row: that of smallest count, and a rule where several tie."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.words import words_at
+from dsel.data.row_random import row_random_at
 
 
 @dataclass(frozen=True)
 class TiedModels:
-    """What the models say about a block of rows."""
+    """Counts and scores of the models on a block of rows."""
 
     tied: NDArray[np.bool_]
     """Models whose count is the smallest of the row, models x rows."""
     values: NDArray[np.float64]
-    """What each model says of each label, models x rows x classes."""
+    """Score of each label, models x rows x classes."""
     usual: NDArray[np.float64]
     """Usual size of a model's margins, one a model, > 0."""
     units: NDArray[np.float64]
@@ -46,17 +46,17 @@ def choose_first(tied_models: TiedModels) -> NDArray[np.int64]:
 
 
 def choose_by_margin(tied_models: TiedModels) -> NDArray[np.int64]:
-    """Take the tied model whose margin is largest beside its usual one."""
+    """Take the tied model whose margin is largest relative to its median."""
     return _first(np.where(tied_models.tied, tied_models.margins, -np.inf))
 
 
 def choose_by_vote(tied_models: TiedModels) -> NDArray[np.int64]:
-    """Take the label that most tied models give, from the one of largest margin."""
+    """Take the label that most tied models predict, from that of largest margin."""
     labels = best_label(tied_models.values)
     votes = np.zeros_like(labels)
     for label in np.unique(labels):
-        says_so = labels == label
-        votes += says_so * np.sum(tied_models.tied & says_so, axis=0)
+        agrees = labels == label
+        votes += agrees * np.sum(tied_models.tied & agrees, axis=0)
     votes[~tied_models.tied] = -1
     winners = tied_models.tied & (votes == votes.max(axis=0))
     return _first(np.where(winners, tied_models.margins, -np.inf))
@@ -89,8 +89,8 @@ def choose_literally(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Draw a model and a label as the paper prints it: ties inside a model too.
 
-    Where the critical count does not tell a model's labels apart, its own sign is
-    ignored and the label is a coin flip.
+    Where several labels of a model have the same critical count, the sign of its score
+    is ignored and one of them is drawn.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _drawn(allowed: NDArray[np.bool_], units: NDArray[np.float64]) -> NDArray[np
 def row_units(
     seed: int, stream: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return two independent numbers in [0, 1) for each row: 53 and 11 bits of a word.
+    """Return two independent numbers in [0, 1) for each row, of 53 and 11 random bits.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def row_units(
     >>> bool((row_units(7, 2, np.array([2]))[0] == first[2]).all())
     True
     """
-    drawn = words_at(seed, stream, rows)
+    drawn = row_random_at(seed, stream, rows)
     high = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
     low = (drawn & np.uint64(2047)).astype(np.float64) * 2.0**-11
     return high, low

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.data.cache import ByteCache
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.errors import GuaranteeWarning
 from dsel.models import (
     KernelLeastSquares,
@@ -134,7 +134,7 @@ def test_fit__takes_sparse_rows(table):
     [
         ({"width": 0.0}, "`width` must be positive and finite, got 0.0"),
         ({"width": -1}, "`width` must be positive"),
-        ({"regularization": -0.5}, "`regularization` must be finite and not negative"),
+        ({"regularization": -0.5}, "`regularization` must be >= 0 and finite"),
         ({"penalty": "l1"}, "`penalty` must be one of 'coefficients', 'rkhs'"),
         ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
         ({"centers": np.zeros((4, 3))}, "`centers` must have the 2 columns of `X`"),
@@ -176,9 +176,9 @@ def test_fit__in_one_solution_equals_the_decomposition_of_the_family(
         0.5, 0.01, penalty="rkhs", fit_intercept=fit_intercept
     )
     family = KernelLeastSquaresFamily(np.array([0, 1]))
-    training = Training(0, "full", np.arange(40), np.array([], np.int64))
+    split = Split(0, "full", np.arange(40), np.array([], np.int64))
     group = [Candidate(0, {}, estimator)]
-    fitted = family.fit(group, X, y, [training], budget=ByteCache(2**20))
+    fitted = family.fit(group, X, y, [split], budget=ByteCache(2**20))
     alone = estimator.fit(X, y).dual_coef_
     np.testing.assert_allclose(fitted.model(0, 0).dual_coef_, alone, rtol=1e-8)
 

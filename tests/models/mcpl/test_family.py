@@ -5,7 +5,7 @@ import pytest
 
 from dsel.data import open_pool
 from dsel.data.cache import process_cache
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean
 from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.linear import LinearStack
@@ -23,10 +23,10 @@ def rows(rng):
     return X, y, pool
 
 
-def make_trainings(n_rows):
+def make_splits(n_rows):
     every = np.arange(n_rows)
     return [
-        Training(k, f"fold-{k}", every[every % 4 != k], every[every % 4 == k])
+        Split(k, f"fold-{k}", every[every % 4 != k], every[every % 4 == k])
         for k in range(4)
     ]
 
@@ -38,22 +38,20 @@ def make_candidates(ridges):
     ]
 
 
-def fit(rows, ridges, trainings):
+def fit(rows, ridges, splits):
     X, y, pool = rows
     family = MCPLFamily(np.array(["a", "b", "c"]))
     group = family.groups(make_candidates(ridges))[0]
-    return family.fit(
-        group, X, y, trainings, pool=open_pool(pool), budget=process_cache()
-    )
+    return family.fit(group, X, y, splits, pool=open_pool(pool), budget=process_cache())
 
 
 def test_fit__all_together_is_the_same_as_one_by_one(rows):
     X, y, pool = rows
-    trainings = make_trainings(len(X))
-    together = fit(rows, [0.0, 1.0, 5.0], trainings)
+    splits = make_splits(len(X))
+    together = fit(rows, [0.0, 1.0, 5.0], splits)
     labels = np.array(["a", "b", "c"])[y]
     for (candidate, number), model in together.models.items():
-        chosen = trainings[number].train_rows
+        chosen = splits[number].train_rows
         alone = SemiSupervisedLDA(ridge=[0.0, 1.0, 5.0][candidate])
         alone.fit(X[chosen], labels[chosen], pool=pool)
         np.testing.assert_array_equal(model.means_, alone.means_)
@@ -63,11 +61,11 @@ def test_fit__all_together_is_the_same_as_one_by_one(rows):
 
 def test_fit__counts_errors(rows):
     X, y, _ = rows
-    trainings = make_trainings(len(X))
-    fitted = fit(rows, [0.0, 1.0], trainings)
+    splits = make_splits(len(X))
+    fitted = fit(rows, [0.0, 1.0], splits)
     assert (fitted.counts.status == FIT_DONE).all()
     model = fitted.model(1, 2)
-    held = trainings[2].test_rows
+    held = splits[2].test_rows
     wrong = np.sum(model.predict(X[held]) != np.array(["a", "b", "c"])[y[held]])
     assert fitted.counts.test_errors[1, 2] == wrong
 
@@ -75,21 +73,21 @@ def test_fit__counts_errors(rows):
 def test_fit__a_singular_candidate_fails_alone(rows):
     X, y, pool = rows
     X[:, 1] = X[:, 0]
-    fitted = fit((X, y, pool), [0.0, 1.0], make_trainings(len(X)))
+    fitted = fit((X, y, pool), [0.0, 1.0], make_splits(len(X)))
     assert (fitted.counts.status == [[FIT_FAILED] * 4, [FIT_DONE] * 4]).all()
     assert "is singular" in fitted.counts.messages[0, 3]
 
 
 def test_fit__bad_parameters_fail_alone(rows):
-    fitted = fit(rows, [-1.0, 1.0], make_trainings(60))
+    fitted = fit(rows, [-1.0, 1.0], make_splits(60))
     assert (fitted.counts.status == [[FIT_FAILED] * 4, [FIT_DONE] * 4]).all()
     assert "`ridge`" in fitted.counts.messages[0, 0]
 
 
 def test_join__linear_models_become_one_product(rows):
     X, _, _ = rows
-    trainings = make_trainings(len(X))
-    fitted = fit(rows, [0.0, 1.0], trainings)
+    splits = make_splits(len(X))
+    fitted = fit(rows, [0.0, 1.0], splits)
     family = MCPLFamily(np.array(["a", "b", "c"]))
     joined = family.join([fitted])
     assert isinstance(joined, LinearStack)
@@ -112,8 +110,9 @@ def test_plan_search__splits_the_pool_and_gives_a_certificate(rows, Estimator):
 def test_plan_search__uses_the_fitting_part_alone(rows):
     X, y, pool = rows
     plan = plan_search(
-        SemiSupervisedLDA(), {"ridge": [0.5]}, X, y, pool, cv=5, random_state=0
-    )
+        SemiSupervisedLDA(), {"ridge": [0.5]}, X, y, pool, cv=5, random_state=0,
+        train_errors=True,
+    )  # fmt: skip
     full = SemiSupervisedLDA(ridge=0.5).fit(X, y, pool=plan.work.fitting_pool)
     errors = int(np.sum(full.predict(X) != y))
     assert int(plan.run().full_train_errors.item()) == errors

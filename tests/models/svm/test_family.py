@@ -14,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
 from dsel.data.cache import ByteCache
-from dsel.data.trainings import Training
+from dsel.data.splits import Split
 from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.svm.family import KernelSVMFamily
 
@@ -23,14 +23,13 @@ FULL = N_FOLDS
 TOL = 1e-6
 
 
-def trainings_of(n_rows):
+def splits_of(n_rows):
     rows = np.arange(n_rows)
     fold = rows % N_FOLDS
     parts = [
-        Training(k, f"fold-{k}", rows[fold != k], rows[fold == k])
-        for k in range(N_FOLDS)
+        Split(k, f"fold-{k}", rows[fold != k], rows[fold == k]) for k in range(N_FOLDS)
     ]
-    return [*parts, Training(FULL, "full", rows, rows[:0])]
+    return [*parts, Split(FULL, "full", rows, rows[:0])]
 
 
 def candidates_of(estimators):
@@ -46,16 +45,16 @@ def fit(estimators, X, y, *, classes=None, limit=2**28, **settings):
     classes = np.unique(y) if classes is None else classes
     family = KernelSVMFamily(classes, 7, **settings)
     codes = np.searchsorted(classes, y)
-    trainings = trainings_of(len(y))
+    splits = splits_of(len(y))
     pieces = [
-        family.fit(group, X, codes, trainings, budget=ByteCache(limit))
+        family.fit(group, X, codes, splits, budget=ByteCache(limit))
         for group in family.groups(candidates_of(estimators))
     ]
     return family, pieces
 
 
-def reference(estimator, X, y, training, **fit_params):
-    rows = training.train_rows
+def reference(estimator, X, y, split, **fit_params):
+    rows = split.train_rows
     own = {name: value[rows] for name, value in fit_params.items()}
     with np.errstate(all="ignore"):
         return clone(estimator).fit(X[rows], y[rows], **own)
@@ -79,20 +78,20 @@ def assert_equals_svc(estimators, X, y, pool, *, fit_params=None, **settings):
     codes = joined.predict(pool, [np.array(FULL), drawn])
     for piece in pieces:
         for row, number in enumerate(piece.candidates):
-            for column, training in enumerate(trainings_of(len(y))):
-                svc = reference(estimators[number], X, y, training, **fit_params)
+            for column, split in enumerate(splits_of(len(y))):
+                svc = reference(estimators[number], X, y, split, **fit_params)
                 for counted, rows in (
-                    (piece.counts.train_errors, training.train_rows),
-                    (piece.counts.test_errors, training.test_rows),
+                    (piece.counts.train_errors, split.train_rows),
+                    (piece.counts.test_errors, split.test_rows),
                 ):
                     errors = (svc.predict(X[rows]) != y[rows]).sum() if len(rows) else 0
                     assert counted[row, column] == errors
                 assert piece.counts.status[row, column] == FIT_DONE
                 expected = svc.predict(pool)
-                asked = slice(None) if training.number == FULL else drawn == column
+                asked = slice(None) if split.number == FULL else drawn == column
                 found = family.classes[codes[int(column != FULL), number]]
                 np.testing.assert_array_equal(found[asked], expected[asked])
-                model = joined.model(number, training.number)
+                model = joined.model(number, split.number)
                 assert type(model) is type(svc)
                 np.testing.assert_array_equal(model.predict(pool), expected)
                 scale = np.abs(svc.decision_function(pool)).max()
@@ -133,7 +132,7 @@ def test_fit__the_sigmoid_equals_svc_where_it_is_nearly_linear(table):
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto"])
-def test_fit__resolves_gamma_for_each_training(table, gamma):
+def test_fit__resolves_gamma_for_each_split(table, gamma):
     X, y, pool = table
     X[::3] *= 2.0  # the first fold's variance differs
     assert_equals_svc(svcs((0.1, 10.0), (gamma,)), X, y, pool)
@@ -153,13 +152,13 @@ def test_fit__equals_svc_for_a_precomputed_kernel(table):
     family, pieces = fit(estimators, gram, y)
     codes = family.join(pieces).predict(values, [np.array(FULL), np.array(1)])
     for number, estimator in enumerate(estimators):
-        for place, training in enumerate(trainings_of(len(y))[i] for i in (FULL, 1)):
-            rows = training.train_rows
+        for place, split in enumerate(splits_of(len(y))[i] for i in (FULL, 1)):
+            rows = split.train_rows
             svc = clone(estimator).fit(gram[np.ix_(rows, rows)], y[rows])
             expected = svc.predict(values[:, rows])
             found = family.classes[codes[place, number]]
             np.testing.assert_array_equal(found, expected)
-            model = pieces[0].model(number, training.number)
+            model = pieces[0].model(number, split.number)
             np.testing.assert_array_equal(model.predict(values[:, rows]), expected)
 
 
@@ -171,7 +170,7 @@ def test_fit__takes_sample_weights_as_svc_does(table):
     )
 
 
-def test_fit__a_pipeline_is_fitted_on_each_training(table):
+def test_fit__a_pipeline_is_fitted_on_each_split(table):
     X, y, pool = table
     estimators = [
         make_pipeline(MinMaxScaler(), PCA(4, random_state=0), svc)
@@ -203,13 +202,13 @@ def test_fit__row_by_row_equals_the_full_matrix(table):
     )
 
 
-def test_fit__does_not_depend_on_other_trainings(table):
+def test_fit__does_not_depend_on_other_splits(table):
     X, y, _ = table
     family, (whole,) = fit(svcs(gammas=(0.1,), tol=1e-3), X, y)
     group = candidates_of(svcs(gammas=(0.1,), tol=1e-3))
     codes = np.searchsorted(family.classes, y)
-    for column, training in enumerate(trainings_of(len(y))):
-        alone = family.fit(group, X, codes, [training], budget=ByteCache(2**28))
+    for column, split in enumerate(splits_of(len(y))):
+        alone = family.fit(group, X, codes, [split], budget=ByteCache(2**28))
         np.testing.assert_array_equal(
             alone.machines[0].coefs, whole.machines[column].coefs
         )
@@ -231,7 +230,7 @@ def test_fit__held_out_labels_leave_no_trace(table):
     np.testing.assert_array_equal(mine.numbers, yours.numbers)
 
 
-def test_fit__a_class_that_a_training_has_not_seen_is_never_predicted(table):
+def test_fit__a_class_that_a_split_has_not_seen_is_never_predicted(table):
     X, y, pool = table
     y[np.arange(len(y)) % N_FOLDS != 0] = np.where(
         y[np.arange(len(y)) % N_FOLDS != 0] == "d", "a", "b"
@@ -354,7 +353,7 @@ def test_predict__does_not_depend_on_blocks_or_on_what_is_joined(table, rng):
         np.testing.assert_array_equal(whole[:, list(piece.candidates)], alone)
 
 
-def test_predict__takes_one_training_for_each_candidate_or_for_each_cell(table, rng):
+def test_predict__takes_one_split_for_each_candidate_or_for_each_cell(table, rng):
     X, y, pool = table
     family, pieces = fit(svcs(), X, y)
     joined = family.join(pieces)
@@ -387,7 +386,7 @@ def near_the_border(model, rows, steps=40):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid"])
 def test_predict__rounding_to_float32_changes_no_code(table, kernel):
     X, y, pool = table
-    family, pieces = fit(svcs((1.0, 1e4), (0.02, 0.5), kernel=kernel, tol=1e-3), X, y)
+    family, pieces = fit(svcs((1.0, 1e3), (0.02, 0.5), kernel=kernel, tol=1e-3), X, y)
     border = near_the_border(pieces[0].model(pieces[0].candidates[0], FULL), pool)
     pool = np.concatenate((pool, X, border))
     which = [np.array(FULL), np.arange(len(pool)) % N_FOLDS]
@@ -401,9 +400,9 @@ def test_predict__a_decision_within_rounding_of_zero_counts_as_zero():
     X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.1, 0.3], [1.1, 0.3]])
     y = np.array([0, 1, 0, 1])
     family = KernelSVMFamily(np.array([0, 1]), 0)
-    training = [Training(0, "full", np.arange(4), np.arange(0))]
+    split = [Split(0, "full", np.arange(4), np.arange(0))]
     group = candidates_of(svcs((0.1, 1.0, 100.0), (0.3,), tol=1e-10))
-    piece = family.fit(group, X, y, training, budget=ByteCache(2**20))
+    piece = family.fit(group, X, y, split, budget=ByteCache(2**20))
     middle = np.column_stack((np.zeros(1000), np.linspace(-3, 3, 1000)))
     # Zero is no vote for the first class, as in libsvm.
     assert (piece.predict(middle, [np.array(0)]) == 1).all()
@@ -441,14 +440,14 @@ def test_join__of_some_is_a_piece_with_their_support_vectors_alone(table):
         np.testing.assert_array_equal(found.n_iter_, expected.n_iter_)
 
 
-def test_join__takes_pieces_of_different_trainings(table):
+def test_join__takes_pieces_of_different_splits(table):
     X, y, pool = table
     estimators = [make_pipeline(StandardScaler(), svc) for svc in svcs((1.0, 5.0))]
     family, pieces = fit(estimators, X, y)
     codes = np.searchsorted(family.classes, y)
     parts = [
-        family.fit(group, X, codes, [training], budget=ByteCache(2**28))
-        for training in trainings_of(len(y))
+        family.fit(group, X, codes, [split], budget=ByteCache(2**28))
+        for split in splits_of(len(y))
         for group in family.groups(candidates_of(estimators))
     ]
     which = [np.array(FULL), np.arange(len(pool)) % N_FOLDS]
@@ -485,8 +484,8 @@ def test_model__has_the_attributes_of_a_fitted_svc(table):
     X, y, _ = table
     estimators = svcs((1.0,), (0.1,), class_weight="balanced")
     _, (piece,) = fit(estimators, X, y)
-    training = trainings_of(len(y))[0]
-    model, svc = piece.model(0, 0), reference(estimators[0], X, y, training)
+    split = splits_of(len(y))[0]
+    model, svc = piece.model(0, 0), reference(estimators[0], X, y, split)
     for name in ("support_", "n_support_", "classes_", "class_weight_", "shape_fit_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(svc, name))
     np.testing.assert_array_equal(model.support_vectors_, svc.support_vectors_)
@@ -502,8 +501,8 @@ def test_model__of_many_classes_comes_without_warnings(rng):
     np.testing.assert_array_equal(piece.model(0, FULL).predict(X), svc.predict(X))
 
 
-def test_model__of_an_unknown_training_is_an_error(table):
+def test_model__of_an_unknown_split_is_an_error(table):
     X, y, _ = table
     _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
-    with pytest.raises(KeyError, match="no model of training 9"):
+    with pytest.raises(KeyError, match="no model of split 9"):
         piece.model(0, 9)

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel import names
-from dsel.data.folds import half_trainings
+from dsel.data.splits import half_splits
 from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.searches import SemiSupervisedSearchCV, select
@@ -34,7 +34,7 @@ def run(table, n=61, repeats=4, **options):
 def test_covalidate__counts_are_those_of_fits_one_by_one(table):
     X, y = table
     results = run(table, pool_labels=table[1][61:])
-    halves = half_trainings(61, 4, seed=0)
+    halves = half_splits(61, 4, seed=0)
     cell = results.sel(C=10.0, gamma=0.3)
     full = SVC(C=10.0, gamma=0.3).fit(X[:61], y[:61])
     for repeat in range(4):
@@ -238,14 +238,8 @@ def test_plan_covalidation__refuses_what_cannot_be(table, options, message):
 
 
 @pytest.mark.cluster
-def test_covalidate__counts_are_the_same_on_a_cluster(table):
-    from distributed import Client
-
+def test_covalidate__counts_are_the_same_on_a_cluster(table, processes):
     local = run(table, leave_one_out=True)
-    with Client(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-    ) as client:
-        remote = run(table, leave_one_out=True, client=client)
-
+    remote = run(table, leave_one_out=True, client=processes)
     for name in ("disagreements", "train_errors", "fold_errors", "loo_errors"):
         assert remote[name].equals(local[name])

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data import open_pool
-from dsel.data.folds import block_trainings, half_trainings
+from dsel.data.splits import block_splits, half_splits
 from dsel.searches.co_validation.row_disagreement import (
     most_disputed,
     write_half_disagreement,
@@ -25,13 +25,13 @@ def table():
     )
 
 
-def answers(table, trainings):
+def answers(table, splits):
     X, y = table
     return [
         DecisionTreeClassifier(random_state=0)
         .fit(X[t.train_rows], y[t.train_rows])
         .predict(X[120:])
-        for t in trainings
+        for t in splits
     ]
 
 
@@ -47,7 +47,7 @@ def test_write_row_disagreement__is_the_average_over_all_pairs(table, tmp_path):
         model, X[:120], y[:120], X[120:], tmp_path / "d.zarr", n_models=6
     )
 
-    pairs = itertools.combinations(answers(table, block_trainings(120, 6, seed=0)), 2)
+    pairs = itertools.combinations(answers(table, block_splits(120, 6, seed=0)), 2)
     expected = np.mean([a != b for a, b in pairs], axis=0)
     np.testing.assert_allclose(read(tmp_path / "d.zarr"), expected, rtol=1e-6)
     np.testing.assert_allclose(
@@ -63,7 +63,7 @@ def test_write_half_disagreement__compares_halves_only(table, tmp_path):
         model, X[:120], y[:120], X[120:], tmp_path / "d.zarr", repeats=5
     )
 
-    found = answers(table, half_trainings(120, 5, seed=0))
+    found = answers(table, half_splits(120, 5, seed=0))
     expected = np.mean([a != b for a, b in zip(found[::2], found[1::2])], axis=0)  # noqa: B905
     np.testing.assert_allclose(read(tmp_path / "d.zarr"), expected, rtol=1e-6)
 

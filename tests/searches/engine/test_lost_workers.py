@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel.cluster import Address, Local, connect
@@ -16,7 +15,7 @@ from dsel.runtime import workers
 from dsel.searches import execute, plan_search, read_rows
 from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 from tests.clusters import running_cluster, wait_until
-from tests.estimators import KillsWhenSent
+from tests.estimators import KillsWhenSent, WaitsForFile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
@@ -59,10 +58,11 @@ def test_write_rows__sends_rows_again_that_died_with_a_worker(rng, tmp_path):
     y = (X[:, 0] > 0).astype(int)
     pool = rng.normal(size=(150_000, 20))
     with connect(Local(workers=2)) as client, ThreadPoolExecutor(1) as thread:
-        learner, way = LogisticRegression(), {"n_models": 4}
-        write = partial(write_row_disagreement, learner, X, y, pool, **way)
+        learner = WaitsForFile(str(tmp_path / "killed"))  # its rows are sent till then
+        write = partial(write_row_disagreement, learner, X, y, pool, n_models=4)
         writing = thread.submit(write, tmp_path / "cluster.zarr", client=client)
-        wait_until(lambda: kill_a_holder(client), 60, "rows on a worker")
+        wait_until(lambda: kill_a_holder(client) or writing.done(), what="rows sent")
+        (tmp_path / "killed").touch()
         writing.result()
     write(tmp_path / "threads.zarr")
     parts = [rows_of(tmp_path / name) for name in ("cluster.zarr", "threads.zarr")]

@@ -20,7 +20,7 @@ TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 
 @pytest.fixture
 def held():
-    """Return two tasks: one holds candidates 0 and 1 on training 0, one 1 on 1."""
+    """Return two tasks: one holds candidates 0 and 1 on split 0, one 1 on 1."""
     models = ModelRegistry()
     models.add("fit-1", record_of(FitJob(0, (0, 1), 0), nbytes=100))
     models.add("fit-2", record_of(FitJob(0, (1,), 1), nbytes=30))
@@ -55,16 +55,16 @@ class MovingExecutor(FaultyExecutor):
     """Does what a cluster does, which moves what is derived."""
 
     def __init__(self, work):
-        super().__init__(LocalExecutor(work, 1), fault=lambda task: None)
-        self.derive, self.wait, self.derived = self.derive_here, self.wait_here, set()
+        super().__init__(LocalExecutor(work, 1))
+        self.derive, self.derived = self.derive_here, set()
 
     def derive_here(self, task, source):
         move = partial(moved, task.function)
         self.derived.add(task.key)
         self.inner.submit(replace(task, function=move, inputs=(source,)))
 
-    def wait_here(self, timeout):
-        ended = self.inner.wait(timeout)
+    def wait(self, timeout):
+        ended = super().wait(timeout)
         return [finished for finished in ended if finished.key not in self.derived]
 
 

@@ -1,5 +1,7 @@
 """Reading the pool only as far as needed."""
 
+import json
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import dsel
 from dsel import bounds, names
-from dsel.bounds import FixedLooks
+from dsel.bounds import FixedStages
 from dsel.searches import select
 from dsel.searches.engine.stages import Stages, at_most
 
@@ -38,7 +40,7 @@ def stopped(rows):
 
 def test_run__stops_where_the_bound_is_near_to_what_all_rows_give(rows, stopped):
     read = stopped.pool_rows.sum("fold").values
-    stages = stopped.look_rows.values
+    stages = json.loads(stopped.attrs["stage_rows"])
     assert np.isin(read, stages).all()
     assert (read < N_POOL).all()
     assert (read > stages[0]).all()
@@ -51,20 +53,20 @@ def test_run__reports_the_bound_that_holds_at_every_look(stopped):
     choice = select(stopped)
     cell = stopped.isel(var_smoothing=choice.candidate)
     counts = (
-        cell.fold_errors.values,
-        cell.fold_rows.values,
+        cell.fold_errors.values.astype(int),
+        cell.fold_rows.values.astype(int),
         int(cell.disagreements.sum()),
         int(cell.pool_rows.sum()),
     )
-    expected = bounds.cv_bound(*counts, delta=0.1 / 4, reading=FixedLooks(10))
+    expected = bounds.cv_bound(*counts, delta=0.1 / 4, reading=FixedStages(10))
     assert choice.certificate.unclipped == pytest.approx(float(expected.bound))
     assert choice.certificate.certified
-    spent = stopped.spent_on.values.tolist()
+    spent = stopped.dsel.spent.event.tolist()
     assert spent == ["fold_limits", "random_fold_disagreement at each of 10 stages"]
 
 
 def test_run__stops_for_no_other_reason_than_the_counts_so_far(rows, stopped):
-    stages = Stages(rows[2], FixedLooks(10), 0.01, 0.5 * 0.1 / 4)
+    stages = Stages(rows[2], FixedStages(10), 0.01, 0.5 * 0.1 / 4)
     object.__setattr__(stages, "pool", type("Rows", (), {"n_rows": N_POOL})())
     counts = stopped.disagreements.sum("fold").values[:, np.newaxis]
     read = stopped.pool_rows.sum("fold").values[:, np.newaxis]
@@ -111,9 +113,9 @@ def test_run__reads_on_in_the_same_place_for_no_more_delta(rows, tmp_path):
 
 def test_run__with_any_time_limits_is_certified_too(rows):
     cube = plan(rows, n_stages=0).run()
-    assert int(cube.n_looks) == 0
+    assert int(cube.n_stages) == 0
     assert select(cube).certificate.certified
-    assert "at every row" in cube.spent_on.values[1]
+    assert "at every row" in cube.dsel.spent.event[1]
 
 
 @pytest.mark.parametrize("certificate", ["best_fold", "merged_folds", "cv_interval"])
@@ -124,11 +126,12 @@ def test_run__stops_with_every_certificate_of_a_limit(rows, certificate):
 
 
 def test_select__has_no_plain_bound_of_a_reading_that_could_stop(rows, stopped):
-    with pytest.raises(ValueError, match="search without `stop_within`"):
+    with pytest.raises(ValueError, match="leave `stop_within` out of `reading`"):
         select(stopped.assign(fold_disagreements=stopped.fold_errors), "transductive")
     with pytest.raises(ValueError, match="`stop_within` does not go with 'trans"):
         plan(rows, criterion="transductive")
-    forgotten = stopped.drop_vars([names.LOOK_ROWS, names.N_LOOKS])
+    forgotten = stopped.drop_vars(names.N_STAGES)
+    del forgotten.attrs[names.STAGE_ROWS]
     with pytest.raises(dsel.errors.AllFitsFailedError, match="no candidate has"):
         select(forgotten)
 
@@ -153,7 +156,7 @@ def test_run__of_a_shuffled_pool_does_not_fetch_the_rest(rows):
 
 def test_looks__of_a_sorted_pool_are_random_parts(rows):
     pool = dsel.open_pool(np.sort(rows[2], axis=0))
-    parts = Stages(pool, FixedLooks(5), seed=1).parts
+    parts = Stages(pool, FixedStages(5), seed=1).parts
     assert sum(part.pool.n_rows for part in parts) == N_POOL
     means = [
         part.pool.reduce(lambda X, rows: X[:, 0].sum(), lambda a, b: a + b)
@@ -165,7 +168,7 @@ def test_looks__of_a_sorted_pool_are_random_parts(rows):
 
 def test_looks__are_the_same_rows_for_any_chunks(rows):
     pools = [da.from_array(rows[2], chunks=(c, 3)) for c in (999, 10_000)]
-    stages = [Stages(dsel.open_pool(pool), FixedLooks(5), seed=1) for pool in pools]
+    stages = [Stages(dsel.open_pool(pool), FixedStages(5), seed=1) for pool in pools]
     np.testing.assert_array_equal(stages[0].rows, stages[1].rows)
 
 
@@ -218,9 +221,9 @@ def test_plan__says_how_it_reads(rows):
 
 def test_run__looks_do_not_fail_more_often_than_they_may():
     rng = np.random.default_rng(11)
-    stages = Stages(None, FixedLooks(6), 0.02, share=0.3)
+    stages = Stages(None, FixedStages(6), 0.02, share=0.3)
     object.__setattr__(stages, "pool", type("Rows", (), {"n_rows": 20_000})())
-    rows = bounds.look_schedule(20_000, 6)
+    rows = bounds.stage_schedule(20_000, 6)
     failed = 0
     for _ in range(300):
         counts = rng.random(20_000).__lt__(0.1).cumsum()[rows - 1]

@@ -12,7 +12,6 @@ from sklearn.svm import SVC
 from dsel.errors import AllFitsFailedError, FitFailedWarning
 from dsel.searches import execute, plan_search
 from dsel.searches.engine import time_limits
-from dsel.searches.engine.driver import Driver
 from dsel.searches.engine.fit_task import FitJob, fit_jobs
 from dsel.searches.engine.time_limits import (
     FittingProcess,
@@ -21,11 +20,11 @@ from dsel.searches.engine.time_limits import (
 )
 from tests.clusters import wait_until
 from tests.estimators import Sleeper
-from tests.executors import faulty_threads
+from tests.executors import Killed, faulty_threads
 
-pytestmark = pytest.mark.timeout(600)  # each starts processes that import
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 LIMIT = 5.0  # on a busy machine a fit of milliseconds takes a while
+ONE_FIT = {"criterion": "holdout_bound", "prune": False}  # of each candidate
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def make_plan(rng):
 
 
 def test_execute__a_fit_that_takes_too_long_fails_and_the_others_do_not(make_plan):
-    plan = make_plan({"seconds": [0.0, 0.01, 1000.0]}, prune=False)
+    plan = make_plan({"seconds": [0.0, 0.01, 1000.0]}, **ONE_FIT)
     with pytest.warns(FitFailedWarning, match=r"TimeoutError.*more than 5 s"):
         found = execute(plan, n_jobs=1, with_model=True)
     assert found.results.status.values.tolist() == [0, 0, 2]
@@ -63,7 +62,7 @@ def test_execute__a_limit_that_is_kept_changes_nothing(make_plan):
 def test_execute__late_fits_are_tried_again_with_more_time_only(
     make_plan, tmp_path, monkeypatch
 ):
-    plan = make_plan({"seconds": [0.0, 1000.0]}, cv=2, prune=False)
+    plan = make_plan({"seconds": [0.0, 1000.0]}, **ONE_FIT)
     with pytest.warns(FitFailedWarning):
         first = execute(plan, out=tmp_path / "run", n_jobs=1).results
     tasks = []
@@ -81,32 +80,25 @@ def test_execute__late_fits_are_tried_again_with_more_time_only(
 
 
 def test_execute__all_late_is_an_error_that_says_so(make_plan):
-    plan = make_plan({"seconds": [1000.0]}, fit_timeout=0.5, cv=2)
+    plan = make_plan({"seconds": [1000.0]}, fit_timeout=0.5, **ONE_FIT)
     with pytest.raises(AllFitsFailedError, match=r"took more than 0\.5 s"):
         execute(plan, n_jobs=1)
 
 
 def test_execute__a_process_that_dies_in_a_fit_is_a_failed_candidate(make_plan):
-    plan = make_plan({"dies": [False, True]}, cv=2, prune=False)
+    plan = make_plan({"dies": [False, True]}, **ONE_FIT)
     with pytest.warns(FitFailedWarning, match="ChildProcessError.*ended with code 9"):
         found = execute(plan, n_jobs=1).results
     assert found.status.values.tolist() == [0, 2]
 
 
-def test_driver__fits_a_lost_model_again_without_a_limit(make_plan, monkeypatch):
-    tasks = []
+def test_execute__fits_a_lost_model_again_without_a_limit(make_plan, tmp_path):
+    plan, tasks = make_plan({"seconds": [0.0]}, cv=2, prune=False), []
+    with pytest.raises(Killed):
+        execute(plan, faulty_threads(killed_after=3), out=tmp_path)
     client = faulty_threads(lambda task: tasks.append(task.function.__name__))
-    begin = Driver._begin_round
-
-    def forgetful(self, lower):
-        if self.fitting.is_over and not losses:
-            losses.append(self.fitting.models.keys.clear())
-        begin(self, lower)
-
-    losses = []
-    monkeypatch.setattr(Driver, "_begin_round", forgetful)
-    execute(make_plan({"seconds": [0.0]}, cv=2, prune=False), client)
-    assert tasks.count("fit_jobs_in_time") == 3
+    execute(plan, client, out=tmp_path)
+    assert tasks.count("fit_jobs_in_time") == 0
     assert tasks.count("fit_jobs") == 3
 
 
@@ -127,7 +119,7 @@ def test_fit_jobs_in_time__tells_the_late_from_those_they_share_work_with(
         time_limits, "fitting_process", lambda work: SimpleNamespace(fit=fit)
     )
     job = FitJob(0, (0, 1, 2, 3), 0)
-    records, models = fit_jobs_in_time(plan.work, (), [job], 2.0)
+    records, models = fit_jobs_in_time(plan.work, (), [job], True, 2.0)
     found = {record.job.candidates: record.is_late for record in records}
     if not late:
         assert found == {(0, 1, 2, 3): False}

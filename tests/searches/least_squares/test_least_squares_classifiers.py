@@ -95,7 +95,7 @@ def test_plan_search__a_width_out_of_range_is_recorded_not_raised(tables):
     assert dsel.select(results).params["width"] == 1.0
 
 
-def test_run__one_task_fits_all_trainings_of_a_width(tables):
+def test_run__one_task_fits_all_splits_of_a_width(tables):
     submitted = []
 
     def counted(task):

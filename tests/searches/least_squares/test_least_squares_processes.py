@@ -10,9 +10,7 @@ from dsel.searches import StreamedLeastSquaresSearch
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-def test_fit__other_processes_give_the_same_digits(penalty):
-    from distributed import Client
-
+def test_fit__other_processes_give_the_same_digits(penalty, processes):
     random = da.random.default_rng(0)
     X = random.uniform(-2, 2, (140_000, 3), chunks=(20_000, 3))
     y = da.sin(X[:, 0]) + random.standard_normal(140_000, chunks=20_000)
@@ -22,7 +20,7 @@ def test_fit__other_processes_give_the_same_digits(penalty):
     )  # fmt: skip
     local = search.fit(X, y).results_["loo_losses"]
     coefficients = search.best_estimator_.dual_coef_
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"):
+    with processes.as_current():
         remote = search.fit(X, y).results_["loo_losses"]
     np.testing.assert_array_equal(local, remote)
     np.testing.assert_array_equal(coefficients, search.best_estimator_.dual_coef_)

@@ -14,34 +14,30 @@ from dsel.runtime.local import LocalExecutor
 from dsel.searches import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
-    keeping,
     select_least_squares,
 )
+from dsel.searches.checkpoint import Checkpoint
 from dsel.searches.least_squares import passes as least_squares_passes
-from dsel.searches.least_squares import plan as least_squares_plan
+from tests.executors import FaultyExecutor, Killed
 
 WIDTHS = [0.3, 1.0, 2.0]
 LAMS = [1e-3, 1e-1, 1.0]
 
 
-class Killed(BaseException):
-    """Ends a run in the middle, as a signal would."""
-
-
 @pytest.fixture
-def notes_left(monkeypatch):
-    """Let a run die when it notes more than so many results."""
-    note = keeping.Notebook.note
+def records_left(monkeypatch):
+    """Let a run die when it stores more than so many results."""
+    keep = Checkpoint.keep
 
-    def allow(n_notes):
-        left = iter(range(n_notes))
+    def allow(n_records):
+        left = iter(range(n_records))
 
         def dying(self, key, found):
             if next(left, None) is None:
                 raise Killed
-            note(self, key, found)
+            keep(self, key, found)
 
-        monkeypatch.setattr(keeping.Notebook, "note", dying)
+        monkeypatch.setattr(Checkpoint, "keep", dying)
 
     return allow
 
@@ -61,32 +57,32 @@ def without_times(cube):
     return cube.drop_vars("full_fit_seconds")
 
 
-@pytest.mark.parametrize("n_notes", [0, 1, 2])
+@pytest.mark.parametrize("n_records", [0, 1, 2])
 def test_search__a_killed_run_goes_on_to_the_same_cube(
-    table, tmp_path, notes_left, n_notes
+    table, tmp_path, records_left, n_records
 ):
     whole = search().fit(*table).results_
-    notes_left(n_notes)
+    records_left(n_records)
     with pytest.raises(Killed):
         search().fit(*table, out=tmp_path)
-    notes_left(len(WIDTHS) - n_notes)
+    records_left(len(WIDTHS) - n_records)
     resumed = search().fit(*table, out=tmp_path)
     xr.testing.assert_equal(without_times(resumed.results_), without_times(whole))
 
 
-def test_search__a_finished_run_is_opened_again(table, tmp_path, notes_left):
+def test_search__a_finished_run_is_opened_again(table, tmp_path, records_left):
     first = search().fit(*table, out=tmp_path)
-    notes_left(0)
+    records_left(0)
     second = search().fit(*table, out=tmp_path)
     xr.testing.assert_equal(first.results_, second.results_)
     stored = open_results(tmp_path).load()
     assert select_least_squares(stored) == first.choice_
 
 
-def test_search__more_widths_cost_only_themselves(table, tmp_path, notes_left):
+def test_search__more_widths_cost_only_themselves(table, tmp_path, records_left):
     whole = search().fit(*table).results_
     search(WIDTHS[:2]).fit(*table, out=tmp_path)
-    notes_left(1)
+    records_left(1)
     grown = search().fit(*table, out=tmp_path).results_
     xr.testing.assert_equal(without_times(grown), without_times(whole))
 
@@ -95,7 +91,7 @@ def test_search__more_widths_cost_only_themselves(table, tmp_path, notes_left):
     ("options", "difference"),
     [
         ({"penalty": "rkhs"}, "penalty"),
-        ({"cv": 4}, "trainings"),
+        ({"cv": 4}, "splits"),
         ({"fit_intercept": True}, "fit_intercept"),
         ({"criterion": "kfold_refits"}, "folds"),
         ({"random_state": 1}, "seed"),
@@ -127,16 +123,16 @@ def streamed(**options):
 
 @pytest.mark.usefixtures("small_stretches")
 @pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-@pytest.mark.parametrize("n_notes", [0, 1, 3, 8])
+@pytest.mark.parametrize("n_records", [0, 1, 3, 8])
 def test_streamed__a_killed_run_goes_on_to_the_same_model(
-    table, tmp_path, notes_left, n_notes, penalty
+    table, tmp_path, records_left, n_records, penalty
 ):
     X, y = da.from_array(table[0], chunks=(10, 2)), table[1]
     whole = streamed(penalty=penalty).fit(X, y)
-    notes_left(n_notes)
+    records_left(n_records)
     with pytest.raises(Killed):
         streamed(penalty=penalty).fit(X, y, out=tmp_path)
-    notes_left(1 + 2 * 2 * 3 - n_notes)
+    records_left(1 + 2 * 2 * 3 - n_records)
     resumed = streamed(penalty=penalty).fit(X, y, out=tmp_path)
     xr.testing.assert_equal(resumed.results_, whole.results_)
     np.testing.assert_array_equal(resumed.predict(table[0]), whole.predict(table[0]))
@@ -152,20 +148,21 @@ def test_streamed__refuses_the_store_of_other_rows(table, tmp_path):
         streamed(n_centers=9).fit(X, y, out=tmp_path)
 
 
-def test_search__whose_place_is_removed_ends_before_its_tasks_do(
-    table, tmp_path, monkeypatch
-):
-    over, in_vain, judge = threading.Event(), [], least_squares_plan.judge_width
+def test_search__whose_place_is_removed_ends_before_its_tasks_do(table, tmp_path):
+    over, in_vain = threading.Event(), []
 
-    def lasting(work, payloads, *arguments):
-        if arguments[0] == WIDTHS[0]:
+    def lasting(task):
+        if task.arguments[0] == WIDTHS[0]:
             shutil.rmtree(tmp_path / "run")
-            return judge(work, payloads, *arguments)
+            return
         in_vain.append(not over.wait(20.0))
         raise RuntimeError("nobody waits for this task")
 
-    monkeypatch.setattr(least_squares_plan, "judge_width", lasting)
-    monkeypatch.setattr(LocalExecutor, "close", lambda self: over.set())
+    def client(work):
+        executor = FaultyExecutor(LocalExecutor(work, 2), lasting)
+        executor.close = over.set
+        return executor
+
     with pytest.raises(OSError, match=r"cannot write to .*choose another `out`"):
-        search(n_jobs=2).fit(*table, out=tmp_path / "run")
+        search().plan(*table).run(client, out=tmp_path / "run")
     assert True not in in_vain

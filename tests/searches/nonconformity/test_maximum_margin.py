@@ -102,3 +102,29 @@ def test_fit__refuses_margins_that_are_not_defined(model, n_classes, error, mess
     X, y = table(n_classes)
     with pytest.raises(error, match=message):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, 50.0])
+def test_predict__labels_compete_by_the_norm_of_their_margins(norm):
+    X, y = make_classification(200, 4, flip_y=0.2, random_state=3)
+    grid = {"C": [0.1, 10.0], "gamma": [0.05, 1.0, 20.0]}
+    model = MaximumMarginClassifier(SVC(), grid, norm=norm).fit(X[:100], y[:100])
+    scores = np.array(
+        [each.decision_function(X[100:]) for each in model.models_.models()]
+    )
+    positive, negative = (
+        (np.where(sign * scores > 0, np.abs(scores), 0.0) ** norm).sum(axis=0)
+        for sign in (1, -1)
+    )
+    np.testing.assert_array_equal(model.predict(X[100:]), positive > negative)
+    chosen = model.chosen_model(X[100:])
+    own = scores[chosen, np.arange(100)] > 0
+    np.testing.assert_array_equal(own, positive > negative)
+    largest = MaximumMarginClassifier(SVC(), grid).fit(X[:100], y[:100])
+    if norm == 50.0:
+        np.testing.assert_array_equal(model.predict(X), largest.predict(X))
+
+
+def test_fit__refuses_a_norm_below_one():
+    with pytest.raises(ValueError, match="`norm` must be at least 1"):
+        MaximumMarginClassifier(SVC(), {"C": [1.0]}, norm=0.5).fit([[0], [1]], [0, 1])

@@ -12,8 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dsel.bounds import selective_risk_bound
 from dsel.data import write_pool
-from dsel.data.folds import holdout_split
+from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
 from dsel.results import open_model, save_model
 from dsel.searches.nonconformity.classifier import NonconformityClassifier
@@ -442,7 +443,7 @@ def test_fit__takes_sparse_rows():
     assert (found == dense.fit(X, y).predict(X)).mean() > 0.99
 
 
-def test_fit__unknown_labels_of_the_training_part_conform_least():
+def test_fit__unknown_labels_of_the_split_part_conform_least():
     X, y = table(3, n=60)
     model = NonconformityClassifier(
         KNeighborsClassifier(), {"n_neighbors": [3]}, measure="probability",
@@ -457,16 +458,32 @@ def test_fit__unknown_labels_of_the_training_part_conform_least():
 
 
 @pytest.mark.cluster
-def test_nonconformity_classifier__answers_alike_on_a_cluster(tmp_path):
-    from distributed import Client
-
+def test_nonconformity_classifier__answers_alike_on_a_cluster(tmp_path, processes):
     local, X, y = fitted()
-    with Client(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-    ) as client:
-        remote = clone(local).fit(X[:140], y[:140], client=client)
-        remote.predict_pool(X, tmp_path / "answers.zarr", client=client)
-
+    remote = clone(local).fit(X[:140], y[:140], client=processes)
+    remote.predict_pool(X, tmp_path / "answers.zarr", client=processes)
     labels = zarr.open_group(tmp_path / "answers.zarr", mode="r")["label"][:]
     np.testing.assert_array_equal(remote.validation_scores_, local.validation_scores_)
     np.testing.assert_array_equal(local.classes_[labels], local.predict(X))
+
+
+def test_selective_risk__is_the_bound_of_the_counts_on_fresh_rows():
+    X, y = make_classification(1200, 5, flip_y=0.2, random_state=0)
+    model = NonconformityClassifier(
+        SVC(), {"C": [0.1, 10.0], "gamma": [0.05, 1.0]}, random_state=0
+    ).fit(X[:200], y[:200])
+    fresh = X[200:700], y[200:700]
+    cuts = [0.0, 0.1, 1.0]
+    found = model.selective_risk(*fresh, cuts, delta=0.1)
+    kept = model.critical_epsilon(fresh[0]) <= np.array(cuts)[:, None] + 1e-12
+    wrong = model.predict(fresh[0]) != fresh[1]
+    expected = selective_risk_bound(
+        (kept & wrong).sum(axis=1), kept.sum(axis=1), 500, delta=0.1
+    )
+    np.testing.assert_array_equal(found.conditional, expected.conditional)
+    later = model.predict(X[700:]) != y[700:]
+    among = model.critical_epsilon(X[700:]) <= 0.1
+    assert np.mean(later & among) <= found.joint[1]
+    assert later[among].mean() <= found.conditional[1]
+    with pytest.raises(ValueError, match="one label for each of the 500 rows"):
+        model.selective_risk(fresh[0], fresh[1][:-1], cuts)

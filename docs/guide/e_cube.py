@@ -1,0 +1,78 @@
+"""
+The results cube
+================
+
+All that a search counted is one ``xarray.Dataset``. Its dimensions are the parameters
+of the grid, the folds and the criteria. Every criterion is a function of these counts,
+so another one costs no fit.
+"""
+
+# %%
+# A cube
+# ------
+
+import tempfile
+from pathlib import Path
+
+from sklearn.neighbors import KNeighborsClassifier
+
+import dsel
+from dsel.datasets import load_digits_problem
+
+problem = load_digits_problem(n_labeled=300)
+plan = dsel.plan_search(
+    KNeighborsClassifier(),
+    {"n_neighbors": [1, 3, 9], "weights": ["uniform", "distance"]},
+    problem.X,
+    problem.y,
+    problem.pool,
+    cv=3,
+    random_state=0,
+    prune=False,
+)
+results = plan.run()
+results
+
+# %%
+# Counts
+# ------
+# ``fold_errors`` are errors on the rows that a fold held out, ``disagreements`` pool
+# rows on which the fold's model and the model of all rows differ. A count that was not
+# made is NaN (and -1 on disk), so ``argmin`` or ``mean(skipna=False)`` cannot pick a
+# pruned candidate.
+
+print(results.fold_errors.sum("fold").to_pandas())
+
+# %%
+# Criteria
+# --------
+# ``estimate`` is the number of each criterion of the search, not clipped at 1 and
+# smaller is better. ``label_term`` and ``disagreement_term`` are its parts.
+
+print(results.estimate.sel(criterion="cv_bound").round(3).to_pandas())
+print(results.dsel.bound("merged_folds", delta=0.05).round(3).to_pandas())
+
+# %%
+# A number that is read out in this way is a guarantee only if the search had declared
+# it; ``select`` says so. See :doc:`/gallery/compare_certificates`.
+#
+# Tables
+# ------
+
+results.dsel.table()
+
+# %%
+# What delta was spent on:
+
+results.dsel.spent
+
+# %%
+# Keep and open
+# -------------
+# On disk it is zarr. Counts are integers there.
+
+with tempfile.TemporaryDirectory() as folder:
+    place = Path(folder) / "cube.zarr"
+    dsel.save_results(results, place)
+    again = dsel.open_results(place)
+    print(again.identical(results), dsel.select(again) == dsel.select(results))

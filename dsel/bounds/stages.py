@@ -1,0 +1,141 @@
+"""Stages in which a pool is read, fixed in advance, each with a share of delta."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel import checks
+from dsel.bounds.binomial import upper_limits
+
+Floats = NDArray[np.float64]
+
+
+def stage_schedule(n_unlabeled: int, n_stages: int) -> NDArray[np.int64]:
+    """Return numbers of rows at which reading may stop, in about equal ratios.
+
+    Parameters
+    ----------
+    n_unlabeled
+        Pool rows in all; the last stage. At least 1.
+    n_stages
+        Stages wanted, fixed in advance. Short pools have fewer.
+
+    Returns
+    -------
+    ndarray
+        Rows at each stage, strictly increasing, from about ``n_unlabeled ** (1/2)``.
+
+    Raises
+    ------
+    ValueError
+        Where there is no row or no stage.
+
+    Notes
+    -----
+    Guarantee: none of its own; :func:`limits_at_stages` gives the limits.
+    Assumes: it is computed before the pool is read.
+    Source: a geometric schedule, as slack falls with the square root of the rows.
+
+    Examples
+    --------
+    >>> stage_schedule(10_000, 3).tolist()
+    [100, 1000, 10000]
+    """
+    rows = checks.check_integer(n_unlabeled, "n_unlabeled", at_least=1)
+    stages = checks.check_integer(n_stages, "n_stages", at_least=1)
+    first = rows if stages == 1 else rows**0.5
+    # Rounded stages of a short pool may coincide; fewer than declared is conservative.
+    sizes = np.unique(np.rint(np.geomspace(first, rows, stages)).astype(np.int64))
+    sizes[-1] = rows
+    return sizes
+
+
+def limits_at_stages(
+    n_disagreements: ArrayLike, n_rows: ArrayLike, *, delta: float
+) -> Floats:
+    r"""Upper limits of a rate at a fixed number of stages, valid at all of them.
+
+    At each of :math:`J` stages the limit is :math:`B(s, t, \delta / J)`.
+
+    Parameters
+    ----------
+    n_disagreements
+        Disagreements up to each stage, :math:`s`. Integers; stages on the last axis.
+    n_rows
+        Rows up to each stage, :math:`t`, the whole schedule even where only part of
+        it was read, broadcast against `n_disagreements`. The last axis is complete.
+    delta
+        Probability with which any of the limits may fail, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Limits in ``(0, 1]``, in the broadcast shape.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds its rows, or rows do not increase along the stages.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` the rate is at most the limit
+    at every stage, so at the one where reading stopped, whatever the reason.
+    Assumes: the schedule is fixed in advance; rows are independent.
+    Source: the union bound over stages.
+
+    Examples
+    --------
+    >>> limits_at_stages([2, 20], [100, 1000], delta=0.05).round(4).tolist()
+    [0.0704, 0.0307]
+    """
+    counts, rows = checks.check_counts_of(
+        n_disagreements, n_rows, "n_disagreements", "n_rows"
+    )
+    share = checks.check_probability(delta, "delta")
+    if not rows.ndim or (np.diff(rows, axis=-1) <= 0).any():
+        raise ValueError(
+            "`n_rows` must have the stages on its last axis, in increasing order; "
+            "call `stage_schedule` before the pool is read."
+        )
+    return upper_limits(counts, rows, share / rows.shape[-1])
+
+
+def doubling_shares(n_stages: int, *, delta: float) -> Floats:
+    """Return shares for the first stages of a stream without an end.
+
+    Stage ``l`` (from 1) gets ``delta / (l (l + 1))``, so that stages can be added.
+
+    Parameters
+    ----------
+    n_stages
+        How many stages to give shares. At least 1.
+    delta
+        Probability with which any of the limits may fail, in ``(0, 1)``.
+
+    Returns
+    -------
+    ndarray
+        Shares that sum to less than delta, shape ``(n_stages,)``.
+
+    Raises
+    ------
+    ValueError
+        Where there is no stage or ``delta`` lies outside ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: limits at these shares hold at every stage at once.
+    Assumes: the sizes of the stages are fixed in advance, say by doubling.
+    Source: the union bound and a telescoping sum.
+
+    Examples
+    --------
+    >>> doubling_shares(3, delta=0.12).round(3).tolist()
+    [0.06, 0.02, 0.01]
+    """
+    stages = checks.check_integer(n_stages, "n_stages", at_least=1)
+    # 1 / (l (l + 1)) = 1 / l - 1 / (l + 1) sums to 1.
+    number = np.arange(1.0, stages + 1)
+    return checks.check_probability(delta, "delta") / (number * (number + 1))

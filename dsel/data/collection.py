@@ -1,0 +1,311 @@
+"""The rows of a pool as a Dask array, and what such an array does not carry."""
+
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import psutil
+from dask.base import DaskMethodsMixin
+from dask.optimization import cull
+from dask.threaded import get as get_threaded
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dsel.data.cache import nbytes_of
+from dsel.data.frames import Frame, FrameSchema, concatenated, native
+
+SMALL_BLOCK_NBYTES: Final = 2**18
+"""Rows that are not stored in chunks are read by so much at least."""
+BLOCK_NBYTES: Final = 2**23
+"""Smaller chunks are read together where there are many."""
+MANY_BLOCKS: Final = 64
+MOST_BLOCKS: Final = 2**14
+"""More would make a graph that takes a second to build."""
+
+_SENT_NBYTES: Final = 2**20  # less goes through the scheduler, with its task
+_SENT_SHARE: Final = 4  # of the workers' memory a quarter may be kept for a pool
+_SECONDS: Final = 10.0  # for which a worker to send to is awaited
+_TRIES: Final = 3  # to send rows, each of which a dying worker can end
+
+Graph = dict[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """A Dask array with column names, and how its content is told and found again."""
+
+    array: Any
+    """Shape (n_rows, n_columns), numeric, in one chunk of columns, of known chunk
+    lengths; blocks are dense or CSR. Else `Partitions`, of data frames."""
+    columns: tuple[str, ...] | None
+    """Names of the features."""
+    nbytes: int
+    """Bytes of all rows in memory."""
+    tell: Callable[["Collection"], tuple[str, bool]] = field(repr=False)
+    """Returns a text for the content as it is now, at a cost far below that of reading
+    the rows, and whether that text changes with the content."""
+    reopen: Callable[["Collection"], "Collection"] = field(default=replace, repr=False)
+    """Returns the rows as they are now; raises ValueError where their shape or chunks
+    are others, or they are gone."""
+    frames: "Callable[[], Collection] | None" = None
+    """Returns the same rows as data frames, where they are numbers given as such."""
+    where: str = "`pool`"
+    """How messages call it: with its file, where there is one."""
+    is_in_memory: bool = False
+    """Whether the rows are in this process's memory."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was made of the fields is made again, and futures stay where they are.
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"frames": None}  # which form is read was decided before
+
+    @property
+    def n_rows(self) -> int:
+        """Rows stored."""
+        return int(self.array.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR."""
+        return bool(sparse.issparse(self.array._meta))
+
+    @cached_property
+    def told(self) -> tuple[str, bool]:
+        """What `tell` said when it was asked first."""
+        return self.tell(self)
+
+    @cached_property
+    def boundaries(self) -> NDArray[np.int64]:
+        """Row numbers at which blocks begin, and `n_rows`; empty ones do not count."""
+        stops = np.cumsum(np.asarray(self.array.chunks[0], dtype=np.int64))
+        return np.unique(np.append(np.int64(0), stops))
+
+    @cached_property
+    def _keys(self) -> list[Any]:
+        """Keys of the blocks that have rows."""
+        keys = [row[0] for row in self.array.__dask_keys__()]
+        return [keys[i] for i in np.flatnonzero(self.array.chunks[0])]
+
+    @cached_property
+    def _graph(self) -> Graph:
+        """The graph of all blocks, built once: that of a span is cut out of it.
+
+        Not optimized: what is fused with a task can no longer be told to be a future
+        or rows in memory, which must not be sent with every span.
+        """
+        graph = dict(self.array.__dask_graph__())
+        if "distributed" in sys.modules:
+            from distributed import futures_of
+
+            graph |= {future.key: future for future in futures_of(self.array)}
+        return graph
+
+    def blocks(
+        self, start: int, stop: int, client: Any
+    ) -> tuple[NDArray[np.int64], list[Any], Graph, Graph]:
+        """Return what computes the blocks between two boundaries.
+
+        Parameters
+        ----------
+        start, stop
+            Boundaries.
+        client
+            The Dask client to whose workers it is sent, or None.
+
+        Returns
+        -------
+        boundaries, keys
+            Where the blocks begin, and `stop`; the block's keys in the graph.
+        graph
+            All tasks that the blocks need, and no others.
+        futures
+            By key what they need and the cluster holds, or nothing without a client.
+        """
+        first, last = np.searchsorted(self.boundaries, [start, stop])
+        keys = self._keys[first:last]
+        graph, _ = cull(self._graph, keys)
+        futures = {key: value for key, value in graph.items() if _is_future(value)}
+        if client is None:  # a graph would take the future itself for a key
+            graph |= {key: (future.result,) for key, future in futures.items()}
+            futures = {}
+        else:
+            futures |= self._sent(graph, client)
+        graph = {key: task for key, task in graph.items() if key not in futures}
+        return self.boundaries[first : last + 1], keys, graph, futures
+
+    def _sent(self, graph: Graph, client: Any) -> Graph:
+        """Send rows that the graph holds to workers; return their futures by key.
+
+        They are sent once for as long as the collection lives, unless they would take
+        much of the workers' memory or are lost with one. The scheduler never gets them.
+        """
+        rows = {key: value for key, value in graph.items() if _are_rows(value)}
+        if sum(map(nbytes_of, rows.values())) < _SENT_NBYTES:
+            return {}
+        kept = _SENT.setdefault(self, {})
+        futures = {
+            key: kept[client.id, key] for key in rows if (client.id, key) in kept
+        }
+        futures = {key: each for key, each in futures.items() if not each.cancelled()}
+        missing = [key for key in rows if key not in futures]
+        # Of a scheduler that is gone an answer would be awaited for long.
+        if not missing or client.status != "running":
+            return futures
+        try:
+            sent = _scatter([rows[key] for key in missing], client)
+            new = dict(zip(missing, sent, strict=True))
+            if _SENT_SHARE * self.nbytes <= _memory_of_workers(client):
+                kept |= {(client.id, key): future for key, future in new.items()}
+        except OSError:
+            return futures  # no worker takes them now: they wait with their task
+        return futures | new
+
+
+_SENT: Final[WeakKeyDictionary[Collection, Graph]] = WeakKeyDictionary()
+"""Futures of rows in memory, by identity of the client and key."""
+
+
+def _scatter(rows: list[Any], client: Any) -> list[Any]:
+    """Send rows to workers, again if one of them dies with its share on the way."""
+    from distributed.comm.core import CommClosedError
+
+    for _ in range(_TRIES):
+        try:
+            return list(client.scatter(rows, hash=False, timeout=_SECONDS))
+        except (CommClosedError, KeyError) as error:  # KeyError: a worker's address
+            lost = error
+    raise OSError(f"workers were lost in each of {_TRIES} tries to send rows") from lost
+
+
+def _memory_of_workers(client: Any) -> int:
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    machine = psutil.virtual_memory().total
+    return sum(int(worker["memory_limit"] or machine) for worker in workers)
+
+
+def _is_future(value: Any) -> bool:
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import Future
+
+    return isinstance(value, Future)
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, np.ndarray | Frame) or bool(sparse.issparse(value))
+
+
+class Partitions(DaskMethodsMixin):
+    """A Dask collection of data frames, whose numbers of rows are known.
+
+    Parameters
+    ----------
+    graph
+        Dask graph.
+    keys
+        Of the frames in it, in the order of their rows.
+    lengths
+        Rows of each.
+    schema
+        Of all of them.
+    """
+
+    dtype = np.dtype(object)
+    __dask_scheduler__ = staticmethod(get_threaded)
+    __dask_optimize__ = None
+
+    def __init__(
+        self,
+        graph: Mapping[Any, Any],
+        keys: Sequence[Any],
+        lengths: Sequence[int],
+        schema: FrameSchema,
+    ) -> None:
+        self.graph, self.keys, self.schema = graph, tuple(keys), schema
+        self.chunks = (tuple(lengths), (len(schema.columns),))
+        self.shape = (sum(lengths), len(schema.columns))
+        self._meta = schema.empty
+
+    def __dask_graph__(self) -> Mapping[Any, Any]:
+        return self.graph
+
+    def __dask_keys__(self) -> list[Any]:
+        return [[key] for key in self.keys]
+
+    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[()]]:
+        return _one_frame, ()
+
+    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return Partitions, (self.keys, self.chunks[0], self.schema)
+
+
+def _one_frame(parts: Sequence[Sequence[Any]]) -> Any:
+    return native(concatenated([native(part) for (part,) in parts]))
+
+
+def dask_array(
+    graph: Mapping[Any, Any], lengths: tuple[int, ...], like: Any, name: str
+) -> Any:
+    """Return blocks of rows, one under each key ``(name, number, 0)``, as an array.
+
+    `like` has their number of columns, their type, and is sparse if they are.
+    """
+    import dask.array as da  # takes a while: only who opens a pool pays for it
+
+    n_columns, dtype = int(like.shape[1]), np.dtype(like.dtype)
+    is_sparse = sparse.issparse(like)
+    meta = (sparse.csr_matrix if is_sparse else np.empty)((0, 0), dtype=dtype)
+    return da.Array(dict(graph), name, (lengths, (n_columns,)), meta=meta)
+
+
+def new_name() -> str:
+    """Return a name for the blocks of one collection."""
+    return f"pool-{uuid.uuid4().hex}"
+
+
+def array_of_reads(
+    read: Callable[[int, int], Any], chunk_rows: int, nbytes: int, like: Any
+) -> Any:
+    """Return rows that tasks fetch themselves as a Dask array.
+
+    Parameters
+    ----------
+    read
+        Takes the number of the first row and of the one after the last one; small to
+        pickle.
+    chunk_rows
+        Rows that are stored together; chunks that are small are read several at once.
+    nbytes
+        Bytes of all rows in memory.
+    like
+        Has the shape of all rows, their type, and is sparse if they are.
+    """
+    name = new_name()
+    stops = np.cumsum(lengths := block_lengths(int(like.shape[0]), chunk_rows, nbytes))
+    graph = {
+        (name, number, 0): (read, stop - length, stop)
+        for number, (length, stop) in enumerate(
+            zip(lengths, stops.tolist(), strict=True)
+        )
+    }
+    return dask_array(graph, lengths, like, name)
+
+
+def block_lengths(n_rows: int, chunk_rows: int, nbytes: int) -> tuple[int, ...]:
+    """Return the lengths of blocks of some whole chunks each, the last one shorter."""
+    n_chunks = -(-n_rows // chunk_rows)
+    chunk_nbytes = max(nbytes * chunk_rows // max(n_rows, 1), 1)
+    together = min(n_chunks // MANY_BLOCKS, BLOCK_NBYTES // chunk_nbytes)
+    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
+    whole, rest = divmod(n_rows, step)
+    return (step,) * whole + ((rest,) if rest or not whole else ())
+
+
+def chunk_of_any(n_rows: int, nbytes: int) -> int:
+    """Return a number of rows to read together where any slice costs the same."""
+    return max(1, SMALL_BLOCK_NBYTES // max(nbytes // max(n_rows, 1), 1))

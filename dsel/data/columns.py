@@ -1,0 +1,138 @@
+"""Names and kinds of columns, and what is wrong where a pool has others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+NUMBER: Final = "number"
+TRUTH: Final = "truth value"
+TEXT: Final = "text"
+NOTHING: Final = "nothing but missing values"
+_INFERRED: Final = {
+    "string": TEXT, "empty": NOTHING, "date": "date", "boolean": TRUTH,
+    "decimal": NUMBER, "integer": NUMBER, "floating": NUMBER, "time": "time of day",
+    "mixed-integer-float": NUMBER,
+}  # fmt: skip
+"""What pandas finds in a column of objects, and its kind."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Name and type of a column."""
+
+    name: str
+    kind: str
+    """What its values are: number, text, date, time in a zone. Categories have the
+    kind of their values."""
+    dtype: str
+    """Type as its library writes it, categories included."""
+    is_empty: bool = False
+    """Whether there are rows and every value is missing."""
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it holds floats of four bytes."""
+        return self.dtype.lower() in ("float32", "float")
+
+
+def columns_of(frame: Any) -> tuple[Column, ...]:
+    """Return names and types of a frame's columns."""
+    wrapped = nw.from_native(frame, eager_only=True)
+    return tuple(_column(name, wrapped[name]) for name in wrapped.columns)
+
+
+def _column(name: str, column: Any) -> Column:
+    dtype, found = column.dtype, column.to_native()
+    text = str(found.dtype if hasattr(found, "dtype") else found.type)
+    is_empty = len(column) > 0 and column.null_count() == len(column)
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        values = column.cat.get_categories()
+        listed = values.to_list() if _has_declared(column) else ""
+        return Column(name, _kind(values), f"{text} {listed}".strip(), is_empty)
+    return Column(name, _kind(column), text, is_empty)
+
+
+def _has_declared(column: Any) -> bool:
+    """Whether the type of categories says which there are; polars' and Arrow's do not.
+
+    An `Enum` of polars writes them itself.
+    """
+    return isinstance(getattr(column.to_native(), "dtype", None), pd.CategoricalDtype)
+
+
+def _kind(column: Any) -> str:
+    dtype = column.dtype
+    found = column.to_native()
+    if getattr(found, "dtype", None) == np.dtype(object):
+        inferred = str(pd.api.types.infer_dtype(found, skipna=True))
+        return _INFERRED.get(inferred, inferred)
+    if isinstance(dtype, nw.Datetime):
+        return f"time in zone {dtype.time_zone}" if dtype.time_zone else "time"
+    named = {
+        nw.Boolean: TRUTH, nw.String: TEXT, nw.Date: "date",
+        nw.Duration: "duration", nw.Time: "time of day", nw.Unknown: NOTHING,
+    }  # fmt: skip
+    return NUMBER if dtype.is_numeric() else named.get(type(dtype), str(dtype))
+
+
+def check_same_columns(
+    where: str, found: Sequence[Column], wanted: Sequence[Column]
+) -> None:
+    """Raise where a pool's columns are not those of the labeled rows.
+
+    Parameters
+    ----------
+    where
+        How messages call the pool: its file, where there is one.
+    found, wanted
+        Columns of the pool and of the labeled rows.
+
+    Raises
+    ------
+    ValueError
+        Where names or their order differ, or a column has nothing but missing values.
+    TypeError
+        Where a column holds values of another kind.
+    """
+    check_same_names(
+        where, [each.name for each in found], [each.name for each in wanted]
+    )
+    for here, labeled in zip(found, wanted, strict=True):
+        if here.is_empty and not labeled.is_empty:
+            raise ValueError(
+                f"{where} holds {NOTHING} in column {here.name!r}, where `X` holds "
+                f"{labeled.kind}; fill it, or leave the column out of both."
+            )
+        if here.kind != labeled.kind and NOTHING not in (here.kind, labeled.kind):
+            raise TypeError(
+                f"{where} holds {here.kind} ({here.dtype}) in column {here.name!r}, "
+                f"where `X` holds {labeled.kind} ({labeled.dtype}); convert one of "
+                f"them."
+            )
+
+
+def check_same_names(where: str, found: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise ValueError where names of columns differ, or their order does."""
+    missing = [name for name in wanted if name not in found]
+    extra = [name for name in found if name not in wanted]
+    if missing:
+        instead = f", but has {extra[0]!r}; rename it" if extra else "; write it too"
+        raise ValueError(
+            f"{where} lacks the column {missing[0]!r} of `X`{instead}, or leave the "
+            f"column out of `X`."
+        )
+    if extra:
+        raise ValueError(
+            f"{where} has a column {extra[0]!r} that `X` lacks; leave it out (of "
+            f"Parquet files `open_pool` reads some columns by `columns=`)."
+        )
+    for place, (here, labeled) in enumerate(zip(found, wanted, strict=True)):
+        if here != labeled:
+            raise ValueError(
+                f"{where} has {here!r} as column {place} where `X` has {labeled!r}; "
+                "bring the columns into the same order."
+            )

@@ -1,0 +1,171 @@
+"""Collections of rows in this process's memory, in a mapped file, and of Dask's own."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dsel.data.collection import (
+    Collection,
+    Partitions,
+    array_of_reads,
+    block_lengths,
+    chunk_of_any,
+    dask_array,
+    new_name,
+)
+from dsel.data.content import content_hash
+from dsel.data.frames import frame_of, row_nbytes_of
+
+Columns = tuple[str, ...] | None
+_LOOK: Final = 1000  # rows by which the kind of a column of Python objects is told
+
+
+def from_memory(rows: Any, columns: Columns) -> Collection:
+    """Return the collection of an array, or of a CSR matrix in canonical format.
+
+    Blocks are views: neither is copied.
+    """
+    n_rows = int(rows.shape[0])
+    parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
+    nbytes = sum(int(part.nbytes) for part in parts)
+    name = new_name()
+    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
+    edges = np.cumsum((0, *lengths)).tolist()
+    cut = _csr_rows if sparse.issparse(rows) else _dense_rows
+    graph = {
+        (name, number, 0): cut(rows, edges[number], edges[number + 1])
+        for number in range(len(lengths))
+    }
+    array = dask_array(graph, lengths, rows, name)
+    return Collection(array, columns, nbytes, _told_of_values, is_in_memory=True)
+
+
+def _dense_rows(array: NDArray[Any], start: int, stop: int) -> NDArray[Any]:
+    return array[start:stop]
+
+
+def _csr_rows(matrix: Any, start: int, stop: int) -> Any:
+    first, last = matrix.indptr[[start, stop]]
+    indptr = matrix.indptr[start : stop + 1] - first
+    parts = (matrix.data[first:last], matrix.indices[first:last], indptr)
+    return sparse.csr_matrix(parts, shape=(stop - start, matrix.shape[1]))
+
+
+def from_frame(rows: Any) -> Collection:
+    """Return the collection of a data frame in memory, in its own library."""
+    frame = frame_of(rows)
+    n_rows, nbytes = len(frame), frame.nbytes
+    name = new_name()
+    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
+    edges = np.cumsum((0, *lengths)).tolist()
+    keys = [(name, number) for number in range(len(lengths))]
+    graph = {
+        key: frame[start:stop]
+        for key, start, stop in zip(keys, edges, edges[1:], strict=False)
+    }
+    array = Partitions(graph, keys, lengths, frame.schema)
+    names = frame.schema.names
+    return Collection(array, names, nbytes, _told_of_values, is_in_memory=True)
+
+
+def _told_of_values(collection: Collection) -> tuple[str, bool]:
+    kind = "sparse" if collection.is_sparse else "array"
+    graph = dict(collection.array.__dask_graph__())
+    blocks = (graph[row[0]] for row in collection.array.__dask_keys__())
+    return f"{kind}-{content_hash(*blocks)}", True
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """A C-contiguous array in a file."""
+
+    path: str
+    offset: int
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    can_change: bool
+    """Whether it was mapped for writing too."""
+
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Map some rows, and nothing else."""
+        at = self.offset + start * self.shape[1] * self.dtype.itemsize
+        shape = (stop - start, self.shape[1])
+        return np.memmap(self.path, self.dtype, "r", offset=at, shape=shape)
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Read some rows."""
+        return np.array(self.rows(start, stop))
+
+    def told(self, collection: Collection) -> tuple[str, bool]:
+        """Return size and time of the file, and where the array lies in it.
+
+        Of an array that can be written to through its map, the values: of that not
+        every file system keeps the time.
+        """
+        if self.can_change:
+            return f"array-{content_hash(self.rows(0, self.shape[0]))}", True
+        status = os.stat(self.path)
+        text = f"{self.shape} {self.dtype.str}{self.offset} {status.st_size} "
+        digest = blake2b(f"{text}{status.st_mtime_ns}".encode(), digest_size=16)
+        return f"file-{digest.hexdigest()}", True
+
+
+def from_file(array: "np.memmap[Any, Any]", columns: Columns) -> Collection:
+    """Return the collection of a C-contiguous map of a file, which tasks map again."""
+    root: Any = array
+    while isinstance(root.base, np.memmap):  # a slice keeps its parent's attribute
+        root = root.base
+    file = MappedFile(
+        path=os.path.realpath(str(array.filename)),
+        offset=int(root.offset) + array.ctypes.data - int(root.ctypes.data),
+        shape=(int(array.shape[0]), int(array.shape[1])),
+        dtype=array.dtype,
+        can_change=array.mode in ("r+", "w+"),
+    )
+    nbytes = int(array.nbytes)
+    rows = array_of_reads(file.read, chunk_of_any(len(array), nbytes), nbytes, array)
+    return Collection(rows, columns, nbytes, file.told)
+
+
+def from_dask(array: Any, columns: Columns) -> Collection:
+    """Return the collection of a Dask array.
+
+    Chunk lengths that are unknown cost one pass, of which only they are kept.
+    """
+    if any(math.isnan(length) for length in array.chunks[0]):
+        array = array.copy().compute_chunk_sizes()
+    if array.numblocks[1] != 1:
+        array = array.rechunk({1: -1})
+    nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
+    return Collection(array, columns, nbytes, _told_by_name)
+
+
+def from_dask_frame(rows: Any, lengths: Sequence[int] | None = None) -> Collection:
+    """Return the collection of a Dask data frame, of known lengths or by one pass."""
+    if lengths is None:
+        lengths = tuple(map(int, rows.map_partitions(len).compute()))
+    head = rows._meta
+    if any(dtype.kind == "O" for dtype in rows.dtypes) and any(lengths):
+        head = rows.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
+    schema = replace(frame_of(head).schema, empty=head.iloc[:0])
+    array = Partitions(rows.__dask_graph__(), rows.__dask_keys__(), lengths, schema)
+    nbytes = sum(lengths) * row_nbytes_of(schema)
+    return Collection(array, schema.names, nbytes, _told_by_name)
+
+
+def _told_by_name(collection: Collection) -> tuple[str, bool]:
+    """Return Dask's name of the array, and its chunks: how rows are made, not which.
+
+    What the name stands for may have changed: files, arrays in memory.
+    """
+    array = collection.array
+    name = getattr(array, "name", str(array.__dask_keys__()[:1]))
+    lengths = blake2b(str(array.chunks[0]).encode(), digest_size=8).hexdigest()
+    return f"dask-{name}-{lengths}", False

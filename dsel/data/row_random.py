@@ -1,0 +1,151 @@
+"""Counter-based random numbers addressed by row, and seeds made of values."""
+
+import secrets
+from hashlib import blake2b
+from numbers import Integral
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.checks import check_integer
+from dsel.data.canonical import canonical_text
+
+FOLD_STREAM: Final = 0
+"""Assignment of labeled rows to folds."""
+RANDOM_FOLD_STREAM: Final = 1
+"""Which fold's model a pool row is given to (f_rand)."""
+TIE_STREAM: Final = 2
+"""Ties between labels in nonconformity selection."""
+PART_STREAM: Final = 3
+"""Splitting of the pool into parts."""
+HOLDOUT_STREAM: Final = 4
+"""The hold-out split of the labeled rows."""
+BLOCK_STREAM: Final = 5
+"""Disjoint blocks of labeled rows for independent models."""
+STAGE_STREAM: Final = 9
+"""At which look at the pool a row is read."""
+SUBSET_STREAM: Final = 10
+"""The rows of a pool that is used in part."""
+ACTIVE_STREAM: Final = 11
+"""Random start and ties of active learning."""
+SHIFT_STREAM: Final = 12
+"""The pool rows that are compared with the labeled ones."""
+HALVING_STREAM: Final = 16
+"""Repetition r of a random halving has stream ``HALVING_STREAM + r``."""
+
+_NUMBERS_A_COUNTER: Final = 4
+_NEAR: Final = 4096
+"""Gaps below this are drawn and thrown away: cheaper than another generator."""
+
+
+def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
+    """Return the 64-bit random numbers of rows ``start`` to ``stop - 1``.
+
+    Parameters
+    ----------
+    seed
+        Any integer; taken modulo 2**64.
+    stream
+        One of the stream constants of this module.
+    start, stop
+        Global row numbers, ``0 <= start <= stop``.
+
+    Returns
+    -------
+    ndarray
+        Output of numpy's Philox with key (seed, stream), shape (stop - start,).
+
+    Examples
+    --------
+    >>> bool((row_random(7, 0, 5, 9) == row_random(7, 0, 0, 9)[5:]).all())
+    True
+    """
+    # An array: a list of Python integers would pass through float64.
+    key = np.array([seed % 2**64, stream], dtype=np.uint64)
+    counter, skipped = divmod(start, _NUMBERS_A_COUNTER)
+    generator = np.random.Philox(key=key, counter=counter)
+    raw: NDArray[np.uint64] = generator.random_raw(skipped + stop - start)
+    return raw[skipped:]
+
+
+def row_random_at(
+    seed: int, stream: int, rows: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Return the random numbers of ascending row numbers, shape (len(rows),)."""
+    if len(rows) == 0:
+        return np.empty(0, dtype=np.uint64)
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first == len(rows) - 1:
+        return row_random(seed, stream, first, last + 1)
+    cuts = np.flatnonzero(np.diff(rows) > _NEAR) + 1
+    return np.concatenate(
+        [
+            row_random(seed, stream, int(run[0]), int(run[-1]) + 1)[run - run[0]]
+            for run in np.split(rows, cuts)
+        ]
+    )
+
+
+def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
+    """Map 64-bit numbers to integers that are uniform on 0..k-1.
+
+    Examples
+    --------
+    >>> uniform_integers(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), 10)
+    array([0, 5, 9])
+    """
+    # Float first: k times the word overflows 64 bits from k = 2049.
+    scaled = (numbers >> np.uint64(11)).astype(np.float64)
+    scaled *= 2.0**-53
+    scaled *= k
+    # Whole numbers are reached by truncation, as nothing is negative.
+    integers = scaled.astype(np.int64)
+    return np.minimum(integers, k - 1, out=integers)
+
+
+def seed_from(random_state: Any) -> int:
+    """Return the integer seed that stands for `random_state`.
+
+    Parameters
+    ----------
+    random_state
+        None (a fresh seed), an integer in ``[0, 2**64)``, or a numpy RandomState or
+        Generator, from which one number is drawn.
+
+    Raises
+    ------
+    TypeError
+        Where it is none of these.
+    ValueError
+        Where the integer is out of range.
+    """
+    if random_state is None:
+        return secrets.randbits(63)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, Integral):
+        return check_integer(
+            random_state, "random_state", at_least=0, at_most=2**64 - 1
+        )
+    raise TypeError(
+        "`random_state` must be None, an integer, a numpy RandomState or a Generator, "
+        f"got {random_state!r}."
+    )
+
+
+def hashed_seed(seed: int, *parts: Any) -> int:
+    """Return a learner's seed in ``[0, 2**31)``: a fixed hash of (seed, parts).
+
+    Equal parts give equal seeds in every process and on every machine, whatever
+    the candidate's number in the grid.
+
+    Examples
+    --------
+    >>> hashed_seed(7, {"C": 1}, "fold-0") == hashed_seed(7, {"C": 1.0}, "fold-0")
+    True
+    """
+    text = canonical_text([seed, *parts]).encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") % 2**31

@@ -1,0 +1,295 @@
+"""Splits of the labeled rows: made by chance (folds, halvings, one split) or given."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel.checks import check_integer
+from dsel.data.row_random import (
+    BLOCK_STREAM,
+    FOLD_STREAM,
+    HALVING_STREAM,
+    HOLDOUT_STREAM,
+    row_random,
+)
+
+FULL: Final = "full"
+"""Name of the split on all labeled rows."""
+LEAVE_ONE_OUT: Final = "leave-one-out"
+"""Name of the split that holds out every row in turn."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows that a model is trained on, and rows that its errors are counted on."""
+
+    number: int
+    """Place in the plan, from 0."""
+    name: str
+    """Such as ``fold-3``, ``full`` or ``repeat-7-half-1``; learner seeds hash it."""
+    train_rows: NDArray[np.int64]
+    """Sorted row numbers."""
+    test_rows: NDArray[np.int64]
+    """Sorted row numbers; empty where nothing was held out."""
+    second_rows: NDArray[np.int64] | None = None
+    """Other held-out rows, whose errors are counted in the place of those on the
+    training rows: of a pair of folds each is counted alone. None for no such rows."""
+    counts_train: bool = True
+    """Whether errors on the training rows are counted, too."""
+
+    @property
+    def counts_others(self) -> bool:
+        """Whether there is a second count."""
+        return self.counts_train or self.second_rows is not None
+
+    @property
+    def other_rows(self) -> NDArray[np.int64]:
+        """Rows of the second count: training rows, unless other rows are held out."""
+        return self.train_rows if self.second_rows is None else self.second_rows
+
+
+def splits_token(splits: Iterable[Split]) -> str:
+    """Return a hash of names and rows, for fingerprints."""
+    digest = blake2b(digest_size=12)
+    for split in splits:
+        digest.update(split.name.encode())
+        digest.update(split.train_rows.tobytes())
+        digest.update(split.test_rows.tobytes())
+        if split.second_rows is not None:
+            digest.update(split.second_rows.tobytes())
+    return digest.hexdigest()
+
+
+def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
+    """Assign rows to folds at random, without a look at features or labels.
+
+    Parameters
+    ----------
+    n_rows
+        Labeled rows, n.
+    n_folds
+        Folds, k, in ``[2, n_rows]``; n folds are leave-one-out.
+    seed
+        Seed of the random numbers by row.
+
+    Returns
+    -------
+    ndarray
+        Fold number of each row, shape (n_rows,). Sizes differ by at most 1; the
+        first ``n_rows % n_folds`` folds are the larger ones.
+
+    Raises
+    ------
+    ValueError
+        Where there are more folds than rows, or fewer than two.
+
+    Examples
+    --------
+    >>> np.bincount(random_folds(11, 3, seed=7))
+    array([4, 4, 3])
+    """
+    check_integer(n_folds, "n_folds", at_least=2)
+    if n_folds > n_rows:
+        raise ValueError(
+            f"`n_folds` must not exceed the number of labeled rows, got {n_folds} "
+            f"folds for {n_rows} rows; ask for fewer folds."
+        )
+    return _ranks(n_rows, FOLD_STREAM, seed) % n_folds
+
+
+def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
+    """Return the k fold splits, ``fold-0`` first, then ``full`` with number k.
+
+    Examples
+    --------
+    >>> [split.name for split in fold_splits([0, 1, 0, 1])]
+    ['fold-0', 'fold-1', 'full']
+    """
+    numbers = np.asarray(folds)
+    n_folds = int(numbers.max()) + 1
+    splits = [
+        Split(
+            number=fold,
+            name=f"fold-{fold}",
+            train_rows=np.flatnonzero(numbers != fold),
+            test_rows=np.flatnonzero(numbers == fold),
+        )
+        for fold in range(n_folds)
+    ]
+    return (*splits, full_split(len(numbers), number=n_folds))
+
+
+def pair_splits(folds: Sequence[Split]) -> tuple[Split, ...]:
+    """Return the splits without each pair of folds, numbered on from the folds.
+
+    The first fold of a pair is the test rows, the other one the second rows.
+
+    Examples
+    --------
+    >>> folds = fold_splits([0, 1, 2, 0, 1, 2])[:3]
+    >>> [(t.number, t.name, t.train_rows.tolist()) for t in pair_splits(folds)]
+    [(3, 'pair-0-1', [2, 5]), (4, 'pair-0-2', [1, 4]), (5, 'pair-1-2', [0, 3])]
+    """
+    return tuple(
+        Split(
+            number,
+            f"pair-{one.number}-{other.number}",
+            np.intersect1d(one.train_rows, other.train_rows, assume_unique=True),
+            one.test_rows,
+            other.test_rows,
+        )
+        for number, (one, other) in enumerate(combinations(folds, 2), len(folds))
+    )
+
+
+def splitter_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
+    """Return the splits of a scikit-learn splitter, then ``full``.
+
+    Parameters
+    ----------
+    cv
+        Anything with ``split(X, y, groups)``.
+    X, y, groups
+        What the splitter wants to see.
+
+    Raises
+    ------
+    ValueError
+        Where the splitter gives no split, or cannot split these rows.
+    """
+    try:
+        splits = list(cv.split(X, y, groups))
+    except ValueError as error:
+        raise ValueError(
+            f"`cv` {cv!r} does not split these rows: {error} Give other folds, or "
+            "your own by `sklearn.model_selection.PredefinedSplit`, which needs no "
+            "groups."
+        ) from error
+    splits = [
+        Split(
+            number=number,
+            name=f"fold-{number}",
+            train_rows=np.sort(np.asarray(train_rows, dtype=np.int64)),
+            test_rows=np.sort(np.asarray(test_rows, dtype=np.int64)),
+        )
+        for number, (train_rows, test_rows) in enumerate(splits)
+    ]
+    if not splits:
+        raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")
+    return (*splits, full_split(len(y), number=len(splits)))
+
+
+def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
+    """Return the two splits of each random halving, each tested on the other half.
+
+    Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``; of an odd number of
+    rows half 0 has the smaller part.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than two rows, or no repetition.
+
+    Examples
+    --------
+    >>> [(t.number, t.name, len(t.train_rows)) for t in half_splits(5, 1, seed=7)]
+    [(0, 'repeat-0-half-0', 2), (1, 'repeat-0-half-1', 3)]
+    """
+    check_integer(n_rows, "n_rows", at_least=2)
+    check_integer(repeats, "repeats", at_least=1)
+    splits = []
+    for repeat in range(repeats):
+        in_first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
+        halves = np.flatnonzero(in_first), np.flatnonzero(~in_first)
+        splits += [
+            Split(
+                number=2 * repeat + half,
+                name=f"repeat-{repeat}-half-{half}",
+                train_rows=halves[half],
+                test_rows=halves[1 - half],
+            )
+            for half in (0, 1)
+        ]
+    return tuple(splits)
+
+
+def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
+    """Return splits on disjoint random blocks of rows, ``block-0`` first.
+
+    Models of different blocks are independent. The ``n_rows % n_blocks`` rows that
+    are left over stand in no block; nothing is tested.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than two blocks, or a block would have no row.
+
+    Examples
+    --------
+    >>> [len(t.train_rows) for t in block_splits(11, 3, seed=7)]
+    [3, 3, 3]
+    """
+    check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
+    ranks, size = _ranks(n_rows, BLOCK_STREAM, seed), n_rows // n_blocks
+    nothing = np.empty(0, dtype=np.int64)
+    return tuple(
+        Split(
+            number=block,
+            name=f"block-{block}",
+            train_rows=np.flatnonzero(ranks // size == block),
+            test_rows=nothing,
+        )
+        for block in range(n_blocks)
+    )
+
+
+def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
+    """Return one split, ``holdout``, that leaves out `n_test` random rows.
+
+    Raises
+    ------
+    ValueError
+        Where `n_test` is not in ``[1, n_rows - 1]``.
+
+    Examples
+    --------
+    >>> len(holdout_split(10, 3, seed=7).train_rows)
+    7
+    """
+    check_integer(n_test, "n_test", at_least=1, at_most=n_rows - 1)
+    in_test = _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test
+    return Split(
+        number=0,
+        name="holdout",
+        train_rows=np.flatnonzero(~in_test),
+        test_rows=np.flatnonzero(in_test),
+    )
+
+
+def full_split(n_rows: int, *, number: int = 0) -> Split:
+    """Return the split on all rows, ``full``, which holds nothing out."""
+    nothing = np.empty(0, dtype=np.int64)
+    return Split(number, FULL, np.arange(n_rows, dtype=np.int64), nothing)
+
+
+def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
+    """Return the split that holds out every row in turn, ``leave-one-out``.
+
+    It stands for as many models as there are rows: their errors are counted, none of
+    them is kept.
+    """
+    rows = np.arange(n_rows, dtype=np.int64)
+    return Split(number, LEAVE_ONE_OUT, rows, rows)
+
+
+def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:
+    """Rank rows by (random number, row number)."""
+    order = np.argsort(row_random(seed, stream, 0, n_rows), kind="stable")
+    ranks = np.empty(n_rows, dtype=np.int64)
+    ranks[order] = np.arange(n_rows)
+    return ranks

@@ -1,0 +1,214 @@
+"""Kernel functions: each turns the base of two rows into one number.
+
+To add one: a frozen dataclass with the methods of `Kernel`, and its line in `KERNELS`
+of `dsel.models.svm.settings`. Where scikit-learn's `SVC` has no kernel of that name, it
+has a `__call__`, too, which gives the kernel matrix of two tables.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, inner_products
+
+Floats = NDArray[np.float64]
+
+
+class Kernel(Protocol):
+    """A kernel function, given what all kernels of a grid share.
+
+    Members are frozen dataclasses of numbers; equal parameters make equal members.
+    """
+
+    @property
+    def base(self) -> str:
+        """``DISTANCES`` (squared), ``PRODUCTS`` (inner) or ``VALUES`` (as given)."""
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """Return kernel values in the shape and float type of the base, which stays."""
+
+    def diagonal(self, base: Floats) -> Floats:
+        """Return the kernel of rows with themselves, from their squared lengths.
+
+        For ``VALUES``, from the diagonal of the matrix that was given.
+        """
+
+    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
+        """Bound the error of values made of a base that is off by `base_error`.
+
+        Parameters
+        ----------
+        base_error
+            Largest absolute error of the base, any shape.
+        base_size
+            Largest absolute value of the base, of the same shape.
+
+        Returns
+        -------
+        relative, absolute
+            The error of a value k is at most ``relative * abs(k) + absolute``, beside
+            the few units in the last place of the last operation.
+        """
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The linear kernel, x . z."""
+
+    base: ClassVar[str] = PRODUCTS
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """Return the inner products."""
+        return base.copy()
+
+    def diagonal(self, base: Floats) -> Floats:
+        """Return the squared lengths."""
+        return base
+
+    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
+        """Bound the error of values; see `Kernel.rounding`."""
+        return np.zeros_like(base_error), base_error
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """The polynomial kernel, (gamma x . z + coef0)^degree, of any real degree.
+
+    A fractional degree needs features and coef0 >= 0. Called with two tables it gives
+    their kernel matrix, so that scikit-learn's `SVC` takes it as ``kernel=`` where its
+    own polynomial allows whole degrees only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Polynomial(gamma=2.0, coef0=1.0, degree=0.5).values(np.array([4.0])).tolist()
+    [3.0]
+    """
+
+    base: ClassVar[str] = PRODUCTS
+    gamma: float
+    """Positive."""
+    coef0: float
+    """What is added to the scaled inner product."""
+    degree: float
+    """Any number >= 0."""
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """Return kernel values; see `Kernel.values`.
+
+        Raises
+        ------
+        ValueError
+            Where a number below zero had to be raised to a fractional degree.
+        """
+        scaled = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
+        if float(self.degree).is_integer():
+            return np.asarray(scaled ** int(self.degree))
+        # Products of nonnegative features are never below zero, sums of them neither.
+        lowest = scaled.min(initial=0.0)
+        if lowest < 0:
+            raise ValueError(
+                f"`degree` must be whole where gamma x.z + coef0 is below zero, got "
+                f"{self.degree!r} and {lowest:.6g}; scale the features of all rows, "
+                f"the pool's too, to be >= 0."
+            )
+        return np.asarray(np.power(scaled, base.dtype.type(self.degree)))
+
+    def diagonal(self, base: Floats) -> Floats:
+        """Return the kernel of the squared lengths."""
+        return self.values(base)
+
+    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
+        """Bound the error of values; see `Kernel.rounding`."""
+        size, error = _scaled(self.gamma, self.coef0, base_error, base_size)
+        if self.degree < 1:  # |a^d - b^d| <= |a - b|^d
+            return np.zeros_like(error), error**self.degree * (self.degree > 0)
+        slope = self.degree * (size + error) ** (self.degree - 1)
+        return np.zeros_like(error), slope * error
+
+    def __call__(self, X: Any, Z: Any) -> Floats:
+        """Return the kernel matrix of the rows of `X` and of `Z`."""
+        return self.values(inner_products(X, Z))
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """A kernel that the user computed: the table is the Gram matrix."""
+
+    base: ClassVar[str] = VALUES
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """Return the values as they were given."""
+        return base
+
+    def diagonal(self, base: Floats) -> Floats:
+        """Return the diagonal as it was given."""
+        return base
+
+    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
+        """Return zeros: what was given counts as exact."""
+        return np.zeros_like(base_error), np.zeros_like(base_error)
+
+
+@dataclass(frozen=True)
+class Rbf:
+    """The Gaussian kernel, exp(-gamma ||x - z||^2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Rbf(gamma=0.5).values(np.array([0.0, 2.0])).round(4).tolist()
+    [1.0, 0.3679]
+    """
+
+    base: ClassVar[str] = DISTANCES
+    gamma: float
+    """Positive."""
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """Return kernel values; see `Kernel.values`."""
+        exponent = base * base.dtype.type(-self.gamma)
+        return np.asarray(np.exp(exponent, out=exponent))
+
+    def diagonal(self, base: Floats) -> Floats:
+        """Return ones: a row has no distance from itself."""
+        return np.ones_like(base)
+
+    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
+        """Bound the error of values; see `Kernel.rounding`."""
+        return np.expm1(self.gamma * base_error), np.zeros_like(base_error)
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """The sigmoid kernel, tanh(gamma x . z + coef0); not positive definite."""
+
+    base: ClassVar[str] = PRODUCTS
+    gamma: float
+    """Positive."""
+    coef0: float
+    """What is added to the scaled inner product."""
+
+    def values(self, base: NDArray[Any]) -> NDArray[Any]:
+        """Return kernel values; see `Kernel.values`."""
+        argument = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
+        return np.asarray(np.tanh(argument, out=argument))
+
+    def diagonal(self, base: Floats) -> Floats:
+        """Return the kernel of the squared lengths."""
+        return self.values(base)
+
+    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
+        """Bound the error of values; see `Kernel.rounding`."""
+        _, error = _scaled(self.gamma, self.coef0, base_error, base_size)
+        return np.zeros_like(error), error  # tanh is nowhere steeper than 1
+
+
+def _scaled(
+    gamma: float, coef0: float, base_error: Floats, base_size: Floats
+) -> tuple[Floats, Floats]:
+    """Bound size and error of gamma x . z + coef0."""
+    size = gamma * base_size + abs(coef0)
+    return size, gamma * base_error + 2 * np.finfo(np.float64).eps * size

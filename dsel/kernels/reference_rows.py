@@ -1,0 +1,161 @@
+"""What the kernels of a grid share: squared distances or products with fixed rows."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+DISTANCES: Final = "distances"
+PRODUCTS: Final = "products"
+VALUES: Final = "values"
+UNIT = np.finfo(np.float64).eps
+CACHED: Final = 2**14  # entries of a table that stay in the fastest caches
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether `X` is a scipy sparse matrix or array."""
+    return bool(sparse.issparse(X))
+
+
+def squared_lengths(X: Any) -> NDArray[np.float64]:
+    """Return the squared length of every row, shape (n_rows,)."""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
+
+
+def inner_products(X: Any, Z: Any) -> NDArray[np.float64]:
+    """Return the inner products of rows, shape (n_rows of X, n_rows of Z), float64."""
+    product = X @ Z.T
+    if is_sparse(product):
+        product = product.toarray()
+    return np.asarray(product, dtype=np.float64)
+
+
+def squared_distances(X: Any, Z: Any) -> NDArray[np.float64]:
+    """Return squared distances of rows.
+
+    Parameters
+    ----------
+    X, Z
+        Rows, dense or CSR, float64.
+
+    Returns
+    -------
+    ndarray
+        Shape (n_rows of X, n_rows of Z), float64, never negative; exactly symmetric
+        with a zero diagonal where `X` is `Z`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> squared_distances(rows, rows).tolist()
+    [[0.0, 25.0], [25.0, 0.0]]
+    """
+    return reference_rows(Z, DISTANCES).base_of(X)
+
+
+@dataclass(frozen=True)
+class ReferenceRows:
+    """Fixed rows, and the base of kernels that other rows have with them."""
+
+    kind: str
+    """``DISTANCES``, ``PRODUCTS`` or ``VALUES``."""
+    rows: Any
+    """The rows, float64, dense or CSR."""
+    middle: NDArray[np.float64] | None
+    """What is subtracted from all rows before distances are taken, if anything."""
+    shifted: Any
+    """The rows less the middle."""
+    lengths: NDArray[np.float64]
+    """Squared lengths of the shifted rows, (n_rows,)."""
+
+    def shift(self, X: Any) -> Any:
+        """Return rows less the middle, which changes no distance."""
+        return X if self.middle is None else X - self.middle
+
+    def base_of(self, X: Any) -> NDArray[np.float64]:
+        """Return the base that rows have with the fixed ones, (n_rows of X, n_rows).
+
+        Squared distances are |x|^2 + |z|^2 - 2 x.z; what rounding makes negative
+        becomes 0. A table with itself gives a symmetric matrix with a zero diagonal.
+        Where the user computed the kernel (``VALUES``), `X` already is the base.
+        """
+        if self.kind == VALUES:
+            return np.asarray(X, dtype=np.float64)
+        same = X is self.rows
+        # Far from the origin |x|^2 and x.z nearly cancel: distances are taken about the
+        # mean.
+        moved = self.shifted if same else self.shift(X)
+        if self.kind != DISTANCES:
+            return inner_products(moved, self.shifted)
+        lengths = self.lengths if same else squared_lengths(moved)
+        base = inner_products(-2.0 * moved, self.shifted)
+        _add_lengths(base, lengths, self.lengths)
+        if same:
+            np.fill_diagonal(base, 0.0)
+        return base
+
+    def rounding(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return bounds of the error and of the size of each row's base, (n_rows,)."""
+        if self.kind == VALUES:
+            zeros = np.zeros(X.shape[0])
+            return zeros, zeros
+        lengths = squared_lengths(self.shift(X))
+        longest = self.lengths.max(initial=0.0)
+        if self.kind == DISTANCES:
+            size = 2.0 * (lengths + longest)
+        else:
+            size = np.sqrt(lengths * longest)
+        # A dot product of p terms rounds by at most p units of its size; the rest is
+        # for shift, lengths and sum, with room.
+        return 2.0 * UNIT * (X.shape[1] + 4) * size, size
+
+    def exact_base_of(self, x: Any) -> NDArray[np.float64]:
+        """Return the base of one row, (n_rows,), whatever rows come with it.
+
+        Sums are taken in an order that depends on the number of columns alone; in a
+        matrix product the rounding depends on the rows beside.
+        """
+        x = np.ravel(x.toarray() if is_sparse(x) else x).astype(np.float64)
+        if self.kind == VALUES:
+            return np.asarray(x)
+        if self.kind == DISTANCES and not is_sparse(self.rows):
+            # No cancellation at all: differences first.
+            difference = self.rows - x
+            return np.asarray((difference * difference).sum(axis=1))
+        if not is_sparse(self.rows):
+            return np.asarray((self.rows * x).sum(axis=1))
+        products = np.asarray(self.rows @ x)
+        if self.kind != DISTANCES:
+            return products
+        return np.asarray(np.maximum((x * x).sum() + self.lengths - 2 * products, 0.0))
+
+
+def _add_lengths(
+    base: NDArray[np.float64],
+    of_rows: NDArray[np.float64],
+    of_columns: NDArray[np.float64],
+) -> None:
+    """Add u_i + v_j to base[i, j], the sum first: symmetry stays exact; at least 0.
+
+    A few rows at a time, which stay in the processor's cache.
+    """
+    step = max(1, CACHED // max(1, base.shape[1]))
+    for start in range(0, len(base), step):
+        rows = slice(start, start + step)
+        base[rows] += of_rows[rows, np.newaxis] + of_columns
+        np.maximum(base[rows], 0.0, out=base[rows])
+
+
+def reference_rows(rows: Any, kind: str) -> ReferenceRows:
+    """Prepare fixed rows, float64, dense or CSR; `kind` as `Kernel.base` names it."""
+    if kind == VALUES:
+        return ReferenceRows(kind, rows, None, rows, np.zeros(0))
+    centred = kind == DISTANCES and not is_sparse(rows) and rows.shape[0] > 0
+    middle = np.mean(rows, axis=0) if centred else None
+    shifted = rows if middle is None else rows - middle
+    return ReferenceRows(kind, rows, middle, shifted, squared_lengths(shifted))

@@ -1,0 +1,86 @@
+"""Intervals for bounded means, and of active testing."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+from dsel.bounds import bounded_mean_interval, leveled_risk
+from dsel.searches import sample_logged
+
+N_DRAWS = 300
+
+
+def misses(draw, truth, **options):
+    found = [
+        bounded_mean_interval(draw(), delta=0.2, **options) for _ in range(N_DRAWS)
+    ]
+    return np.mean([not each.lower <= truth <= each.upper for each in found])
+
+
+def test_bounded_mean_interval__misses_at_most_at_delta(rng):
+    assert misses(lambda: rng.random(100) < 0.1, 0.1) <= 0.2
+    assert misses(lambda: rng.beta(0.3, 2.7, 100), 0.1) <= 0.2
+
+
+def test_bounded_mean_interval__without_replacement_is_of_the_rows(rng):
+    rows = rng.beta(0.5, 1.5, 200)
+    rate = misses(lambda: rng.permutation(rows)[:120], rows.mean(), n_population=200)
+    assert rate <= 0.2
+    part = rng.permutation(rows)[:120]
+    apart = bounded_mean_interval(part, delta=0.2)
+    among = bounded_mean_interval(part, delta=0.2, n_population=200)
+    assert among.upper - among.lower < apart.upper - apart.lower
+    whole = bounded_mean_interval(rows, delta=0.2, n_population=200)
+    np.testing.assert_allclose(whole, rows.mean())
+
+
+def test_bounded_mean_interval__is_narrower_where_values_vary_less(rng):
+    wide = bounded_mean_interval(rng.random(500) < 0.5, delta=0.05)
+    narrow = bounded_mean_interval(0.5 + 0.1 * (rng.random(500) - 0.5), delta=0.05)
+    hoeffding = np.sqrt(np.log(2 / 0.05) / (2 * 500))
+    assert narrow.upper - narrow.lower < 0.5 * hoeffding
+    assert wide.upper - wide.lower < 3 * hoeffding
+
+
+@pytest.mark.parametrize("values", [[], [1.2], [[0.5]], [np.nan]])
+def test_bounded_mean_interval__refuses_what_is_not_bounded(values):
+    with pytest.raises(ValueError, match="`values` must be"):
+        bounded_mean_interval(values, delta=0.1)
+
+
+@pytest.fixture(scope="module")
+def tested():
+    X, y = make_classification(700, 5, flip_y=0.1, random_state=2)
+    model = LogisticRegression().fit(X[:100], y[:100])
+    return model, X[100:], (model.predict(X[100:]) != y[100:]).astype(float)
+
+
+def test_leveled_risk__is_unbiased_and_covers(tested):
+    model, X, wrong = tested
+    found = []
+    for seed in range(N_DRAWS):
+        run = sample_logged(model, X, n_rows=60, least=0.3, random_state=seed)
+        losses, chances = wrong[run.rows], run.query_probabilities
+        found.append(leveled_risk(losses, chances, len(X), least=0.3, delta=0.2))
+    mean, lower, upper = np.transpose(found)
+    truth, error = wrong.mean(), mean.std() / np.sqrt(N_DRAWS)
+    assert abs(mean.mean() - truth) < 4 * error
+    assert np.mean((lower > truth) | (upper < truth)) <= 0.2
+    assert (upper < 1).any()
+
+
+def test_leveled_risk__of_all_rows_is_their_mean(tested):
+    model, X, wrong = tested
+    run = sample_logged(model, X, n_rows=len(X), least=0.5)
+    found = leveled_risk(
+        wrong[run.rows], run.query_probabilities, len(X), least=0.5, delta=0.1
+    )
+    assert found.mean == pytest.approx(wrong.mean())
+
+
+def test_leveled_risk__refuses_rows_that_were_picked_greedily():
+    with pytest.raises(ValueError, match="picked greedily"):
+        leveled_risk([0.0, 1.0], [0.5, np.nextafter(0, 1)], 10, least=0.1, delta=0.1)
+    with pytest.raises(ValueError, match="one chance for each"):
+        leveled_risk([0.0, 1.0], [0.5], 10, least=0.1, delta=0.1)

@@ -1,0 +1,257 @@
+"""A pool is a Dask array; a task computes the blocks of its span one at a time."""
+
+import gc
+import pickle
+import shutil
+import tracemalloc
+import uuid
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from dask.callbacks import Callback
+from distributed.comm.core import CommClosedError
+from scipy import sparse
+
+from dsel.data import open_pool, write_pool
+from dsel.data import pool as pool_module
+from dsel.data.blocks import read_blocks
+from dsel.runtime.local import LocalExecutor
+from tests.clusters import wait_until
+
+
+@pytest.fixture(scope="module")
+def client():
+    from distributed import Client
+
+    with Client(
+        processes=False,
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        set_as_default=False,
+    ) as client:
+        yield client
+
+
+CALLS = []  # of this module, which workers in this process import and do not copy
+
+
+@pytest.fixture
+def calls():
+    CALLS.clear()
+    return CALLS
+
+
+def make_block(block_info=None):
+    number = block_info[None]["chunk-location"][0]
+    CALLS.append(number)
+    return np.full((10, 3), float(number))
+
+
+def noted():
+    """Return a Dask array of six blocks that notes when one is computed."""
+    return da.map_blocks(
+        make_block,
+        chunks=((10,) * 6, 3),
+        dtype=float,
+        meta=np.empty((0, 0)),
+        name=f"noted-{uuid.uuid4().hex}",  # another test's may still be on the cluster
+    )
+
+
+def n_rows_of(X, rows):
+    return len(rows)
+
+
+def test_read_blocks__computes_a_block_when_it_is_asked_for(calls):
+    pool = open_pool(noted())
+    blocks = read_blocks(pool.sources(pool.spans(60)[0]), 10)
+    assert calls == []
+    next(blocks)
+    assert calls == [0]
+    next(blocks)
+    assert calls == [0, 1]
+
+
+def test_read_blocks__computes_no_block_of_which_no_row_is_left(calls):
+    pool = open_pool(noted()).excluding(np.arange(10, 40))
+    found = [
+        block.rows[0] for block in read_blocks(pool.sources(pool.spans(60)[0]), 10)
+    ]
+    assert found == [0, 40, 50]
+    assert calls == [0, 4, 5]
+
+
+def sum_of(earlier, later):
+    return earlier + later
+
+
+def make_megabytes(block_info=None):
+    return np.ones((2**17, 8))
+
+
+@pytest.mark.parametrize("block_rows", [2**12, 2**17])
+def test_reduce__has_one_block_of_a_span_in_memory(block_rows, monkeypatch):
+    chunks = ((2**17,) * 7, 8)
+    rows = da.map_blocks(make_megabytes, chunks=chunks, dtype=float, meta=np.empty(0))
+    monkeypatch.setattr(pool_module, "BLOCK_NBYTES", 64 * block_rows)
+    pool = open_pool(rows)
+    pool.reduce(n_rows_of, sum_of, client=in_one_thread)  # imports what it needs
+    tracemalloc.start()
+    assert pool.reduce(n_rows_of, sum_of, client=in_one_thread) == 7 * 2**17
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.7 * 2**23
+
+
+def in_one_thread(work):
+    return LocalExecutor(work, 1)
+
+
+@pytest.mark.parametrize("block_rows", [3, 10, 25, 100])
+def test_read_blocks__puts_small_blocks_together(block_rows):
+    pool = open_pool(noted())
+    sources = pool.sources(pool.spans(60)[0])
+    found = [len(block.rows) for block in read_blocks(sources, block_rows)]
+    assert max(found) == min(block_rows // 10 * 10 or block_rows, 60)
+    assert sum(found) == 60
+
+
+def test_read_blocks__says_that_a_block_has_other_rows_than_its_array_tells():
+    chunks = ((10, 20), (3,))
+    wrong = da.map_blocks(lambda: np.zeros((10, 3)), chunks=chunks, dtype=float)
+    with pytest.raises(ValueError, match="rows 10 to 29 are 10 rows; correct them"):
+        open_pool(wrong).reduce(n_rows_of, sum_of)
+
+
+def test_read_blocks__shows_no_progress_of_its_own():
+    shown = []
+    with Callback(start=shown.append):
+        assert open_pool(noted()).reduce(n_rows_of, sum_of) == 60
+    assert shown == []
+
+
+def test_reduce__on_a_cluster_computes_each_block_of_a_dask_array_once(client, calls):
+    assert open_pool(noted()).reduce(n_rows_of, sum_of, client=client) == 60
+    assert sorted(calls) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("derived", [False, True])
+@pytest.mark.parametrize("where", ["client", "threads"])
+def test_reduce__takes_a_persisted_array_as_it_is(client, calls, derived, where):
+    array = client.persist(noted())
+    client.gather(client.compute(array.sum()))
+    assert len(calls) == 6
+    pool = open_pool(array + 1 if derived else array)
+
+    found = pool.reduce(
+        total, sum_of, client=client if where == "client" else in_threads
+    )
+
+    assert found == 3 * 10 * sum(range(6)) + 180 * derived
+    assert len(calls) == 6
+
+
+def total(X, rows):
+    return float(X.sum())
+
+
+def in_threads(work):
+    return LocalExecutor(work)
+
+
+@pytest.mark.parametrize("as_kind", [np.asarray, sparse.csr_matrix, da.from_array])
+def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
+    X = np.arange(4e5).reshape(-1, 4)
+    pool = open_pool(as_kind(X))
+    spans = pool.spans(10**6)
+    futures = pool.sources(spans[0], client)[1:]
+    assert futures
+    again = pool.excluding([3]).sources(spans[0], client)[1:]
+    assert [each.key for each in again] == [each.key for each in futures]
+    assert pool.reduce(total, sum_of, client=client) == X.sum()
+    keys = {each.key for each in futures}
+    del futures, again, pool
+    gc.collect()
+    # Dask releases futures in a thread of its own.
+    wait_until(lambda: not keys & set(client.futures), what="the rows' release")
+
+
+def test_reduce__sends_rows_again_after_they_were_changed(client):
+    X = np.ones((50_000, 4))
+    pool = open_pool(X)
+    assert pool.reduce(total, sum_of, client=client) == 200_000
+    X[:] = 2
+    assert pool.reopened().reduce(total, sum_of, client=client) == 400_000
+
+
+class ClientOfADyingWorker:
+    """A client whose scheduler answers as it does when a worker has just died."""
+
+    def __init__(self, client, n_deaths):
+        self.client, self.n_deaths = client, n_deaths
+
+    def __getattr__(self, name):
+        return getattr(self.client, name)
+
+    def scatter(self, rows, **options):
+        if self.n_deaths:
+            self.n_deaths -= 1
+            raise CommClosedError if self.n_deaths else KeyError("tcp://127.0.0.1:9")
+        return self.client.scatter(rows, **options)
+
+
+@pytest.mark.parametrize(("n_deaths", "sent"), [(2, True), (3, False)])
+def test_sources__sends_rows_again_where_a_worker_died_meanwhile(
+    client, n_deaths, sent
+):
+    pool = open_pool(np.ones((50_000, 4)))
+    span = pool.spans(10**6)[0]
+    sources = pool.sources(span, ClientOfADyingWorker(client, n_deaths))
+    assert (len(sources) > 1) == sent  # or the rows wait with their task
+    assert pool.reduce(total, sum_of, client=client) == 200_000
+
+
+def test_sources__of_a_span_are_small_however_many_blocks_there_are(tmp_path):
+    array = zarr.create_array(
+        tmp_path / "p.zarr", shape=(10**9, 50), chunks=(10**5, 50), dtype="f4"
+    )
+    for source in (array, da.zeros((10**9, 50), chunks=(10**5, 50), dtype="f4")):
+        pool = open_pool(source)
+        spans = pool.spans(3 * 10**5)
+        assert len(spans) == 3334
+        assert len(pickle.dumps(pool.sources(spans[7]))) < 5000
+
+
+def test_open_pool__reads_many_small_chunks_together(tmp_path):
+    array = zarr.create_array(
+        tmp_path / "p.zarr", shape=(10**8, 2), chunks=(1000, 2), dtype="f4"
+    )
+    lengths = np.diff(open_pool(array).boundaries)
+    assert len(lengths) < 2**14
+    assert lengths[0] % 1000 == 0
+    assert lengths[0] * 8 <= 2**23
+
+
+def test_pool__sent_to_a_task_leaves_behind_what_it_made(client):
+    pool = open_pool(np.ones((50_000, 4)))
+    small = len(pickle.dumps(pool))
+    pool.reduce(total, sum_of, client=client)
+    assert len(pickle.dumps(pool)) < small + 1000
+    assert small < 1.1 * pool.nbytes
+    assert pickle.loads(pickle.dumps(pool)).token == pool.token
+
+
+@pytest.mark.parametrize("as_kind", [np.asarray, sparse.csr_matrix])
+def test_reopened__tells_a_pool_that_is_gone_or_another(as_kind, tmp_path):
+    path = tmp_path / "p.zarr"
+    pool = write_pool(as_kind(np.eye(9)), path, chunk_rows=4)
+    assert pool.reopened().token == pool.token
+    shutil.rmtree(path)
+    with pytest.raises(ValueError, match="is gone; open the pool that is to be read"):
+        pool.reopened()
+    write_pool(as_kind(np.eye(8)), path, chunk_rows=4)
+    with pytest.raises(ValueError, match="was written anew since it was opened"):
+        pool.reopened()

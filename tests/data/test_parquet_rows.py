@@ -1,0 +1,136 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from dsel.data import open_pool
+
+pytest.importorskip("pyarrow")
+
+
+def table(n_rows=30, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(size=n_rows),
+            "city": rng.choice(["Ulm", "Bonn"], n_rows),
+            "year": rng.integers(2020, 2023, n_rows),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three files of two row groups each, in the order of their names."""
+    place = tmp_path / "rows"
+    place.mkdir()
+    for number in range(3):
+        path = place / f"part-{number}.parquet"
+        table(30, number).to_parquet(path, row_group_size=20, index=False)
+    (place / "_SUCCESS").touch()
+    (place / "_metadata.parquet").write_bytes(b"no data")
+    return place
+
+
+def whole(pool):
+    frame = pool.array.compute()
+    return frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+
+
+def test_open_pool__reads_a_folder_of_parquet(folder):
+    pool = open_pool(folder)
+    expected = pd.concat([table(30, number) for number in range(3)])
+
+    assert (pool.n_rows, pool.columns) == (90, ("age", "city", "year"))
+    assert whole(pool).equals(expected.reset_index(drop=True))
+    assert pool.boundaries.tolist() == [0, 30, 60, 90]
+    assert open_pool(folder / "part-1.parquet").n_rows == 30
+
+
+def test_open_pool__reads_some_columns_of_parquet(folder):
+    pool = open_pool(folder, columns=["year", "age"])
+
+    assert pool.columns == ("year", "age")
+    assert pool.dtype == np.float64
+    np.testing.assert_array_equal(pool.array.compute()[:30], table()[["year", "age"]])
+    with pytest.raises(ValueError, match=r"part-0.parquet', got 'label'; it has age"):
+        open_pool(folder, columns=["label"])
+
+
+def test_open_pool__takes_columns_from_the_names_of_folders(tmp_path):
+    frame = table(40).assign(age=np.arange(40.0))
+    frame.to_parquet(tmp_path / "rows", partition_cols=["year", "city"])
+
+    found = whole(open_pool(tmp_path / "rows"))
+
+    assert list(found.columns) == ["age", "year", "city"]
+    assert found.dtypes["year"] == np.int64
+    expected = frame[["age", "year", "city"]].sort_values("age")
+    assert (
+        found.sort_values("age")
+        .reset_index(drop=True)
+        .equals(expected.reset_index(drop=True))
+    )
+
+
+def test_open_pool__tells_parquet_by_its_files(folder):
+    pool = open_pool(folder)
+    assert pool.token == open_pool(folder).token
+    assert pool.token != open_pool(folder, columns=["age"]).token
+    table(30, 9).to_parquet(folder / "part-1.parquet", row_group_size=20, index=False)
+    assert pool.reopened().token == open_pool(folder).token != pool.token
+    table(31).to_parquet(folder / "part-1.parquet", index=False)
+    with pytest.raises(ValueError, match="was written anew since it was opened"):
+        pool.reopened()
+
+
+def test_open_pool__reads_parquet_at_a_url(folder):
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.put(str(folder), "/parquet-pool", recursive=True)
+    pool = open_pool("memory://parquet-pool")
+    assert whole(pool).equals(whole(open_pool(folder)))
+
+
+def test_open_pool__takes_a_file_without_any_value_of_a_column(folder):
+    empty = table(30, 1).assign(city=None)
+    empty.to_parquet(folder / "part-1.parquet", index=False)
+    assert whole(open_pool(folder)).city.isna().sum() == 30
+    empty.to_parquet(folder / "part-0.parquet", index=False)
+    assert whole(open_pool(folder)).city.isna().sum() == 60
+
+
+def test_open_pool__reads_text_however_it_is_stored(folder):
+    categories = table(30, 1).astype({"city": "category"})
+    categories.to_parquet(folder / "part-1.parquet", index=False)
+    expected = pd.concat([table(30, number) for number in range(3)])
+    assert (whole(open_pool(folder)).city.to_numpy() == expected.city).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            lambda f: f.drop(columns="age"),
+            ValueError,
+            "part-1.* lacks .*'age' that .*",
+        ),
+        (lambda f: f.assign(x=1), ValueError, "part-0.* lacks the column 'x' that .*1"),
+        (
+            lambda f: f.astype({"age": str}),
+            TypeError,
+            "part-1.* holds .*string in column 'age', where .*part-0.* holds double",
+        ),
+    ],
+)
+def test_open_pool__names_the_file_of_another_schema(folder, change, error, message):
+    change(table(30, 1)).to_parquet(folder / "part-1.parquet", index=False)
+    with pytest.raises(error, match=message) as caught:
+        open_pool(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_open_pool__names_a_file_that_is_no_parquet(folder):
+    (folder / "part-1.parquet").write_bytes(b"no")
+    with pytest.raises(ValueError, match=r"part-1.parquet' cannot be read as Parquet"):
+        open_pool(folder)

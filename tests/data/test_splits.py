@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+
+from dsel.data.splits import (
+    fold_splits,
+    half_splits,
+    holdout_split,
+    random_folds,
+    splitter_splits,
+)
+
+
+@given(n_rows=st.integers(2, 200), n_folds=st.integers(2, 200), seed=st.integers(0))
+def test_random_folds__sizes_differ_by_at_most_one(n_rows, n_folds, seed):
+    n_folds = min(n_folds, n_rows)
+
+    sizes = np.bincount(random_folds(n_rows, n_folds, seed=seed), minlength=n_folds)
+
+    larger = n_rows % n_folds
+    assert (sizes[:larger] == n_rows // n_folds + 1).all()
+    assert (sizes[larger:] == n_rows // n_folds).all()
+
+
+def test_random_folds__refuses_more_folds_than_rows():
+    with pytest.raises(ValueError, match="got 5 folds for 4 rows"):
+        random_folds(4, 5, seed=1)
+
+
+def test_fold_splits__test_rows_partition_the_rows():
+    *folds, full = fold_splits(random_folds(23, 4, seed=1))
+
+    assert [fold.number for fold in folds] == [0, 1, 2, 3]
+    assert np.sort(np.concatenate([f.test_rows for f in folds])).tolist() == [
+        *range(23)
+    ]
+    for fold in folds:
+        assert np.intersect1d(fold.train_rows, fold.test_rows).size == 0
+        assert len(fold.train_rows) + len(fold.test_rows) == 23
+    assert (full.number, full.name) == (4, "full")
+    assert (len(full.train_rows), len(full.test_rows)) == (23, 0)
+
+
+def test_splitter_splits__are_those_of_the_splitter(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+
+    *folds, full = splitter_splits(StratifiedKFold(5), X, y)
+
+    expected = [test for _, test in StratifiedKFold(5).split(X, y)]
+    assert [f.test_rows.tolist() for f in folds] == [t.tolist() for t in expected]
+    assert full.number == 5
+
+
+def test_half_splits__are_tested_on_the_other_half():
+    splits = half_splits(11, 3, seed=4)
+
+    assert [t.name for t in splits[2:4]] == ["repeat-1-half-0", "repeat-1-half-1"]
+    assert [t.number for t in splits] == [*range(6)]
+    first, second = splits[:2]
+    assert (len(first.train_rows), len(second.train_rows)) == (5, 6)
+    assert (first.test_rows == second.train_rows).all()
+    assert (second.test_rows == first.train_rows).all()
+
+
+def test_half_splits__do_not_change_when_repeats_are_added():
+    few, many = half_splits(11, 2, seed=4), half_splits(11, 5, seed=4)
+
+    assert [t.train_rows.tolist() for t in few] == [
+        t.train_rows.tolist() for t in many[:4]
+    ]
+
+
+def test_holdout_split__leaves_out_as_many_as_asked():
+    split = holdout_split(10, 3, seed=2)
+
+    assert len(split.test_rows) == 3
+    assert np.union1d(split.train_rows, split.test_rows).tolist() == [*range(10)]
+
+
+def test_holdout_split__refuses_to_leave_nothing():
+    with pytest.raises(ValueError, match=r"`n_test` must be in \[1, 9\], got 10"):
+        holdout_split(10, 10, seed=2)
+
+
+def test_splitter_splits__says_why_a_splitter_cannot_split():
+    with pytest.raises(ValueError, match=r"GroupKFold.* does not split.*PredefinedSpl"):
+        splitter_splits(GroupKFold(2), np.eye(4), [0, 1, 0, 1])

@@ -1,0 +1,65 @@
+"""Four lines say what was chosen, how wrong it can be, why, and what would help."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+import dsel
+from dsel.results import Certificate
+from dsel.results.choice import Choice
+
+CERTIFICATES = ("cv_bound", "best_fold_model", "nested", "nested_fold_model")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(3).permutation(len(y))
+    return X[order[:150]], y[order[:150]], X[order[150:450]]
+
+
+@pytest.mark.parametrize("certificate", CERTIFICATES)
+def test_summary__says_the_bound_beside_the_estimate(rows, certificate):
+    plan = dsel.plan_search(
+        SVC(), {"C": [0.1, 5.0]}, *rows, criterion=certificate, cv=3, random_state=0
+    )
+    results = plan.run(n_jobs=1)
+    choice = dsel.select(results)
+    chosen, error, why, smaller = choice.summary().split("\n")
+    assert chosen == "Chosen   C=5"
+    shown = float(error.split("at most ")[1].split(" %")[0]) / 100
+    assert choice.bound <= shown < choice.bound + 0.001
+    assert f"says {100 * choice.certificate.estimate:.1f} %" in error
+    assert why.endswith(f"by {certificate}")
+    assert "more labeled rows" in smaller
+
+
+def test_estimate__of_a_nested_search_is_that_of_what_it_chose(rows):
+    plan = dsel.plan_search(
+        SVC(), {"C": [0.1, 5.0]}, *rows, certificate="nested", random_state=0
+    )
+    results = plan.run(n_jobs=1)
+    rates = results.outer_errors / results.fold_rows
+    found = dsel.select(results).certificate.estimate
+    assert found == pytest.approx(float(rates.mean()))
+    plain = dsel.plan_search(SVC(), {"C": [5.0]}, *rows, cv=3, random_state=0)
+    counts = plain.run(n_jobs=1)
+    rates = (counts.fold_errors / counts.fold_rows).mean()
+    found = dsel.select(counts).certificate.estimate
+    assert found == pytest.approx(float(rates))
+
+
+def test_summary__calls_no_guarantee_what_is_none():
+    weak = Certificate(0.1, 0.05, "cv_error", objections=("an estimate",), estimate=0.1)
+    text = Choice(0, {}, "cv_error", 0.1, weak).summary()
+    assert "NO guarantee" in text
+    assert "at most" not in text
+    assert "by cv_error: an estimate" in text
+    nothing = Certificate(np.nan, 0.05, "leaders", objections=("no number",))
+    assert "no bound" in Choice(0, {}, "leaders", 0.1, nothing).summary()
+
+
+def test_certificate__keeps_its_estimate_in_json():
+    found = Certificate(0.1, 0.05, "nested", estimate=0.0625)
+    assert Certificate.from_json(found.to_json()).estimate == 0.0625

@@ -1,0 +1,169 @@
+"""Any selection procedure is certified by running it once without each fold."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.model_selection import GridSearchCV, HalvingRandomSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+import dsel
+from dsel.bounds import best_fold_model, binomial_tail_inversion
+from dsel.errors import AllFitsFailedError
+from dsel.results import Certificate
+
+SEARCHES = {
+    "grid": GridSearchCV(SVC(), {"C": [0.1, 1.0, 10.0]}, cv=3),
+    "halving": HalvingRandomSearchCV(
+        SVC(), {"C": [0.1, 1.0, 10.0]}, cv=2, n_candidates=3, random_state=0
+    ),
+    "features": make_pipeline(VarianceThreshold(), SelectKBest(k=20), SVC()),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(3).permutation(len(y))
+    return X[order[:300]], y[order[:300]], X[order[300:1500]]
+
+
+def by_hand(X, y):
+    models = [SVC(C=C).fit(X[::2], y[::2]) for C in (0.1, 1.0)]
+    return max(models, key=lambda model: model.score(X[1::2], y[1::2]))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_certify_selection__takes_searches_of_scikit_learn(rows, name):
+    X, y, pool = rows
+    found = dsel.certify_selection(SEARCHES[name], X, y, pool, random_state=0)
+    assert isinstance(found.certificate, Certificate)
+    assert found.certificate.certified
+    assert found.certificate.fold is None
+    assert type(found.model) is type(SEARCHES[name])
+    # Handed over is the model of all labeled rows.
+    assert (found.model.predict(X) != y).sum() == found.results.full_train_errors
+
+
+def test_certify_selection__without_a_pool_hands_over_the_best_folds_model(rows):
+    X, y, _ = rows
+    found = dsel.certify_selection(by_hand, X, y, delta=0.1, random_state=0)
+    errors = found.results.fold_errors.values[0].astype(int)
+    assert found.certificate.unclipped == best_fold_model(errors, 100, delta=0.1)
+    assert found.certificate.fold == errors.argmin()
+    limits = binomial_tail_inversion(errors, 100, delta=0.1 / 3)
+    assert found.certificate.unclipped == limits.min()
+    assert isinstance(found.model, SVC)
+    assert found.model.shape_fit_[0] == 100  # half of two folds' rows
+
+
+def test_certify_selection__costs_one_run_a_fold_and_one_more(rows):
+    X, y, pool = rows
+    seen = []
+
+    def counted(X, y):
+        seen.append(len(y))
+        return by_hand(X, y)
+
+    dsel.certify_selection(counted, X, y, pool, cv=5, random_state=0, n_jobs=1)
+    assert sorted(seen) == [240] * 5 + [300]
+    seen.clear()
+    dsel.certify_selection(counted, X, y, cv=5, random_state=0, n_jobs=1)
+    assert seen == [240] * 6  # the model that is handed over was not kept
+
+
+def test_certify_selection__pays_neither_for_candidates_nor_for_disagreement(rows):
+    X, y, pool = rows
+    grid = {"C": list(np.geomspace(0.1, 100, 20))}
+    search = GridSearchCV(SVC(), grid, cv=3)
+    options = {"delta": 0.05, "random_state": 0}
+    full, fold = (
+        dsel.certify_selection(search, X, y, pool, certificate=name, **options)
+        for name in ("best_fold", "best_fold_model")
+    )
+    plan = dsel.plan_search(
+        SVC(), grid, X, y, pool, criterion="best_fold", cv=3, prune=False, **options
+    )
+    searched = dsel.select(plan.run())
+    assert fold.certificate.bound < full.certificate.bound < searched.bound
+
+
+def test_certify_selection__goes_on_from_its_place(rows, tmp_path):
+    X, y, pool = rows
+    search = SEARCHES["grid"]
+    options = {"random_state": 0, "out": tmp_path / "out"}
+    first = dsel.certify_selection(search, X, y, pool, **options)
+    again = dsel.certify_selection(search, X, y, pool, **options)
+    assert again.certificate == first.certificate
+    assert (again.model.predict(pool) == first.model.predict(pool)).all()
+
+
+def test_certify_selection__says_where_a_procedure_is_not_reproducible(rows, tmp_path):
+    X, y, _ = rows
+    marked = tmp_path / "changed"
+
+    def changing(X, y):
+        model = DummyClassifier() if marked.exists() else SVC()
+        return model.fit(X, y)
+
+    options = {"random_state": 0, "out": tmp_path / "out"}
+    dsel.certify_selection(changing, X, y, **options)
+    marked.touch()  # counts are read from `out`, and the model is made again
+    with pytest.raises(RuntimeError, match="another model when it was run again"):
+        dsel.certify_selection(changing, X, y, **options)
+
+
+@pytest.mark.parametrize(
+    ("procedure", "error", "message"),
+    [
+        (None, TypeError, "`procedure` must be an unfitted classifier"),
+        (SVC, TypeError, "`procedure` must be an unfitted classifier"),
+        (lambda X, y: SVC(), AllFitsFailedError, "its SVC is not fitted"),
+        (lambda X, y: None, AllFitsFailedError, "has no `predict`"),
+        (
+            lambda X, y: GridSearchCV(SVC(), {"C": [1]}, cv=500).fit(X, y),
+            AllFitsFailedError,
+            "n_splits=500",
+        ),
+    ],
+    ids=["none", "class", "not fitted", "no model", "inner folds"],
+)
+def test_certify_selection__refuses_bad_procedures(rows, procedure, error, message):
+    X, y, _ = rows
+    with pytest.raises(error, match=message):
+        dsel.certify_selection(procedure, X, y, random_state=0)
+
+
+def test_certify_selection__counts_answers_that_are_no_label_as_errors(rows):
+    X, y, _ = rows
+
+    def another_label(X, y):
+        model = DummyClassifier(strategy="constant", constant=77)
+        return model.fit(np.append(X, X[:1], axis=0), np.append(y, 77))
+
+    found = dsel.certify_selection(another_label, X, y, random_state=0)
+    assert (found.results.fold_errors == 100).all()
+    assert found.certificate.bound == 1.0
+
+
+def test_certify_selection__needs_a_pool_for_the_model_of_all_rows(rows):
+    X, y, _ = rows
+    with pytest.raises(ValueError, match="needs unlabeled rows"):
+        dsel.certify_selection(by_hand, X, y, certificate="best_fold")
+    with pytest.raises(ValueError, match="`certificate` must be one of"):
+        dsel.certify_selection(by_hand, X, y, certificate="cv_bound")
+
+
+def test_certify_selection__sees_weights_of_all_labels(rows):
+    X, y, _ = rows
+    keep = (y < 2) | (np.arange(len(y)) % 3 == 0)
+    X, y = X[keep], y[keep]
+    weights = (len(y) / np.bincount(y))[y]
+    found = dsel.certify_selection(
+        SVC(), X, y, fit_params={"sample_weight": weights}, random_state=0
+    )
+    assert not found.certificate.certified
+    assert any("A3" in reason for reason in found.certificate.reasons)
