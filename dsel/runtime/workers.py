@@ -29,7 +29,7 @@ IMPORTS_NBYTES: Final = 320 * 2**20  # with less memory a worker is killed on im
 GO_ON: Final = (
     "run the same command again with the same `out=` to continue from what is stored."
 )
-MORE_MEMORY: Final = "Workers need more memory: give each at least 600 MiB"
+MORE_MEMORY: Final = "Workers need more memory: give each at least 700 MiB"
 
 STARTED: Final[WeakSet[Any]] = WeakSet()
 """Clients of clusters that dsel started; workers of other clusters are not retired."""
@@ -101,7 +101,7 @@ class Workers:
         if least < IMPORTS_NBYTES:
             raise MemoryError(
                 f"a worker may use {least / 2**20:.0f} MiB, and its imports alone take "
-                f"about {IMPORTS_NBYTES / 2**20:.0f}; give each at least 600 MiB."
+                f"about {IMPORTS_NBYTES / 2**20:.0f}; give each at least 700 MiB."
             )
 
     def now(self) -> dict[str, Worker]:

@@ -141,10 +141,10 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
 
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
-def test_run__workers_short_of_memory_read_smaller_blocks_and_live():
+def test_run__workers_with_the_least_memory_that_messages_name_live():
     plan = make_plan(prune=False)
     expected = counts_of(plan.run())
-    with connect(Local(workers=2, memory="520 MiB")) as client:
+    with connect(Local(workers=2, memory="700 MiB")) as client:
         before = client.run(os.getpid)
         found = counts_of(plan.run(client))
         assert client.run(os.getpid) == before

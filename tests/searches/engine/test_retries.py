@@ -79,7 +79,7 @@ def gammas(rng):
 def test_execute__ends_where_workers_die_of_whatever_they_are_given(gammas):
     killing = Killing(*range(10))
     with pytest.raises(
-        ClusterLostError, match=r"die whatever they run.* at least 600 MiB"
+        ClusterLostError, match=r"die whatever they run.* at least 700 MiB"
     ):
         execute(gammas, faulty_threads(killing))
     assert killing.n_deaths < 20  # of 90 that would have to be waited for
