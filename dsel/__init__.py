@@ -24,13 +24,26 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dsel import accessor as accessor
     from dsel import bounds as bounds
+    from dsel import checks as checks
+    from dsel import cli as cli
     from dsel import cluster as cluster
+    from dsel import criteria as criteria
     from dsel import data as data
     from dsel import datasets as datasets
+    from dsel import errors as errors
+    from dsel import experiments as experiments
+    from dsel import kernels as kernels
     from dsel import models as models
+    from dsel import names as names
     from dsel import plots as plots
+    from dsel import report as report
+    from dsel import results as results
+    from dsel import runtime as runtime
     from dsel import searches as searches
+    from dsel import solvers as solvers
+    from dsel import stores as stores
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
     from dsel.results.files import open_results, save_results
@@ -42,6 +55,8 @@ if TYPE_CHECKING:
     from dsel.searches.plan import plan_search
     from dsel.searches.plan_bound import plan_bound
     from dsel.searches.select import select
+
+    __version__: str
 
 _HOMES = {
     "audit": "dsel.searches.auditing.audit",
@@ -57,7 +72,6 @@ _HOMES = {
     "select": "dsel.searches.select",
     "write_pool": "dsel.data.write",
 }
-_ROOMS = ("bounds", "cluster", "data", "datasets", "models", "plots", "searches")
 
 __all__ = [
     "PoolReading",
@@ -78,17 +92,35 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Dependencies take seconds to import, and `dsel --help` needs none of them.
-    if name in _ROOMS:
+    if name == "__version__":
+        value = _version()
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _modules():
         return import_module(f"dsel.{name}")
-    if name not in _HOMES:
+    else:
         raise AttributeError(f"module 'dsel' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_modules(), "__version__"})
+
+
+def _modules() -> set[str]:
+    from pkgutil import iter_modules
+
+    return {each.name for each in iter_modules(__path__)} - {"__main__"}
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dsel")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "unknown"
 
 
 class _AfterXarray:

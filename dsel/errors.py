@@ -28,8 +28,11 @@ class VersionMismatchError(RuntimeError):
     """A worker has another version of a package that decides results."""
 
 
-class AllFitsFailedError(RuntimeError):
-    """No candidate could be fitted; the message holds the first failure."""
+class AllFitsFailedError(ValueError, RuntimeError):
+    """No candidate could be fitted; the message holds the first failure.
+
+    A ValueError, as what scikit-learn raises then.
+    """
 
 
 class DselWarning(UserWarning):

@@ -1,5 +1,6 @@
 """What `import dsel` costs and what it leaves unloaded."""
 
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -74,11 +75,20 @@ def test_help__of_the_command_line_loads_no_dependency():
     assert not set(_run(script)["loaded"]) & {"scipy", "sklearn", "xarray", "zarr"}
 
 
-@pytest.mark.parametrize("room", ["bounds", "cluster", "data", "models", "searches"])
-def test_rooms__are_there_without_an_import_of_their_own(room):
-    script = f"import json, dsel; print(json.dumps(dsel.{room}.__name__))"
-    assert _run(script) == f"dsel.{room}"
-    assert room in dir(dsel)
+EVERY_MODULE = """
+import json, pkgutil, dsel
+names = [each.name for each in pkgutil.iter_modules(dsel.__path__)]
+found = {name: getattr(dsel, name).__name__ for name in names if name != "__main__"}
+print(json.dumps([found, dir(dsel), dsel.__version__]))
+"""
+
+
+def test_modules__are_there_without_an_import_of_their_own():
+    found, listed, version = _run(EVERY_MODULE)
+    assert found["criteria"] == "dsel.criteria"
+    assert all(found[name] == f"dsel.{name}" for name in found)
+    assert {*found, "__version__"} <= set(listed)
+    assert version == importlib.metadata.version("dsel")
 
 
 @pytest.mark.parametrize(

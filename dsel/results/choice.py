@@ -1,19 +1,21 @@
 """The choice that a criterion makes among the candidates of a cube."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.stats import rankdata
 
 from dsel import names
 from dsel.results import schema
 from dsel.results.certificate import Certificate
 from dsel.results.cube import candidate_dims, candidate_shape
-from dsel.results.grid import parameter_name
+from dsel.results.grid import ESTIMATOR, GridAxes, parameter_name
 from dsel.results.rounding import at_most
 
 CV_ERROR: Final = "cv_error"
@@ -137,9 +139,73 @@ def candidate_labels(cube: xr.Dataset) -> list[str]:
 
 def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
     """Return one row for each candidate; see `results.dsel.table`."""
-    table: dict[str, Any] = dict(_columns(cube))
+    table = {**_columns(cube), **_judged(cube)}
+    index = pd.RangeIndex(cube[names.STATUS].size, name=names.CANDIDATE)
+    return pd.DataFrame(table, index=index)
+
+
+def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
+    """Return what scikit-learn calls ``cv_results_``, made from the counts of a cube.
+
+    Parameters
+    ----------
+    cube
+        Cube of a search.
+    axes
+        Its candidates, with parameters as they were given.
+
+    Returns
+    -------
+    dict
+        Arrays of one value per candidate, and ``params``, a list. Scores are
+        accuracies; NaN and the last rank where a fold was not counted. Then the columns
+        of `candidate_table`: ``status``, ``cv_error`` and the criteria.
+
+    Examples
+    --------
+    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> axes = grid_axes({"C": [1, 10]})
+    >>> errors = {"fold_errors": [[1, 0], [2, 2]], "fold_rows": [10, 10]}
+    >>> found = cv_results(make_cube(axes, fold_axes(2), errors), axes)
+    >>> found["params"], found["mean_test_score"].tolist()
+    ([{'C': 1}, {'C': 10}], [0.95, 0.8])
+    """
+    found: dict[str, Any] = {}
+    n = axes.n_candidates
+    for name, variable in (("fit", names.FIT_SECONDS), ("score", names.SCORE_SECONDS)):
+        seconds = cube[variable].values.reshape(n, -1)
+        found[f"mean_{name}_time"] = seconds.mean(axis=1)
+        found[f"std_{name}_time"] = seconds.std(axis=1)
+    params = list(axes)
+    given = [{ESTIMATOR: each} for each in axes.estimators] or params
+    for name in sorted({name for each in given for name in each}):
+        found[f"param_{name}"] = _masked(name, given)
+    found["params"] = params
+    rates = cube[names.FOLD_ERRORS] / cube[names.FOLD_ROWS]
+    scores = 1.0 - rates.values.reshape(n, -1)
+    found |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
+    mean = scores.mean(axis=1)
+    found["mean_test_score"], found["std_test_score"] = mean, scores.std(axis=1)
+    ranks = rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min")
+    return found | {"rank_test_score": ranks.astype(np.int32)} | _judged(cube)
+
+
+def _masked(name: str, given: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the values of a parameter, masked where a candidate does not set it."""
+    unset = np.array([name not in each for each in given])
+    values = [each[name] for each in given if name in each]
+    is_plain = all(isinstance(value, Real) for value in values)
+    kind = np.array(values).dtype if is_plain else np.dtype(object)
+    column = np.zeros(len(given), dtype=kind)
+    for place, value in zip(np.flatnonzero(~unset), values, strict=True):
+        column[place] = value
+    return np.ma.masked_array(column, mask=unset)
+
+
+def _judged(cube: xr.Dataset) -> dict[str, Any]:
+    """Return what happened to each candidate, and what each criterion says of it."""
     status = cube[names.STATUS].values.ravel()
-    table[names.STATUS] = np.array(schema.STATES, dtype=object)[status]
+    table = {names.STATUS: np.array(schema.STATES, dtype=object)[status]}
     errors, rows = cube[names.FOLD_ERRORS], cube[names.FOLD_ROWS]
     table[CV_ERROR] = (errors / rows).mean(rows.dims, skipna=False).values.ravel()
     criteria = cube[names.CRITERION].values if names.CRITERION in cube.dims else ()
@@ -150,8 +216,7 @@ def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
             continue
         for term in (names.LABEL_TERM, names.DISAGREEMENT_TERM):
             table[f"{name}_{term}"] = judged[term].values.ravel()
-    index = pd.RangeIndex(len(status), name=names.CANDIDATE)
-    return pd.DataFrame(table, index=index)
+    return table
 
 
 def _columns(cube: xr.Dataset) -> dict[str, list[Any]]:

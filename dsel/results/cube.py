@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from typing import Any, Final, Protocol
 
@@ -15,6 +14,7 @@ from dsel import names
 from dsel.results import schema
 from dsel.results.grid import GridAxes, SplitAxes
 from dsel.results.ledger import Assumption, full_ledger, with_assumptions
+from dsel.runtime.versions import installed_versions
 
 ROWS_OF: Final = {
     names.FOLD_ERRORS: names.FOLD_ROWS,
@@ -305,17 +305,9 @@ def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
         "dsel_schema_version": schema.SCHEMA_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "creation_library": "dsel",
-        "creation_library_version": library_version(),
+        "creation_library_version": installed_versions(("dsel",))["dsel"] or "unknown",
     }
     return own | {key: _attribute(value) for key, value in attributes.items()}
-
-
-def library_version() -> str:
-    """Return the installed version of dsel."""
-    try:
-        return version("dsel")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "unknown"
 
 
 def _layout(

@@ -18,7 +18,6 @@ from dsel import names
 from dsel.bounds import pair_facts
 from dsel.checks import check_counts, check_integer, check_probability
 from dsel.criteria import CRITERIA
-from dsel.errors import AllFitsFailedError
 from dsel.models.family import FittedGroup
 from dsel.results import Choice, add_pairs
 from dsel.results.choice import candidate_labels
@@ -64,7 +63,7 @@ def compare(results: xr.Dataset, *, delta: float | None = None) -> xr.Dataset:
 def _answer(results: xr.Dataset, name: str, delta: float | None) -> Choice | str:
     try:
         return select(results, name, delta=delta)
-    except (ValueError, AllFitsFailedError) as error:
+    except ValueError as error:
         return str(error)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.data.frames import Frame, frame_of, has_named_columns
+from dsel.results.choice import cv_results
 from dsel.searches.certify import search_and_certify
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.execute import execute
@@ -53,7 +54,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         `plan_search`.
     cv
         Number of plain random folds, or a scikit-learn splitter (which costs the
-        guarantee). By default 10; 3 for a nested search.
+        guarantee). None means 10; 3 for a nested search.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
@@ -71,7 +72,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
-        Local threads where there is no cluster; None and -1 mean one for each core.
+        Threads of this process, where there is no Dask client: None and -1 mean one for
+        each core (scikit-learn takes None for 1). With a client it has no effect: its
+        workers do all.
     reserve
         Probability set aside besides `delta` for candidates or certificates that are
         added after results were seen.
@@ -97,10 +100,19 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``bound``, ``delta``, ``criterion``, ``certified``, ``reasons``.
     certificate_results_ : xarray.Dataset
         Counts of the certifying rows; only with `certify_rows`.
+    cv_results_ : dict
+        What scikit-learn's searches have, made from `results_`, for
+        ``pd.DataFrame(search.cv_results_)``: ``params``, ``param_C``,
+        ``split0_test_score``, ``mean_test_score`` (accuracy; larger is better),
+        ``rank_test_score``, ``mean_fit_time``; beside them ``status`` and the number of
+        every criterion by its name, such as ``cv_bound``. Candidates that were dropped
+        have NaN and the last rank; ``prune=False`` counts all.
     best_params_ : dict
         Parameters of the chosen candidate.
+    best_score_ : float
+        Its mean accuracy on the held-out folds: an estimate, larger is better.
     best_index_ : int
-        Its number.
+        Its number. The criterion chose it, so its ``rank_test_score`` need not be 1.
     best_estimator_ : estimator
         The chosen model, the one that `certificate_` is about: trained on all labeled
         rows, or, where it is ``holdout_bound``, without fold 0, where it is
@@ -234,6 +246,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.certificate_ = self.choice_.certificate
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.params(self.best_index_)
+        self.cv_results_ = cv_results(self.results_, plan.axes)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = self.best_estimator_.classes_
         self.n_features_in_ = plan.work.X.shape[1]
         self.frame_schema_ = getattr(plan.work.X, "schema", None)

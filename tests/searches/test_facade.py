@@ -2,10 +2,12 @@ import asyncio
 import inspect
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -66,6 +68,32 @@ def test_search__takes_a_list_of_estimators(digits):
     search.fit(X[:300], y[:300])
     assert search.results_.estimate.sizes["candidate"] == 2
     assert isinstance(search.best_estimator_, KNeighborsClassifier)
+
+
+def test_search__has_the_cv_results_of_scikit_learn(digits):
+    X, y = digits[0][:200], digits[1][:200]
+    search = make_search(KNeighborsClassifier(), {"n_neighbors": [1, 3, 9]}).fit(X, y)
+    folds = [(split.train_rows, split.test_rows) for split in search.plan_.work.splits]
+    usual = GridSearchCV(search.estimator, search.param_grid, cv=folds[:3]).fit(X, y)
+    found, expected = pd.DataFrame(search.cv_results_), pd.DataFrame(usual.cv_results_)
+    same = [name for name in expected if not name.endswith("_time")]
+    pd.testing.assert_frame_equal(found[same], expected[same])
+    assert set(expected) < set(found)
+    assert (found.mean_fit_time > 0).all()
+    assert search.best_index_ == usual.best_index_
+    assert search.best_score_ == pytest.approx(usual.best_score_)
+
+
+def test_search__has_nan_in_cv_results_where_it_stopped_early(digits):
+    X, y = digits
+    grids = [{"C": [1.0, 1e-6]}, {"gamma": ["auto"]}]
+    search = make_search(SVC(gamma=0.001), grids).fit(X[:300], y[:300], X[300:])
+    found = pd.DataFrame(search.cv_results_)
+    assert found.status.tolist() == ["done", "pruned", "pruned"]
+    assert found.mean_test_score.isna().tolist() == [False, True, True]
+    assert found.rank_test_score.tolist() == [1, 2, 2]
+    assert found.param_C.isna().tolist() == [False, False, True]
+    assert found.cv_bound[search.best_index_] == search.certificate_.bound
 
 
 def test_search__gives_weights_to_the_fits_and_counts_unweighted(digits):
