@@ -59,6 +59,7 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
         "certificate": certificate.criterion,
         "certified": certificate.certified,
         "reasons": list(certificate.reasons),
+        "remarks": list(choice.remarks),
         "cv_error": _cv_error(outcome),
         "n_labeled": len(plan.work.y),
         "n_candidates": plan.n_candidates,
@@ -97,8 +98,6 @@ def in_words(plan: Plan, outcome: Outcome, facts: dict[str, Any]) -> list[str]:
     if "observed_error" in facts:
         observed = f"{100 * facts['observed_error']:.1f} % on the pool's true labels"
         rows.append(("Observed", f"{observed}, which nothing above has seen"))
-    if facts["n_failed"]:
-        rows.append(("Failed", f"{facts['n_failed']} candidates could not be fitted"))
     rows.append(("Time", describe_times(outcome.results.attrs[PHASE_SECONDS])))
     if facts["results"]:
         rows.append(("Results", facts["results"]))

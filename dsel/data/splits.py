@@ -147,41 +147,62 @@ def pair_splits(folds: Sequence[Split]) -> tuple[Split, ...]:
     )
 
 
-def splitter_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
-    """Return the splits of a scikit-learn splitter, then ``full``.
+def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
+    """Return the splits that a splitter or a list gives, then ``full``.
 
     Parameters
     ----------
     cv
-        Anything with ``split(X, y, groups)``.
+        Anything with ``split(X, y, groups)``, or pairs of training and test rows:
+        row numbers, or masks.
     X, y, groups
         What the splitter wants to see.
 
     Raises
     ------
     ValueError
-        Where the splitter gives no split, or cannot split these rows.
+        Where there is no split, where the splitter cannot split these rows, or where
+        one has no rows, unknown ones, or one of them twice.
+
+    Examples
+    --------
+    >>> [(t.name, t.test_rows.tolist()) for t in given_splits(
+    ...     [([2, 0], [1]), ([1], [0, 2])], [[1], [2], [3]], [0, 1, 0])]
+    [('fold-0', [1]), ('fold-1', [0, 2]), ('full', [])]
     """
     try:
-        splits = list(cv.split(X, y, groups))
+        pairs = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
     except ValueError as error:
+        way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
-            f"`cv` {cv!r} does not split these rows: {error} Give other folds, or "
-            "your own by `sklearn.model_selection.PredefinedSplit`, which needs no "
-            "groups."
+            f"`cv` {cv!r} does not split these rows: {error} Give other folds: {way}"
+            "a list of (train rows, test rows)."
         ) from error
-    splits = [
-        Split(
-            number=number,
-            name=f"fold-{number}",
-            train_rows=np.sort(np.asarray(train_rows, dtype=np.int64)),
-            test_rows=np.sort(np.asarray(test_rows, dtype=np.int64)),
-        )
-        for number, (train_rows, test_rows) in enumerate(splits)
-    ]
-    if not splits:
+    if not pairs:
         raise ValueError(f"`cv` must give at least one split, got none from {cv!r}.")
+    splits = [_given_split(pair, number, len(y)) for number, pair in enumerate(pairs)]
     return (*splits, full_split(len(y), number=len(splits)))
+
+
+def _given_split(pair: Any, number: int, n_rows: int) -> Split:
+    """Return a split that was given, its rows sorted."""
+    every = np.arange(n_rows, dtype=np.int64)
+    try:
+        train, test = pair
+        rows = [np.sort(every[part]) for part in (train, test)]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"`cv` must give pairs of training and test rows among {n_rows} labeled "
+            f"rows, but split {number} does not: {error}."
+        ) from error
+    for name, found in zip(("training", "test"), rows, strict=True):
+        if not found.size or (np.diff(found) == 0).any():
+            raise ValueError(
+                f"`cv` must give every split rows, each once, but the {name} rows of "
+                f"split {number} are {'given twice' if found.size else 'none'}; "
+                "repeat rows by `sample_weight`."
+            )
+    return Split(number, f"fold-{number}", rows[0], rows[1])
 
 
 def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:

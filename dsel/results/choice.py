@@ -37,7 +37,8 @@ class Choice:
     certificate: Certificate
     """The bound on its error."""
     remarks: tuple[str, ...] = ()
-    """What else a reader should know, such as fits that failed."""
+    """What else a reader should know, such as fits that failed, or that models differ
+    more often on the pool than the error of cross-validation allows."""
     voters: tuple[int, ...] = ()
     """Where models vote: the candidate that was chosen without each fold."""
 
@@ -59,6 +60,8 @@ class Choice:
     def summary(self) -> str:
         """Return what was chosen, how wrong it can be, why, and what would help.
 
+        Each remark has a line of its own behind these four.
+
         Examples
         --------
         >>> certificate = Certificate(0.1799, 0.05, "nested", label_term=0.141,
@@ -75,6 +78,7 @@ class Choice:
             ("Error", self.certificate.in_short()),
             ("Why", self.certificate.parts()),
             ("Smaller", self.certificate.advice()),
+            *(("But", remark) for remark in self.remarks),
         ]
         return "\n".join(f"{name:8} {text}" for name, text in rows)
 

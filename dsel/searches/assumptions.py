@@ -31,6 +31,10 @@ _PRIORS: Final = (
     "are the class frequencies among all labeled rows, held-out ones included: leave "
     "them out, so that each fit takes those of its own rows"
 )
+_GROUPS: Final = (
+    "labeled rows come in groups, so they are not independent: cross-validation by "
+    "groups is an estimate, and no bound is known to hold"
+)
 _TOLERANCE: Final = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
 
 
@@ -229,6 +233,7 @@ def plan_ledger(
     pool_is_fitted: bool,
     breaks_independence: str = "",
     shuffled: bool = False,
+    in_groups: bool = False,
 ) -> tuple[Assumption, ...]:
     """Return the ledger of a plan.
 
@@ -246,6 +251,8 @@ def plan_ledger(
         Why a fold's model may depend on its held-out rows, if it is known to.
     shuffled
         Whether the first pool rows are read in place of a random part.
+    in_groups
+        Whether labeled rows were said to come in groups.
     """
     folds = (
         Assumption("A2", CHECKED, "plain random folds from the seed")
@@ -257,7 +264,9 @@ def plan_ledger(
     order = "the pool's rows stand in random order" if shuffled else ""
     drawn = _joined("rows were drawn at random", order, findings.copies)
     return (
-        Assumption("A1", DECLARED, drawn),
+        Assumption("A1", VIOLATED, _GROUPS)
+        if in_groups
+        else Assumption("A1", DECLARED, drawn),
         folds,
         _independence(findings, breaks_independence),
         _pool_independence(findings, has_pool, pool_is_fitted),

@@ -188,9 +188,10 @@ def search_and_certify(
 def _searching(options: Mapping[str, Any], split: Split, seed: int) -> dict[str, Any]:
     """Return the options of a search that sees neither the pool nor the other rows."""
     n_rows = len(split.train_rows) + len(split.test_rows)
-    params = options.get("fit_params") or {}
+    params, groups = options.get("fit_params") or {}, options.get("groups")
     return {
         **options,
+        "groups": None if groups is None else _rows(groups, split.train_rows),
         "criterion": options.get("criterion") or "cv_error",
         "certificate": None,
         "random_state": seed,

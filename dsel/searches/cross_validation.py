@@ -4,6 +4,8 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from dsel import names
 from dsel.checks import check_integer
 from dsel.criteria import Criterion
@@ -14,9 +16,9 @@ from dsel.data.splits import (
     FULL,
     Split,
     fold_splits,
+    given_splits,
     pair_splits,
     random_folds,
-    splitter_splits,
 )
 from dsel.searches.engine.comparisons import (
     Comparison,
@@ -36,6 +38,7 @@ def cross_validation(
     *,
     with_pool: bool,
     train_errors: bool = True,
+    groups: Any = None,
 ) -> Scheme:
     """Return the folds and the full split, and what their models are compared on.
 
@@ -44,7 +47,8 @@ def cross_validation(
     Parameters
     ----------
     cv
-        Number of folds or of halvings, a scikit-learn splitter, or a `Scheme`.
+        Number of folds or of halvings, a scikit-learn splitter, pairs of training and
+        test rows, or a `Scheme`.
     labeled
         The labeled rows.
     seed
@@ -57,18 +61,25 @@ def cross_validation(
     train_errors
         Whether errors on training rows are counted even if no criterion reads them.
         Random halvings count them always: most criteria of co-validation read them.
+    groups
+        What a splitter is given as the group of each row; None for no groups.
 
     Raises
     ------
     TypeError, ValueError
         Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
-        splitter; where no scheme can count for all criteria.
+        splitter or its pairs; where no scheme can count for all criteria.
     """
     _check_together(criteria)
+    if groups is not None and np.shape(groups) != np.shape(labeled.y):
+        raise ValueError(
+            f"`groups` must hold the group of each of the {len(labeled.y)} labeled "
+            f"rows, got shape {np.shape(groups)}."
+        )
     scheme = (
         cv
         if isinstance(cv, Scheme)
-        else _drawn(cv, labeled, seed, with_pool=with_pool, criteria=criteria)
+        else _drawn(cv, labeled, seed, groups, with_pool=with_pool, criteria=criteria)
     )
     if SELECT_THEN_CERTIFY in criteria:
         check_one_fold(scheme.n_folds)
@@ -140,6 +151,7 @@ def _drawn(
     cv: Any,
     labeled: LabeledRows,
     seed: int,
+    groups: Any,
     *,
     with_pool: bool,
     criteria: tuple[Criterion, ...],
@@ -149,12 +161,18 @@ def _drawn(
     if any(each.by_halves for each in criteria):
         repeats = check_integer(cv, "cv", at_least=1)
         return random_halves(n_rows, repeats, seed=seed, with_pool=with_pool)
-    plain = isinstance(cv, str) or not hasattr(cv, "split")  # strings have one too
+    # Strings have a method of that name, too, and are iterable.
+    plain = isinstance(cv, str) or not (hasattr(cv, "split") or np.iterable(cv))
+    if plain and groups is not None:
+        raise ValueError(
+            f"`groups` need a splitter that keeps them together, got cv={cv!r}; use "
+            f"cv=sklearn.model_selection.GroupKFold({cv!r})."
+        )
     if plain:
         n_folds = _check_folds(cv, n_rows)
         splits = fold_splits(random_folds(n_rows, n_folds, seed=seed))
     else:
-        splits = splitter_splits(cv, labeled.X, labeled.classes[labeled.y])
+        splits = given_splits(cv, labeled.X, labeled.classes[labeled.y], groups)
     n_folds = len(splits) - 1
     if all(criterion.holds_out_one_fold for criterion in criteria):
         return Scheme(splits[:1], 1, (), plain)
@@ -198,8 +216,8 @@ def _of_all_folds(
 def _check_folds(cv: Any, n_rows: int) -> int:
     if not isinstance(cv, Real):
         raise TypeError(
-            f"`cv` must be a number of folds or a scikit-learn splitter, got {cv!r}; "
-            "folds of your own go into `sklearn.model_selection.PredefinedSplit`."
+            f"`cv` must be a number of folds, a scikit-learn splitter, or a list of "
+            f"(train rows, test rows), got {cv!r}."
         )
     n_folds = check_integer(cv, "cv", at_least=2)
     if n_folds > n_rows:

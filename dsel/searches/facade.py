@@ -53,8 +53,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         expected to give the smallest bound. It decides which model is handed over, see
         `plan_search`.
     cv
-        Number of plain random folds, or a scikit-learn splitter (which costs the
-        guarantee). None means 10; 3 for a nested search.
+        Number of plain random folds. A scikit-learn splitter, or a list of (train
+        rows, test rows), gives estimates only, never a guarantee. None means 10; 3
+        for a nested search.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
@@ -192,6 +193,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         pool: Any = None,
         *,
         pool_labels: Any = None,
+        groups: Any = None,
         out: Any = None,
         storage_options: Mapping[str, Any] | None = None,
         **fit_params: Any,
@@ -209,6 +211,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         pool_labels
             Labels of pool rows, for evaluation by ``true_error`` and
             ``half_true_error``; masked where they are not known.
+        groups
+            Group of each labeled row, for a splitter such as ``GroupKFold``; then
+            nothing is certified.
         out
             Directory or URL where counts are stored; the same call continues from them.
         storage_options
@@ -231,7 +236,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         }
         own = self.get_params(deep=False)
         options = {name: own[name] for name in OPTIONS if name in own}
-        options |= {"fit_params": params, "pool_labels": pool_labels}
+        options |= {"pool_labels": pool_labels, "groups": groups}
+        options["fit_params"] = params
         rows = self.estimator, self.param_grid, X, y, pool
         if self.certify_rows is None:
             plan = plan_search(*rows, **options)

@@ -162,6 +162,7 @@ def plan_search(
     fit_timeout: float | None = None,
     prior: ArrayLike | None = None,
     train_errors: bool = False,
+    groups: ArrayLike | None = None,
 ) -> Plan:
     """Plan a search; everything is checked, nothing is fitted.
 
@@ -200,8 +201,9 @@ def plan_search(
         it, as in the paper; with a nested search or ``certificate="auto"`` 0.95 where
         the pool has 10,000 rows, else 0.8.
     cv
-        Number of plain random folds, or a scikit-learn splitter (which costs the
-        guarantee). By default 10; 3 for a nested search, at least.
+        Number of plain random folds. A scikit-learn splitter, or a list of (train
+        rows, test rows), gives estimates only, never a guarantee. By default 10; 3 for
+        a nested search, at least.
     duplicates
         What to do about pool rows that equal labeled rows: ``"refuse"`` to run,
         ``"exclude"`` them as the same records, or ``"keep"`` them as other records,
@@ -242,6 +244,9 @@ def plan_search(
         they are only where `criterion` or `certificate` reads them, and in
         co-validation; elsewhere the cube holds NaN. A run that continues from an `out`
         begun without them makes its fits again.
+    groups
+        Group of each labeled row, for a splitter such as ``GroupKFold``. Rows that come
+        in groups are not independent: nothing is certified then.
 
     Returns
     -------
@@ -278,19 +283,15 @@ def plan_search(
     seed, allow_nan = seed_from(random_state), takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     params = checked_params(fit_params, labeled.n_rows)
-    groups, remarks, depends = make_groups(candidates, labeled, seed, params)
-    labeled = _as_taken(labeled, groups)
+    shared, remarks, depends = make_groups(candidates, labeled, seed, params)
+    labeled = _as_taken(labeled, shared)
     weights, reading = checked_prior(prior, len(candidates)), checked_reading(reading)
     whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed)
     n_pool = 0 if counted is None else counted.n_rows
     took = taken(
-        criterion,
-        certificate,
-        cv,
-        label_share,
-        delta=delta,
+        criterion, certificate, cv, label_share, delta=delta,
         sizes=(labeled.n_rows, n_pool, len(candidates)),
-    )
+    )  # fmt: skip
     usual = "cv_error" if pool is None else "cv_bound"
     rule, read = criteria = named_criteria(
         took.criterion, took.certificate, usual=usual
@@ -303,12 +304,12 @@ def plan_search(
     cv, with_pool = took.cv, pool is not None
     scheme = cross_validation(
         cv, labeled, seed, criteria, with_pool=with_pool,
-        train_errors=check_flag(train_errors, "train_errors"),
+        train_errors=check_flag(train_errors, "train_errors"), groups=groups,
     )  # fmt: skip
     scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
     return Plan(
         axes=grid_axes(param_grid), classes=labeled.classes, columns=labeled.columns,
-        work=Work(labeled.X, labeled.y, scheme.splits, groups, fitting, allow_nan),
+        work=Work(labeled.X, labeled.y, scheme.splits, shared, fitting, allow_nan),
         scheme=scheme, whole_pool=whole, stages=stages, prune=prune,
         remarks=took.remarks + remarks,
         duplicates=check_choice(duplicates, "duplicates", POLICIES), reserve=reserve,
@@ -317,8 +318,9 @@ def plan_search(
         seed=seed, fit_timeout=fit_timeout, prior=weights,
         assumptions=plan_ledger(
             inspect_labeled(labeled, scheme.held_out, candidates, params),
-            random_folds=None if scheme.is_plain_random else repr(cv),
+            random_folds=None if scheme.is_plain_random else _given(cv),
             has_pool=pool is not None, pool_is_fitted=fitting is not None,
+            in_groups=groups is not None,
             breaks_independence=depends, shuffled=reading.takes_first_rows,
         ),
         fingerprint=_fingerprint(stages, scheme, estimator, seed),
@@ -331,6 +333,10 @@ OPTIONS: Final = tuple(
     if p.kind is p.KEYWORD_ONLY
 )
 """Names of its options, for other functions that take them and pass them on."""
+
+
+def _given(cv: Any) -> str:
+    return repr(cv) if hasattr(cv, "split") else "they were given as a list"
 
 
 def _as_taken(labeled: LabeledRows, groups: tuple[Group, ...]) -> LabeledRows:

@@ -15,7 +15,7 @@ from dsel.bounds.events import DeltaLedger, ReadOut
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE, is_nested
 from dsel.criteria.certificates import SELECT_THEN_CERTIFY, stopping_rule_of
-from dsel.criteria.co_validation import pool_disagreement
+from dsel.criteria.co_validation import least_mean_error, pool_disagreement
 from dsel.data.splits import FULL
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import candidate_labels, params_of
@@ -131,7 +131,11 @@ def select(
                 *_other_prior(results, resolved),
             ),
         ),
-        remarks=(*_remarks(counts), *_too_disputed(rule, counts, chosen)),
+        remarks=(
+            *_remarks(counts),
+            *_too_disputed(rule, counts, chosen),
+            *_contradiction(counts, settings, chosen),
+        ),
         voters=tuple(counts[names.OUTER_CANDIDATE].tolist())
         if reported.deploys == VOTE
         else (),
@@ -343,4 +347,28 @@ def _too_disputed(rule: Criterion, counts: Evidence, chosen: int) -> tuple[str, 
     return (
         f"halves differ on {rate:.3g} of the pool, more than the {limit:.3g} that "
         f"independent models can expect; the error read from it is cut there",
+    )
+
+
+def _contradiction(
+    counts: Evidence, settings: Settings, chosen: int
+) -> tuple[str, ...]:
+    """Return a remark where models differ more than cross-validation's error allows."""
+    one = {
+        name: counts[name][[chosen]]
+        for name in (names.FOLD_ERRORS, names.DISAGREEMENTS)
+        if name in counts
+    }
+    if len(one) < 2 or any((values < 0).any() for values in one.values()):
+        return ()
+    rows = {name: counts[name] for name in (names.FOLD_ROWS, names.N_UNLABELED)}
+    share = settings.delta_shares[[chosen]]
+    least = float(least_mean_error(one | rows, share)[0])
+    said = float(np.mean(one[names.FOLD_ERRORS][0] / rows[names.FOLD_ROWS]))
+    if round(least, 3) <= round(said, 3):  # as they are printed
+        return ()
+    return (
+        f"contradiction: cross-validation says {100 * said:.1f} %, but its models "
+        f"differ so often on the pool that they err on {100 * least:.1f} % of it or "
+        f"more on average; labeled rows are few, unlike the pool, or not independent",
     )

@@ -6,10 +6,10 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from dsel.data.splits import (
     fold_splits,
+    given_splits,
     half_splits,
     holdout_split,
     random_folds,
-    splitter_splits,
 )
 
 
@@ -43,10 +43,10 @@ def test_fold_splits__test_rows_partition_the_rows():
     assert (len(full.train_rows), len(full.test_rows)) == (23, 0)
 
 
-def test_splitter_splits__are_those_of_the_splitter(rng):
+def test_given_splits__are_those_of_the_splitter(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
 
-    *folds, full = splitter_splits(StratifiedKFold(5), X, y)
+    *folds, full = given_splits(StratifiedKFold(5), X, y)
 
     expected = [test for _, test in StratifiedKFold(5).split(X, y)]
     assert [f.test_rows.tolist() for f in folds] == [t.tolist() for t in expected]
@@ -84,6 +84,28 @@ def test_holdout_split__refuses_to_leave_nothing():
         holdout_split(10, 10, seed=2)
 
 
-def test_splitter_splits__says_why_a_splitter_cannot_split():
-    with pytest.raises(ValueError, match=r"GroupKFold.* does not split.*PredefinedSpl"):
-        splitter_splits(GroupKFold(2), np.eye(4), [0, 1, 0, 1])
+def test_given_splits__says_why_a_splitter_cannot_split():
+    with pytest.raises(ValueError, match=r"GroupKFold.* does not split.*`groups`"):
+        given_splits(GroupKFold(2), np.eye(4), [0, 1, 0, 1])
+
+
+def test_given_splits__takes_row_numbers_and_masks():
+    folds = [([3, 0], [1, 2]), (np.array([False, True, True, False]), [0])]
+    one, other, full = given_splits(folds, np.eye(4), [0, 1, 0, 1])
+    assert (one.train_rows.tolist(), one.test_rows.tolist()) == ([0, 3], [1, 2])
+    assert (other.train_rows.tolist(), other.test_rows.tolist()) == ([1, 2], [0])
+    assert full.number == 2
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (([0, 9], [1]), "split 0 does not: index 9"),
+        (([0, 1],), "split 0 does not: not enough values"),
+        (([0, 0], [1]), "training rows of split 0 are given twice"),
+        (([0, 1], []), "test rows of split 0 are none"),
+    ],
+)
+def test_given_splits__refuses_what_is_no_split(split, message):
+    with pytest.raises(ValueError, match=message):
+        given_splits([split], np.eye(4), [0, 1, 0, 1])

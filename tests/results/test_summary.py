@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_moons
 from sklearn.svm import SVC
+from sklearn.tree import ExtraTreeClassifier
 
 import dsel
 from dsel.results import Certificate
@@ -63,3 +64,25 @@ def test_summary__calls_no_guarantee_what_is_none():
 def test_certificate__keeps_its_estimate_in_json():
     found = Certificate(0.1, 0.05, "nested", estimate=0.0625)
     assert Certificate.from_json(found.to_json()).estimate == 0.0625
+
+
+def test_summary__says_where_the_pool_contradicts_cross_validation():
+    X, y = make_moons(4000, noise=0.3, random_state=0)
+    easy = np.flatnonzero(np.abs(X[:, 1] - 0.25) > 0.9)[:60]
+    rest = np.delete(X, easy, axis=0), np.delete(y, easy)
+
+    def plan(rows):
+        given = X[rows], y[rows], rest[0]
+        options = {"cv": 5, "random_state": 0, "duplicates": "keep"}
+        return dsel.plan_search(None, [ExtraTreeClassifier()], *given, **options)
+
+    assert len(dsel.select(plan(np.arange(200)).run()).summary().split("\n")) == 4
+    shifted = plan(easy)
+    found = dsel.select(shifted.run()).summary().split("\n")[4:]
+    assert len(found) == 1
+    assert "contradiction: cross-validation says 1.7 %" in found[0]
+    # What no label was needed for is true: the pool's own labels are all here.
+    least = float(found[0].split("err on ")[1].split(" %")[0]) / 100
+    models = [shifted.model(0, fold) for fold in (*range(5), None)]
+    *of_folds, of_all = [np.mean(m.predict(rest[0]) != rest[1]) for m in models]
+    assert 0.05 < least <= (np.mean(of_folds) + of_all) / 2

@@ -52,23 +52,37 @@ def test_certificate__stands_where_nothing_is_wrong(rows):
     assert "no pool row equals a labeled row" in reason(found, "A1").reason
 
 
-@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3)])
-def test_certificate__is_refused_for_folds_of_a_splitter(rows, cv):
+def test_certificate__is_refused_for_folds_of_a_splitter(rows):
     X, y = rows
-    if isinstance(cv, GroupKFold):
-        groups = np.arange(300) % 7
-        cv = _Grouped(cv, groups)
-    found = certificate(X[:300], y[:300], X[300:], cv=cv)
-    assert not found.certified
-    assert "the folds are not plain random" in found.reasons[0]
+    for cv in (StratifiedKFold(3), list(StratifiedKFold(3).split(X[:300], y[:300]))):
+        found = certificate(X[:300], y[:300], X[300:], cv=cv)
+        assert not found.certified
+        assert "the folds are not plain random" in found.reasons[0]
 
 
-class _Grouped:
-    def __init__(self, cv, groups):
-        self.cv, self.groups = cv, groups
+def test_groups__choose_like_scikit_learn_and_are_never_certified(rows):
+    X, y = rows[0][:300], rows[1][:300]
+    groups, grid = np.arange(300) % 7, {"C": [0.01, 1.0]}
+    theirs = GridSearchCV(SVC(), grid, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    options = {"cv": GroupKFold(3), "criterion": "cv_error", "prune": False}
+    for more in ({}, {"certify_rows": 0.2, "random_state": 0}):
+        ours = dsel.SemiSupervisedSearchCV(SVC(), grid, **options, **more)
+        ours.fit(X, y, rows[0][300:], groups=groups)
+        assert ours.best_params_ == theirs.best_params_
+        assert not ours.certificate_.certified
+        assert any("come in groups" in reason for reason in ours.certificate_.reasons)
+    ours = dsel.SemiSupervisedSearchCV(SVC(), grid, **options)
+    ours.fit(X, y, groups=groups)
+    errors = (ours.results_.fold_errors / ours.results_.fold_rows).mean("fold")
+    np.testing.assert_allclose(1 - errors, theirs.cv_results_["mean_test_score"])
 
-    def split(self, X, y, groups=None):
-        return self.cv.split(X, y, self.groups)
+
+def test_groups__need_a_splitter_and_one_entry_a_row(rows):
+    X, y = rows[0][:60], rows[1][:60]
+    with pytest.raises(ValueError, match=r"`groups` need a splitter.*GroupKFold\(5\)"):
+        plan(X, y, None, cv=5, groups=y)
+    with pytest.raises(ValueError, match=r"each of the 60 labeled rows, got shape"):
+        plan(X, y, None, cv=GroupKFold(3), groups=y[:9])
 
 
 def test_certificate__is_refused_where_all_labeled_rows_were_scaled(rows):

@@ -17,7 +17,7 @@ from dsel.checks import (
 from dsel.criteria import LOSS_CRITERIA
 from dsel.data.content import content_hash
 from dsel.data.row_random import seed_from
-from dsel.data.splits import Split, fold_splits, random_folds, splitter_splits
+from dsel.data.splits import Split, fold_splits, given_splits, random_folds
 from dsel.kernels.eigen import check_memory
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.runtime.clients import resolve_client
@@ -257,8 +257,8 @@ def _folds(cv: Any, X: Any, y: Any, criterion: str, seed: int) -> tuple[Split, .
                 f"`cv` must be a number of folds for criterion={criterion!r}, got None."
             )
         return ()
-    if hasattr(cv, "split"):
-        splits = splitter_splits(cv, X, y)
+    if hasattr(cv, "split") or np.iterable(cv):
+        splits = given_splits(cv, X, y)
     else:
         n_folds = check_integer(cv, "cv", at_least=2, at_most=X.shape[0])
         splits = fold_splits(random_folds(X.shape[0], n_folds, seed=seed))
