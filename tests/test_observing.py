@@ -1,8 +1,10 @@
 """What a run tells of itself: log lines, where the time went, Dask's own metrics."""
 
+import io
 import json
 import logging
 import re
+import sys
 import time
 import urllib.request
 from types import SimpleNamespace
@@ -34,6 +36,34 @@ def plan(rng):
         random_state=0,
         prune=False,
     )
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
+    shown = {}
+    for stderr in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        plan.run()
+        shown[type(stderr)] = stderr.getvalue()
+    assert re.search("fits.*8/8.*pool.*rows/s", shown[Terminal], re.DOTALL)
+    assert shown[io.StringIO] == ""
+
+
+def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
+    rows = plan.work.X, plan.work.y
+    search = dsel.SemiSupervisedSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": [1, 3]}, cv=3, prune=False
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", terminal := Terminal())
+        search.fit(*rows)
+    assert terminal.getvalue() == ""
+    search.set_params(verbose=1).fit(*rows)
+    assert re.search("fits .* 8/8", capsys.readouterr().err)
 
 
 def _fields(record):

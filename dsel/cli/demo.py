@@ -10,11 +10,11 @@ from sklearn.svm import SVC
 from dsel.cli.options import (
     cluster_options,
     connected,
+    is_verbose,
     output_options,
     store_arguments,
     store_options,
 )
-from dsel.cli.progress import run_progress
 from dsel.cli.show import show
 from dsel.searches import execute, plan_search
 from dsel.solvers.smo import compile_ahead
@@ -53,18 +53,14 @@ def command(delta: float, seed: int, **options: Any) -> None:
         random_state=seed,
     )
     compile_ahead()
-    quiet = options["quiet"] or options["as_json"]
     if not options["as_json"]:
         click.echo(f"{plan}\n")
-    with (
-        connected(options) as client,
-        run_progress(quiet, len(others)) as on_progress,
-    ):
+    with connected(options) as client:
         outcome = execute(
             plan,
             client,
             **store_arguments(options),
-            on_progress=on_progress,
+            verbose=is_verbose(options),
             with_model=True,
         )
     show(

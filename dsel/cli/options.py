@@ -87,6 +87,11 @@ def output_options(command: Command) -> Command:
     return command
 
 
+def is_verbose(options: dict[str, Any]) -> bool:
+    """Whether the options of `output_options` leave progress to be shown."""
+    return not (options["quiet"] or options["as_json"])
+
+
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
     """Return the numbers that an option lists, separated by commas.
 

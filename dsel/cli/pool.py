@@ -42,13 +42,13 @@ def build(
     order; arrays are written by tasks, on local threads unless --scheduler or
     --workers say otherwise.
     """
-    from dsel.cli.progress import row_progress
     from dsel.data.write import write_pool
+    from dsel.runtime.progress import row_progress
 
     with ExitStack() as stack:
         if scheduler or workers:
             stack.enter_context(_client(scheduler, workers))
-        on_progress = stack.enter_context(row_progress(as_json))
+        on_progress = stack.enter_context(row_progress(not as_json))
         pool = write_pool(
             source,
             path,

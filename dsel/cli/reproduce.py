@@ -8,12 +8,12 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from dsel.cli.options import cluster_options, connected, output_options
-from dsel.cli.progress import piece_progress
+from dsel.cli.options import cluster_options, connected, is_verbose, output_options
 from dsel.datasets import PUBLIC_NAMES
 from dsel.experiments import EXPERIMENTS, Experiment, run_experiment
 from dsel.experiments.tables import as_json, as_lines, write_tables
 from dsel.report.text import text_table
+from dsel.runtime.progress import piece_progress
 
 BY_NAME: Final = {each.name: each for each in EXPERIMENTS}
 
@@ -62,9 +62,9 @@ def command(context: click.Context, /, name: str | None, **options: Any) -> None
         seed=options["seed"],
     )
     experiment.check_files(scale, folder=options["data"])  # before workers start
-    quiet = options["quiet"] or options["as_json"]
+    verbose = is_verbose(options)
     n_pieces = len(scale.sets) * scale.repetitions
-    with connected(options) as client, piece_progress(quiet, n_pieces) as on_piece:
+    with connected(options) as client, piece_progress(verbose, n_pieces) as on_piece:
         results = run_experiment(
             experiment,
             scale,

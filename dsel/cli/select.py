@@ -9,12 +9,12 @@ from dsel.cli.models import ESTIMATORS, SCALERS, build
 from dsel.cli.options import (
     cluster_options,
     connected,
+    is_verbose,
     output_options,
     storage_options,
     store_arguments,
     store_options,
 )
-from dsel.cli.progress import run_progress
 from dsel.cli.show import show
 from dsel.data.open import open_pool
 from dsel.data.tables import CSV, PARQUET, Table, read_table
@@ -140,9 +140,8 @@ def command(labeled: str, **options: Any) -> None:
     running = store_arguments(options)
     plan = plan_search(*rows, **given) if certify_rows is None else None
     n_unlabeled = 0 if pool is None else open_pool(pool).n_rows
-    quiet = options["quiet"] or options["as_json"]
-    with connected(options) as client, run_progress(quiet, n_unlabeled) as on_progress:
-        running["on_progress"] = on_progress
+    running["verbose"] = is_verbose(options)
+    with connected(options) as client:
         if plan is not None:
             outcome = execute(plan, client, with_model=True, **running)
         else:

@@ -80,7 +80,7 @@ def certify(
     **options
         ``delta``, ``label_share``, ``duplicates``, ``fit_params``, ``fit_timeout``,
         ``reading`` as `plan_search` takes them; ``out``, ``storage_options``,
-        ``on_progress``, ``n_jobs`` as `execute` does.
+        ``on_progress``, ``verbose``, ``n_jobs`` as `execute` does.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def certify(
     """
     seed = seed_from(random_state)
     split = certifying_split(len(y), certify_rows, seed=seed)
-    ways = ("out", "storage_options", "on_progress", "n_jobs")
+    ways = ("out", "storage_options", "on_progress", "verbose", "n_jobs")
     running = {name: options.pop(name) for name in ways if name in options}
     chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
     plan = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **options)

@@ -113,8 +113,8 @@ def certify_selection(
     **options
         ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``,
         ``fit_timeout``, ``reading``, ``pool_labels``, ``reserve`` as `plan_search`
-        takes them; ``out``, ``storage_options``, ``on_progress``, ``n_jobs`` as
-        `execute` does.
+        takes them; ``out``, ``storage_options``, ``on_progress``, ``verbose``,
+        ``n_jobs`` as `execute` does.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def certify_selection(
     """
     wanted = certificate or ("best_fold" if pool is not None else "best_fold_model")
     check_choice(wanted, "certificate", CERTIFICATES)
-    ways = ("out", "storage_options", "on_progress", "n_jobs")
+    ways = ("out", "storage_options", "on_progress", "verbose", "n_jobs")
     running = {name: options.pop(name) for name in ways if name in options}
     candidate = _as_estimator(procedure)
     plan = plan_search(

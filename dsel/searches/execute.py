@@ -16,6 +16,7 @@ from dsel.models.family import FIT_DONE, FittedGroup
 from dsel.results import Choice
 from dsel.results.store import open_store
 from dsel.runtime.clients import count_threads, resolve_client
+from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
 from dsel.runtime.threads import single_threaded
@@ -24,7 +25,7 @@ from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
 from dsel.searches.engine.checkpoint import CountCheckpoint, candidate_keys
 from dsel.searches.engine.counts import CountTable
-from dsel.searches.engine.driver import Driver, Progress
+from dsel.searches.engine.driver import Driver
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 from dsel.searches.engine.nested import NestedPruning, choices, nested_evidence
 from dsel.searches.engine.pruning import Pruning, Race, final_evidence
@@ -67,6 +68,7 @@ def execute(
     storage_options: Mapping[str, Any] | None = None,
     on_failure: str = "record",
     on_progress: Callable[[Progress], None] | None = None,
+    verbose: bool | None = None,
     n_jobs: int | None = None,
     with_model: bool = False,
 ) -> Outcome:
@@ -86,7 +88,10 @@ def execute(
     on_failure
         ``"record"`` a fit that raises (the candidate cannot win), or ``"raise"``.
     on_progress
-        Called a few times a second with a `Progress`.
+        Called a few times a second with a `Progress`; nothing is shown then.
+    verbose
+        Whether progress is shown on standard error: fits, spans of the pool, time left.
+        None shows it where a terminal or a notebook (with ipywidgets) is there.
     n_jobs
         Local threads; None and -1 mean one for each core. Ignored on a cluster.
     with_model
@@ -125,7 +130,7 @@ def execute(
                 resolved.keep(store)
             nested = plan.scheme.is_nested
             driver = _driver(without_pool(plan) if nested else plan, executor, store)
-        driver.on_progress = on_progress
+        driver.on_progress = on_progress or stack.enter_context(run_progress(verbose))
         driver.fitting.raise_failures = on_failure == "raise"
         with clock.phase("search"):
             driver.run()

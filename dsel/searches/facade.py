@@ -90,6 +90,9 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         ``"raise"`` what was raised.
     train_errors
         Whether errors on training rows are counted even if no criterion reads them.
+    verbose
+        0 shows nothing; 1 and more show progress on standard error, in terminals and
+        notebooks; None shows it where one of them is there.
 
     Attributes
     ----------
@@ -166,6 +169,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         prior: Any = None,
         on_failure: str = "record",
         train_errors: bool = False,
+        verbose: int | None = 0,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -185,6 +189,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.reading = reading
         self.prior = prior
         self.on_failure = on_failure
+        self.verbose = verbose
 
     def fit(
         self,
@@ -233,6 +238,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "storage_options": storage_options,
             "n_jobs": self.n_jobs,
             "on_failure": self.on_failure,
+            "verbose": None if self.verbose is None else self.verbose > 0,
         }
         own = self.get_params(deep=False)
         options = {name: own[name] for name in OPTIONS if name in own}

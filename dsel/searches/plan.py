@@ -55,7 +55,7 @@ class Plan(SearchSpec):
             A `distributed.Client`; None means the current one, else local threads.
         **options
             As `dsel.searches.execute` takes them: ``out``, ``storage_options``,
-            ``on_failure``, ``on_progress``, ``n_jobs``.
+            ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs``.
 
         Returns
         -------

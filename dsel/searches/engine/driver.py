@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Executor, Finished, Task
 from dsel.searches.engine.checkpoint import CountCheckpoint
@@ -21,30 +22,6 @@ from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.engine.pool_sample import PoolSample
 from dsel.searches.engine.pruning import Race
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How much of a run is done."""
-
-    fits_done: int
-    """Fits counted."""
-    fits_total: int
-    """Fits of the exhaustive search."""
-    fits_dropped: int
-    """Fits that pruning made unnecessary."""
-    candidates_active: int
-    """Candidates that may still win and are not completely counted."""
-    candidates_pruned: int
-    """Candidates that cannot win any more."""
-    spans_done: int
-    """Spans of the pool that are counted, over all rounds."""
-    spans_total: int
-    """Spans of all rounds that have begun."""
-    pool_rows_done: int
-    """Rows of the pool compared, over all rounds."""
-    seconds: float
-    """Time since the run began."""
 
 
 @dataclass
