@@ -10,6 +10,8 @@ from concurrent.futures import CancelledError
 from itertools import count
 from typing import Any, Final
 
+from sklearn import get_config
+
 from dsel.errors import ClusterLostError
 from dsel.runtime.local import drain, run_here
 from dsel.runtime.tasks import (
@@ -55,7 +57,7 @@ class ClusterExecutor:
         # the worker that held them died. They are part of the graph on purpose, once.
         threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
         with config.set(threshold):
-            packed = (work, tuple(versions.items()))
+            packed = (work, tuple(versions.items()), get_config())
             self._work = client.submit(_same, packed, key=f"work-{run_id}")
 
     @property
@@ -170,9 +172,10 @@ def _explained(error: Exception) -> Exception:
 def _run_on_worker(
     function: TaskFunction, packed: Any, wholes: list[Any], *arguments: Any
 ) -> Any:
-    work, versions = packed
+    work, versions, config = packed
     check_here(versions)
-    return run_here(function, work, [whole[1] for whole in wholes], *arguments)
+    payloads = [whole[1] for whole in wholes]
+    return run_here(config, function, work, payloads, *arguments)
 
 
 def _record_on_worker(

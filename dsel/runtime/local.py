@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import psutil
+from sklearn import config_context, get_config
 
 from dsel.runtime.clients import count_threads
 from dsel.runtime.tasks import Finished, Task
@@ -25,6 +26,7 @@ class LocalExecutor:
 
     def __init__(self, work: Any, n_threads: int | None = None) -> None:
         self._work = work
+        self._config = get_config()  # else its threads have scikit-learn's defaults
         self._n_threads = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="dsel")
         self._futures: dict[str, Future[tuple[Any, Any]]] = {}
@@ -51,7 +53,7 @@ class LocalExecutor:
         payloads = [self._futures[name].result()[1] for name in task.inputs]
         arguments = task.all_arguments(None)
         future = self._pool.submit(
-            run_here, task.function, self._work, payloads, *arguments
+            run_here, self._config, task.function, self._work, payloads, *arguments
         )
         self._futures[task.key] = future
         future.add_done_callback(lambda _: self._ended.put(task.key))
@@ -85,9 +87,15 @@ class LocalExecutor:
         self._limits.close()
 
 
-def run_here(function: Any, work: Any, payloads: list[Any], *arguments: Any) -> Any:
-    """Call a task's function with one thread for BLAS and OpenMP."""
-    with single_threaded():
+def run_here(
+    config: dict[str, Any],
+    function: Any,
+    work: Any,
+    payloads: list[Any],
+    *arguments: Any,
+) -> Any:
+    """Call a task's function with one thread, and scikit-learn set as the caller's."""
+    with single_threaded(), config_context(**config):
         return function(work, payloads, *arguments)
 
 

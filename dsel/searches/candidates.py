@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
 
 from dsel.data.content import NEVER_AGAIN, exact_text
@@ -23,8 +23,43 @@ from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
 from dsel.searches.engine.fit_task import Group
 
-Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Sequence[Any]
-"""A dict of lists, a list of such dicts, or (with no estimator) of estimators."""
+Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
+"""A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
+`ParameterSampler`, or another iterable of dicts of parameters."""
+
+
+def drawn(grid: Grid, seed: int) -> Any:
+    """Return a grid whose candidates are known: an iterable is read, once.
+
+    Candidates that are given one by one become grids of one candidate each, so that
+    they stand along ``candidate`` in the cube.
+
+    Parameters
+    ----------
+    grid
+        As `plan_search` takes it.
+    seed
+        Draws for a `ParameterSampler` that has no random state of its own.
+
+    Examples
+    --------
+    >>> drawn([{"C": 1, "gamma": 0.1}, {"C": 8}], seed=0)
+    [{'C': [1], 'gamma': [0.1]}, {'C': [8]}]
+    """
+    if isinstance(grid, ParameterGrid):
+        return grid.param_grid
+    if isinstance(grid, Mapping | str) or not isinstance(grid, Iterable):
+        return grid
+    if isinstance(grid, ParameterSampler) and grid.random_state is None:
+        rng = np.random.RandomState(np.random.MT19937(seed))
+        grid = ParameterSampler(grid.param_distributions, grid.n_iter, random_state=rng)
+    entries = list(grid)
+    if not all(isinstance(each, Mapping) for each in entries):
+        return entries
+    values = [value for each in entries for value in each.values()]
+    if isinstance(grid, Sequence) and any(map(_is_list, values)):
+        return entries  # grids, as scikit-learn reads a list
+    return [{name: [value] for name, value in each.items()} for each in entries]
 
 
 def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
@@ -93,12 +128,17 @@ def _checked(grid: Any) -> Any:
 def _check_values(name: Any, values: Any) -> None:
     if not isinstance(name, str):
         raise TypeError(f"`param_grid` must name parameters by text, got {name!r}.")
-    is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not is_list and not (isinstance(values, np.ndarray) and values.ndim == 1):
+    if not _is_list(values):
         raise TypeError(
             f"`param_grid` must give {name!r} a list or a one-dimensional array of "
             f"values, got {values!r}; write list(...) of several, [...] around one."
         )
+
+
+def _is_list(values: Any) -> bool:
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1
+    return isinstance(values, Sequence) and not isinstance(values, str)
 
 
 def _listed(estimators: Any) -> tuple[Candidate, ...]:

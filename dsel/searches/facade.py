@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
@@ -44,7 +45,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
         some.
     param_grid
-        Dict of parameter to values, list of such dicts, or list of estimators.
+        Dict of parameter to values, list of such dicts, or list of estimators; or
+        candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
     criterion
         What ranks the candidates; None means ``cv_bound`` where `fit` gets a pool and
         ``cv_error`` where it does not.
@@ -326,20 +328,29 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how `fit` passes metadata on to the estimator."""
+        """Return how `fit` passes metadata on to the estimator, or to all of a list."""
         router = MetadataRouter(owner=type(self).__name__)
         router.add_self_request(self)
-        if self.estimator is not None:
+        listed = [self.estimator] if self.estimator is not None else self.param_grid
+        for number, estimator in enumerate(listed):
             mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(estimator=self.estimator, method_mapping=mapping)
+            name = f"param_grid[{number}]" if self.estimator is None else "estimator"
+            router.add(method_mapping=mapping, **{name: estimator})
         return router
 
     def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
-        from sklearn import get_config
-
-        if not get_config()["enable_metadata_routing"]:
+        if not (fit_params and get_config()["enable_metadata_routing"]):
             return fit_params
-        return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+        routed = process_routing(self, "fit", **fit_params)
+        first, *others = (each.fit for each in routed.values())
+        for name in fit_params:
+            if any((name in first) != (name in other) for other in others):
+                raise ValueError(
+                    f"`{name}` must be requested by all estimators of `param_grid` or "
+                    f"by none, since a search fits all in one way; call "
+                    f"set_fit_request({name}=True) on each."
+                )
+        return dict(first)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

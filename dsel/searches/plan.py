@@ -5,6 +5,7 @@ from inspect import signature
 from typing import Any, Final
 
 from numpy.typing import ArrayLike
+from sklearn import get_config
 
 from dsel.bounds.shares import checked_prior
 from dsel.checks import (
@@ -25,7 +26,13 @@ from dsel.models.fit_arguments import check_pool_learners, checked_params, takes
 from dsel.models.vote import FoldVote
 from dsel.results import Choice, grid_axes
 from dsel.searches.assumptions import inspect_labeled, plan_ledger
-from dsel.searches.candidates import Grid, make_candidates, make_groups, takes_nan
+from dsel.searches.candidates import (
+    Grid,
+    drawn,
+    make_candidates,
+    make_groups,
+    takes_nan,
+)
 from dsel.searches.cross_validation import check_given, cross_validation
 from dsel.searches.describe import describe
 from dsel.searches.engine.fit_task import Group, Work
@@ -172,7 +179,11 @@ def plan_search(
         Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
         some.
     param_grid
-        Dict of parameter to values, list of such dicts, or list of estimators.
+        Dict of parameter to values, list of such dicts, or list of estimators. Or
+        candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
+        any iterable of dicts of parameter to value. It is read once, here: delta is
+        shared by the candidates that it gives. One without a random state draws by
+        `random_state`.
     X
         Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
     y
@@ -279,8 +290,9 @@ def plan_search(
     [0, 0]
     """
     check_reserve(reserve, check_probability(delta, "delta"))
-    candidates = make_candidates(estimator, param_grid)
-    seed, allow_nan = seed_from(random_state), takes_nan(candidates)
+    seed = seed_from(random_state)
+    candidates = make_candidates(estimator, grid := drawn(param_grid, seed))
+    allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     params = checked_params(fit_params, labeled.n_rows)
     shared, remarks, depends = make_groups(candidates, labeled, seed, params)
@@ -308,7 +320,7 @@ def plan_search(
     )  # fmt: skip
     scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
     return Plan(
-        axes=grid_axes(param_grid), classes=labeled.classes, columns=labeled.columns,
+        axes=grid_axes(grid), classes=labeled.classes, columns=labeled.columns,
         work=Work(labeled.X, labeled.y, scheme.splits, shared, fitting, allow_nan),
         scheme=scheme, whole_pool=whole, stages=stages, prune=prune,
         remarks=took.remarks + remarks,
@@ -372,9 +384,11 @@ def _fingerprint(
     stages: Stages, scheme: Scheme, estimator: Any, seed: int
 ) -> dict[str, str]:
     known = [labels.token for labels in scheme.known_labels]
+    output = get_config()["transform_output"]
     return {
         **stages.fingerprint,
         **({"pool_labels": known[0]} if known else {}),
+        **({"transform_output": output} if output != "default" else {}),
         "splits": splits_token(scheme.with_models),
         "estimator": exact_text(estimator),
         "seed": str(seed),

@@ -4,13 +4,16 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import loguniform
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, ParameterSampler, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -104,6 +107,78 @@ def test_search__gives_weights_to_the_fits_and_counts_unweighted(digits):
     weighted = search.fit(X[:300], y[:300], sample_weight=weights).results_
     assert int(weighted.fold_errors.sum()) > int(plain.fold_errors.sum())
     assert int(weighted.fold_rows.sum()) == 300
+
+
+@config_context(enable_metadata_routing=True)
+@pytest.mark.parametrize(
+    "fit_timeout", [None, pytest.param(60, marks=pytest.mark.slow)]
+)
+def test_search__routes_weights_as_estimators_request_them(digits, fit_timeout):
+    X, y = digits[0][:120], digits[1][:120] > 4
+    weights = np.where(y, 1e-6, 1.0)
+    model = LogisticRegression().set_fit_request(sample_weight=True)
+    scaler = StandardScaler().set_fit_request(sample_weight=False)
+    pipe = make_pipeline(scaler, model)
+    for estimator, grid in [(model, {"C": [1.0]}), (None, [pipe])]:
+        search = dsel.SemiSupervisedSearchCV(
+            estimator, grid, cv=3, n_jobs=2, fit_timeout=fit_timeout, prune=False
+        )
+        search.fit(X, y, sample_weight=weights)
+        assert search.best_score_ < 0.6, "the classes weigh the same"
+        with pytest.raises(TypeError, match=r"unexpected argument.* {'other'}"):
+            search.fit(X, y, other=weights)
+
+
+@config_context(enable_metadata_routing=True)
+def test_search__refuses_weights_that_are_not_requested_by_all(digits):
+    X, y = digits[0][:100], digits[1][:100]
+    weighted = LogisticRegression().set_fit_request(sample_weight=True)
+    plain = LogisticRegression().set_fit_request(sample_weight=False)
+    search = dsel.SemiSupervisedSearchCV(None, [weighted, plain], cv=3)
+    with pytest.raises(ValueError, match="`sample_weight` must be requested by all"):
+        search.fit(X, y, sample_weight=np.ones(100))
+
+
+@config_context(enable_metadata_routing=True)
+def test_search__takes_its_pool_inside_of_a_cross_validation(digits):
+    X, y = digits
+    search = make_search(LinearSVC(dual=False), {"C": [0.001, 0.01]}, prune=False)
+    search.set_fit_request(pool=True)
+    found = cross_validate(
+        search, X[:300], y[:300], params={"pool": X[300:]}, cv=2, return_estimator=True
+    )
+    assert all(each.certificate_.certified for each in found["estimator"])
+
+
+def test_search__fits_with_the_configuration_of_its_caller(digits):
+    X, y = digits
+    names_kept = FunctionTransformer(lambda X: X[["pca0", "pca1"]])
+    pipe = make_pipeline(PCA(4, random_state=0), names_kept, LinearSVC(dual=False))
+    search = dsel.SemiSupervisedSearchCV(None, [pipe], cv=3, n_jobs=2)
+    with config_context(transform_output="pandas"):
+        search.fit(X[:300], y[:300], pool=X[300:])
+        assert search.score(X[300:], y[300:]) > 0.3
+
+
+def test_search__draws_candidates_of_a_sampler_by_its_own_seed(digits):
+    X, y = digits
+    sampler = ParameterSampler({"C": loguniform(1, 100), "gamma": [1e-3, 1e-4]}, 4)
+    search = make_search(SVC(), sampler).fit(X[:200], y[:200], pool=X[200:400])
+    again = clone(search).fit(X[:200], y[:200], pool=X[200:400])
+    assert search.cv_results_["params"] == again.cv_results_["params"]
+    assert search.results_.sizes["candidate"] == 4
+    assert len(np.unique(search.results_.C)) == 4
+    assert (search.results_.delta_share == 0.05 / 4).all()
+    assert search.certificate_.certified
+
+
+@pytest.mark.parametrize("kind", [iter, list])
+def test_search__takes_candidates_one_by_one(digits, kind):
+    X, y = digits
+    given = [{"C": 1.0, "gamma": 1e-3}, {"C": 100.0, "gamma": 1e-3}, {"gamma": 1e-4}]
+    search = make_search(SVC(), kind(given)).fit(X[:200], y[:200])
+    assert search.cv_results_["params"] == given
+    assert search.best_params_ in given
 
 
 def test_search__has_the_methods_of_the_chosen_model(digits):

@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 import cloudpickle
+from sklearn import config_context, get_config
 
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import LEAVE_ONE_OUT
@@ -65,7 +66,8 @@ class FittingProcess:
         theirs.close()
         self.end = weakref.finalize(self, _end, self._process, self._pipe)
         # The other process gets half of this one's limit for cached arrays.
-        self._pipe.send_bytes(cloudpickle.dumps((work, process_cache().limit // 2)))
+        limit = process_cache().limit // 2
+        self._pipe.send_bytes(cloudpickle.dumps((work, limit, get_config())))
         self._answer(START_SECONDS)
 
     def is_alive(self) -> bool:
@@ -122,10 +124,10 @@ def serve(handle: int) -> None:
     pipe = Connection(handle)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, inbox), daemon=True).start()
-    work, limit = cloudpickle.loads(inbox.get())
+    work, limit, config = cloudpickle.loads(inbox.get())
     cache = ByteCache(limit)
     pipe.send_bytes(cloudpickle.dumps(None))
-    with single_threaded():
+    with single_threaded(), config_context(**config):
         while True:
             try:
                 job = cloudpickle.loads(inbox.get(timeout=IDLE_SECONDS))
