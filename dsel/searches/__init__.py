@@ -42,7 +42,7 @@ from dsel.searches.nonconformity.classifier import NonconformityClassifier
 from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
-from dsel.searches.pool_rows import read_rows
+from dsel.searches.pool_rows import predict_pool, read_rows
 from dsel.searches.select import select
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "plan_bound",
     "plan_covalidation",
     "plan_search",
+    "predict_pool",
     "read_rows",
     "sample_logged",
     "sample_uncertain",

@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.data.frames import Frame, frame_of, has_named_columns
+from dsel.data.lazy import lazily
 from dsel.results.choice import cv_results
 from dsel.searches.certify import search_and_certify
 from dsel.searches.engine.stages import PoolReading
@@ -306,20 +307,26 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "plan_"}
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels with the chosen model."""
+        """Predict labels with the chosen model; of a Dask array lazily.
+
+        `dsel.searches.predict_pool` writes those of a whole pool.
+        """
         rows = self._rows(X)
         return np.asarray(self.best_estimator_.predict(rows))
 
     @available_if(_best_has("predict_proba"))
+    @lazily
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict probabilities with the chosen model."""
+        """Predict probabilities with the chosen model; of a Dask array lazily."""
         rows = self._rows(X)
         return np.asarray(self.best_estimator_.predict_proba(rows))
 
     @available_if(_best_has("decision_function"))
+    @lazily
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return scores of the chosen model."""
+        """Return scores of the chosen model; of a Dask array lazily."""
         rows = self._rows(X)
         return np.asarray(self.best_estimator_.decision_function(rows))
 

@@ -2,18 +2,24 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
 from dsel.data.blocks import read_blocks
+from dsel.data.frames import native
+from dsel.data.labeled import codes_of
+from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.results.store import naming_damage, open_store
 from dsel.runtime.clients import resolve_client
@@ -26,6 +32,10 @@ SPAN_ROWS: Final = 2**16
 CHUNK_ROWS: Final = 2**18
 """Rows of a chunk of the written arrays."""
 WAY_OUT: Final = "delete it and write it again"
+PREDICTED_ROWS: Final = 2**14
+"""Rows that a model predicts at once."""
+STORED: Final = {"label": ("int32", -1), "value": ("float64", np.nan)}
+"""Type and fill value of what is predicted."""
 COMPLETE: Final = "complete"
 """Attribute of the group: whether every row is there."""
 
@@ -42,6 +52,7 @@ def write_rows(
     block_rows: int,
     attributes: Mapping[str, Any],
     client: Any = None,
+    allow_nan: bool = False,
 ) -> None:
     """Compute `task` for every row of the pool and write its fields as zarr arrays.
 
@@ -65,6 +76,8 @@ def write_rows(
         Attributes of the group.
     client
         Dask client; None is the current one, else local threads.
+    allow_nan
+        Whether missing values may pass.
 
     Raises
     ------
@@ -75,7 +88,8 @@ def write_rows(
     """
     group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
     touched: set[int] = set()
-    with closing(make_executor((task, block_rows), resolve_client(client))) as executor:
+    work = task, block_rows, allow_nan
+    with closing(make_executor(work, resolve_client(client))) as executor:
         tasks = (
             Task(
                 f"rows-{span.start}",
@@ -93,6 +107,108 @@ def write_rows(
             if start // CHUNK_ROWS not in touched:  # its rows are all left out
                 array[start : start + CHUNK_ROWS] = array.fill_value
     group.attrs[COMPLETE] = True
+
+
+def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> None:
+    """Predict every row of a pool by a fitted model, and write the answers as zarr.
+
+    Parameters
+    ----------
+    model
+        Any fitted search, estimator or pipeline with `predict`, of dsel or not.
+    pool
+        Unlabeled rows: anything that `open_pool` takes.
+    path
+        Folder or URL of a new zarr group. Of a classifier ``label`` holds class codes,
+        places in `classes_` (-1 for rows that the pool's filters leave out), else
+        ``value`` holds numbers (NaN for these). `read_rows` reads them.
+    client
+        Dask client; None is the current one, else local threads. Tasks return some
+        bytes a row, the driver writes.
+
+    Raises
+    ------
+    FileExistsError
+        Where results for rows, or other zarr data, are there.
+    ValueError
+        Where the model does not take the pool's rows.
+
+    See Also
+    --------
+    NonconformityClassifier.predict_pool : Writes more than labels.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNeighborsClassifier().fit(X[::2], y[::2])
+    >>> with TemporaryDirectory() as folder:
+    ...     predict_pool(model, X[1::2], f"{folder}/answers.zarr")
+    ...     [(_, codes)] = read_rows(f"{folder}/answers.zarr", "label")
+    >>> bool((model.classes_[codes] == model.predict(X[1::2])).all())
+    True
+    """
+    if hasattr(model, "predict_pool"):  # its answers depend on the numbers of the rows
+        model.predict_pool(pool, path, client=client)
+        return
+    opened = open_pool(pool)
+    frames = opened.collection.frames
+    if frames is not None and hasattr(model, "feature_names_in_"):
+        opened = replace(opened, collection=frames())
+    wanted = getattr(model, "n_features_in_", opened.n_columns)
+    if opened.n_columns != wanted:
+        raise ValueError(
+            f"`pool` has {opened.n_columns} columns but the model was fitted on "
+            f"{wanted}; open the pool written for this table."
+        )
+    classes = np.asarray(model.classes_) if is_classifier(model) else None
+    answers = Answers(model, classes)
+    allow_nan = bool(get_tags(model).input_tags.allow_nan)
+    # A row is answered first: an unfitted model, or other columns, are told at once.
+    span = opened.spans(1)[0]
+    found = opened.between(span.start, span.stop).reduce(
+        answers.of_first, _earlier, client=client, allow_nan=allow_nan
+    )
+    write_rows(
+        opened,
+        path,
+        answers,
+        {name: (some.shape[1:], *STORED[name]) for name, some in found.items()},
+        block_rows=PREDICTED_ROWS,
+        attributes={}
+        if classes is None
+        else {"classes": [str(label) for label in classes]},
+        client=client,
+        allow_nan=allow_nan,
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a fitted model predicts, as the arrays that are written for a pool."""
+
+    model: Any
+    classes: NDArray[Any] | None
+    """Labels of a classifier."""
+
+    def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the codes of labels, or values, of a block."""
+        del rows
+        found = np.asarray(self.model.predict(native(X)))
+        if self.classes is None:
+            return {"value": found}
+        return {"label": codes_of(found, self.classes)}
+
+    def of_first(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the same of the first row alone."""
+        return self(X[:1], rows[:1])
+
+
+def _earlier(one: Any, other: Any) -> Any:
+    del other
+    return one
 
 
 def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -207,13 +323,13 @@ def _write(
 
 
 def _compute_span(
-    work: tuple[RowTask, int], payloads: Sequence[Any], sources: list[Any]
+    work: tuple[RowTask, int, bool], payloads: Sequence[Any], sources: list[Any]
 ) -> tuple[tuple[NDArray[np.int64], dict[str, NDArray[Any]]], None]:
     del payloads  # a span depends on nothing but its rows
-    task, block_rows = work
+    task, block_rows, allow_nan = work
     blocks = [
         (block.rows, task(block.X, block.rows))
-        for block in read_blocks(sources, block_rows)
+        for block in read_blocks(sources, block_rows, allow_nan=allow_nan)
     ]
     names = blocks[0][1].keys()
     rows = np.concatenate([rows for rows, _ in blocks])

@@ -9,6 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.data.lazy import lazily
 from dsel.models.arrays import Floats
 from dsel.models.least_squares.coefficients import (
     KernelCoefficients,
@@ -165,6 +166,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         self._fit_columns(X, columns, as_vector=y.ndim == 1)
         return self
 
+    @lazily
     def predict(self, X: Any) -> Floats:
         """Return f at every row, shape (n_rows,) or (n_rows, n_outputs).
 
@@ -273,6 +275,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         self._fit_columns(X, targets, as_vector=targets.shape[1] == 1)
         return self
 
+    @lazily
     def decision_function(self, X: Any) -> Floats:
         """Return the scores, shape (n_rows,) for two classes, else one per class.
 
@@ -284,6 +287,7 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         scores, _ = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of every row.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsel.checks import check_nonnegative
 from dsel.data import open_pool
 from dsel.data.labeled import check_column_names, codes_of
+from dsel.data.lazy import lazily
 from dsel.models.arrays import Floats, Integers
 from dsel.models.mcpl.gaussian import (
     ClassMoments,
@@ -65,6 +66,7 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
     intercept_: Floats
     n_features_in_: int
 
+    @lazily
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the most probable label of each row, shape (n_rows,)."""
         scores = self.decision_function(X)
@@ -72,6 +74,7 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
             return np.asarray(self.classes_[(scores > 0.0).astype(np.intp)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
+    @lazily
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the posterior probability of each class, shape (n_rows, K)."""
         scores = self.decision_function(X)
@@ -81,6 +84,7 @@ class GaussianClassifier(ClassifierMixin, BaseEstimator):
             scores = np.column_stack([np.zeros_like(scores), scores])
         return np.asarray(softmax(scores, axis=1))
 
+    @lazily
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return ln p(x, k) but for a term that all classes share, shape (n_rows, K).
 

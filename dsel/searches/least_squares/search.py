@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from dsel.data.lazy import lazily
 from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.searches.least_squares.cube import select_least_squares
 from dsel.searches.least_squares.plan import LeastSquaresPlan, plan_least_squares
@@ -189,8 +190,9 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
         ).fit(plan.work.X, np.asarray(y))
         return self
 
+    @lazily
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict with the chosen model.
+        """Predict with the chosen model; of a Dask array lazily.
 
         Parameters
         ----------

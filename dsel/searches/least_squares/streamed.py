@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
 from dsel.data.content import content_hash
+from dsel.data.lazy import lazily
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
 from dsel.kernels.eigen import gaussian_gram, whitening
@@ -180,8 +181,9 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         self.best_estimator_ = self._model(*fits[place][1:], column, np.ndim(y))
         return self
 
+    @lazily
     def predict(self, X: Any) -> Floats:
-        """Predict with the chosen model.
+        """Predict with the chosen model; of a Dask array lazily.
 
         Parameters
         ----------

@@ -21,6 +21,7 @@ from dsel.bounds import (
 )
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
+from dsel.data.lazy import by_block
 from dsel.data.pool import Pool
 from dsel.results import Certificate
 from dsel.searches.nonconformity.row_choice import ANSWER_FIELDS, GapCounter, RowChooser
@@ -54,23 +55,22 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_in_: int
     """Columns of the labeled rows."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Predict the label that the chosen model finds most conforming.
 
         Parameters
         ----------
         X
-            Rows, shape (n_rows, n_columns).
+            Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
 
         Returns
         -------
         ndarray
             Labels, shape (n_rows,).
         """
-        codes = self._answer(X)[0]
-        return np.asarray(self.classes_[codes])
+        return by_block(lambda X, rows: self.classes_[self._answer(X, rows)[0]], X)
 
-    def critical_epsilon(self, X: Any) -> NDArray[np.float64]:
+    def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which some model's region has one label.
 
         Parameters
@@ -84,12 +84,12 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Multiples of 1/n_validation in [0, 1], shape (n_rows,): the printed
             p-value of the strangest label, without smoothing.
         """
-        counts = self._answer(X)[1]
-        return np.asarray(counts / self.chooser_.calibration.n_validation)
+        n = self.chooser_.calibration.n_validation
+        return by_block(lambda X, rows: self._answer(X, rows)[1] / n, X)
 
-    def chosen_model(self, X: Any) -> NDArray[np.int64]:
+    def chosen_model(self, X: Any) -> Any:
         """Return the number of the model that predicts each row; see `params_`."""
-        return self._answer(X)[2]
+        return by_block(lambda X, rows: self._answer(X, rows)[2], X)
 
     def p_values(
         self, X: Any, *, smoothing: bool = True, model: int | None = None
@@ -329,12 +329,13 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
 
     def _answer(
-        self, X: Any
+        self, X: Any, rows: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return label codes, critical counts and models of all rows."""
+        """Return label codes, critical counts and models of rows of these numbers."""
         X = self._checked(X)
+        numbers = np.arange(X.shape[0]) if rows is None else rows
         blocks = self.chooser_.blocks(X)
-        answers = [self.chooser_.answer(part, rows) for part, rows in blocks]
+        answers = [self.chooser_.answer(part, numbers[n]) for part, n in blocks]
         return (
             np.concatenate([each.labels for each in answers]),
             np.concatenate([each.counts for each in answers]),

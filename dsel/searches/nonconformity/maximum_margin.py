@@ -10,6 +10,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.checks import check_choice
+from dsel.data.lazy import lazily
 from dsel.data.row_random import seed_from
 from dsel.data.splits import full_split
 from dsel.searches.candidates import make_candidates
@@ -153,11 +154,13 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return np.array([hyperplane_norm(model) for model in models.models()])
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label of largest weight; ties: the first of the grid."""
         codes = self._answer(X)[0]
         return np.asarray(self.classes_[codes])
 
+    @lazily
     def chosen_model(self, X: Any) -> NDArray[np.int64]:
         """Return the number of the model of largest margin for each row's answer."""
         return self._answer(X)[1]

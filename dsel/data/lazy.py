@@ -1,0 +1,84 @@
+"""Methods of rows on Dask arrays: nothing is computed until it is asked for."""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+
+
+def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Let a method of rows take a Dask array and return a lazy one, block by block.
+
+    What it returns for a row must not depend on the other rows.
+    """
+
+    @wraps(method)
+    def answer(self: Any, X: Any) -> Any:
+        return by_block(lambda rows, _: method(self, rows), X)
+
+    return answer
+
+
+def by_block(function: Callable[[Any, NDArray[np.int64]], Any], X: Any) -> Any:
+    """Return what a function says of rows; lazily where they are a Dask array.
+
+    Parameters
+    ----------
+    function
+        Takes rows and their numbers; returns an array with as many rows.
+    X
+        Rows in memory, or a Dask array of shape (n_rows, n_columns) with blocks of
+        known lengths.
+
+    Raises
+    ------
+    ValueError
+        Where a Dask collection is no array with known lengths of blocks.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> X = da.ones((6, 2), chunks=4)
+    >>> found = by_block(lambda X, rows: X.sum(axis=1) + rows, X)
+    >>> found.chunks, found.compute().tolist()
+    (((4, 2),), [2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    """
+    if not hasattr(X, "dask"):
+        return function(X, np.arange(X.shape[0] if hasattr(X, "shape") else len(X)))
+    sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
+    if X.ndim != 2 or np.isnan(sizes).any():
+        raise ValueError(
+            "`X` must be an array with two axes and blocks of known lengths where it "
+            "is a Dask collection; call compute_chunk_sizes() on it, or write the "
+            "answers for it by `dsel.searches.predict_pool`."
+        )
+    # One row tells type and shape of the answers, which not every model knows.
+    one = np.asarray(
+        function(np.zeros((1, X.shape[1]), X.dtype), np.zeros(1, np.int64))
+    )
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    changed = (
+        {"drop_axis": 1} if one.ndim == 1 else {"chunks": (X.chunks[0], one.shape[1:])}
+    )
+    # As a value of its own the function, with its model, enters the graph once.
+    return X.rechunk({1: -1}).map_blocks(
+        partial(_of_block, starts=starts),
+        function=delayed(function, pure=False),
+        dtype=one.dtype,
+        meta=one[:0],
+        **changed,
+    )
+
+
+def _of_block(
+    X: Any,
+    *,
+    function: Callable[[Any, NDArray[np.int64]], Any],
+    starts: NDArray[np.int64],
+    block_id: tuple[int, ...] = (0,),
+) -> NDArray[Any]:
+    start = starts[block_id[0]]
+    return np.asarray(function(X, np.arange(start, start + X.shape[0])))

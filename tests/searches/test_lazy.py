@@ -1,0 +1,113 @@
+"""Answers for Dask arrays are lazy, those for pools are written, by every estimator."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+import dsel
+from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
+from dsel.models.mcpl.estimators import SemiSupervisedLDA, SemiSupervisedQDA
+from dsel.searches import (
+    LeastSquaresSearch,
+    MaximumMarginClassifier,
+    NonconformityClassifier,
+    StreamedLeastSquaresSearch,
+    predict_pool,
+    read_rows,
+)
+
+GRID = {"C": [0.1, 10.0]}
+CLASSIFIERS = {
+    "search": dsel.SemiSupervisedSearchCV(
+        LogisticRegression(max_iter=5000), GRID, cv=3
+    ),
+    "votes": dsel.SemiSupervisedSearchCV(
+        SVC(), GRID, certificate="nested_vote", duplicates="keep", random_state=0
+    ),
+    "nonconformity": NonconformityClassifier(SVC(), GRID, random_state=0),
+    "margins": MaximumMarginClassifier(SVC(), GRID),
+    "least squares": KernelLeastSquaresClassifier(),
+    "lda": SemiSupervisedLDA(),
+    "qda": SemiSupervisedQDA(),
+}
+REGRESSORS = {
+    "search": LeastSquaresSearch([1.0, 3.0], [0.1, 1.0]),
+    "streamed": StreamedLeastSquaresSearch([1.0, 3.0], [0.1, 1.0], n_centers=9),
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], np.array(["one", "two", "three"])[y[order]]
+
+
+def never(*args, **kwargs):
+    raise AssertionError("something was computed")
+
+
+def lazy_answers(model, method, X):
+    with dask.config.set(scheduler=never):
+        lazy = getattr(model, method)(da.from_array(X, chunks=(17, 3)))
+    direct = getattr(model, method)(X)
+    assert (lazy.shape, lazy.dtype) == (direct.shape, direct.dtype)
+    assert lazy.numblocks[0] > 1
+    if direct.dtype.kind == "U":
+        np.testing.assert_array_equal(lazy, direct)
+    else:
+        np.testing.assert_allclose(lazy, direct)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_predict__of_a_dask_array_is_lazy_and_the_same(rows, name, tmp_path):
+    X, y = rows
+    pool = [X[100:]] if name in ("votes", "lda", "qda") else []
+    model = CLASSIFIERS[name].fit(X[:100], y[:100], *pool)
+    lazy_answers(model, "predict", X)
+    for method in ("predict_proba", "decision_function", "critical_epsilon"):
+        if hasattr(model, method):
+            lazy_answers(model, method, X)
+
+    predict_pool(model, da.from_array(X, chunks=(40, 4)), tmp_path / "answers.zarr")
+    [(start, codes)] = read_rows(tmp_path / "answers.zarr", "label")
+    assert start == 0
+    np.testing.assert_array_equal(model.classes_[codes], model.predict(X))
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_predict__of_numbers_is_lazy_and_the_same(rows, name, tmp_path):
+    X = rows[0]
+    for targets in (X[:, 3], X[:, 2:]):
+        model = REGRESSORS[name].fit(X[:, :2], targets)
+        lazy_answers(model, "predict", X[:, :2])
+        place = tmp_path / f"answers-{targets.ndim}.zarr"
+        pool = dsel.open_pool(X[:, :2]).excluding([3])
+        predict_pool(model, pool, place)
+        [(_, values)] = read_rows(place, "value")
+        assert np.isnan(values[3]).all()
+        kept = np.arange(len(X)) != 3
+        np.testing.assert_allclose(values[kept], model.predict(X[kept, :2]))
+
+
+def test_predict_pool__gives_frames_to_models_of_frames(tmp_path):
+    frame = load_iris(as_frame=True)
+    table, y = frame.data.assign(kind="a"), frame.target
+    model = LogisticRegression(max_iter=5000).fit(table.iloc[:, :4], y)
+    predict_pool(model, table.iloc[:, :4], tmp_path / "answers.zarr")
+    [(_, codes)] = read_rows(tmp_path / "answers.zarr", "label")
+    np.testing.assert_array_equal(codes, model.predict(table.iloc[:, :4]))
+    with pytest.raises(ValueError, match="`pool` has 5 columns but the model was"):
+        predict_pool(model, table, tmp_path / "others.zarr")
+
+
+def test_predict__names_what_is_not_lazy(rows):
+    X, y = rows
+    model = CLASSIFIERS["search"].fit(X, y)
+    unknown = da.from_array(X, chunks=(50, 4))
+    with pytest.raises(ValueError, match=r"blocks of known lengths.*predict_pool"):
+        model.predict(unknown[unknown[:, 0] > 5])
