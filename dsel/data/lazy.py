@@ -8,6 +8,8 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+Rows = NDArray[np.int64] | None
+
 
 def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Let a method of rows take a Dask array and return a lazy one, block by block.
@@ -22,13 +24,14 @@ def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return answer
 
 
-def by_block(function: Callable[[Any, NDArray[np.int64]], Any], X: Any) -> Any:
+def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     """Return what a function says of rows; lazily where they are a Dask array.
 
     Parameters
     ----------
     function
-        Takes rows and their numbers; returns an array with as many rows.
+        Takes rows and their numbers, None for 0, 1, ...; returns an array with as many
+        rows.
     X
         Rows in memory, or a Dask array of shape (n_rows, n_columns) with blocks of
         known lengths.
@@ -42,12 +45,12 @@ def by_block(function: Callable[[Any, NDArray[np.int64]], Any], X: Any) -> Any:
     --------
     >>> import dask.array as da
     >>> X = da.ones((6, 2), chunks=4)
-    >>> found = by_block(lambda X, rows: X.sum(axis=1) + rows, X)
+    >>> found = by_block(lambda X, rows: X[:, 0] + rows, X)
     >>> found.chunks, found.compute().tolist()
-    (((4, 2),), [2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    (((4, 2),), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     """
     if not hasattr(X, "dask"):
-        return function(X, np.arange(X.shape[0] if hasattr(X, "shape") else len(X)))
+        return function(X, None)
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
     if X.ndim != 2 or np.isnan(sizes).any():
         raise ValueError(
@@ -76,7 +79,7 @@ def by_block(function: Callable[[Any, NDArray[np.int64]], Any], X: Any) -> Any:
 def _of_block(
     X: Any,
     *,
-    function: Callable[[Any, NDArray[np.int64]], Any],
+    function: Callable[[Any, Rows], Any],
     starts: NDArray[np.int64],
     block_id: tuple[int, ...] = (0,),
 ) -> NDArray[Any]:

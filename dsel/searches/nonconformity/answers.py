@@ -68,6 +68,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray
             Labels, shape (n_rows,).
         """
+        check_is_fitted(self)
         return by_block(lambda X, rows: self.classes_[self._answer(X, rows)[0]], X)
 
     def critical_epsilon(self, X: Any) -> Any:
@@ -84,6 +85,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Multiples of 1/n_validation in [0, 1], shape (n_rows,): the printed
             p-value of the strangest label, without smoothing.
         """
+        check_is_fitted(self)
         n = self.chooser_.calibration.n_validation
         return by_block(lambda X, rows: self._answer(X, rows)[1] / n, X)
 
