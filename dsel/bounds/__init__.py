@@ -27,6 +27,7 @@ from dsel.bounds.bounded_mean import (
     MeanInterval,
     bounded_mean_interval,
     leveled_risk,
+    progressive_risk,
 )
 from dsel.bounds.clusters import clustered_holdout
 from dsel.bounds.co_validation import (
@@ -135,6 +136,7 @@ __all__ = [
     "precision_recall_from_disagreement",
     "printed_error_bound",
     "prior_shares",
+    "progressive_risk",
     "read_out",
     "row_disagreement",
     "select_then_certify",

@@ -5,7 +5,7 @@ limits hold for any law on [0, 1] and shrink with the variance that was seen.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,8 @@ from dsel.checks import check_integer, check_probability
 
 LARGEST_STAKE = 0.9
 """Below 1, so that no single value takes all of the wealth."""
+STAKES = np.geomspace(0.02, LARGEST_STAKE, 9)
+"""Stakes where the mean may change: for some tens of values to some ten thousand."""
 
 Floats = NDArray[np.float64]
 
@@ -203,12 +205,7 @@ def leveled_risk(
         raise ValueError(
             f"`probabilities` must have one chance for each of 1 to {size} losses."
         )
-    if not 0.0 < floor <= 1.0 or (chances * left < floor * (1 - 1e-9)).any():
-        raise ValueError(
-            f"`least` must be in (0, 1] and `probabilities` at least `least` over the "
-            f"rows that were left, got least={least!r}; rows that were picked greedily "
-            f"have no chance and cannot be weighted."
-        )
+    _check_chances(chances, left, floor)
     weights = np.ones(len(loss))
     if len(loss) < size:
         weights += (size - len(loss)) / (left - 1.0) * (1.0 / (left * chances) - 1.0)
@@ -220,3 +217,114 @@ def leveled_risk(
     return MeanInterval(
         float((weights * loss).mean()), found.lower * most, min(found.upper * most, 1.0)
     )
+
+
+def progressive_risk(
+    losses: ArrayLike,
+    probabilities: ArrayLike,
+    earlier_losses: ArrayLike,
+    n_left: ArrayLike,
+    n_pool: int,
+    *,
+    least: float,
+    delta: float,
+) -> MeanInterval:
+    r"""Mean risk on a pool of the models that an active learner had while it learned.
+
+    Each row is predicted by the model of those that were labeled before it. With
+    :math:`L_m` its loss, :math:`q_m` its chance among the :math:`n_m` rows of
+    :math:`N` that were left, and :math:`E_m` that model's losses on those labeled
+    before,
+
+    .. math:: a_m = \frac{L_m / q_m + E_m}{N}
+
+    is unbiased for that model's mean loss on the pool. The mean of :math:`T` of them is
+    returned, and for :math:`x_m = \epsilon a_m` the smallest half-width
+
+    .. math:: \min_\lambda \frac{\ln(2G/\delta) + \psi(\lambda) \sum_m
+              (x_m - \hat x_m)^2}{\lambda T \epsilon}, \qquad
+              \psi(\lambda) = -\ln(1 - \lambda) - \lambda,
+
+    over :math:`G` stakes; :math:`\hat x_m` is the mean of the values before.
+
+    Parameters
+    ----------
+    losses
+        In [0, 1], in the order in which rows were picked, shape (T,).
+    probabilities
+        Chance of each among the rows that were left, logged when it was picked.
+    earlier_losses
+        Sum of the losses, on the rows labeled before, of the model that each was
+        predicted by.
+    n_left
+        Rows that each was picked from.
+    n_pool
+        Rows of the pool, those of a random start included, N.
+    least
+        Part of the chance that is given to all rows alike, :math:`\epsilon` in (0, 1]:
+        every chance is at least :math:`\epsilon / n_m`.
+    delta
+        Probability with which the interval may fail, in (0, 1).
+
+    Returns
+    -------
+    MeanInterval
+        The estimate, and limits in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        Where the arrays differ in length, or a chance is below what `least` says.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the picks, the mean of these
+    models' mean losses on the pool lies within the limits. It is no bound of the last
+    model, which is better where learning helps.
+    Assumes: the chances with which rows were really picked; models that are a function
+    of what was picked before, and of independent randomness.
+    Source: :math:`e^{\lambda\xi - \psi(\lambda)\xi^2} \le 1 + \lambda\xi` for
+    :math:`\xi \ge -1` (Fan, Grama and Liu 2015), taken at :math:`\xi = \pm(x_m -
+    \hat x_m)`, makes :math:`e^{\pm\lambda(x_m - E x_m) - \psi(x_m - \hat x_m)^2}`
+    have a mean of at most 1 given the past; their product, Markov and a union bound.
+
+    Examples
+    --------
+    >>> left = np.arange(1000, 600, -1)
+    >>> found = progressive_risk(
+    ...     np.tile([0.0, 0.0, 0.0, 1.0], 100), 1.0 / left, np.arange(400) / 4, left,
+    ...     1000, least=1.0, delta=0.1)
+    >>> round(found.mean, 2), round(found.lower, 2), round(found.upper, 2)
+    (0.25, 0.18, 0.32)
+    """
+    loss, chances, earlier, left = (
+        np.asarray(each, dtype=np.float64)
+        for each in (losses, probabilities, earlier_losses, n_left)
+    )
+    size, share = check_integer(n_pool, "n_pool", at_least=1), float(least)
+    if not loss.size or {each.shape for each in (chances, earlier, left)} != {
+        (loss.size,)
+    }:
+        raise ValueError(
+            "`probabilities`, `earlier_losses` and `n_left` must have one number for "
+            "each of `losses`, at least one."
+        )
+    _check_chances(chances, left, share)
+    x = share * (loss / chances + earlier) / size
+    before = np.append(0.0, np.cumsum(x)[:-1]) / np.maximum(np.arange(len(x)), 1)
+    spread = float(((x - before) ** 2).sum())
+    cost = math.log(2 * len(STAKES) / check_probability(delta, "delta"))
+    psi = -np.log1p(-STAKES) - STAKES
+    half = float(((cost + psi * spread) / STAKES).min()) / (len(x) * share)
+    mean = float(x.mean()) / share
+    return MeanInterval(mean, max(0.0, mean - half), min(1.0, mean + half))
+
+
+def _check_chances(chances: Floats, left: NDArray[Any], least: float) -> None:
+    """Raise where a chance is below what was said, as of rows picked greedily."""
+    if not 0.0 < least <= 1.0 or not (chances * left >= least * (1 - 1e-9)).all():
+        raise ValueError(
+            f"`least` must be in (0, 1] and `probabilities` at least `least` over the "
+            f"rows that were left, got least={least!r}; rows that were picked greedily "
+            f"have no chance and cannot be weighted."
+        )

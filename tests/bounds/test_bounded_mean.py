@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from dsel.bounds import bounded_mean_interval, leveled_risk
+from dsel.bounds import bounded_mean_interval, leveled_risk, progressive_risk
 from dsel.searches import sample_logged
 
 N_DRAWS = 300
@@ -84,3 +84,35 @@ def test_leveled_risk__refuses_rows_that_were_picked_greedily():
         leveled_risk([0.0, 1.0], [0.5, np.nextafter(0, 1)], 10, least=0.1, delta=0.1)
     with pytest.raises(ValueError, match="one chance for each"):
         leveled_risk([0.0, 1.0], [0.5], 10, least=0.1, delta=0.1)
+
+
+def learn(rng, n_pool=80, n_picks=50, least=0.4):
+    """Models that change with what was picked, and rows picked where they err."""
+    hard = rng.random(n_pool)
+    free, truths, log = np.ones(n_pool, dtype=bool), [], []
+    for _ in range(n_picks):
+        wrong = hard > 0.6 + 0.3 * np.mean(hard[~free] > 0.5 if (~free).any() else 0)
+        weights = np.where(free, least + (1 - least) * hard, 0.0)
+        chances = weights / weights.sum()
+        row = rng.choice(n_pool, p=chances)
+        log.append((wrong[row], chances[row], wrong[~free].sum(), free.sum()))
+        truths.append(wrong.mean())
+        free[row] = False
+    found = progressive_risk(*np.transpose(log), n_pool, least=least, delta=0.2)
+    return found, np.mean(truths)
+
+
+def test_progressive_risk__is_unbiased_and_covers_models_that_change(rng):
+    found, truths = zip(*(learn(rng) for _ in range(N_DRAWS)), strict=True)
+    mean, lower, upper = np.transpose(found)
+    off = mean - np.array(truths)
+    assert abs(off.mean()) < 4 * off.std() / np.sqrt(N_DRAWS)
+    assert np.mean((lower > truths) | (upper < truths)) <= 0.2
+    assert (upper < 0.9).all()
+
+
+def test_progressive_risk__refuses_rows_that_were_picked_greedily():
+    with pytest.raises(ValueError, match="picked greedily"):
+        progressive_risk([0.0], [0.001], [0], [9], 10, least=0.1, delta=0.1)
+    with pytest.raises(ValueError, match="one number for each"):
+        progressive_risk([0.0], [0.5], [0, 1], [9], 10, least=0.1, delta=0.1)

@@ -10,10 +10,11 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
-from dsel.checks import check_integer
+from dsel.bounds import MeanInterval, progressive_risk
+from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import stacked
 from dsel.data.open import open_pool
-from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
+from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
 from dsel.searches.co_validation.active import fitted_on, sure_margins
 from dsel.searches.co_validation.covalidate import covalidate
 
@@ -31,6 +32,38 @@ class ActiveStep:
     results: xr.Dataset
     """Cube of `covalidate` on them and the rest of the pool. Its assumptions say that
     nothing can be certified, and why."""
+    log: NDArray[np.float64]
+    """A row for each pick by known chances: loss of the model that picked it, chance,
+    errors of that model on the rows labeled before, and rows that were left."""
+    least: float | None
+    """Part of the chance that all rows had alike; None where picks were greedy."""
+
+    def risk(self, *, delta: float = 0.05) -> MeanInterval:
+        """Return the mean error on the pool of all models so far, with an interval.
+
+        It is importance weighted, so it holds although rows were picked. The model of
+        all labels is usually better than the mean of those before it.
+
+        Parameters
+        ----------
+        delta
+            Probability with which the interval may fail; of each step alone.
+
+        Raises
+        ------
+        ValueError
+            Where rows were picked greedily: pass ``least`` to `learn_actively`.
+        """
+        if self.least is None or not len(self.log):
+            raise ValueError(
+                "`risk` needs rows that were picked with known chances, after the "
+                "random start; call learn_actively with least=0.2, for example."
+            )
+        n_pool = int(self.results[names.N_UNLABELED]) + len(self.rows)
+        losses, chances, earlier, left = self.log.T
+        return progressive_risk(
+            losses, chances, earlier, left, n_pool, least=self.least, delta=delta
+        )
 
     @property
     def estimates(self) -> dict[str, float]:
@@ -47,18 +80,30 @@ class Picks:
     """The best rows of a part of the pool."""
 
     gaps: NDArray[np.float64]
-    """Gap between the two best scores of each, ascending."""
+    """Gap between the two best scores of each, or a random number that is small with
+    the chance of the row; ascending."""
     order: NDArray[np.uint64]
     """Random number of each row, which decides between equal gaps."""
     rows: NDArray[np.int64]
     """Row numbers."""
     X: Any
     """The rows, dense or CSR."""
+    weights: NDArray[np.float64]
+    """Chance of each, but for a factor."""
+    total: float
+    """Sum over all rows of the part."""
 
     def first(self, n_rows: int) -> "Picks":
         """Return the `n_rows` rows of smallest gap, then smallest random number."""
         best = np.lexsort((self.order, self.gaps))[:n_rows]
-        return Picks(self.gaps[best], self.order[best], self.rows[best], self.X[best])
+        return Picks(
+            self.gaps[best],
+            self.order[best],
+            self.rows[best],
+            self.X[best],
+            self.weights[best],
+            self.total,
+        )
 
     def joined(self, other: "Picks") -> "Picks":
         """Return the rows of both."""
@@ -67,6 +112,8 @@ class Picks:
             np.concatenate([self.order, other.order]),
             np.concatenate([self.rows, other.rows]),
             stacked([self.X, other.X]),
+            np.concatenate([self.weights, other.weights]),
+            self.total + other.total,
         )
 
 
@@ -79,6 +126,7 @@ def learn_actively(
     every: int = 25,
     n_start: int = 10,
     batch: int = 1,
+    least: float | None = None,
     random_state: Any = 0,
     **options: Any,
 ) -> Iterator[ActiveStep]:
@@ -105,6 +153,10 @@ def learn_actively(
         random until a second one appears.
     batch
         Rows to label before the model is trained again; it divides `every`.
+    least
+        None picks the rows of the smallest gaps. A number in (0, 1] draws them with
+        chances that are logged: the least sure row has at most ``1 / least`` times the
+        chance of the surest one, and each step has a `risk`.
     random_state
         Seed of the start, of ties, of the halvings and of the learner.
     **options
@@ -130,8 +182,9 @@ def learn_actively(
     -----
     Rows so picked are no random sample, so no bound holds for what is trained on
     them. In the paper's experiments disagreement is then nearer to the true error
-    than cross-validation is. `weighted_risk` is unbiased where rows were queried at
-    random with known chances.
+    than cross-validation is. With `least` there is an interval all the same:
+    `ActiveStep.risk` weighs each row's loss, by the model before it was labeled, by its
+    chance.
 
     Examples
     --------
@@ -141,15 +194,23 @@ def learn_actively(
     >>> steps = learn_actively(SVC(), X, y.__getitem__, n_rows=40, every=15, repeats=5)
     >>> [(len(step.rows), sorted(step.estimates)[:2]) for step in steps]
     [(25, ['dis_error', 'disagreement']), (40, ['dis_error', 'disagreement'])]
+    >>> *_, last = learn_actively(
+    ...     SVC(), X, y.__getitem__, n_rows=150, every=140, batch=5, least=0.5,
+    ...     repeats=2)
+    >>> found = last.risk(delta=0.1)
+    >>> round(found.lower, 2), round(found.mean, 2), round(found.upper, 2)
+    (0.0, 0.06, 0.18)
     """
     opened = open_pool(pool)
     check_integer(n_rows, "n_rows", at_least=2, at_most=opened.n_rows)
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
     check_integer(batch, "batch", at_least=1)
     check_integer(every, "every", at_least=1)
+    if least is not None and least != 1:
+        check_probability(least, "least")
     seed = seed_from(random_state)
     due = {*range(n_start + every, n_rows, every), n_rows}
-    labeling = _Labeling(estimator, opened, label_of, seed)
+    labeling = _Labeling(estimator, opened, label_of, seed, least)
     labeling.add(n_start)
     while True:
         done = len(labeling.y)
@@ -170,27 +231,49 @@ class _Labeling:
         pool: Any,
         label_of: Callable[[NDArray[np.int64]], ArrayLike],
         seed: int,
+        least: float | None,
     ) -> None:
         self.estimator, self.pool, self.seed = estimator, pool, seed
-        self.label_of = label_of
+        self.label_of, self.least = label_of, least
+        self.log = np.empty((0, 4))
         self.rows = np.empty(0, dtype=np.int64)
         self.X: Any = None
         self.y: list[Any] = []
 
     def add(self, n_rows: int) -> None:
         """Label the next rows: one pass over the pool."""
+        model = self._model()
         count = partial(
             least_sure,
-            model=self._model(),
+            model=model,
             taken=np.sort(self.rows),
             n_rows=n_rows,
             seed=self.seed,
         )
+        if model is not None and self.least is not None:
+            # Rows that were passed over before have large numbers: draw new ones.
+            fresh = hashed_seed(self.seed, len(self.y))
+            gaps = sure_margins(model, self.X)
+            usual = float(np.median(gaps)) or 1.0
+            count = partial(count, seed=fresh, least=self.least, usual=usual)
         combine = partial(_best_of_both, n_rows=n_rows)
         picks: Picks = self.pool.reduce(count, combine, keep=True)
-        self.y.extend(np.asarray(self.label_of(picks.rows)))
+        labels = np.asarray(self.label_of(picks.rows))
+        if model is not None and self.least is not None:
+            self.log = np.concatenate([self.log, self._noted(model, picks, labels)])
+        self.y.extend(labels)
         self.rows = np.concatenate([self.rows, picks.rows])
         self.X = picks.X if self.X is None else stacked([self.X, picks.X])
+
+    def _noted(self, model: Any, picks: Picks, labels: NDArray[Any]) -> Any:
+        """Return what is logged of picks and of the model that picked them."""
+        losses = (model.predict(picks.X) != labels).astype(float)
+        earlier = np.sum(model.predict(self.X) != np.array(self.y))
+        drawn = np.cumsum(picks.weights) - picks.weights
+        chances = picks.weights / (picks.total - drawn)
+        n_left = self.pool.n_rows - len(self.y) - np.arange(len(losses))
+        passed = earlier + np.cumsum(losses) - losses
+        return np.column_stack([losses, chances, passed, n_left])
 
     def _model(self) -> Any:
         """Return the model of the labeled rows; None while they are of one class."""
@@ -213,7 +296,7 @@ class _Labeling:
             duplicates="keep",
             **options,
         )
-        return ActiveStep(self.rows, self.X, y, results)
+        return ActiveStep(self.rows, self.X, y, results, self.log, self.least)
 
 
 def least_sure(
@@ -224,14 +307,26 @@ def least_sure(
     taken: NDArray[np.int64],
     n_rows: int,
     seed: int,
+    least: float | None = None,
+    usual: float = 1.0,
 ) -> Picks:
-    """Return the rows of a block that a model is least sure of; any without a model."""
+    """Return the rows of a block that a model is least sure of; any without a model.
+
+    With `least` they are drawn, with chances in proportion to weights from `least` to
+    1, halfway at the gap `usual`.
+    """
     free = np.flatnonzero(~np.isin(rows, taken, assume_unique=True))
-    gaps = np.zeros(len(free))
+    gaps, weights = np.zeros(len(free)), np.ones(len(free))
     if model is not None and len(free):
         gaps = sure_margins(model, X[free])
     order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
-    return Picks(gaps, order, rows[free], X[free]).first(n_rows)
+    if least is not None:
+        weights = least + (1.0 - least) / (1.0 + gaps / usual)
+        # The smallest of exponential numbers over weights is each with its chance, then
+        # the second smallest among the others, and so on (Efraimidis and Spirakis).
+        gaps = -np.log((order + 0.5) * 2.0**-64) / weights
+    total = float(weights.sum())
+    return Picks(gaps, order, rows[free], X[free], weights, total).first(n_rows)
 
 
 def _best_of_both(one: Picks, other: Picks, *, n_rows: int) -> Picks:

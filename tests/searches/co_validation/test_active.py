@@ -11,7 +11,6 @@ from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active import (
     sample_uncertain,
     sure_margins,
-    weighted_risk,
 )
 from dsel.searches.co_validation.covalidate import covalidate
 from dsel.searches.co_validation.half_counts import half_counts, half_estimates
@@ -122,19 +121,3 @@ def test_sample_uncertain__refuses_more_rows_than_there_are(table):
     X, y = table
     with pytest.raises(ValueError, match="`n_rows` must be"):
         sample_uncertain(LogisticRegression(), X, y.__getitem__, n_rows=401)
-
-
-def test_weighted_risk__is_unbiased_for_the_error_on_the_pool(rng):
-    wrong = rng.uniform(size=2000) < 0.2
-    chances = np.where(wrong, 0.3, 0.1)
-    found = []
-    for _ in range(400):
-        asked = rng.uniform(size=2000) < chances
-        found.append(weighted_risk(wrong[asked], chances[asked], 2000))
-
-    assert np.mean(found) == pytest.approx(wrong.mean(), abs=0.003)
-
-
-def test_weighted_risk__refuses_greedy_picks():
-    with pytest.raises(ValueError, match="cannot be weighted"):
-        weighted_risk([True], [np.nan], 10)

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
 from dsel.searches.co_validation.active import sure_margins
-from dsel.searches.co_validation.active_learning import learn_actively
+from dsel.searches.co_validation.active_learning import learn_actively, least_sure
 from dsel.searches.co_validation.covalidate import covalidate
 
 ESTIMATES = {
@@ -112,3 +112,42 @@ def test_learn_actively__asks_for_labels_of_picked_rows_only(table):
 def test_learn_actively__refuses_more_rows_than_there_are(table):
     with pytest.raises(ValueError, match="`n_rows` must be"):
         steps_of(table, n_rows=401)
+
+
+def test_learn_actively__logs_the_chances_with_which_rows_are_picked(table):
+    X, y = table
+    *_, last = steps_of(table, least=0.4, batch=3, every=15, n_rows=31)
+    assert last.log.shape == (21, 4)
+    for place in (0, 6):  # the first pick of a batch, and the two behind it
+        rows = last.rows[: 10 + place]
+        model = LogisticRegression().fit(X[rows], y[rows])
+        usual = np.median(sure_margins(model, X[rows]))
+        weights = 0.4 + 0.6 / (1 + sure_margins(model, X) / usual)
+        for behind in range(3):
+            row, before = (
+                last.rows[10 + place + behind],
+                last.rows[: 10 + place + behind],
+            )
+            wrong = model.predict(X) != y
+            free = np.delete(weights, before)
+            expected = wrong[row], weights[row] / free.sum(), wrong[before].sum()
+            np.testing.assert_allclose(last.log[place + behind][:3], expected)
+            assert last.log[place + behind][3] == 400 - len(before) == len(free)
+
+
+def test_learn_actively__draws_by_its_weights():
+    X = np.array([[-3.0], [3.0], [0.1], [2.0], [2.0]])
+    model = LogisticRegression().fit(X[:2], [0, 1])
+    given = {"model": model, "taken": np.array([0, 1]), "n_rows": 2, "least": 0.1}
+    picked = [
+        least_sure(X, np.arange(5), seed=seed, **given).rows for seed in range(2000)
+    ]
+    weights = least_sure(X, np.arange(5), seed=0, **given | {"n_rows": 3}).weights
+    first = np.max(weights) / np.sum(weights)
+    rate = np.mean([rows[0] == 2 for rows in picked])
+    assert abs(rate - first) < 4 * np.sqrt(first * (1 - first) / 2000)
+
+
+def test_risk__needs_known_chances(table):
+    with pytest.raises(ValueError, match=r"least=0\.2"):
+        steps_of(table)[-1].risk()
