@@ -194,11 +194,12 @@ class ResultsAccessor:
 
 
 class ResultsPlots:
-    """The figures of a cube, each a method that draws on `ax` or on new axes.
+    """The figures of a cube: methods that draw on ``ax=``, or on new axes; return them.
 
     ``surface(criterion)`` draws a criterion over the grid, ``terms(criterion)`` what
-    the best bounds are made of, ``timing()`` where the time went. Each takes the
-    arguments of the function of `dsel.plots` that has its name.
+    the best bounds are made of, ``timing()`` where the time went. Each has one panel,
+    and takes the arguments of the function of `dsel.plots` that has its name, such as
+    `dsel.plots.plot_surface`.
     """
 
     def __init__(self, results: xr.Dataset) -> None:

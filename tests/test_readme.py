@@ -30,12 +30,12 @@ def _blocks(page, language="python"):
 def reader(tmp_path, monkeypatch):
     """Return the names that a reader has, in a folder with a pool."""
     monkeypatch.chdir(tmp_path)
-    X, y = make_classification(150, 4, random_state=0)
-    dsel.write_pool(X[100:], "pool.zarr")
+    X, y = make_classification(350, 4, random_state=0)
+    dsel.write_pool(X[300:], "pool.zarr")
     widths, regularizations = np.array([1.0, 2.0]), np.array([1e-3, 1e-2])
     return {
-        "X": X[:100],
-        "y": y[:100],
+        "X": X[:300],
+        "y": y[:300],
         "widths": widths,
         "regularizations": regularizations,
     }

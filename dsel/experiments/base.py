@@ -40,7 +40,7 @@ class Figure:
     caption: str
     """What is shown, and by what it differs from the paper's."""
     draw: Callable[[Any], None]
-    """Takes an empty `matplotlib.figure.Figure`."""
+    """Takes an empty `matplotlib.figure.Figure` or ``SubFigure``, for all panels."""
     width: float = 9.0
     """Inches."""
     height: float = 3.4

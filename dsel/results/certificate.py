@@ -8,6 +8,7 @@ from typing import Final
 
 from dsel.checks import check_probability
 from dsel.results.ledger import STATEMENTS, Assumption, full_ledger
+from dsel.results.notebook import as_html
 from dsel.results.rounding import at_least, at_most, confidence
 
 LOST: Final = (
@@ -105,6 +106,18 @@ class Certificate:
         the random draws are independent of the data (A6).
         """
         return fill(" ".join(self._sentences()), width=80)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return names and texts: the bound, what it is made of, what would help."""
+        return [
+            ("Error", self.in_short()),
+            ("Why", self.parts()),
+            ("Smaller", self.advice()),
+        ]
+
+    def _repr_html_(self) -> str:
+        means = ("Means", " ".join(self._sentences()))
+        return as_html("Certificate", [*self.facts(), means])
 
     def in_short(self) -> str:
         """Return the bound, rounded up, with the estimate beside it."""

@@ -16,6 +16,7 @@ from dsel.results import schema
 from dsel.results.certificate import Certificate
 from dsel.results.cube import candidate_dims, candidate_shape
 from dsel.results.grid import ESTIMATOR, GridAxes, parameter_name
+from dsel.results.notebook import as_html
 from dsel.results.rounding import at_most
 
 CV_ERROR: Final = "cv_error"
@@ -72,15 +73,18 @@ class Choice:
         Why      14.1 % from errors on labeled rows, 3.9 % from the pool, by nested
         Smaller  with more labeled rows, or nested_fold_model for another model
         """
+        return "\n".join(f"{name:8} {text}" for name, text in self._facts())
+
+    def _facts(self) -> list[tuple[str, str]]:
         params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
-        rows = [
+        return [
             ("Chosen", params or "the only candidate"),
-            ("Error", self.certificate.in_short()),
-            ("Why", self.certificate.parts()),
-            ("Smaller", self.certificate.advice()),
+            *self.certificate.facts(),
             *(("But", remark) for remark in self.remarks),
         ]
-        return "\n".join(f"{name:8} {text}" for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Choice by {self.criterion}", self._facts())
 
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())

@@ -9,7 +9,7 @@ import psutil
 from sklearn import config_context, get_config
 
 from dsel.runtime.clients import count_threads
-from dsel.runtime.tasks import Finished, Task
+from dsel.runtime.tasks import Finished, Task, as_task
 from dsel.runtime.threads import single_threaded
 
 
@@ -95,7 +95,7 @@ def run_here(
     *arguments: Any,
 ) -> Any:
     """Call a task's function with one thread, and scikit-learn set as the caller's."""
-    with single_threaded(), config_context(**config):
+    with single_threaded(), config_context(**config), as_task():
         return function(work, payloads, *arguments)
 
 

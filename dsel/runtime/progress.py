@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from threading import current_thread, main_thread
 from typing import Any
+
+from dsel.runtime.tasks import is_task
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _display(verbose: bool = True) -> Any:
 
 def _is_watched() -> bool:
     """Whether a terminal or a notebook shows standard error to whoever called dsel."""
-    if current_thread() is not main_thread():  # a task of something larger
+    if is_task():
         return False
     if "IPython" not in sys.modules and not sys.stderr.isatty():
         return False

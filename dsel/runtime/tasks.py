@@ -1,14 +1,34 @@
 """Tasks, their outcomes, and the protocol of executors, which run them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.runtime.workers import GO_ON
 
 TaskFunction = Callable[..., tuple[Any, Any]]
 """Takes (work, payloads of the inputs, *arguments), returns (record, payload)."""
+
+
+_in_task: Final = ContextVar("in_task", default=False)
+
+
+@contextmanager
+def as_task() -> Iterator[None]:
+    """Run code as part of something larger, which shows its own progress."""
+    token = _in_task.set(True)
+    try:
+        yield
+    finally:
+        _in_task.reset(token)
+
+
+def is_task() -> bool:
+    """Whether code runs inside of `as_task`, as all tasks do: nobody looks at it."""
+    return _in_task.get()
 
 
 class LostInputError(OSError):

@@ -4,6 +4,7 @@ The constants of the scheduler's time are measured by
 ``tests/benchmarks/bench_scheduler.py``.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
@@ -13,32 +14,52 @@ import numpy as np
 from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE
 from dsel.data.cache import nbytes_of
 from dsel.data.splits import FULL
+from dsel.results.rounding import at_most
 from dsel.searches.assumptions import few_rows
+from dsel.searches.recommended import DISAGREEMENT, ERROR, expected_bound, too_large
 from dsel.searches.spec import SearchSpec
 
 
 def describe(plan: SearchSpec) -> str:
     """Return the text of a plan, one fact a line."""
-    lines = [
-        f"Plan of {plan.n_candidates} candidates over ({', '.join(plan.axes.dims)}) "
-        f"by {plan.criterion.name}",
-        f"  labeled rows     {len(plan.work.y):,} x {plan.work.X.shape[1]}, "
-        f"{len(plan.classes)} classes",
-        _pool_line(plan),
-        f"  splits           {_splits(plan)}",
-        f"  fits             {_fits(plan)}",
-        *_limit(plan),
-        f"  tasks            {_tasks(plan)}",
-        f"  projected memory {_memory(plan)}",
-        f"  certificate      {plan.certificate.name} at delta={plan.delta:g}, "
-        f"{plan.label_share:g} of it for the labeled rows{_model(plan)}",
-        f"  seed             {plan.seed}",
-        *(f"  {remark}" for remark in plan.remarks),
-        *_small_folds(plan),
-    ]
+    lines = [f"{name:<16} {text}" if name else text for name, text in facts(plan)]
+    return "\n  ".join([title(plan), *lines])
+
+
+def title(plan: SearchSpec) -> str:
+    """Return the first line: how many candidates, over what, by which criterion."""
+    dims = ", ".join(plan.axes.dims)
+    return (
+        f"Plan of {plan.n_candidates} candidates over ({dims}) by {plan.criterion.name}"
+    )
+
+
+def facts(plan: SearchSpec) -> list[tuple[str, str]]:
+    """Return names and texts of what will be done; remarks have no name."""
     violated = [each for each in plan.assumptions if each.is_violated]
-    lines += [f"  NOT CERTIFIED: {each.name}, {each.reason}" for each in violated]
-    return "\n".join(lines)
+    found = [
+        (
+            "labeled rows",
+            f"{len(plan.work.y):,} x {plan.work.X.shape[1]}, "
+            f"{len(plan.classes)} classes",
+        ),
+        ("pool", _pool(plan)),
+        ("splits", _splits(plan)),
+        ("fits", _fits(plan)),
+        ("time limit", _limit(plan)),
+        ("tasks", _tasks(plan)),
+        ("projected memory", _memory(plan)),
+        (
+            "certificate",
+            f"{plan.certificate.name} at delta={plan.delta:g}, {plan.label_share:g} of "
+            f"it for the labeled rows{_model(plan)}",
+        ),
+        ("expected bound", _bound(plan)),
+        ("seed", str(plan.seed)),
+    ]
+    remarks = [*plan.remarks, *(f"CAREFUL: {each}" for each in _doubts(plan))]
+    remarks += [f"NOT CERTIFIED: {each.name}, {each.reason}" for each in violated]
+    return [fact for fact in found if fact[1]] + [("", each) for each in remarks]
 
 
 def _model(plan: SearchSpec) -> str:
@@ -52,16 +73,29 @@ def _model(plan: SearchSpec) -> str:
     return models.get(plan.certificate.deploys, "; the model is that of fold 0")
 
 
-def _small_folds(plan: SearchSpec) -> list[str]:
-    remark = few_rows(plan.scheme.splits)
-    return [f"  CAREFUL: {remark}"] if remark and plan.certificate.is_guarantee else []
+def _doubts(plan: SearchSpec) -> list[str]:
+    """Return why a guarantee may be worth little."""
+    if not plan.certificate.is_guarantee:
+        return []
+    return list(filter(None, (too_large(plan), few_rows(plan.scheme.splits))))
 
 
-def _pool_line(plan: SearchSpec) -> str:
+def _bound(plan: SearchSpec) -> str:
+    bound = expected_bound(plan) if plan.certificate.is_guarantee else math.nan
+    if math.isnan(bound):
+        return ""
+    return (
+        f"{at_most(bound, decimals=3)} on average, if the chosen model errs on "
+        f"{ERROR:g} and models of ten folds differ on {DISAGREEMENT:g} of the rows"
+    )
+
+
+def _pool(plan: SearchSpec) -> str:
     if plan.pool is None:
-        return "  pool             none"
-    size = format_bytes(plan.pool.nbytes)
-    return f"  pool             {plan.pool.n_rows:,} rows, {size}, {_spans(plan)}"
+        return "none"
+    return (
+        f"{plan.pool.n_rows:,} rows, {format_bytes(plan.pool.nbytes)}, {_spans(plan)}"
+    )
 
 
 def _spans(plan: SearchSpec) -> str:
@@ -90,13 +124,13 @@ def _fits(plan: SearchSpec) -> str:
     return f"{n:,}" + (" at most: losers are dropped on the way" if plan.prune else "")
 
 
-def _limit(plan: SearchSpec) -> list[str]:
+def _limit(plan: SearchSpec) -> str:
     if plan.fit_timeout is None:
-        return []
-    return [
-        f"  time limit       {plan.fit_timeout:g} s a fit; which candidates it fails, "
-        f"and so the choice, depends on the machine"
-    ]
+        return ""
+    return (
+        f"{plan.fit_timeout:g} s a fit; which candidates it fails, and so the choice, "
+        f"depends on the machine"
+    )
 
 
 def _tasks(plan: SearchSpec) -> str:

@@ -371,6 +371,15 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             return frame_of(rows).numbers
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if hasattr(self, "choice_") and "text/html" in bundle:
+            bundle["text/html"] += self.choice_._repr_html_()
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return self._repr_mimebundle_()["text/html"]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Something that is not an estimator is refused by `fit`, with a clearer error.

@@ -25,6 +25,7 @@ from dsel.models.family import Candidate
 from dsel.models.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.models.vote import FoldVote
 from dsel.results import Choice, grid_axes
+from dsel.results.notebook import as_html
 from dsel.searches.assumptions import inspect_labeled, plan_ledger
 from dsel.searches.candidates import (
     Grid,
@@ -34,7 +35,7 @@ from dsel.searches.candidates import (
     takes_nan,
 )
 from dsel.searches.cross_validation import check_given, cross_validation
-from dsel.searches.describe import describe
+from dsel.searches.describe import describe, facts, title
 from dsel.searches.engine.fit_task import Group, Work
 from dsel.searches.engine.scheme import Scheme, with_labels
 from dsel.searches.engine.stages import (
@@ -44,7 +45,7 @@ from dsel.searches.engine.stages import (
     plan_stages,
 )
 from dsel.searches.execute import execute, fit_model
-from dsel.searches.recommended import taken
+from dsel.searches.recommended import taken, warned
 from dsel.searches.spec import SearchSpec
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
@@ -145,6 +146,9 @@ class Plan(SearchSpec):
 
     def __repr__(self) -> str:
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(title(self), facts(self))
 
 
 def plan_search(
@@ -319,7 +323,7 @@ def plan_search(
         train_errors=check_flag(train_errors, "train_errors"), groups=groups,
     )  # fmt: skip
     scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
-    return Plan(
+    return warned(Plan(
         axes=grid_axes(grid), classes=labeled.classes, columns=labeled.columns,
         work=Work(labeled.X, labeled.y, scheme.splits, shared, fitting, allow_nan),
         scheme=scheme, whole_pool=whole, stages=stages, prune=prune,
@@ -336,7 +340,7 @@ def plan_search(
             breaks_independence=depends, shuffled=reading.takes_first_rows,
         ),
         fingerprint=_fingerprint(stages, scheme, estimator, seed),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 OPTIONS: Final = tuple(

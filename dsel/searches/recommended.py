@@ -4,14 +4,26 @@ It is a function of the numbers of rows, of candidates and of folds, and of delt
 are there before a label is used. So it is fixed in advance, as A5 demands.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dsel import names
 from dsel.checks import check_integer
-from dsel.results.rounding import at_most
-from dsel.searches.expected_terms import recommended_label_share
+from dsel.errors import GuaranteeWarning, warn
+from dsel.results.rounding import at_least, at_most
+from dsel.runtime.tasks import is_task
+from dsel.searches.expected_terms import (
+    FOLD_CERTIFICATES,
+    GROWTH,
+    HOLD_OUT_CERTIFICATES,
+    DesignAssumptions,
+    recommended_label_share,
+)
 from dsel.searches.plan_bound import NESTED, plan_bound
+from dsel.searches.spec import SearchSpec
+
+P = TypeVar("P", bound=SearchSpec)
 
 AUTO: Final = "auto"
 ERROR: Final = 0.1
@@ -31,6 +43,75 @@ _WITHOUT_POOL: Final = {
 }
 _READ_AS: Final = {"best_fold": "best_fold_of_leader"}
 """Name of the certificate where its column in the table has another."""
+
+
+LEAST: Final = 1e-12
+"""Rate at which nothing is counted."""
+USELESS: Final = 0.5
+"""A plan whose bound cannot be below it warns."""
+
+
+def expected_bound(
+    plan: SearchSpec, error: float = ERROR, disagreement: float = DISAGREEMENT
+) -> float:
+    """Return the bound that a plan is expected to give, before a label is used.
+
+    Parameters
+    ----------
+    plan
+        Of a search.
+    error, disagreement
+        As for `plan_bound`: ``expected_error`` and ``expected_disagreement``.
+
+    Returns
+    -------
+    float
+        The bound on average, unclipped, for the candidate with the largest part of
+        delta; NaN where the certificate is none that `plan_bound` knows.
+    """
+    name, k = plan.certificate.name, plan.scheme.n_folds
+    share = 1 / plan.n_candidates if plan.prior is None else plan.prior.max()
+    design = DesignAssumptions(
+        len(plan.work.y),
+        0 if plan.pool is None else plan.pool.n_rows,
+        round(1 / share),
+        plan.delta,
+        error,
+        disagreement,
+        GROWTH,
+    )
+    if name in HOLD_OUT_CERTIFICATES:
+        n_rows = len(plan.scheme.splits[0].test_rows)
+        return sum(HOLD_OUT_CERTIFICATES[name](design, n_rows, plan.label_share))
+    if name == "best_fold_of_leader":
+        label, _ = FOLD_CERTIFICATES["best_fold"](design, k, plan.label_share)
+        second = (1 - plan.label_share) * plan.delta
+        return label + design.disagreement_limit(second, 1 / k)
+    if name not in FOLD_CERTIFICATES:
+        return math.nan
+    return sum(FOLD_CERTIFICATES[name](design, k, plan.label_share))
+
+
+def too_large(plan: SearchSpec) -> str:
+    """Return why no label can make a plan's bound useful; empty where some can."""
+    least = expected_bound(plan, LEAST, LEAST)
+    if not (plan.certificate.is_guarantee and least > USELESS):
+        return ""
+    return (
+        f"{plan.certificate.name} cannot be below {at_least(least)}, even where no "
+        f"error is counted: {len(plan.work.y):,} labeled rows are few for "
+        f"{plan.n_candidates:,} candidates and {plan.scheme.n_folds} folds. Take "
+        f"certificate='auto', fewer candidates or folds, or label more rows; "
+        f"dsel.plan_bound says how many"
+    )
+
+
+def warned(plan: P) -> P:
+    """Return a plan, after a warning where no label can make its bound useful."""
+    # Audits and experiments plan searches, too, whose bounds nobody uses.
+    if not is_task() and (doubt := too_large(plan)):
+        warn(doubt, GuaranteeWarning)
+    return plan
 
 
 @dataclass(frozen=True)

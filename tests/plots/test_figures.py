@@ -5,14 +5,13 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import dsel.accessor  # noqa: F401  registers `cube.dsel`
 from dsel.plots import (
     FIGURES,
     draw_surface,
     plot_surface,
-    plot_terms,
-    plot_timing,
     surface_data,
     terms_data,
     timing_data,
@@ -137,8 +136,6 @@ def test_plot_surface__draws_any_grid(grid):
 
 
 def test_draw_surface__draws_where_it_is_told(cube):
-    from matplotlib.figure import Figure
-
     axes = Figure().add_subplot()
     draw_surface(surface_data(cube), axes)
     assert axes.get_xlabel().startswith("gamma\nhatched")
@@ -166,20 +163,26 @@ def test_timing_data__sums_the_seconds(cube):
     assert data.total == 18.0
 
 
-def test_plots__draw(cube):
-    for axes in (plot_terms(cube), plot_timing(cube), cube.dsel.plot.terms()):
-        axes.figure.canvas.draw()
-        assert axes.get_title(loc="left")
+def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(cube):
+    whole = Figure(figsize=(20, 12))
+    parts = whole.subfigures(1, len(FIGURES))
+    for part, (name, plot) in zip(parts, FIGURES.items(), strict=True):
+        own = part.add_subplot()
+        assert getattr(cube.dsel.plot, name)(ax=own) is own
+        new = plot(cube)
+        new.figure.canvas.draw()
+        assert own.get_title(loc="left") == new.get_title(loc="left") != ""
+    whole.canvas.draw()
 
 
 def test_plot__draws_figures_of_others(cube, monkeypatch):
     def plot_errors(results, *, ax=None):
-        ax = ax or mpl.figure.Figure().add_subplot()
+        ax = ax or Figure().add_subplot()
         results.fold_errors.mean("fold").plot(ax=ax)
         return ax
 
     monkeypatch.setitem(FIGURES, "errors", plot_errors)
-    ax = mpl.figure.Figure().add_subplot()
+    ax = Figure().add_subplot()
     assert cube.dsel.plot.errors(ax=ax) is ax
     assert "errors" in dir(cube.dsel.plot)
     monkeypatch.undo()

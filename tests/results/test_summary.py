@@ -1,7 +1,10 @@
 """Four lines say what was chosen, how wrong it can be, why, and what would help."""
 
+from xml.etree.ElementTree import fromstring
+
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.datasets import load_digits, make_moons
 from sklearn.svm import SVC
 from sklearn.tree import ExtraTreeClassifier
@@ -18,6 +21,33 @@ def rows():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(3).permutation(len(y))
     return X[order[:150]], y[order[:150]], X[order[150:450]]
+
+
+def test_notebook__shows_plan_choice_certificate_and_search_as_escaped_html(rows):
+    grid = {"kernel": ["linear", "rbf"]}
+    search = dsel.SemiSupervisedSearchCV(SVC(), grid, cv=3, random_state=0)
+    unfitted = search._repr_mimebundle_()["text/html"]
+    search.fit(*rows)
+    own = [search.plan_, search.choice_, search.certificate_]
+    for each in own:
+        html = each._repr_html_()
+        assert "<script" not in html
+        assert "cv_bound" in "".join(fromstring(html).itertext())
+    fitted = search._repr_mimebundle_()["text/html"]
+    assert fitted.endswith(search.choice_._repr_html_())
+    assert not unfitted.endswith("</table></div>")
+    with config_context(display="text"):
+        assert not hasattr(search, "_repr_html_")
+        assert "text/html" not in search._repr_mimebundle_()
+
+
+def test_notebook__shows_texts_as_they_are():
+    certificate = Certificate(0.2, 0.05, "cv_bound", objections=("<script>x</script>",))
+    choice = Choice(0, {"name": "<b>&"}, "cv_error", 0.1, certificate, ("<i>",))
+    for each in (certificate, choice):
+        tree = fromstring(each._repr_html_())
+        assert {"script", "b", "i"}.isdisjoint(cell.tag for cell in tree.iter())
+        assert "<script>x</script>" in "".join(tree.itertext())
 
 
 @pytest.mark.parametrize("certificate", CERTIFICATES)

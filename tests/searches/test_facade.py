@@ -270,7 +270,7 @@ def test_search__says_that_features_are_too_large_for_a_kernel(digits):
 def test_search__predicts_rows_that_are_too_large_for_a_kernel(digits):
     X, y = digits
     search = make_search(SVC(gamma=0.01))
-    search.fit(X[:50], y[:50], pool=X[50:60] * 1e160)
+    search.fit(X[:150], y[:150], pool=X[150:160] * 1e160)
     assert search.results_.n_unlabeled == 10
 
 

@@ -1,12 +1,16 @@
 """Where a search chooses its own certificate, by what is there before labels."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
 import dsel
+from dsel.errors import GuaranteeWarning
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-3, 1e-2]}
 
@@ -47,6 +51,48 @@ def test_plan_search__takes_what_needs_no_pool_where_there_is_none(rows):
     plan = dsel.plan_search(SVC(), GRID, X, y, certificate="auto")
     assert plan.certificate.name == "nested_fold_model"
     assert plan.run(n_jobs=1).status.size == 6
+
+
+CRITERIA = [
+    ("cv_bound", "cv_bound"), ("cv_error", "best_fold_of_leader"),
+    ("cv_error", "nested"), ("merged_folds", "merged_folds"),
+    ("holdout_bound", "holdout_bound"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("criterion", "certificate"), CRITERIA)
+def test_plan__says_the_bound_that_plan_bound_expects(rows, criterion, certificate):
+    named = {"criterion": criterion, "certificate": certificate, "label_share": 0.8}
+    half = {"label_share": 0.5} if certificate == "cv_bound" else {}
+    plan = dsel.plan_search(SVC(), GRID, *rows, cv=5, random_state=0, **named | half)
+    line = next(each for each in str(plan).splitlines() if "expected bound" in each)
+    bounds = dsel.plan_bound(200, 1000, 6, 0.05, 0.1, n_folds=(5,)).bound
+    known = certificate.removesuffix("_of_leader")
+    expected = float(bounds.sel(certificate=known, n_folds=5))
+    assert float(line.split()[2]) == pytest.approx(expected, abs=0.001)
+
+
+def test_plan_search__warns_where_no_label_can_make_the_bound_useful(rows):
+    X, y, pool = rows
+    message = r"cv_bound cannot be below 0\.\d+, even where no error is counted"
+    with pytest.warns(GuaranteeWarning, match=message) as caught:
+        plan = dsel.plan_search(SVC(), GRID, X[:60], y[:60], pool, random_state=0)
+    assert caught[0].filename == __file__
+    assert "CAREFUL: cv_bound cannot be below" in str(plan)
+    least = float(re.search(r"below (0\.\d+)", str(plan))[1])
+    never_wrong = DummyClassifier(strategy="constant", constant=y[0])
+    same = np.append(y[:59] * 0 + y[0], y[0] + 1)
+    with pytest.warns(GuaranteeWarning, match="cannot be below"):
+        plan = dsel.plan_search(
+            None, [never_wrong] * 6, X[:60], same, pool, random_state=0
+        )
+    results = plan.run(n_jobs=1)
+    assert least <= float(results.dsel.bound().min()) < least + 0.1
+
+
+def test_plan_search__does_not_warn_of_estimates(rows):
+    X, y, _ = rows
+    assert "CAREFUL" not in str(dsel.plan_search(SVC(), GRID, X[:60], y[:60]))
 
 
 def test_plan_search__keeps_the_folds_that_are_named(rows):

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from dsel import names
 from dsel.checks import check_choice, check_integer, check_probabilities
 from dsel.data.row_random import seed_from
+from dsel.runtime.tasks import as_task
 from dsel.searches.auditing.catalogue import SETTINGS
 from dsel.searches.auditing.settings import Claim, Setting, draw_of
 
@@ -108,6 +109,7 @@ def _setting(wanted: str | Setting) -> Setting:
     return known[check_choice(wanted, "settings", list(known))]
 
 
+@as_task()
 def _claims(
     setting: Setting, deltas: tuple[float, ...], seed: int, start: int, stop: int
 ) -> list[Claim]:
