@@ -1,7 +1,7 @@
-"""Loops over the models of a pair of classes that LLVM does not vectorise by itself.
+"""Loops that LLVM does not vectorise by itself, written as instructions on vectors.
 
-It would have to know that the arrays that are written are none of those that are read.
-Imported only where votes are counted.
+For votes it would have to know that the arrays that are written are none of those that
+are read; for steps of SMO it does not look for the place of a maximum.
 """
 
 from typing import Any
@@ -14,15 +14,26 @@ from numba.extending import intrinsic
 LANES = 16  # models of which products are taken at a time
 ROWS = 4  # rows of which products are taken at a time
 SUMS = 4  # sums whose sum is a row's product
+WIDTH = 16  # rows of a machine of which gains are taken at a time
+TAU = 1e-12  # stands for a curvature that rounding made zero or negative
 SIZE = ir.IntType(64)
+REAL = ir.DoubleType()
+FAST = ("nnan", "nsz")
 
 
 class Lanes:
-    """Instructions on vectors of LANES numbers."""
+    """Instructions on vectors of LANES numbers, or of another count."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, given: Any) -> None:
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        signature: Any,
+        given: Any,
+        count: int = LANES,
+    ) -> None:
         self.context, self.builder = context, builder
-        self.signature, self.given = signature, given
+        self.signature, self.given, self.count = signature, given, count
 
     def start(self, argument: int, place: Any = 0) -> Any:
         """Return the address of an element of an array argument."""
@@ -31,22 +42,71 @@ class Lanes:
         return self.builder.gep(data, [place if place else SIZE(0)])
 
     def load(self, start: Any) -> Any:
-        """Return the LANES numbers from an address on, which need not be aligned."""
-        kind = start.type.pointee
-        address = self.builder.bitcast(start, ir.VectorType(kind, LANES).as_pointer())
-        return self.builder.load(address, align=1)
+        """Return the numbers from an address on, which need not be aligned."""
+        kind = ir.VectorType(start.type.pointee, self.count)
+        return self.builder.load(
+            self.builder.bitcast(start, kind.as_pointer()), align=1
+        )
 
     def store(self, numbers: Any, start: Any) -> None:
-        """Write LANES numbers from an address on."""
+        """Write numbers from an address on."""
         address = self.builder.bitcast(start, numbers.type.as_pointer())
         self.builder.store(numbers, address, align=1)
 
     def spread(self, number: Any) -> Any:
-        """Return LANES times a number."""
-        blank = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
+        """Return a number in all lanes."""
+        blank = ir.Constant(ir.VectorType(number.type, self.count), ir.Undefined)
         first = self.builder.insert_element(blank, number, ir.IntType(32)(0))
-        all_zero = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        all_zero = self.constants(ir.IntType(32), [0] * self.count)
         return self.builder.shuffle_vector(first, blank, all_zero)
+
+    def constants(self, kind: Any, numbers: list[Any]) -> Any:
+        """Return a vector that is known ahead."""
+        return ir.Constant(ir.VectorType(kind, self.count), numbers)
+
+    def larger(self, first: Any, second: Any) -> Any:
+        """Return the larger of two vectors, lane by lane."""
+        is_first = self.builder.fcmp_ordered(">", first, second, flags=FAST)
+        return self.builder.select(is_first, first, second)
+
+    def largest(self, numbers: Any) -> Any:
+        """Return the largest lane of a vector of floats or integers of 64 bits."""
+        is_real = numbers.type.element == REAL
+        name = f"fmax.v{self.count}f64" if is_real else f"smax.v{self.count}i64"
+        kind = ir.FunctionType(numbers.type.element, [numbers.type])
+        reduce: Any = cgutils.get_or_insert_function(
+            self.builder.module, kind, f"llvm.vector.reduce.{name}"
+        )
+        return self.builder.call(reduce, [numbers], fastmath=FAST if is_real else ())
+
+    def last_largest(self, n_blocks: Any, values_of: Any) -> Any:
+        """Return the last place of the largest value in blocks of `count` values.
+
+        `values_of` takes the number of a block and returns its values, without NaN.
+        """
+        builder, new = self.builder, cgutils.alloca_once_value
+        most = new(builder, self.constants(REAL, [float("-inf")] * self.count))
+        place = new(builder, self.constants(SIZE, [0] * self.count))
+        with cgutils.for_range(builder, n_blocks) as loop:
+            values, before = values_of(loop.index), builder.load(most)
+            is_last = builder.fcmp_ordered(">=", values, before, flags=FAST)
+            builder.store(builder.select(is_last, values, before), most)
+            number = self.spread(loop.index)
+            number = builder.select(is_last, number, builder.load(place))
+            builder.store(number, place)
+        numbers = self.constants(SIZE, list(range(self.count)))
+        size = self.constants(SIZE, [self.count] * self.count)
+        places = builder.add(builder.mul(builder.load(place), size), numbers)
+        values = builder.load(most)
+        is_most = builder.fcmp_ordered("==", values, self.spread(self.largest(values)))
+        nowhere = self.constants(SIZE, [0] * self.count)
+        return self.largest(builder.select(is_most, places, nowhere))
+
+    def length(self, argument: int) -> Any:
+        """Return the first length of an array argument."""
+        kind = self.context.make_array(self.signature.args[argument])
+        array = kind(self.context, self.builder, self.given[argument])
+        return self.builder.extract_value(array.shape, 0)
 
     def add_product(self, total: Any, first: Any, second: Any) -> Any:
         """Return total + first * second, rounded once where the processor can."""
@@ -181,5 +241,102 @@ def _compare_lanes(  # noqa: PLR0913
     return types.void(*kinds), emit
 
 
+def _best_partner(
+    typing_context: Any,
+    best: Any,
+    own: Any,
+    row: Any,
+    starts: Any,
+    diagonal: Any,
+    residual: Any,
+    fall: Any,
+) -> Any:
+    """Return the last row that gains most if paired with the first one, and the gap.
+
+    Parameters
+    ----------
+    best, own
+        The first row's residual, and its kernel with itself.
+    row
+        Its kernel row, from the slot's beginning.
+    starts
+        Where each block begins there, (n_blocks,).
+    diagonal, residual, fall
+        Of all rows, (n_blocks, WIDTH); `fall` is 0 or, for rows that may not, -inf.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = Lanes(context, builder, signature, given, WIDTH)
+        best, own = map(lanes.spread, given[:2])
+        zero, tau, two = (lanes.constants(REAL, [x] * WIDTH) for x in (0.0, TAU, 2.0))
+        gap = cgutils.alloca_once_value(
+            builder, lanes.constants(REAL, [float("-inf")] * WIDTH)
+        )
+
+        def gains_of(block: Any) -> Any:
+            at = builder.mul(block, SIZE(WIDTH))
+            kernel = lanes.load(lanes.start(2, builder.load(lanes.start(3, block))))
+            kernel = builder.fpext(kernel, tau.type)
+            own_other, residual, fall = (
+                lanes.load(lanes.start(k, at)) for k in (4, 5, 6)
+            )
+            ahead = builder.fadd(builder.fsub(best, residual), fall)
+            builder.store(lanes.larger(ahead, builder.load(gap)), gap)
+            ahead = lanes.larger(ahead, zero)
+            curvature = builder.fadd(own, own_other)
+            curvature = builder.fsub(curvature, builder.fmul(two, kernel))
+            is_positive = builder.fcmp_ordered(">", curvature, zero)
+            curvature = builder.select(is_positive, curvature, tau)
+            return builder.fdiv(builder.fmul(ahead, ahead), curvature)
+
+        partner = lanes.last_largest(lanes.length(3), gains_of)
+        found = [partner, lanes.largest(builder.load(gap))]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    kinds = (types.float64, types.float64, row, starts, diagonal, residual, fall)
+    return types.Tuple((types.intp, types.float64))(*kinds), emit
+
+
+def _subtract_rows(
+    typing_context: Any,
+    up: Any,
+    first: Any,
+    down: Any,
+    second: Any,
+    starts: Any,
+    residual: Any,
+    rise: Any,
+) -> Any:
+    """Subtract kernel rows times changes; return the last row of largest residual.
+
+    `rise` is 0 or, for rows that are not to be returned, -inf; other arguments as for
+    `best_partner`.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = Lanes(context, builder, signature, given, WIDTH)
+        up, down = lanes.spread(given[0]), lanes.spread(given[2])
+
+        def residuals_of(block: Any) -> Any:
+            start = builder.load(lanes.start(4, block))
+            rising, falling = (
+                builder.fpext(lanes.load(lanes.start(k, start)), up.type)
+                for k in (1, 3)
+            )
+            change = builder.fadd(builder.fmul(rising, up), builder.fmul(falling, down))
+            at = lanes.start(5, builder.mul(block, SIZE(WIDTH)))
+            changed = builder.fsub(lanes.load(at), change)
+            lanes.store(changed, at)
+            rise = lanes.load(lanes.start(6, builder.mul(block, SIZE(WIDTH))))
+            return builder.fadd(changed, rise)
+
+        return lanes.last_largest(lanes.length(4), residuals_of)
+
+    kinds = (types.float64, first, types.float64, second, starts, residual, rise)
+    return types.intp(*kinds), emit
+
+
+best_partner: Any = intrinsic(_best_partner)
+subtract_rows: Any = intrinsic(_subtract_rows)
 add_products: Any = intrinsic(_add_products)
 compare_lanes: Any = intrinsic(_compare_lanes)

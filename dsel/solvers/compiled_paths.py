@@ -11,8 +11,10 @@ import numpy as np
 from dsel.solvers.compiled_once import compiled
 from dsel.solvers.compiled_smo import (
     CUT,
+    N_ARRAYS,
     WIDTH,
     KernelRows,
+    blocks_of_rows,
     copy_row,
     descend,
 )
@@ -52,7 +54,7 @@ def blocks_for(n: Any) -> Any:
 @compiled(error_model="numpy")
 def room_for(n: Any) -> Any:
     """Return room for the kernel rows of `n` rows, to be used again and again."""
-    return np.empty((2, n * blocks_for(n) * WIDTH), dtype=np.float32)
+    return np.empty(n * blocks_for(n) * WIDTH, dtype=np.float32)
 
 
 @compiled(error_model="numpy")
@@ -65,15 +67,11 @@ def rows_in(room: Any, gram: Any, members: Any) -> Any:
         starts[b] = WIDTH * b
     for t in range(n):
         slots[t] = -1
-    return KernelRows(
-        gram, members, room[0], room[1], WIDTH * len(starts), starts, slots, used
-    )
+    return KernelRows(gram, members, room, WIDTH * len(starts), starts, slots, used)
 
 
 @compiled(error_model="numpy")
-def rows_in_place(
-    values: Any, inverses: Any, n_all: Any, spans: Any, places: Any
-) -> Any:
+def rows_in_place(values: Any, n_all: Any, spans: Any, places: Any) -> Any:
     """Return the kernel rows of two classes where they stand among those of all rows.
 
     `spans` is where the first class begins and ends, and the second one; `places` those
@@ -87,7 +85,7 @@ def rows_in_place(
             spans[0] + WIDTH * b if is_first else spans[2] + WIDTH * (b - n_first)
         )
     nothing, used = np.empty((0, 0), dtype=np.float32), np.zeros(n_all, dtype=np.int64)
-    return KernelRows(nothing, places, values, inverses, n_all, starts, places, used)
+    return KernelRows(nothing, places, values, n_all, starts, places, used)
 
 
 @compiled(error_model="numpy")
@@ -151,15 +149,15 @@ def solve_path(
     """
     n, n_C, n_blocks = len(y), len(C_values), len(kernel.starts)
     tol, limit = stop
-    state, work = np.zeros((5, n_blocks, WIDTH)), np.empty((3, n_blocks, WIDTH))
-    flat = state.reshape((5, n_blocks * WIDTH))
+    state = blocks_of_rows(N_ARRAYS, n_blocks * WIDTH)
+    flat = state.reshape((N_ARRAYS, n_blocks * WIDTH))
     residual, beta, lower, upper = flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n]
     betas, margins = np.empty((n_C, n)), np.empty((n_C, n))
     found, shared = np.empty((3, n_C)), np.zeros((2, n))
     for t in range(n):
         flat[0, t], shared[0, t] = own[t], y[t]
     for t in range(n if len(kernel.gram) > 0 else 0):
-        copy_row(kernel, state[0], t)
+        copy_row(kernel, t)
     n_shared, clock = 0, np.int64(0)
     for c in range(n_C):
         set_bounds(lower, upper, y, weights, C_values[c])
@@ -169,7 +167,7 @@ def solve_path(
         for turn in range(2):
             uncut = turn == 0
             status, _, steps, gap = descend(
-                kernel, state, work, tol, limit - n_taken, clock, uncut
+                kernel, state, tol, limit - n_taken, clock, uncut
             )
             n_taken += steps
             if uncut:
@@ -225,7 +223,6 @@ def enter_pair(
 @compiled(error_model="numpy")
 def solve_pairs(  # noqa: PLR0913
     values: Any,
-    inverses: Any,
     spans: Any,
     own: Any,
     weights: Any,
@@ -237,7 +234,7 @@ def solve_pairs(  # noqa: PLR0913
 ) -> Any:
     """Solve machines of some pairs of classes along C; see `smo.solve_pairs`.
 
-    `values` and `inverses` are those of a `Gram`. `pairs` has a line for each: its
+    `values` are those of a `Gram`, one after another. `pairs` has a line for each: its
     number, the places of both classes, and whether its kernel rows are read in place;
     `spans` where both classes begin and end.
     """
@@ -252,9 +249,9 @@ def solve_pairs(  # noqa: PLR0913
         p, i, j, in_place = pairs[q]
         places, n_before = lay_out(spans[q], weights, in_place > 0)
         if in_place > 0:
-            kernel = rows_in_place(values, inverses, n_all, spans[q], places)
+            kernel = rows_in_place(values, n_all, spans[q], places)
         else:
-            if room.shape[1] < len(places) * blocks_for(len(places)) * WIDTH:
+            if len(room) < len(places) * blocks_for(len(places)) * WIDTH:
                 room = room_for(len(places))
             kernel = rows_in(room, gram, places)
         diagonal, y = take(own, places, n_before)
@@ -275,8 +272,8 @@ def solve_from(
     """
     n, n_blocks = len(y), blocks_for(len(y))
     kernel = rows_in(room_for(n), gram, np.arange(n))
-    state, work = np.zeros((5, n_blocks, WIDTH)), np.empty((3, n_blocks, WIDTH))
-    flat = state.reshape((5, n_blocks * WIDTH))
+    state = blocks_of_rows(N_ARRAYS, n_blocks * WIDTH)
+    flat = state.reshape((N_ARRAYS, n_blocks * WIDTH))
     residual, beta, lower, upper = flat[1, :n], flat[2, :n], flat[3, :n], flat[4, :n]
     for t in range(n):
         flat[0, t], residual[t], beta[t] = gram[t, t], y[t], start[t]
@@ -286,7 +283,7 @@ def solve_from(
             for t in range(n):
                 residual[t] -= start[s] * gram[s, t]
     clock, uncut = np.int64(0), n < 0
-    descend(kernel, state, work, tol, limit, clock, uncut)
+    descend(kernel, state, tol, limit, clock, uncut)
     for t in range(n):  # what rounding keeps off its bound is not free
         near = 1e-9 * (upper[t] - lower[t])
         if upper[t] - beta[t] <= near:

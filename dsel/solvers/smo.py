@@ -48,10 +48,9 @@ def compile_ahead() -> Thread:
     """
 
     def solve_two_rows() -> None:
-        gram = Gram.empty(2).inverted(np.ones(2))
         solve_pairs(
-            gram, np.array([0, 1, 2]), np.ones(2), C_values=np.ones(1), tol=1e-3,
-            max_iter=-1, diagonal=np.ones(2), largest=1.0,
+            Gram.empty(2), np.array([0, 1, 2]), np.ones(2), C_values=np.ones(1),
+            tol=1e-3, max_iter=-1, diagonal=np.ones(2), largest=1.0,
         )  # fmt: skip
 
     thread = Thread(target=solve_two_rows, name="dsel-compiling")
@@ -193,12 +192,12 @@ def solve_pairs(
     spans = np.stack((starts[i], starts[i + 1], starts[j], starts[j + 1]), axis=1)
     n_used, n_rows = (each[i + 1] - each[i] + each[j + 1] - each[j]
                       for each in (used, starts))  # fmt: skip
-    in_place = (n_rows <= IN_PLACE * n_used) & (len(gram.inverses) > 0)
+    in_place = n_rows <= IN_PLACE * n_used
     pairs = np.column_stack((np.arange(len(i)), places.reshape(-1, 2), in_place))
     small = n_used < SHRINK_FROM
     stops = (float(tol), step_limit(max_iter, SHRINK_FROM))
     compiled_paths.solve_pairs(
-        gram.flat, gram.inverses, spans[small], diagonal, weights, C_values, stops,
+        gram.flat, spans[small], diagonal, weights, C_values, stops,
         largest, pairs[small], found.arrays,
     )  # fmt: skip
     for q in np.flatnonzero(~small).tolist():
@@ -208,7 +207,7 @@ def solve_pairs(
         kernel = None
         if in_place[q]:
             kernel = compiled_paths.rows_in_place(
-                gram.flat, gram.inverses, len(weights), spans[q], rows
+                gram.flat, len(weights), spans[q], rows
             )
         source = GramRows(gram.values, rows, kernel)
         limit = step_limit(max_iter, int(n_used[q]))

@@ -22,30 +22,19 @@ ACTIVE_SHARE: Final = 0.7
 """Share of rows up to which leaving out the others is worth a copy."""
 
 
-def in_blocks(n_arrays: int, n_rows: int, dtype: type = np.float64) -> NDArray[Any]:
-    """Return zeros for a value per row, in the compiled solver's blocks of rows."""
-    from dsel.solvers.compiled_smo import WIDTH
-
-    return np.zeros((n_arrays, -(-n_rows // WIDTH), WIDTH), dtype=dtype)
-
-
 @dataclass(frozen=True)
 class Gram:
     """Kernel of all rows with all rows, in float32 as libsvm keeps it."""
 
     flat: NDArray[np.float32]
     """Its rows one after another, and a block of zeros: so far may solvers read."""
-    inverses: NDArray[np.float32]
-    """One over the curvature of each pair, rounded, in the same places; empty where
-    solvers make copies of the rows that they need, and invert these."""
 
     @classmethod
     def empty(cls, n_rows: int) -> "Gram":
         """Return room for a matrix."""
         from dsel.solvers.compiled_smo import WIDTH
 
-        flat = np.zeros(n_rows**2 + WIDTH, np.float32)
-        return cls(flat, np.zeros(0, np.float32))
+        return cls(np.zeros(n_rows**2 + WIDTH, np.float32))
 
     @property
     def values(self) -> NDArray[np.float32]:
@@ -55,23 +44,16 @@ class Gram:
         n_rows = isqrt(len(self.flat) - WIDTH)
         return self.flat[: n_rows**2].reshape(n_rows, n_rows)
 
-    def inverted(self, diagonal: Floats) -> "Gram":
-        """Return the same matrix with its inverses."""
-        from dsel.solvers import compiled_smo
-
-        inverses = np.zeros_like(self.flat)
-        compiled_smo.invert_rows(self.flat, diagonal, inverses)
-        return Gram(self.flat, inverses)
-
 
 class State:
     """The variables of one machine: views into one block array."""
 
     def __init__(self, n_rows: int) -> None:
-        self.blocks = in_blocks(5, n_rows)
-        flat = self.blocks.reshape(5, -1)[:, :n_rows]
+        from dsel.solvers.compiled_smo import N_ARRAYS, blocks_of_rows
+
+        self.blocks = blocks_of_rows(N_ARRAYS, n_rows)
+        flat = self.blocks.reshape(N_ARRAYS, -1)[:5, :n_rows]
         self.diagonal, self.residual, self.beta, self.lower, self.upper = flat
-        self.work = in_blocks(3, n_rows)
 
     def of(self, rows: Integers) -> "State":
         """Return a copy of the variables of some rows."""
@@ -127,7 +109,7 @@ class GramRows:
         from dsel.solvers import compiled_smo
 
         _, _, steps, gap = compiled_smo.descend(
-            self.kernel, state.blocks, state.work, tol, limit, 0, uncut
+            self.kernel, state.blocks, tol, limit, 0, uncut
         )
         return steps, gap
 
@@ -157,26 +139,24 @@ class RowCache:
     def __init__(
         self, make_row: Callable[[int], NDArray[Any]], diagonal: Floats, *, nbytes: int
     ) -> None:
-        from dsel.solvers.compiled_smo import KernelRows
+        from dsel.solvers.compiled_smo import WIDTH, KernelRows
 
         n_rows = len(diagonal)
-        self.blocks = in_blocks(1, n_rows)[0]
-        stride, width = self.blocks.size, self.blocks.shape[1]
-        n_slots = min(n_rows, max(2, nbytes // (2 * 4 * stride)))
+        n_blocks = -(-n_rows // WIDTH)
+        stride = n_blocks * WIDTH
+        n_slots = min(n_rows, max(2, nbytes // (4 * stride)))
         self.make_row = make_row
         self.diagonal = diagonal
         self.kernel = KernelRows(
             np.empty((0, 0), np.float32),
             np.empty(0, np.int64),
             np.zeros(n_slots * stride, np.float32),
-            np.zeros(n_slots * stride, np.float32),
             stride,
-            width * np.arange(len(self.blocks)),
+            WIDTH * np.arange(n_blocks),
             np.full(n_rows, -1),
             np.full(n_slots, -1),
         )
         self.owners = np.full(n_slots, -1)
-        self.blocks.reshape(-1)[:n_rows] = diagonal
         self.clock = 0
         self.n_made = 0
 
@@ -189,7 +169,7 @@ class RowCache:
         taken = 0
         while True:
             status, row, steps, gap = compiled_smo.descend(
-                self.kernel, state.blocks, state.work, tol, limit - taken, self.clock,
+                self.kernel, state.blocks, tol, limit - taken, self.clock,
                 uncut,
             )  # fmt: skip
             taken += steps
@@ -229,18 +209,12 @@ class RowCache:
 
     def _fetch(self, row: int) -> None:
         """Compute a kernel row and give it the slot that was read longest ago."""
-        from dsel.solvers import compiled_smo
-
         slots, used = self.kernel.slots, self.kernel.used
         slot = int(np.argmin(used))
         if self.owners[slot] >= 0:
             slots[self.owners[slot]] = -1
         mine = slice(slot * self.kernel.stride, (slot + 1) * self.kernel.stride)
-        values = self.kernel.values[mine]
-        values[: len(slots)] = self.make_row(row)
-        compiled_smo.invert_row(
-            self.blocks.ravel(), self.diagonal[row], values, self.kernel.inverses[mine]
-        )
+        self.kernel.values[mine][: len(slots)] = self.make_row(row)
         slots[row], self.owners[slot] = slot, row
         used[slot] = self.clock
         self.n_made += 1

@@ -99,7 +99,7 @@ class KernelSVMFamily:
         The base, distances or products in float64, is made from another of its size.
         """
         base = 8 * n_rows**2
-        return whole_nbytes(n_rows) + base + (n_groups - 1) * (4 + 4) * n_rows**2
+        return whole_nbytes(n_rows) + base + (n_groups - 1) * 4 * n_rows**2
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return candidates that differ in C alone, together."""

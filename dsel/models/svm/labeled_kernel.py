@@ -93,8 +93,8 @@ class LabeledKernel:
 
 
 def whole_nbytes(n_rows: int) -> int:
-    """Return the bytes of a kernel of all rows, of its inverses, and of its base."""
-    return (4 + 4 + 8) * n_rows**2
+    """Return the bytes of a kernel of all rows, and of its base."""
+    return (4 + 8) * n_rows**2
 
 
 def labeled_kernel(
@@ -135,7 +135,7 @@ def labeled_kernel(
             f"svm-base-{kernel.base}-{key}",
             lambda: reference.base_of(reference.rows),
         )
-        return _gram(kernel, reference, base).inverted(diagonal)
+        return _gram(kernel, reference, base)
 
     gram = None
     if 4 * n_rows**2 <= limit:
