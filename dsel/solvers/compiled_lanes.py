@@ -19,6 +19,8 @@ TAU = 1e-12  # stands for a curvature that rounding made zero or negative
 SIZE = ir.IntType(64)
 REAL = ir.DoubleType()
 FAST = ("nnan", "nsz")
+alloca: Any = cgutils.alloca_once_value
+for_range: Any = cgutils.for_range
 
 
 class Lanes:
@@ -74,9 +76,8 @@ class Lanes:
         is_real = numbers.type.element == REAL
         name = f"fmax.v{self.count}f64" if is_real else f"smax.v{self.count}i64"
         kind = ir.FunctionType(numbers.type.element, [numbers.type])
-        reduce: Any = cgutils.get_or_insert_function(
-            self.builder.module, kind, f"llvm.vector.reduce.{name}"
-        )
+        insert: Any = cgutils.get_or_insert_function
+        reduce = insert(self.builder.module, kind, f"llvm.vector.reduce.{name}")
         return self.builder.call(reduce, [numbers], fastmath=FAST if is_real else ())
 
     def last_largest(self, n_blocks: Any, values_of: Any) -> Any:
@@ -84,10 +85,10 @@ class Lanes:
 
         `values_of` takes the number of a block and returns its values, without NaN.
         """
-        builder, new = self.builder, cgutils.alloca_once_value
+        builder, new = self.builder, alloca
         most = new(builder, self.constants(REAL, [float("-inf")] * self.count))
         place = new(builder, self.constants(SIZE, [0] * self.count))
-        with cgutils.for_range(builder, n_blocks) as loop:
+        with for_range(builder, n_blocks) as loop:
             values, before = values_of(loop.index), builder.load(most)
             is_last = builder.fcmp_ordered(">=", values, before, flags=FAST)
             builder.store(builder.select(is_last, values, before), most)
@@ -138,10 +139,9 @@ def _add_products(
         numbers = [builder.load(lanes.start(1, SIZE(k))) for k in range(ROWS)]
         starts = [lanes.start(0, builder.mul(number, width)) for number in numbers]
         kind = ir.VectorType(starts[0].type.pointee, LANES)
-        new: Any = cgutils.alloca_once_value
         zero = ir.Constant(kind, [0.0] * LANES)
         # Sums that are added to in turn do not wait for each other, and round less.
-        sums = [[new(builder, zero) for _ in starts] for _ in range(SUMS)]
+        sums = [[alloca(builder, zero) for _ in starts] for _ in range(SUMS)]
 
         def add(t: Any, totals: Any) -> None:
             weight = lanes.load(lanes.start(5, builder.mul(t, SIZE(LANES))))
@@ -269,9 +269,7 @@ def _best_partner(
         lanes = Lanes(context, builder, signature, given, WIDTH)
         best, own = map(lanes.spread, given[:2])
         zero, tau, two = (lanes.constants(REAL, [x] * WIDTH) for x in (0.0, TAU, 2.0))
-        gap = cgutils.alloca_once_value(
-            builder, lanes.constants(REAL, [float("-inf")] * WIDTH)
-        )
+        gap = alloca(builder, lanes.constants(REAL, [float("-inf")] * WIDTH))
 
         def gains_of(block: Any) -> Any:
             at = builder.mul(block, SIZE(WIDTH))
@@ -293,8 +291,9 @@ def _best_partner(
         found = [partner, lanes.largest(builder.load(gap))]
         return context.make_tuple(builder, signature.return_type, found)
 
+    pair: Any = types.Tuple([types.intp, types.float64])  # type: ignore[no-untyped-call]
     kinds = (types.float64, types.float64, row, starts, diagonal, residual, fall)
-    return types.Tuple((types.intp, types.float64))(*kinds), emit
+    return pair(*kinds), emit
 
 
 def _subtract_rows(

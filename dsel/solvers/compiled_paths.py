@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dsel.solvers.compiled_lanes import WIDTH
 from dsel.solvers.compiled_once import compiled
 from dsel.solvers.compiled_smo import (
     CUT,
     N_ARRAYS,
-    WIDTH,
     KernelRows,
     blocks_of_rows,
     copy_row,

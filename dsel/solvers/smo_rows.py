@@ -32,14 +32,14 @@ class Gram:
     @classmethod
     def empty(cls, n_rows: int) -> "Gram":
         """Return room for a matrix."""
-        from dsel.solvers.compiled_smo import WIDTH
+        from dsel.solvers.compiled_lanes import WIDTH
 
         return cls(np.zeros(n_rows**2 + WIDTH, np.float32))
 
     @property
     def values(self) -> NDArray[np.float32]:
         """The matrix, (n_rows, n_rows)."""
-        from dsel.solvers.compiled_smo import WIDTH
+        from dsel.solvers.compiled_lanes import WIDTH
 
         n_rows = isqrt(len(self.flat) - WIDTH)
         return self.flat[: n_rows**2].reshape(n_rows, n_rows)
@@ -139,7 +139,8 @@ class RowCache:
     def __init__(
         self, make_row: Callable[[int], NDArray[Any]], diagonal: Floats, *, nbytes: int
     ) -> None:
-        from dsel.solvers.compiled_smo import WIDTH, KernelRows
+        from dsel.solvers.compiled_lanes import WIDTH
+        from dsel.solvers.compiled_smo import KernelRows
 
         n_rows = len(diagonal)
         n_blocks = -(-n_rows // WIDTH)
