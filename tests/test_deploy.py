@@ -1,6 +1,5 @@
 """What can be said about `deploy/` without a container engine or a service."""
 
-import importlib.metadata
 import json
 import re
 import shlex
@@ -11,10 +10,11 @@ import tomllib
 from pathlib import Path
 
 import click
-import jsonschema
+import kubernetes.client
 import psutil
 import pytest
 import yaml
+from dask import config
 from dask.utils import parse_bytes
 from packaging.requirements import Requirement
 
@@ -25,7 +25,6 @@ from tests.clusters import environment, make_certificates, wait_until
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 PAGES = sorted(DEPLOY.glob("*/README.md"))
-CUSTOM_RESOURCES = ["cluster.yaml", "job.yaml"]
 
 
 def _read(name):
@@ -57,17 +56,28 @@ def _manifest_commands():
     for name, service in _yaml("containers/compose.yaml")["services"].items():
         if "command" in service:
             yield pytest.param(shlex.split(service["command"]), id=f"compose {name}")
-    for name in CUSTOM_RESOURCES:
-        for container in _containers(_yaml(f"kubernetes/{name}")):
-            yield pytest.param(container["args"], id=f"{name} {container['name']}")
+    for pod in PODS:
+        for container in pod["containers"]:
+            if "args" in container:
+                yield pytest.param(container["args"], id=f"pod {container['name']}")
+    for line in _read("kubernetes/job.env").splitlines():
+        name, _, command = line.partition("=")
+        assert name == "COMMAND"
+        yield pytest.param(shlex.split(command), id="job.env")
 
 
-def _containers(node):
-    if isinstance(node, dict):
-        yield from node.get("containers", [])
-        node = list(node.values())
-    for child in node if isinstance(node, list) else []:
-        yield from _containers(child)
+MANIFESTS = [
+    manifest
+    for name in _yaml("kubernetes/kustomization.yaml")["resources"]
+    for manifest in yaml.safe_load_all(_read(f"kubernetes/{name}"))
+]
+PODS = [
+    each["spec"]["template"]["spec"] for each in MANIFESTS if "template" in each["spec"]
+]
+
+
+def _name_of(manifest):
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
 
 
 # Schemas
@@ -86,62 +96,125 @@ def test_compose__follows_the_compose_specification():
     )
 
 
-@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
-def test_kubernetes__follows_the_schemas_of_the_operator(name):
-    manifest = _yaml(f"kubernetes/{name}")
-    definition = next(
-        yaml.safe_load(file.locate().read_text())
-        for file in importlib.metadata.files("dask-kubernetes")
-        if file.match(f"crds/{manifest['kind'].lower()}.yaml")
-    )
-    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    jsonschema.validate(manifest, schema)
-    assert list(_unknown_keys(manifest["spec"], schema["properties"]["spec"])) == []
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=_name_of)
+def test_kubernetes__manifests_have_only_fields_that_kubernetes_has(manifest):
+    kind = _group_version_kind(manifest)
+    _check_fields(manifest, getattr(kubernetes.client, kind), kind)
 
 
-def _unknown_keys(node, schema):
-    """Keys that a schema does not name: Kubernetes would drop them silently."""
-    if isinstance(node, list):
-        for child in node:
-            yield from _unknown_keys(child, schema["items"])
-    elif isinstance(node, dict) and "properties" in schema:
-        for key, child in node.items():
-            if key in schema["properties"]:
-                yield from _unknown_keys(child, schema["properties"][key])
-            else:
-                yield key
+def _group_version_kind(manifest):
+    version = manifest["apiVersion"].rpartition("/")[2]
+    return f"{version.capitalize()}{manifest['kind']}"
 
 
-@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
-def test_kubernetes__pods_are_what_restricted_namespaces_admit(name):
-    for container in _containers(_yaml(f"kubernetes/{name}")):
+def _check_fields(node, model, where):
+    """Fail where a field is unknown, which Kubernetes would drop, or one is missing."""
+    names = {model.attribute_map[field]: field for field in model.openapi_types}
+    assert set(node) <= set(names), where
+    for name, value in node.items():
+        kind = model.openapi_types[names[name]]
+        inner = re.fullmatch(r"list\[(\w+)\]|(V\d\w+)", kind)
+        part = inner and getattr(kubernetes.client, inner[1] or inner[2], None)
+        for each in (value if isinstance(value, list) else [value]) if part else []:
+            _check_fields(each, part, f"{where}.{name}")
+    # The models themselves refuse what lacks a required field.
+    model(**{names[name]: value for name, value in node.items()})
+
+
+@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
+def test_kubernetes__pods_are_what_restricted_namespaces_admit(pod):
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
         context = container["securityContext"]
-        assert context["runAsNonRoot"]
         assert not context["allowPrivilegeEscalation"]
         assert context["capabilities"] == {"drop": ["ALL"]}
-        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
-@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
-def test_kubernetes__busy_schedulers_are_given_time_to_answer(name):
-    probes = [
+@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
+def test_kubernetes__pods_get_files_and_variables_that_are_made(pod):
+    made = _yaml("kubernetes/kustomization.yaml")
+    secrets = {each["name"]: each["files"] for each in made["secretGenerator"]}
+    maps = {each["name"]: each["envs"] for each in made["configMapGenerator"]}
+    [volume] = pod["volumes"]
+    [container] = pod["containers"]
+    [mount] = container["volumeMounts"]
+    assert mount["name"] == volume["name"]
+    files = {Path(file).name for file in secrets[volume["secret"]["secretName"]]}
+    variables = {}
+    for source in container["envFrom"]:
+        for file in (
+            maps[source["configMapRef"]["name"]] if "configMapRef" in source else []
+        ):
+            lines = _read(f"kubernetes/{file}").splitlines()
+            variables |= dict(line.split("=", 1) for line in lines)
+    paths = [Path(value) for value in variables.values() if value.endswith(".pem")]
+    assert len(paths) == 7
+    for path in paths:
+        assert str(path.parent) == mount["mountPath"]
+        assert path.name in files
+    if container["name"] == "job":
+        assert "COMMAND" in variables
+
+
+def test_kubernetes__variables_are_settings_that_dask_has():
+    """A name that Dask does not know would leave the cluster without TLS."""
+    import distributed  # noqa: F401  its defaults are settings too
+
+    for line in _read("kubernetes/dask.env").splitlines():
+        name = line.split("=")[0].removeprefix("DASK_").lower()
+        config.get(name.replace("__", "."))  # KeyError for another
+
+
+def test_kubernetes__busy_schedulers_are_given_time_to_answer():
+    [probe] = [
         container["livenessProbe"]
-        for container in _containers(_yaml(f"kubernetes/{name}"))
+        for pod in PODS
+        for container in pod["containers"]
         if "livenessProbe" in container
     ]
-    assert probes
-    for probe in probes:
-        assert probe["timeoutSeconds"] >= 10
-        assert probe["failureThreshold"] * probe["periodSeconds"] >= 120
+    assert probe["timeoutSeconds"] >= 10
+    assert probe["failureThreshold"] * probe["periodSeconds"] >= 120
 
 
-@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
-def test_kubernetes__dask_ends_a_worker_before_its_node_does(name):
-    for container in _containers(_yaml(f"kubernetes/{name}")):
-        limit = parse_bytes(container["resources"]["limits"]["memory"])
-        if "--memory-limit" in container["args"]:
-            mine = container["args"][container["args"].index("--memory-limit") + 1]
-            assert parse_bytes(mine) + 256 * 2**20 <= limit
+def test_kubernetes__dask_ends_a_worker_before_its_node_does():
+    made = _yaml("kubernetes/kustomization.yaml")
+    [patch] = yaml.safe_load(made["patches"][0]["patch"])
+    limit = parse_bytes(patch["value"]["limits"]["memory"])
+    [worker] = [c for pod in PODS for c in pod["containers"] if c["name"] == "worker"]
+    share = float(worker["args"][worker["args"].index("--memory-limit") + 1])
+    assert share * limit + 256 * 2**20 <= limit
+
+
+def test_kubernetes__kustomization_changes_what_is_there():
+    made = _yaml("kubernetes/kustomization.yaml")
+    names = [manifest["metadata"]["name"] for manifest in MANIFESTS]
+    for each in [*made["replicas"], *(patch["target"] for patch in made["patches"])]:
+        assert each["name"] in names
+    assert all((DEPLOY / "kubernetes" / name).is_file() for name in made["resources"])
+    images = {container["image"] for pod in PODS for container in pod["containers"]}
+    assert images == {image["name"] for image in made["images"]}
+
+
+def test_kubernetes__service_and_policy_select_the_pods():
+    labels = {
+        pod["labels"]["app.kubernetes.io/component"]: pod["labels"]
+        for pod in map(_template_metadata, MANIFESTS)
+        if pod
+    }
+    assert set(labels) == {"scheduler", "worker", "job"}
+    by_kind = {manifest["kind"]: manifest for manifest in MANIFESTS}
+    assert by_kind["Service"]["spec"]["selector"] == labels["scheduler"]
+    policy = by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]
+    assert all(policy.items() <= each.items() for each in labels.values())
+    for manifest in MANIFESTS:
+        if manifest["kind"] == "Deployment":
+            selector = manifest["spec"]["selector"]["matchLabels"]
+            assert selector == _template_metadata(manifest)["labels"]
+
+
+def _template_metadata(manifest):
+    return manifest["spec"].get("template", {}).get("metadata")
 
 
 def test_compose__bounds_the_memory_of_every_service_spilled_data_included():
@@ -164,17 +237,6 @@ def _binary(amount):
 def test_image__starts_from_a_named_version():
     (base,) = _containerfile_steps("FROM")
     assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", base)
-
-
-@pytest.mark.parametrize("name", CUSTOM_RESOURCES)
-def test_kubernetes__services_select_the_cluster_that_they_belong_to(name):
-    manifest = _yaml(f"kubernetes/{name}")
-    spec = manifest["spec"].get("cluster", manifest)["spec"]
-    cluster = manifest["metadata"]["name"]
-    selector = spec["scheduler"]["service"]["selector"]
-    assert selector["dask.org/cluster-name"] == cluster
-    policy = _yaml("kubernetes/network-policy.yaml")["spec"]["podSelector"]
-    assert cluster in policy["matchExpressions"][0]["values"]
 
 
 @pytest.mark.parametrize("name", ["scheduler", "worker"])
@@ -230,7 +292,9 @@ def test_pages__name_only_commands_that_exist(words):
     if "client" in words and "dsel" in words:
         _parse_dsel(words[words.index("dsel") + 1 :])
     for word in words[1:]:
-        if word.startswith("deploy/") and not word.endswith(("certificates", ".env")):
+        if word.startswith("deploy/") and not word.endswith(
+            ("certificates", ".env", ".pem")
+        ):
             assert (ROOT / word).exists()
 
 
@@ -455,3 +519,45 @@ def test_check__counts_workers_and_says_when_nobody_answers(hosts):
         seconds=60,
         what="one worker",
     )  # fmt: skip
+
+
+@pytest.mark.cluster
+def test_kubernetes__its_commands_and_variables_make_a_tls_cluster(tmp_path):
+    make_certificates(tmp_path / "tls", "127.0.0.1")
+    variables = dict(
+        line.replace("=/tls/", f"={tmp_path}/tls/").split("=", 1)
+        for line in _read("kubernetes/dask.env").splitlines()
+    )
+    options = {
+        "cwd": tmp_path,
+        "env": environment(
+            PATH=_path_with_dask(),
+            COMMAND="dsel demo --json --quiet --seed 0",
+            **variables,
+        ),
+    }
+    port = _free_port()
+    [scheduler], [worker], [job] = (pod["containers"] for pod in PODS)
+    local = f"tls://127.0.0.1:{port}"
+    first = [w.replace("0.0.0.0", "127.0.0.1") for w in scheduler["args"]]
+    first[first.index("--dashboard-address") + 1] = "127.0.0.1:0"
+    started = [
+        subprocess.Popen([*first, "--port", str(port)], **options),
+        subprocess.Popen(
+            [
+                word.replace("tls://dsel-scheduler:8786", local)
+                for word in worker["args"]
+            ],
+            **options,
+        ),
+    ]
+    try:
+        words = [w.replace("tls://dsel-scheduler:8786", local) for w in job["command"]]
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=120, **options
+        )
+        assert json.loads(done.stdout)["certified"], done.stderr
+    finally:
+        for process in started:
+            process.terminate()
+            process.wait()
