@@ -17,6 +17,7 @@ import yaml
 from dask import config
 from dask.utils import parse_bytes
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from dsel.cli import main
 from dsel.cluster import Address, Tls, connect, read_config
@@ -369,6 +370,23 @@ def test_constraints__hold_no_address_and_every_dependency():
     wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
     names = {Requirement(line).name.lower() for line in wanted}
     assert names - pinned == set()
+
+
+def test_constraints_minimum__are_the_lower_bounds_that_are_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    lines = (DEPLOY / "constraints-minimum.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines)
+    wanted = {Requirement(line).name.lower() for line in project["dependencies"]}
+    assert wanted <= set(pinned)
+    for line in [
+        *project["dependencies"],
+        *(x for name in extras for x in extras[name]),
+    ]:
+        requirement = Requirement(line)
+        [least] = [s.version for s in requirement.specifier if s.operator == ">="]
+        if requirement.name.lower() in pinned:
+            assert Version(pinned[requirement.name.lower()]) == Version(least), line
 
 
 # Plain hosts, for real
