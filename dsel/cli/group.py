@@ -1,13 +1,14 @@
 """The group of commands."""
 
 import sys
+import warnings
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from dsel.cli.signals import Interruption, interruptible
-from dsel.errors import ClusterLostError, reaching
+from dsel.errors import ClusterLostError, DselWarning, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
@@ -51,7 +52,8 @@ class LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; every foreseen error is one line and an exit code."""
         options["standalone_mode"] = False
-        with interruptible() as interruption:
+        with interruptible() as interruption, warnings.catch_warnings():
+            warnings.showwarning = _warned
             try:
                 with reaching("an object store"):
                     code = super().main(*args, **options)
@@ -70,6 +72,17 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)])
+
+
+def _warned(
+    message: Warning | str, category: type[Warning], *where: Any, **more: Any
+) -> None:
+    """Show a warning; one of dsel's own in one line, since no code explains it."""
+    del more
+    if issubclass(category, DselWarning):
+        click.echo(f"Warning: {message}", err=True)
+    else:
+        click.echo(warnings.formatwarning(message, category, *where[:2]), err=True)
 
 
 def _failed(error: BaseException, interruption: Interruption) -> int:

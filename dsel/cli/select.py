@@ -17,6 +17,7 @@ from dsel.cli.options import (
 )
 from dsel.cli.show import show
 from dsel.data.open import open_pool
+from dsel.data.parquet_rows import has_parquet
 from dsel.data.tables import CSV, PARQUET, Table, read_table
 from dsel.searches import PoolReading, execute, plan_search
 from dsel.searches.certify import search_and_certify
@@ -29,6 +30,12 @@ from dsel.searches.plan import OPTIONS
     "--pool",
     help="Unlabeled rows: a zarr pool, an .npy file, a Parquet file or a folder of "
     "them, or a URL of one. `dsel pool build` makes a zarr pool of a table of numbers.",
+)
+@click.option(
+    "--match-columns",
+    is_flag=True,
+    help="Of a Parquet pool read the columns that LABELED has, in its order, and no "
+    "others, such as numbers of rows.",
 )
 @click.option(
     "--target",
@@ -199,7 +206,7 @@ def _divide(table: Table, options: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
     """Return labeled rows, their labels, the pool, and what checks the choice."""
     assert table.y is not None, "_labeled_table refuses others"
     if not options["split"]:
-        return _framed(table, table.X), table.y, _pool(options), None
+        return _framed(table, table.X), table.y, _pool(table, options), None
     if options["pool"] or table.split is None:
         raise click.UsageError(
             "--split needs a file with an array `split`, and no --pool beside it."
@@ -226,12 +233,17 @@ def _parts(split: Any, n_rows: int) -> tuple[Any, Any]:
     return parts
 
 
-def _pool(options: dict[str, Any]) -> Any:
-    where = options["pool"]
+def _pool(table: Table, options: dict[str, Any]) -> Any:
+    where, reach = options["pool"], storage_options(options)
+    if options["match_columns"]:
+        if where is None or not has_parquet(where, reach or {}):
+            raise click.UsageError(
+                "--match-columns needs a --pool of Parquet files: of others dsel reads "
+                "all columns."
+            )
+        return open_pool(where, columns=table.columns, storage_options=reach)
     at_url = where is not None and "://" in where
-    return (
-        open_pool(where, storage_options=storage_options(options)) if at_url else where
-    )
+    return open_pool(where, storage_options=reach) if at_url else where
 
 
 def _framed(table: Table, rows: Any) -> Any:

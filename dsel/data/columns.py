@@ -102,17 +102,23 @@ def check_same_columns(
         where, [each.name for each in found], [each.name for each in wanted]
     )
     for here, labeled in zip(found, wanted, strict=True):
-        if here.is_empty and not labeled.is_empty:
-            raise ValueError(
-                f"{where} holds {NOTHING} in column {here.name!r}, where `X` holds "
-                f"{labeled.kind}; fill it, or leave the column out of both."
-            )
+        if not labeled.is_empty:
+            check_filled(where, here, labeled.kind)
         if here.kind != labeled.kind and NOTHING not in (here.kind, labeled.kind):
             raise TypeError(
                 f"{where} holds {here.kind} ({here.dtype}) in column {here.name!r}, "
                 f"where `X` holds {labeled.kind} ({labeled.dtype}); convert one of "
                 f"them."
             )
+
+
+def check_filled(where: str, column: Column, kind: str) -> None:
+    """Raise ValueError where a pool's column has no value, and that of `X` has some."""
+    if column.is_empty:
+        raise ValueError(
+            f"{where} holds {NOTHING} in column {column.name!r}, where `X` holds "
+            f"{kind}; fill it, or leave the column out of both."
+        )
 
 
 def check_same_names(where: str, found: Sequence[str], wanted: Sequence[str]) -> None:

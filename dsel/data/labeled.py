@@ -15,8 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import all_allowed, check_frame, first_forbidden
 from dsel.data.canonical import canonical_text
-from dsel.data.collection import Partitions
-from dsel.data.columns import NOTHING, NUMBER, TRUTH, check_same_columns
+from dsel.data.collection import Collection, Partitions
+from dsel.data.columns import (
+    NOTHING,
+    NUMBER,
+    TRUTH,
+    check_filled,
+    check_same_columns,
+)
 from dsel.data.content import content_hash
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.pool import Pool
@@ -213,10 +219,9 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     if not isinstance(X, Frame):
         _check_numeric(pool)
         _check_column_number(pool, labeled)
+        _check_filled(pool, X)
         return replace(pool, schema=None)
-    rows = (
-        pool.collection if pool.collection.frames is None else pool.collection.frames()
-    )
+    rows = _frames(pool)
     if isinstance(rows.array, Partitions):
         check_same_columns(rows.where, rows.array.schema.columns, X.schema.columns)
         return replace(pool, collection=rows, schema=X.schema)
@@ -241,6 +246,22 @@ def _check_numeric(pool: Pool) -> None:
                 f"{column.kind}; encode it as numbers, or search with a data frame `X` "
                 f"and a pipeline that encodes it."
             )
+
+
+def _frames(pool: Pool) -> Collection:
+    """Return the rows as data frames, where they were given as such."""
+    rows = pool.collection
+    return rows if rows.frames is None else rows.frames()
+
+
+def _check_filled(pool: Pool, X: Any) -> None:
+    """Raise ValueError where a pool of frames has no value in a column of numbers."""
+    rows = _frames(pool)
+    if sparse.issparse(X) or not isinstance(rows.array, Partitions):
+        return
+    for place, column in enumerate(rows.array.schema.columns):
+        if not np.isnan(X[:, place]).all():
+            check_filled(rows.where, column, NUMBER)
 
 
 def _check_column_number(pool: Pool, labeled: LabeledRows) -> None:

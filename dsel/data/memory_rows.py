@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -145,6 +146,26 @@ def from_dask(array: Any, columns: Columns) -> Collection:
         array = array.rechunk({1: -1})
     nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
     return Collection(array, columns, nbytes, _told_by_name)
+
+
+def with_checked_names(rows: Any) -> Any:
+    """Return a Dask data frame whose partitions raise where they have other columns.
+
+    Dask takes its word for it, and a partition's columns by their places.
+    """
+    names = list(rows.columns)
+    check = partial(_same_names, names=names)
+    return rows.map_partitions(check, meta=rows._meta, enforce_metadata=False)
+
+
+def _same_names(part: Any, names: list[Any]) -> Any:
+    if list(part.columns) != names:
+        found, wanted = (", ".join(map(str, each)) for each in (part.columns, names))
+        raise ValueError(
+            f"`pool` must have the columns {wanted} in every partition, but one has "
+            f"{found}; give all of them the same names in the same order."
+        )
+    return part
 
 
 def from_dask_frame(rows: Any, lengths: Sequence[int] | None = None) -> Collection:

@@ -21,6 +21,7 @@ from dsel.data.memory_rows import (
     from_file,
     from_frame,
     from_memory,
+    with_checked_names,
 )
 from dsel.data.parquet_rows import from_parquet, has_parquet
 from dsel.data.pool import Pool
@@ -160,6 +161,7 @@ def _from_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
 def _from_dask_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
     if names is not None:
         source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
+    source = with_checked_names(source)
     if any(getattr(dtype, "kind", "O") not in NUMERIC for dtype in source.dtypes):
         return from_dask_frame(source)
     rows = _from_dask(source.to_dask_array(), _texts(source.columns))

@@ -13,7 +13,7 @@ import xarray as xr
 from dsel.experiments.base import Experiment, Piece
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
-from dsel.runtime.tasks import Task
+from dsel.runtime.tasks import Task, as_task
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint
 
 DATA_SET: Final = "data_set"
@@ -96,6 +96,7 @@ def run_experiment(
     experiment.check_files(plan, folder=folder)
     client = resolve_client(client)
     with ExitStack() as stack:
+        stack.enter_context(as_task())  # its searches show nothing of their own
         if client is not None:
             stack.enter_context(client.as_current())  # for pieces that spread
         checkpoint = open_checkpoint(out, _fingerprint(experiment, plan))

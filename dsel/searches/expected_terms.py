@@ -29,7 +29,7 @@ GROWTH = 0.5
 weights, whose difference has a standard deviation of that power of the rows unseen."""
 
 _N_DRAWS = 256
-_N_POINTS = 2000
+_N_POINTS = 500
 _N_NODES = 65
 
 

@@ -1,6 +1,7 @@
 import inspect
 import json
 import re
+import warnings
 
 import click
 import numpy as np
@@ -183,8 +184,24 @@ def test_select__refuses_codes_and_names_that_are_no_class(tmp_path):
         assert len(found.output.strip().splitlines()) == 1
 
 
+def test_select__warns_in_one_line_where_no_label_can_help(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(60.0), "label": [0, 1] * 30})
+    frame.to_csv(tmp_path / "labeled.csv", index=False)
+    np.save(tmp_path / "pool.npy", np.arange(100.0, 600.0)[:, np.newaxis])
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        found = run(
+            "select", tmp_path / "labeled.csv", "--target", "label", "--dry-run",
+            "--pool", tmp_path / "pool.npy",
+        )  # fmt: skip
+    assert found.exit_code == 0
+    assert found.stderr.startswith("Warning: cv_bound cannot be below 0.")
+    assert found.stderr.count("\n") == 1
+
+
 def test_select__names_column_and_file_of_a_pool_that_holds_the_target(tmp_path):
     frame = pd.DataFrame({"city": ["Ulm", "Bonn"] * 8, "label": [0, 1] * 8})
+    frame = pd.concat([frame] * 10, ignore_index=True)
     frame.to_parquet(tmp_path / "labeled.parquet", index=False)
     (tmp_path / "pool").mkdir()
     frame.to_parquet(tmp_path / "pool" / "one.parquet", index=False)
@@ -195,8 +212,12 @@ def test_select__names_column_and_file_of_a_pool_that_holds_the_target(tmp_path)
     assert found.exit_code == 1
     assert "one.parquet' has a column 'label' that `X` lacks" in found.output
     assert found.output.count("\n") == 1
+    found = run(*asked, "--model", "sklearn.dummy:DummyClassifier", "--match-columns")
+    assert "160 rows" in found.output
     found = run(*asked, "--model", "svm")
     assert "column 'city' holds text such as 'Ulm'" in found.output
+    found = run(*asked[:4], "--match-columns")
+    assert "--match-columns needs a --pool of Parquet files" in found.output
 
 
 @pytest.mark.parametrize(

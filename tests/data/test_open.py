@@ -104,6 +104,37 @@ def test_open_pool__takes_a_dask_frame():
     assert (pool.n_rows, pool.columns) == (5, ("a", "b"))
 
 
+@pytest.mark.parametrize("text", [{}, {"t": "u"}], ids=["numbers", "text"])
+@pytest.mark.parametrize("names", [["b", "a"], ["a", "c"]])
+def test_open_pool__refuses_a_dask_frame_with_other_columns_in_a_part(text, names):
+    dataframe = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(np.arange(10.0).reshape(5, 2), columns=["a", "b"])
+
+    def part(number):
+        changed = frame.set_axis(names, axis=1) if number else frame
+        return changed.assign(**text)
+
+    rows = dataframe.from_map(part, [0, 1], meta=part(0).iloc[:0])
+    with pytest.raises(ValueError, match=f"a, b.* in every partition.*{names[0]}, "):
+        matching_pool(open_pool(rows), labeled_rows(part(0)[["a", "b"]], range(5)))
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+def test_matching_pool__refuses_a_column_without_values_for_rows_of_numbers(
+    tmp_path, kind
+):
+    pytest.importorskip("pyarrow")
+    pool = pd.DataFrame({"a": [1.0, 2.0], "b": [np.nan, np.nan]})
+    if kind == "parquet":
+        pool.to_parquet(tmp_path / "pool.parquet")
+        pool = tmp_path / "pool.parquet"
+    filled, empty = np.ones((2, 2)), np.array([[1.0, np.nan], [2.0, np.nan]])
+
+    with pytest.raises(ValueError, match="nothing but missing values in column 'b'"):
+        matching_pool(open_pool(pool), labeled_rows(filled, [0, 1]))
+    assert matching_pool(open_pool(pool), labeled_rows(empty, [0, 1], allow_nan=True))
+
+
 @pytest.mark.parametrize("url", ["nothing://bucket/pool", "simplecache::no://pool"])
 def test_open_pool__refuses_protocols_that_nobody_knows(url):
     with pytest.raises(ValueError, match="`pool` must be a path or a URL"):

@@ -28,6 +28,7 @@ def test_divide__a_tenth_loses_its_labels(data_dir):
     assert (drawn.truth != other.truth).any()
 
 
+@pytest.mark.filterwarnings("ignore::dsel.errors.GuaranteeWarning")  # of few rows
 @pytest.mark.parametrize("grid", ["hsu-lin", "printed"])
 def test_plan_division__has_the_models_of_the_paper(grid, data_dir):
     drawn = divide(load_set("segment", folder=data_dir), 0, Scale(most_rows=300))

@@ -66,6 +66,7 @@ def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypa
             X[::2],
             y[::2],
             X[1::2],
+            cv=3,
             random_state=0,
             duplicates="keep",
         )
@@ -103,7 +104,7 @@ def test_kernels__of_others_are_fitted_with_all_others_of_the_family(monkeypatch
     monkeypatch.setitem(KERNELS, "laplacian", lambda svc, gamma: Laplacian(gamma))
     X, y = load_iris(return_X_y=True)
     grid = {"C": [0.1, 1.0, 10.0]}
-    splits = {"random_state": 0, "prune": False, "duplicates": "keep"}
+    splits = {"cv": 3, "random_state": 0, "prune": False, "duplicates": "keep"}
     splits["train_errors"] = True
 
     def search(kernel):
