@@ -24,7 +24,8 @@ grid = {"C": [0.5, 2.0, 8.0], "gamma": [0.003, 0.01, 0.03, 0.1]}
 # %%
 # Plan
 # ----
-# A plan checks all arguments and computes nothing. It says what will be done.
+# A plan checks all arguments and computes nothing. It says what will be done, and which
+# certificate is expected to be the smallest for so many rows and candidates.
 
 plan = dsel.plan_search(
     SVC(),
@@ -32,7 +33,6 @@ plan = dsel.plan_search(
     problem.X,
     problem.y,
     problem.pool,
-    cv=3,
     delta=0.05,
     random_state=0,
 )
@@ -46,6 +46,7 @@ print(plan)
 
 results = plan.run()
 choice = dsel.select(results)
+print(choice.summary())
 print(choice.certificate.reading())
 
 # %%
@@ -67,6 +68,6 @@ results.dsel.plot.surface()
 # Nobody has it in practice. Here the labels of the pool exist and nothing above has
 # used them.
 
-model = plan.model(choice.candidate)
+model = plan.deployed(choice)
 error = np.mean(model.predict(problem.pool) != problem.pool_labels)
 print(f"bound {choice.bound:.4f}, error on the pool's true labels {error:.4f}")

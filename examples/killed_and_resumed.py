@@ -33,7 +33,7 @@ from dsel.datasets import load_digits_problem
 problem = load_digits_problem(n_labeled=300)
 plan = dsel.plan_search(
     RandomForestClassifier(20), {"max_depth": [2, 4, 8], "max_features": [4, 8]},
-    problem.X, problem.y, problem.pool, cv=3, random_state=0)
+    problem.X, problem.y, problem.pool, random_state=0)
 plan.run(out="results", n_jobs=1)
 """
 folder = tempfile.TemporaryDirectory()
@@ -56,7 +56,6 @@ plan = dsel.plan_search(
     problem.X,
     problem.y,
     problem.pool,
-    cv=3,
     random_state=0,
 )
 results = plan.run(out=place / "results")
@@ -67,7 +66,7 @@ print(dsel.select(results))
 # --------------------------------
 
 whole = plan.run()
-for name in ("fold_errors", "disagreements"):
+for name in ("fold_errors", "inner_errors"):
     same = np.array_equal(results[name], whole[name], equal_nan=True)
     print(f"{name}: the same counts {same}")
 folder.cleanup()

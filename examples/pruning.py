@@ -31,6 +31,7 @@ for prune in (True, False):
         problem.X,
         problem.y,
         problem.pool,
+        criterion="cv_bound",
         cv=5,
         prune=prune,
         random_state=0,

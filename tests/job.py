@@ -39,6 +39,7 @@ def make_plan(prune, pool=None):
         random_state=0,
         duplicates="keep",
         prune=prune,
+        criterion="cv_bound",
     )
 
 
@@ -57,6 +58,7 @@ def make_short_plan(prune):
         random_state=0,
         duplicates="keep",
         prune=prune,
+        criterion="cv_bound",
     )
 
 

@@ -18,7 +18,7 @@ def run(**options):
     X, y = make_classification(2400, 5, class_sep=1.2, random_state=4)
     plan = dsel.plan_search(
         KNeighborsClassifier(), GRID, X[:400], y[:400], X[400:],
-        cv=4, delta=0.1, random_state=3, **options,
+        cv=4, delta=0.1, random_state=3, **{"criterion": "cv_bound"} | options,
     )  # fmt: skip
     return plan.run()
 

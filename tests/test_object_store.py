@@ -40,7 +40,9 @@ def pool(rows, storage_options):
 def _plan(table, pool):
     model = LogisticRegression()
     options = {"cv": 3, "random_state": 0, "prune": False}
-    return dsel.plan_search(model, GRID, *table, pool, **options)
+    return dsel.plan_search(
+        model, GRID, *table, pool, **{"criterion": "cv_bound"} | options
+    )
 
 
 @pytest.mark.cluster

@@ -35,6 +35,7 @@ def plan(rng):
         cv=3,
         random_state=0,
         prune=False,
+        criterion="cv_bound",
     )
 
 

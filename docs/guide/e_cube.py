@@ -26,6 +26,7 @@ plan = dsel.plan_search(
     problem.X,
     problem.y,
     problem.pool,
+    criterion="cv_bound",
     cv=3,
     random_state=0,
     prune=False,

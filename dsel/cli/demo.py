@@ -47,7 +47,6 @@ def command(delta: float, seed: int, **options: Any) -> None:
         X[labeled],
         y[labeled],
         X[others],
-        cv=5,
         delta=delta,
         duplicates="keep",
         random_state=seed,

@@ -64,15 +64,16 @@ from dsel.searches.plan import OPTIONS
 @click.option("--criterion", help="What ranks: cv_bound, cv_error, holdout_bound, ...")
 @click.option(
     "--certificate",
-    help="What is reported: by default the criterion; auto takes what is expected to "
-    "be smallest; nested, nested_fold_model, nested_vote search without each fold.",
+    help="What is reported: by default the criterion, or auto with a pool: what is "
+    "expected to be smallest; nested, nested_fold_model, nested_vote search without "
+    "each fold.",
 )
 @click.option("--delta", default=0.05, show_default=True, help="Chance of failure.")
 @click.option(
     "--label-share",
     type=float,
     default=None,
-    help="Part of --delta for labeled rows: by default 0.5, more if nested.",
+    help="Part of --delta for labeled rows: by default 0.5, more if auto or nested.",
 )
 @click.option(
     "--reserve",
@@ -81,7 +82,7 @@ from dsel.searches.plan import OPTIONS
     help="Chance of failure beside --delta, for what later runs with this --out add.",
 )
 @click.option(
-    "--cv", type=int, default=None, help="Random folds: by default 10, 3 if nested."
+    "--cv", type=int, default=None, help="Random folds: by default 10; 3 to 5 if auto."
 )
 @click.option(
     "--certify-rows",

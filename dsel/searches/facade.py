@@ -49,16 +49,15 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
     criterion
-        What ranks the candidates; None means ``cv_bound`` where `fit` gets a pool and
-        ``cv_error`` where it does not.
+        What ranks the candidates; None means what `certificate` needs.
     certificate
-        Criterion of the reported number; None means `criterion`, ``"auto"`` what is
-        expected to give the smallest bound. It decides which model is handed over, see
-        `plan_search`.
+        Criterion of the reported number; ``"auto"`` what is expected to give the
+        smallest bound. None means `criterion`, and ``"auto"`` where that is None, too,
+        and `fit` gets a pool. It decides which model is handed over, see `plan_search`.
     cv
         Number of plain random folds. A scikit-learn splitter, or a list of (train
-        rows, test rows), gives estimates only, never a guarantee. None means 10; 3
-        for a nested search.
+        rows, test rows), gives estimates only, never a guarantee. None means 3 for a
+        nested search, else 10; ``"auto"`` has its own.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share

@@ -196,19 +196,22 @@ def plan_search(
         Unlabeled rows: anything that `open_pool` takes. Drawn from the same
         population as the labeled rows.
     criterion
-        What ranks the candidates; by default ``cv_bound`` with a pool and
-        ``cv_error`` without.
+        What ranks the candidates; by default ``cv_error``, and ``cv_bound`` where a
+        pool is there and ``auto`` cannot be taken.
     certificate
-        Criterion of the reported number; by default `criterion`. It decides which model
-        is returned: with ``holdout_bound`` that of fold 0's training rows, with
+        Criterion of the reported number; by default `criterion`, and ``auto`` where
+        neither is given, there is a pool, `cv` is no splitter, and neither `prior` nor
+        `reserve` nor the `stop_within` of `reading` is. It decides which model is
+        returned: with ``holdout_bound`` that of fold 0's training rows, with
         ``best_fold_model`` that of the fold with the fewest errors, with every other
         one that of all labeled rows. With ``nested`` the search is made without each
         fold, too, so that neither the number of candidates nor that of folds is paid
         for twice: ``nested`` hands over the model of all labeled rows,
         ``nested_fold_model`` that of the best fold (which needs no pool),
         ``nested_vote`` the plurality vote of the folds' models. ``auto`` takes what
-        `plan_bound` expects to give the smallest bound for these numbers of rows and
-        candidates, and the plan says what others would have given.
+        `plan_bound` expects to give the smallest bound for the model of all rows, by
+        the numbers of rows and candidates alone, and the plan says what others would
+        have given. Nested searches have at most five folds there.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
@@ -289,9 +292,9 @@ def plan_search(
     >>> grid = {"C": [0.1, 1.0]}
     >>> plan = plan_search(SVC(), grid, X, X[:, 0] > 0, pool, cv=3, random_state=0)
     >>> print(str(plan).splitlines()[0])
-    Plan of 2 candidates over (C) by cv_bound
+    Plan of 2 candidates over (C) by cv_error
     >>> plan.run()["status"].values.tolist()
-    [0, 0]
+    [0, 1]
     """
     check_reserve(reserve, check_probability(delta, "delta"))
     seed = seed_from(random_state)
@@ -304,9 +307,11 @@ def plan_search(
     weights, reading = checked_prior(prior, len(candidates)), checked_reading(reading)
     whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed)
     n_pool = 0 if counted is None else counted.n_rows
+    # What `auto` may take is no certificate for these.
+    is_special = reserve > 0 or weights is not None or reading.stop_within is not None
     took = taken(
         criterion, certificate, cv, label_share, delta=delta,
-        sizes=(labeled.n_rows, n_pool, len(candidates)),
+        sizes=(labeled.n_rows, n_pool, len(candidates)), is_special=is_special,
     )  # fmt: skip
     usual = "cv_error" if pool is None else "cv_bound"
     rule, read = criteria = named_criteria(

@@ -2,25 +2,33 @@
 
 It is a function of the numbers of rows, of candidates and of folds, and of delta, which
 are there before a label is used. So it is fixed in advance, as A5 demands.
+
+What it does not take, and why: `select_then_certify` is two searches of different rows
+with a store each, which a plan of one cannot be (`certify_rows=` of the estimator makes
+both); `nested_fold_model` and `nested_vote` are about other models than that of all
+rows, which is for the user to want. The line that names what was taken says what these
+would give, too.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Final, TypeVar
 
-from dsel import names
 from dsel.checks import check_integer
 from dsel.errors import GuaranteeWarning, warn
 from dsel.results.rounding import at_least, at_most
 from dsel.runtime.tasks import is_task
 from dsel.searches.expected_terms import (
+    CERTIFY_SHARE,
     FOLD_CERTIFICATES,
     GROWTH,
     HOLD_OUT_CERTIFICATES,
     DesignAssumptions,
     recommended_label_share,
 )
-from dsel.searches.plan_bound import NESTED, plan_bound
+from dsel.searches.plan_bound import MOST_NESTED_FOLDS, NESTED, terms_of
 from dsel.searches.spec import SearchSpec
 
 P = TypeVar("P", bound=SearchSpec)
@@ -30,7 +38,8 @@ ERROR: Final = 0.1
 """Error rate that is expected where none is declared."""
 DISAGREEMENT: Final = 0.02
 """Disagreement of the models of ten folds, likewise."""
-MOST_NESTED_FOLDS: Final = 5  # ten folds have 45 pairs
+FOLDS: Final = (3, 5, 10)
+"""Numbers of folds that are compared where none is given."""
 _CRITERIA: Final = {
     "nested": "cv_error",
     "best_fold": "cv_error",
@@ -41,6 +50,7 @@ _WITHOUT_POOL: Final = {
     "best_fold_model": "best_fold_model",
     "holdout_bound": "holdout_bound",
 }
+APART: Final = "select_then_certify"
 _READ_AS: Final = {"best_fold": "best_fold_of_leader"}
 """Name of the certificate where its column in the table has another."""
 
@@ -134,6 +144,7 @@ def taken(
     *,
     sizes: tuple[int, int, int],
     delta: float,
+    is_special: bool = False,
 ) -> Taken:
     """Return the options of a search with what was left open.
 
@@ -145,6 +156,9 @@ def taken(
         Labeled rows, counted rows of the pool (0 without one), and candidates.
     delta
         Probability with which the certificate may fail.
+    is_special
+        Whether other options ask for what `auto` has not: then it is taken only where
+        it is named. Else it is, too, where there is a pool and nothing is named.
 
     Raises
     ------
@@ -153,6 +167,9 @@ def taken(
         random ones.
     """
     remarks: tuple[str, ...] = ()
+    is_plain = cv is None or isinstance(cv, Integral)
+    if criterion is None and certificate is None and sizes[1]:
+        criterion = AUTO if is_plain and not is_special else None
     is_auto = AUTO in (criterion, certificate)
     if is_auto:
         if {criterion, certificate} - {None, AUTO, "cv_error"}:
@@ -181,25 +198,36 @@ def _smallest(
     sizes: tuple[int, int, int], delta: float, cv: Any
 ) -> tuple[str, str, int, str]:
     """Return criterion, certificate, folds, and a line that says what others give."""
-    folds = (3, 5, 10) if cv is None else (check_integer(cv, "cv", at_least=2),)
+    tried = FOLDS if cv is None else (check_integer(cv, "cv", at_least=2),)
+    folds = [k for k in tried if k <= sizes[0]] or tried[-1:]
+    design = DesignAssumptions(*sizes, delta, ERROR, DISAGREEMENT, GROWTH)
+
+    def smallest(name: str) -> tuple[float, str, int]:
+        """Return the smallest bound of a certificate, and by how many folds."""
+        few = [k for k in folds if name not in NESTED or k <= MOST_NESTED_FOLDS]
+        found = [(sum(terms_of(design, name, k)), name, k) for k in few]
+        finite = [each for each in found if math.isfinite(each[0])]
+        return min(finite, default=(math.inf, name, folds[-1]))
+
     known = _CRITERIA if sizes[1] else _WITHOUT_POOL
-    plan = plan_bound(*sizes, delta, ERROR, DISAGREEMENT, n_folds=folds)
-    best: list[tuple[float, str, int]] = []
-    for name in known:
-        bounds = plan[names.BOUND].sel({names.CERTIFICATE: name})
-        few = MOST_NESTED_FOLDS if name in NESTED and cv is None else max(folds)
-        found = [
-            (float(bounds.sel({names.N_FOLDS: k})), name, k) for k in folds if k <= few
-        ]
-        best += sorted(each for each in found if each[0] == each[0])[:1]  # NaN: none
-    (_, name, n_folds), *_ = best = sorted(best)
-    shown = [
-        f"{_READ_AS.get(each, each)} with {k} folds {at_most(bound)}"
-        for bound, each, k in best
-    ]
+    ranked = sorted(map(smallest, known))
+    _, name, n_folds = ranked[0]
     remark = (
         f"certificate='auto' takes the smallest bound expected at an error of "
         f"{ERROR:g}, where models of ten folds differ on {DISAGREEMENT:g}: "
-        f"{'; '.join(shown)}"
+        f"{_listed(ranked)}"
     )
+    if sizes[1]:
+        other, (apart, _, _) = smallest("nested_fold_model"), smallest(APART)
+        remark += (
+            f". Not taken: {_listed([other])}, for a model of fewer rows, and {APART} "
+            f"with certify_rows={CERTIFY_SHARE:g} {at_most(apart)}, by two searches"
+        )
     return known[name], _READ_AS.get(name, name), n_folds, remark
+
+
+def _listed(found: Iterable[tuple[float, str, int]]) -> str:
+    return "; ".join(
+        f"{_READ_AS.get(name, name)} with {n_folds} folds {at_most(bound)}"
+        for bound, name, n_folds in found
+    )

@@ -62,7 +62,7 @@ def searched():
     plan = dsel.plan_search(
         KNeighborsClassifier(), {"n_neighbors": [101, 31, 9, 1]},
         X[:200], Y[:200], X[200:], cv=5, random_state=0, prune=False,
-        train_errors=True,
+        train_errors=True, criterion="cv_bound",
     )  # fmt: skip
     return plan, plan.run()
 

@@ -69,6 +69,7 @@ def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypa
             cv=3,
             random_state=0,
             duplicates="keep",
+            criterion="cv_bound",
         )
 
     before = search().run()
@@ -109,7 +110,12 @@ def test_kernels__of_others_are_fitted_with_all_others_of_the_family(monkeypatch
 
     def search(kernel):
         return dsel.plan_search(
-            SVC(kernel=kernel, gamma=0.5), grid, X[::2], y[::2], X[1::2], **splits
+            SVC(kernel=kernel, gamma=0.5),
+            grid,
+            X[::2],
+            y[::2],
+            X[1::2],
+            **{"criterion": "cv_bound"} | splits,
         )
 
     ours, function = search("laplacian"), search(Laplacian(0.5))

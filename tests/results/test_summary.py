@@ -32,7 +32,7 @@ def test_notebook__shows_plan_choice_certificate_and_search_as_escaped_html(rows
     for each in own:
         html = each._repr_html_()
         assert "<script" not in html
-        assert "cv_bound" in "".join(fromstring(html).itertext())
+        assert "nested" in "".join(fromstring(html).itertext())
     fitted = search._repr_mimebundle_()["text/html"]
     assert fitted.endswith(search.choice_._repr_html_())
     assert not unfitted.endswith("</table></div>")

@@ -155,7 +155,16 @@ def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
     X = rng.normal(size=(400, 2))
     y = (X[:, 0] > 0).astype(int)
     grid = {"seconds": [0.0]}
-    plan = plan_search(Sleeper(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0)
+    plan = plan_search(
+        Sleeper(),
+        grid,
+        X[:60],
+        y[:60],
+        X[60:],
+        cv=2,
+        random_state=0,
+        criterion="cv_bound",
+    )
     whole = plan.run().drop_vars(TIMES)
     monkeypatch.setattr(count_task, "spare_memory", lambda: 0)
     xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)

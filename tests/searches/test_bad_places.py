@@ -45,7 +45,12 @@ def make_plan(table, pool, model=None, grid=GRID):
     grid = {"var_smoothing": grid}
     settings = {"cv": 3, "random_state": 0, "prune": False}
     return dsel.plan_search(
-        model or GaussianNB(), grid, X[:100], y[:100], pool, **settings
+        model or GaussianNB(),
+        grid,
+        X[:100],
+        y[:100],
+        pool,
+        **{"criterion": "cv_bound"} | settings,
     )
 
 

@@ -96,7 +96,15 @@ def test_execute__counts_all_folds_where_a_certificate_reads_them(digits):
 def test_execute__counts_no_more_than_is_read(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None, ESTIMATORS, X, y, pool, cv=3, duplicates="keep", random_state=1
+        None,
+        ESTIMATORS,
+        X,
+        y,
+        pool,
+        cv=3,
+        duplicates="keep",
+        random_state=1,
+        criterion="cv_bound",
     )
     cube = execute(plan).results
     assert "fold_disagreements" not in cube
@@ -124,7 +132,15 @@ def test_intervals__are_paid_for_on_both_sides(digits):
 def test_intervals__are_not_had_where_one_side_was_declared(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None, ESTIMATORS, X, y, pool, cv=3, duplicates="keep", random_state=1
+        None,
+        ESTIMATORS,
+        X,
+        y,
+        pool,
+        cv=3,
+        duplicates="keep",
+        random_state=1,
+        criterion="cv_bound",
     )
     certificate = select(plan.run(), certificate="cv_interval").certificate
     assert not certificate.certified

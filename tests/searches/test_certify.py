@@ -70,7 +70,14 @@ def test_search__certifies_by_rows_that_the_selection_never_saw(digits, tmp_path
 def test_select__refuses_to_certify_with_rows_of_the_selection(digits):
     X, y = digits
     plan = dsel.plan_search(
-        SVC(), {"gamma": [1e-3]}, X[:200], y[:200], X[500:], cv=5, random_state=0
+        SVC(),
+        {"gamma": [1e-3]},
+        X[:200],
+        y[:200],
+        X[500:],
+        cv=5,
+        random_state=0,
+        criterion="cv_bound",
     )
     with pytest.raises(ValueError, match="5 folds that all did"):
         dsel.select(plan.run(), "select_then_certify")

@@ -31,7 +31,14 @@ def digits():
 def make_plan(digits, estimator=None, grid=GRID, **options):
     X, y = digits
     settings = {"cv": 5, "delta": 0.05, "random_state": 0} | options
-    return plan_search(estimator or SVC(), grid, X[:400], y[:400], X[400:], **settings)
+    return plan_search(
+        estimator or SVC(),
+        grid,
+        X[:400],
+        y[:400],
+        X[400:],
+        **{"criterion": "cv_bound"} | settings,
+    )
 
 
 def test_execute__fold_errors_are_those_of_fits_one_by_one(digits):
@@ -103,7 +110,14 @@ def test_execute__missing_values_pass_where_every_estimator_takes_them(digits):
     model = make_pipeline(SimpleImputer(), LogisticRegression(max_iter=2000))
     trees = HistGradientBoostingClassifier(max_iter=2)
     plan = plan_search(
-        None, [trees, model], X[:300], y[:300], X[300:], cv=3, random_state=0
+        None,
+        [trees, model],
+        X[:300],
+        y[:300],
+        X[300:],
+        cv=3,
+        random_state=0,
+        criterion="cv_bound",
     )
     assert execute(plan).choice.certificate.certified
 
@@ -141,7 +155,16 @@ def test_execute__without_a_pool_keeps_few_models(digits):
 def test_execute__of_dense_labels_takes_a_sparse_pool(rng, model):
     X, pool = rng.normal(size=(60, 3)), rng.normal(size=(200, 3))
     cubes = [
-        plan_search(None, [model], X, X[:, 0] > 0, each, cv=3, random_state=0).run()
+        plan_search(
+            None,
+            [model],
+            X,
+            X[:, 0] > 0,
+            each,
+            cv=3,
+            random_state=0,
+            criterion="cv_bound",
+        ).run()
         for each in (pool, sparse.csr_matrix(pool))
     ]
     assert cubes[0].disagreements.equals(cubes[1].disagreements)

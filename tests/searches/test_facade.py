@@ -58,7 +58,7 @@ def test_search__takes_pipelines_and_text_labels(digits):
     )
     search.fit(X[:500], words[:500], pool=X[500:])
     assert search.score(X[500:], words[500:]) > 0.9
-    assert search.certificate_.criterion == "cv_bound"
+    assert search.certificate_.criterion == "best_fold_of_leader"
     assert search.certificate_.certified
     assert 1 - search.score(X[500:], words[500:]) <= search.certificate_.bound
 

@@ -22,7 +22,8 @@ LARGE = {"n_neighbors": [1, 3, 9, 27]}
 def run(grid=SMALL, *, out=None, on_progress=None, **options):
     plan = dsel.plan_search(
         KNeighborsClassifier(), grid, X[:300], Y[:300], X[300:],
-        **{"cv": 3, "delta": 0.1, "random_state": 3, "prune": False} | options,
+        **{"criterion": "cv_bound", "cv": 3, "delta": 0.1, "random_state": 3,
+           "prune": False} | options,
     )  # fmt: skip
     return plan.run(out=out, on_progress=on_progress)
 

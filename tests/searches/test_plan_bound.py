@@ -96,12 +96,28 @@ def test_plan_bound__lets_disagreement_grow_with_the_rows_left_out():
         plan_bound(500, 10**6, 5, disagreement_growth=power, **given)
         for power in (0, 0.5, 1)
     )
-    terms = [p.disagreement_term.sel(certificate="nested") for p in (constant, growing)]
+    terms = [
+        p.disagreement_term.sel(certificate="nested_vote") for p in (constant, growing)
+    ]
     np.testing.assert_allclose(*(each.sel(n_folds=10) for each in terms))
     # A third left out over two thirds seen is 4.5 times a ninth.
     ratio = float(terms[1].sel(n_folds=3) / terms[0].sel(n_folds=3))
     assert ratio == pytest.approx(4.5**0.5, rel=0.02)
     assert (steep.bound >= growing.bound - 1e-12).all()
+
+
+def test_plan_bound__lets_nested_models_differ_more_where_there_are_candidates():
+    for n_candidates, ratio in ((1, 1.0), (5, 1.25)):
+        plan = plan_bound(500, 10**7, n_candidates, 0.05, 0.1)
+        term = plan.disagreement_term.sel(n_folds=5)
+        found = term.sel(certificate="nested") / term.sel(certificate="nested_vote")
+        assert float(found) == pytest.approx(ratio, rel=0.01)
+
+
+def test_plan_bound__recommends_no_nested_search_of_many_folds():
+    plan = plan_bound(5000, 100_000, 225, 0.01, 0.05)
+    smaller = plan.bound.sel(certificate="nested", n_folds=10)
+    assert smaller < plan.recommended_bound
 
 
 def test_plan_bound__takes_the_growth_from_a_pilot():
@@ -111,7 +127,7 @@ def test_plan_bound__takes_the_growth_from_a_pilot():
     assert float(plan.disagreement_growth) == pytest.approx(0.7)
     assert float(plan.expected_disagreement) == pytest.approx(0.02)
     one = plan_bound(500, 10**6, 5, expected_disagreement={3: 0.05}, **given)
-    assert float(one.disagreement_growth) == 0.5
+    assert float(one.disagreement_growth) == 0.6
 
 
 def test_plan_bound__has_no_nested_search_of_two_folds():

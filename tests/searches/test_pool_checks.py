@@ -24,7 +24,7 @@ def numbers_of(pool):
 
 def search(X, y, pool, estimator=None, **options):
     estimator = GaussianNB() if estimator is None else estimator
-    given = {"cv": 3, "random_state": 1, "delta": 0.1}
+    given = {"cv": 3, "random_state": 1, "delta": 0.1, "criterion": "cv_bound"}
     return dsel.SemiSupervisedSearchCV(None, [estimator], **given | options).fit(
         X, y, pool
     )
@@ -37,7 +37,9 @@ def about_rows(found):
 def with_labeled_rows_in_fitting_part(rng, seed, n_labeled=120):
     X, y = draw(rng, n_labeled)
     pool, _ = draw(rng, 2_000)
-    plan = dsel.plan_search(None, [Rememberer()], X, y, pool, cv=3, random_state=seed)
+    plan = dsel.plan_search(
+        None, [Rememberer()], X, y, pool, cv=3, random_state=seed, criterion="cv_bound"
+    )
     fitted = numbers_of(plan.work.fitting_pool)
     pool[fitted[:n_labeled]] = X
     return X, y, pool, fitted[:n_labeled]

@@ -46,7 +46,7 @@ def test_run__counts_what_is_no_class_as_an_error(kind):
     X, y = labeled(kind)
     plan = dsel.plan_search(
         None, [Answering(kind)], X, y, X + [0, 1000], cv=5, random_state=0,
-        train_errors=True,
+        train_errors=True, criterion="cv_bound",
     )  # fmt: skip
     results = plan.run()
     assert int(results.fold_errors.sum()) == len(y)
@@ -66,7 +66,14 @@ def test_search__chooses_whose_answers_are_classes(kind):
 def test_run__answers_that_are_no_class_agree_where_they_are_equal():
     X, y = labeled("below")
     plan = dsel.plan_search(
-        None, [Answering("below")], X, y, X + [0, 1000], cv=5, random_state=0
+        None,
+        [Answering("below")],
+        X,
+        y,
+        X + [0, 1000],
+        cv=5,
+        random_state=0,
+        criterion="cv_bound",
     )
     assert int(plan.run().disagreements.sum()) == 0
 
@@ -85,7 +92,14 @@ class Guessing(Answering):
 def test_run__answers_that_are_no_class_differ_where_they_are_not_equal():
     X, y = labeled("below")
     plan = dsel.plan_search(
-        None, [Guessing()], X, y, X + [0, 1000], cv=5, random_state=0
+        None,
+        [Guessing()],
+        X,
+        y,
+        X + [0, 1000],
+        cv=5,
+        random_state=0,
+        criterion="cv_bound",
     )
     results = plan.run()
     assert int(results.disagreements.sum()) == int(results.pool_rows.sum()) == 60

@@ -16,7 +16,7 @@ PRIOR = [0.1, 0.1, 0.7, 0.05]
 def plan(grid=GRID, **options):
     return dsel.plan_search(
         KNeighborsClassifier(), grid, X[:300], Y[:300], X[300:],
-        **{"cv": 3, "delta": 0.1, "random_state": 3} | options,
+        **{"criterion": "cv_bound", "cv": 3, "delta": 0.1, "random_state": 3} | options,
     )  # fmt: skip
 
 

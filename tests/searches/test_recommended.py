@@ -76,7 +76,9 @@ def test_plan_search__warns_where_no_label_can_make_the_bound_useful(rows):
     X, y, pool = rows
     message = r"cv_bound cannot be below 0\.\d+, even where no error is counted"
     with pytest.warns(GuaranteeWarning, match=message) as caught:
-        plan = dsel.plan_search(SVC(), GRID, X[:60], y[:60], pool, random_state=0)
+        plan = dsel.plan_search(
+            SVC(), GRID, X[:60], y[:60], pool, criterion="cv_bound", random_state=0
+        )
     assert caught[0].filename == __file__
     assert "CAREFUL: cv_bound cannot be below" in str(plan)
     least = float(re.search(r"below (0\.\d+)", str(plan))[1])
@@ -84,8 +86,9 @@ def test_plan_search__warns_where_no_label_can_make_the_bound_useful(rows):
     same = np.append(y[:59] * 0 + y[0], y[0] + 1)
     with pytest.warns(GuaranteeWarning, match="cannot be below"):
         plan = dsel.plan_search(
-            None, [never_wrong] * 6, X[:60], same, pool, random_state=0
-        )
+            None, [never_wrong] * 6, X[:60], same, pool, criterion="cv_bound",
+            random_state=0,
+        )  # fmt: skip
     results = plan.run(n_jobs=1)
     assert least <= float(results.dsel.bound().min()) < least + 0.1
 
@@ -102,10 +105,39 @@ def test_plan_search__keeps_the_folds_that_are_named(rows):
     assert two.certificate.name == "best_fold_of_leader"  # no pairs of two folds
 
 
-def test_plan_search__without_a_wish_is_what_it_was(rows):
+def test_plan_search__without_a_wish_is_auto(rows):
     plan = dsel.plan_search(SVC(), GRID, *rows)
+    wished = dsel.plan_search(SVC(), GRID, *rows, certificate="auto")
+    assert plan.certificate.name == wished.certificate.name == "nested"
+    assert plan.remarks == wished.remarks
+    without_pool = dsel.plan_search(SVC(), GRID, *rows[:2])
+    assert without_pool.certificate.name == "cv_error"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reserve": 0.01},
+        {"prior": np.full(6, 1 / 6)},
+        {"reading": dsel.PoolReading(stop_within=0.05)},
+        {"cv": KFold(3)},
+    ],
+    ids=str,
+)
+def test_plan_search__is_not_auto_where_options_ask_for_another_one(rows, options):
+    plan = dsel.plan_search(SVC(), GRID, *rows, **options)
     assert (plan.certificate.name, plan.label_share) == ("cv_bound", 0.5)
-    assert plan.scheme.n_folds == 10
+
+
+def test_plan_search__takes_the_plain_search_of_one_candidate(rows):
+    plan = dsel.plan_search(SVC(), {"C": [1.0]}, *rows)
+    assert plan.certificate.name == "best_fold_of_leader"
+
+
+def test_plan_search__makes_no_nested_search_of_many_folds(rows):
+    plan = dsel.plan_search(SVC(), GRID, *rows, cv=10)
+    assert plan.certificate.name == "best_fold_of_leader"
+    assert len(plan.work.splits) == 11
 
 
 def test_plan_search__refuses_wishes_beside_auto(rows):

@@ -31,7 +31,12 @@ CHANGED = (slice(500, 1500), slice(None))  # neither first, middle nor last row
 def plan_of(pool, estimator=None, grid=None, **options):
     settings = {"cv": 3, "random_state": 0, "delta": 0.1} | options
     return dsel.plan_search(
-        estimator or LogisticRegression(), grid or {"C": [1.0]}, X, Y, pool, **settings
+        estimator or LogisticRegression(),
+        grid or {"C": [1.0]},
+        X,
+        Y,
+        pool,
+        **{"criterion": "cv_bound"} | settings,
     )
 
 
@@ -204,12 +209,16 @@ STEPS = {
 def test_run__counts_an_edited_step_anew(kind, last, tmp_path):
     pipelines = [make_pipeline(step, last) for step in STEPS[kind]]
     alone, other = (
-        dsel.plan_search(None, [each], X, Y, ROWS, cv=3, random_state=0)
+        dsel.plan_search(
+            None, [each], X, Y, ROWS, cv=3, random_state=0, criterion="cv_bound"
+        )
         for each in pipelines
     )
     expected = other.run()
     assert not alone.run(out=tmp_path).fold_errors.equals(expected.fold_errors)
-    found = dsel.plan_search(None, pipelines[1:], X, Y, ROWS, cv=3, random_state=0)
+    found = dsel.plan_search(
+        None, pipelines[1:], X, Y, ROWS, cv=3, random_state=0, criterion="cv_bound"
+    )
     results = found.run(out=tmp_path)
     assert results.fold_errors.values.tolist() == expected.fold_errors.values.tolist()
 
@@ -268,7 +277,14 @@ def test_run__that_has_ended_is_opened_without_reading_its_pool(tmp_path, rng):
     )
     pool = dsel.open_pool(tmp_path / "pool.zarr")
     plan = dsel.plan_search(
-        None, [GaussianNB()], X[:60], X[:60, 0] > 0, pool, cv=3, random_state=0
+        None,
+        [GaussianNB()],
+        X[:60],
+        X[:60, 0] > 0,
+        pool,
+        cv=3,
+        random_state=0,
+        criterion="cv_bound",
     )
     first = plan.run(out=tmp_path / "run")
     times = chunk.stat().st_atime_ns, chunk.stat().st_mtime_ns

@@ -68,7 +68,12 @@ GRID = {"logisticregression__C": [0.01, 1.0]}
 def run(X, y, pool, estimator=None, grid=None, **options):
     settings = {"cv": 3, "random_state": 0, "prune": False} | options
     return dsel.plan_search(
-        estimator or encoder(), grid or GRID, X, y, pool, **settings
+        estimator or encoder(),
+        grid or GRID,
+        X,
+        y,
+        pool,
+        **{"criterion": "cv_bound"} | settings,
     )
 
 

@@ -99,7 +99,14 @@ def test_join__linear_models_become_one_product(rows):
 def test_plan_search__splits_the_pool_and_gives_a_certificate(rows, Estimator):
     X, y, pool = rows
     plan = plan_search(
-        Estimator(), {"tol": [1e-4, 1e-6]}, X, y, pool, cv=5, random_state=0
+        Estimator(),
+        {"tol": [1e-4, 1e-6]},
+        X,
+        y,
+        pool,
+        cv=5,
+        random_state=0,
+        criterion="cv_bound",
     )
     assert plan.work.fitting_pool.n_rows + plan.pool.n_rows == len(pool)
     results = plan.run()
@@ -111,7 +118,7 @@ def test_plan_search__uses_the_fitting_part_alone(rows):
     X, y, pool = rows
     plan = plan_search(
         SemiSupervisedLDA(), {"ridge": [0.5]}, X, y, pool, cv=5, random_state=0,
-        train_errors=True,
+        train_errors=True, criterion="cv_bound",
     )  # fmt: skip
     full = SemiSupervisedLDA(ridge=0.5).fit(X, y, pool=plan.work.fitting_pool)
     errors = int(np.sum(full.predict(X) != y))
@@ -130,7 +137,15 @@ def test_plan_search__all_fits_of_a_grid_share_the_reads_of_the_pool(rows, monke
     grid = {"ridge": [0.1, 1.0]}
 
     results = plan_search(
-        SemiSupervisedLDA(), grid, X, y, pool, cv=3, prune=False, random_state=0
+        SemiSupervisedLDA(),
+        grid,
+        X,
+        y,
+        pool,
+        cv=3,
+        prune=False,
+        random_state=0,
+        criterion="cv_bound",
     ).run()
 
     assert (results.status == 0).all()

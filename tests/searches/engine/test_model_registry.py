@@ -77,7 +77,14 @@ def test_run__counts_alike_with_models_that_are_left_behind(name, rng, monkeypat
     X = rng.normal(size=(200, 3))
     y = np.digitize(X[:, 0] + rng.normal(size=200), [-0.5, 0.5])
     plan = dsel.plan_search(
-        *FAMILIES[name], X[:90], y[:90], X[90:], cv=3, random_state=0, prune=True
+        *FAMILIES[name],
+        X[:90],
+        y[:90],
+        X[90:],
+        cv=3,
+        random_state=0,
+        prune=True,
+        criterion="cv_bound",
     )
     whole = plan.run(n_jobs=1).drop_vars(TIMES)
     monkeypatch.setattr(pool_rounds, "WORTH_A_TASK", -1)

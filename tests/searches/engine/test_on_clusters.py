@@ -37,7 +37,13 @@ def make_plan(digits, pool, estimator=None, grid=None, **options):
     settings = {"cv": 5, "delta": 0.1, "random_state": 1} | options
     grid = grid or {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3]}
     return plan_search(
-        estimator or SVC(), grid, X[:300], y[:300], pool, duplicates="keep", **settings
+        estimator or SVC(),
+        grid,
+        X[:300],
+        y[:300],
+        pool,
+        duplicates="keep",
+        **{"criterion": "cv_bound"} | settings,
     )
 
 
@@ -139,7 +145,14 @@ def test_run__sends_a_task_the_labels_of_its_own_rows(client, rng, monkeypatch):
     X, pool = rng.normal(size=(60, 2)), rng.normal(size=(400_000, 2)).astype(np.float32)
     y, labels = (X[:, 0] > 0).astype(int), (pool[:, 0] > 0).astype(int)
     plan = plan_search(
-        Sleeper(), {"seconds": [0.0]}, X, y, pool, pool_labels=labels, random_state=0
+        Sleeper(),
+        {"seconds": [0.0]},
+        X,
+        y,
+        pool,
+        pool_labels=labels,
+        random_state=0,
+        criterion="cv_bound",
     )
     sent, submit = [], client.submit
 

@@ -85,7 +85,9 @@ def test_run__counts_in_one_reading_and_in_none_when_it_is_finished(
     read = []
     options = {"cv": 3, "duplicates": "keep", "random_state": 1}
     pool = counting_pool(rows, read)
-    plan = dsel.plan_search(None, [GaussianNB()], *labeled, pool, **options)
+    plan = dsel.plan_search(
+        None, [GaussianNB()], *labeled, pool, **{"criterion": "cv_bound"} | options
+    )
     first = plan.run(out=tmp_path / "run")
     assert sum(read) == len(rows) + len(rows)
     assert "does not tell labeled rows from pool rows" in reason(first)
@@ -97,7 +99,14 @@ def test_run__counts_in_one_reading_and_in_none_when_it_is_finished(
 def test_run__that_goes_on_from_a_journal_finds_the_same(rows, labeled, tmp_path):
     pool = da.from_array(np.tile(rows, (10, 1)), chunks=(500, 3))
     plan = dsel.plan_search(
-        None, [GaussianNB()], *labeled, pool, cv=3, duplicates="keep", random_state=1
+        None,
+        [GaussianNB()],
+        *labeled,
+        pool,
+        cv=3,
+        duplicates="keep",
+        random_state=1,
+        criterion="cv_bound",
     )
     assert len(plan.stages.parts[0].spans) > 2
     whole = plan.run(out=tmp_path / "whole")
@@ -117,7 +126,14 @@ def test_run__takes_values_that_no_float32_holds(rows, labeled, kind):
     pool = np.where(rows == rows[2000, 0], 1e39, rows)[1000:]
     X, y = labeled
     plan = dsel.plan_search(
-        GaussianNB(), {"var_smoothing": [1e-9]}, X, y, kind(pool), cv=2, random_state=0
+        GaussianNB(),
+        {"var_smoothing": [1e-9]},
+        X,
+        y,
+        kind(pool),
+        cv=2,
+        random_state=0,
+        criterion="cv_bound",
     )
     found = select(plan.run()).certificate.assumptions[0]
     assert "AUC" in found.reason

@@ -27,7 +27,12 @@ def make_plan(digits, estimator=None, grid=GRID, n_labeled=300, **options):
     X, y = digits
     settings = {"cv": 5, "delta": 0.1, "random_state": 0} | options
     return plan_search(
-        estimator or SVC(), grid, X[:n_labeled], y[:n_labeled], X[400:], **settings
+        estimator or SVC(),
+        grid,
+        X[:n_labeled],
+        y[:n_labeled],
+        X[400:],
+        **{"criterion": "cv_bound"} | settings,
     )
 
 

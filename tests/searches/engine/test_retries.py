@@ -36,7 +36,15 @@ def plan(rng):
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
     grid = {"C": [0.1, 1.0, 10.0, 100.0]}
     return plan_search(
-        SVC(gamma=0.5), grid, X[:60], y[:60], X[60:], cv=2, random_state=0, prune=False
+        SVC(gamma=0.5),
+        grid,
+        X[:60],
+        y[:60],
+        X[60:],
+        cv=2,
+        random_state=0,
+        prune=False,
+        criterion="cv_bound",
     )
 
 
@@ -72,7 +80,15 @@ def gammas(rng):
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
     grid = {"C": [1.0, 10.0], "gamma": 2.0 ** np.arange(-9, 1)}
     return plan_search(
-        SVC(), grid, X[:60], y[:60], X[60:], cv=2, random_state=0, prune=False
+        SVC(),
+        grid,
+        X[:60],
+        y[:60],
+        X[60:],
+        cv=2,
+        random_state=0,
+        prune=False,
+        criterion="cv_bound",
     )
 
 

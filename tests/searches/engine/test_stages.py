@@ -30,7 +30,9 @@ def plan(rows, pool=None, *, stop_within=0.01, n_stages=10, **options):
     reading = dsel.PoolReading(stop_within=stop_within, n_stages=n_stages)
     given = {"cv": 3, "delta": 0.1, "random_state": 3, "reading": reading}
     pool = all_rows if pool is None else pool
-    return dsel.plan_search(GaussianNB(), GRID, X, y, pool, **given | options)
+    return dsel.plan_search(
+        GaussianNB(), GRID, X, y, pool, **{"criterion": "cv_bound"} | given | options
+    )
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,14 @@ def make_plan(rng):
     def make(grid, estimator=None, **options):
         settings = {"cv": 3, "random_state": 0, "fit_timeout": LIMIT} | options
         estimator = estimator or Sleeper()
-        return plan_search(estimator, grid, X[:80], y[:80], X[80:], **settings)
+        return plan_search(
+            estimator,
+            grid,
+            X[:80],
+            y[:80],
+            X[80:],
+            **{"criterion": "cv_bound"} | settings,
+        )
 
     return make
 

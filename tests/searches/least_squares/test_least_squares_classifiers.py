@@ -25,7 +25,15 @@ def tables(rng):
 def planned(tables, estimator, **options):
     X, y, pool = tables
     return dsel.plan_search(
-        estimator, GRID, X, y, pool, cv=5, delta=0.1, random_state=3, **options
+        estimator,
+        GRID,
+        X,
+        y,
+        pool,
+        cv=5,
+        delta=0.1,
+        random_state=3,
+        **{"criterion": "cv_bound"} | options,
     )
 
 
@@ -89,6 +97,7 @@ def test_plan_search__a_width_out_of_range_is_recorded_not_raised(tables):
         pool,
         cv=5,
         random_state=0,
+        criterion="cv_bound",
     )
     with pytest.warns(FitFailedWarning, match="`width` must be positive"):
         results = plan.run()
