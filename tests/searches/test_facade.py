@@ -90,7 +90,8 @@ def test_search__has_the_cv_results_of_scikit_learn(digits):
 def test_search__has_nan_in_cv_results_where_it_stopped_early(digits):
     X, y = digits
     grids = [{"C": [1.0, 1e-6]}, {"gamma": ["auto"]}]
-    search = make_search(SVC(gamma=0.001), grids).fit(X[:300], y[:300], X[300:])
+    search = make_search(SVC(gamma=0.001), grids, criterion="cv_bound")
+    search.fit(X[:300], y[:300], X[300:])
     found = pd.DataFrame(search.cv_results_)
     assert found.status.tolist() == ["done", "pruned", "pruned"]
     assert found.mean_test_score.isna().tolist() == [False, True, True]
