@@ -62,16 +62,14 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
 
 
 def named_criteria(
-    criterion: str | None, certificate: str | None, *, usual: str
+    criterion: str, certificate: str | None
 ) -> tuple[Criterion, Criterion]:
     """Return what ranks the candidates, and what is reported of the chosen one.
 
     Parameters
     ----------
     criterion, certificate
-        Names; None for the usual criterion, and for the certificate that it is.
-    usual
-        Name of the criterion where none is given.
+        Names; None for the certificate that the criterion is.
 
     Raises
     ------
@@ -88,7 +86,7 @@ def named_criteria(
                 f"cross-validation error, with or without each fold, but criterion is "
                 f"{criterion!r} and certificate {certificate!r}; leave `criterion` out."
             )
-    rule = get_criterion(criterion or usual)
+    rule = get_criterion(criterion)
     return rule, get_criterion(certificate or rule.name, "certificate")
 
 

@@ -201,8 +201,7 @@ def plan_search(
     certificate
         Criterion of the reported number; by default `criterion`, and ``auto`` where
         neither is given, there is a pool, `cv` is no splitter, and neither `prior` nor
-        `reserve` nor the `stop_within` of `reading` is. It decides which model is
-        returned: with ``holdout_bound`` that of fold 0's training rows, with
+        `reserve` nor `reading.stop_within` is. It decides which model is returned: with ``holdout_bound`` that of fold 0's training rows, with
         ``best_fold_model`` that of the fold with the fewest errors, with every other
         one that of all labeled rows. With ``nested`` the search is made without each
         fold, too, so that neither the number of candidates nor that of folds is paid
@@ -210,8 +209,8 @@ def plan_search(
         ``nested_fold_model`` that of the best fold (which needs no pool),
         ``nested_vote`` the plurality vote of the folds' models. ``auto`` takes what
         `plan_bound` expects to give the smallest bound for the model of all rows, by
-        the numbers of rows and candidates alone, and the plan says what others would
-        have given. Nested searches have at most five folds there.
+        the numbers of rows and candidates alone, nested with at most five folds, and
+        the plan says what others would have given.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
@@ -307,16 +306,13 @@ def plan_search(
     weights, reading = checked_prior(prior, len(candidates)), checked_reading(reading)
     whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed)
     n_pool = 0 if counted is None else counted.n_rows
-    # What `auto` may take is no certificate for these.
+    # What `auto` takes is no certificate for these.
     is_special = reserve > 0 or weights is not None or reading.stop_within is not None
     took = taken(
         criterion, certificate, cv, label_share, delta=delta,
         sizes=(labeled.n_rows, n_pool, len(candidates)), is_special=is_special,
     )  # fmt: skip
-    usual = "cv_error" if pool is None else "cv_bound"
-    rule, read = criteria = named_criteria(
-        took.criterion, took.certificate, usual=usual
-    )
+    rule, read = criteria = named_criteria(took.criterion, took.certificate)
     # Reading may stop where the limits of all candidates are narrow enough.
     least = 1 / len(candidates) if weights is None else weights.min()
     share = (1 - check_probability(took.label_share, "label_share")) * delta * least

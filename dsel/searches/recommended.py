@@ -128,7 +128,7 @@ def warned(plan: P) -> P:
 class Taken:
     """Options of a search, those that were left open included."""
 
-    criterion: str | None
+    criterion: str
     certificate: str | None
     cv: Any
     label_share: float
@@ -191,7 +191,8 @@ def taken(
     if label_share is None:
         of_pool = recommended_label_share(sizes[1])
         label_share = of_pool if is_auto or nested else 0.5
-    return Taken(criterion, certificate, cv, label_share, remarks)
+    usual = "cv_bound" if sizes[1] and not nested else "cv_error"
+    return Taken(criterion or usual, certificate, cv, label_share, remarks)
 
 
 def _smallest(
