@@ -201,16 +201,16 @@ def plan_search(
     certificate
         Criterion of the reported number; by default `criterion`, and ``auto`` where
         neither is given, there is a pool, `cv` is no splitter, and neither `prior` nor
-        `reserve` nor `reading.stop_within` is. It decides which model is returned: with ``holdout_bound`` that of fold 0's training rows, with
-        ``best_fold_model`` that of the fold with the fewest errors, with every other
-        one that of all labeled rows. With ``nested`` the search is made without each
-        fold, too, so that neither the number of candidates nor that of folds is paid
-        for twice: ``nested`` hands over the model of all labeled rows,
-        ``nested_fold_model`` that of the best fold (which needs no pool),
-        ``nested_vote`` the plurality vote of the folds' models. ``auto`` takes what
-        `plan_bound` expects to give the smallest bound for the model of all rows, by
-        the numbers of rows and candidates alone, nested with at most five folds, and
-        the plan says what others would have given.
+        `reserve` nor `reading.stop_within` is. It decides which model is returned: with
+        ``holdout_bound`` that of fold 0's training rows, with ``best_fold_model`` that
+        of the fold with the fewest errors, with every other one that of all labeled
+        rows. With ``nested`` the search is made without each fold, too, so that neither
+        the number of candidates nor that of folds is paid for twice: ``nested`` hands
+        over the model of all labeled rows, ``nested_fold_model`` that of the best fold
+        (which needs no pool), ``nested_vote`` the plurality vote of the folds' models.
+        ``auto`` takes what `plan_bound` expects to give the smallest bound for the
+        model of all rows, by the numbers of rows and candidates alone, nested with at
+        most five folds, and the plan says what others would have given.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
