@@ -241,20 +241,3 @@ def _check_prior(weights: Floats) -> None:
             f"smallest weight of {weights.min() if weights.size else None} and a sum "
             f"of {total:g}; divide the weights by their sum."
         )
-
-
-def check_shares(shares: ArrayLike, *, delta: float) -> Floats:
-    """Return shares of candidates as floats, or raise where they overspend delta.
-
-    Raises
-    ------
-    ValueError
-        Where a share is not positive, or they sum to more than delta.
-    """
-    array = checks.check_probabilities(shares, "shares")
-    if not (total := float(array.sum())) <= delta * (1 + _ROUNDING):
-        raise ValueError(
-            f"`shares` must sum to at most `delta`, got {total:g} > {delta:g}: by the "
-            f"union bound the sum is what may fail; scale the shares down."
-        )
-    return array

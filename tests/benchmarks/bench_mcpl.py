@@ -1,8 +1,8 @@
-"""MCPL at scale, and against the paper's heuristic. Run as a script:
+"""MCPL at scale, and against the heuristic of the paper. Run by hand:
 
-    python tests/benchmarks/bench_mcpl.py scale --rows 10000000
-    python tests/benchmarks/bench_mcpl.py growth
-    python tests/benchmarks/bench_mcpl.py heuristic --data FOLDER
+    python -m tests.benchmarks.bench_mcpl scale --rows 10000000
+    python -m tests.benchmarks.bench_mcpl growth
+    python -m tests.benchmarks.bench_mcpl heuristic --data FOLDER
 
 Numbers are printed; nothing is asserted, since the machine may be shared.
 """
@@ -18,8 +18,9 @@ import numpy as np
 import psutil
 import zarr
 
-from dsel.experiments.loog2015.protocol import FILES, heuristic_passes, load_table
+from dsel.experiments.loog2015.protocol import FILES, load_table
 from dsel.models import SemiSupervisedLDA
+from tests.experiments.loog2015_passes import heuristic_passes
 
 N_FEATURES, N_CLASSES, N_LABELED = 50, 5, 250
 CHUNK_ROWS = 100_000

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dsel.experiments.hardoon2009.validity import miss_rates, threshold_failures
+from tests.experiments.hardoon2009_validity import miss_rates, threshold_failures
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 from dsel.experiments import loog2015, run_experiment
-from dsel.experiments.loog2015.constrained import compare_roots
 from dsel.experiments.loog2015.numbers import (
     CONSTRAINED,
     LOG_LIKELIHOODS,
@@ -20,7 +19,6 @@ from dsel.experiments.loog2015.protocol import (
     Table,
     draw_rows,
     fit_projection,
-    heuristic_passes,
     load_table,
     run_repetition,
 )
@@ -29,6 +27,8 @@ from dsel.experiments.loog2015.tables import (
     constrained_table,
     permutation_tests,
 )
+from tests.experiments.loog2015_passes import heuristic_passes
+from tests.experiments.loog2015_roots import compare_roots
 
 
 def made_results(likelihoods, errors):

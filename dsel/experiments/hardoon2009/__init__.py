@@ -1,7 +1,7 @@
 """Hardoon, Hussain and Shawe-Taylor (2009): choosing a model for each row.
 
 `experiment` has the protocol, `tables` Tables 1 to 3 and Figure 2, `sets` the data,
-`numbers` what is printed, `validity` what the paper claims of p-values and thresholds.
+`numbers` what is printed.
 """
 
 from dsel.experiments.hardoon2009.experiment import (

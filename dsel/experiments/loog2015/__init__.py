@@ -1,7 +1,7 @@
 """Loog (2015): semi-supervised discriminant analysis.
 
 `experiment` has Tables 2 to 5, `protocol` what one repetition does, `tables` the
-comparison, `constrained` the moment-constrained columns, `numbers` what is printed.
+comparison, `numbers` what is printed.
 """
 
 from dsel.experiments.loog2015.experiment import (

@@ -1,7 +1,6 @@
 """Data sets, preprocessing and one repetition of the experiments of Loog (2015)."""
 
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,7 @@ from numpy.typing import NDArray
 
 from dsel.data.row_random import hashed_seed
 from dsel.datasets import load_set
-from dsel.errors import GuaranteeWarning
 from dsel.models import (
-    AlternatingGradientLDA,
     DensityRatioLDA,
     ImplicitlyConstrainedLDA,
     MaximumLikelihoodLDA,
@@ -258,48 +255,3 @@ def _measure(
     scores = fitted_classes(model).log_joint(X)
     error = float(np.mean(scores.argmax(axis=1) != y))
     return float(scores[np.arange(len(y)), y].mean()), error
-
-
-def heuristic_passes(
-    table: Table, repeat: int, *, seed: int, step: float = 1e-3
-) -> dict[str, dict[str, float]]:
-    """Compare the exact solver with the paper's heuristic on one draw.
-
-    Parameters
-    ----------
-    table
-        The set, preprocessed.
-    repeat, seed
-        As for `draw_rows`.
-    step
-        First step length of the heuristic.
-
-    Returns
-    -------
-    dict of dict
-        ``passes``, ``seconds``, ``gap`` and ``contrast`` (the certificate) of
-        ``exact``, solved to 1e-6, of ``heuristic``, and of ``matched``, solved to the
-        gap that the heuristic has left.
-    """
-    draw = draw_rows(table, repeat, seed=seed)
-    labeled = table.X[draw.labeled], table.y[draw.labeled]
-    ridge = needed_ridge(*labeled)
-    pool = table.X[draw.unlabeled]
-    exact = _timed(SemiSupervisedLDA(ridge=ridge), labeled, pool)
-    heuristic = _timed(AlternatingGradientLDA(ridge=ridge, step=step), labeled, pool)
-    wanted = max(heuristic["gap"], 1e-6)
-    matched = _timed(SemiSupervisedLDA(ridge=ridge, tol=wanted), labeled, pool)
-    return {"exact": exact, "heuristic": heuristic, "matched": matched}
-
-
-def _timed(model: Any, labeled: tuple[Any, Any], pool: Any) -> dict[str, float]:
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GuaranteeWarning)
-        model.fit(*labeled, pool=pool)
-    return {
-        "seconds": time.perf_counter() - started,
-        "passes": getattr(model, "n_passes_", None) or model.n_iter_,
-        "gap": model.duality_gap_,
-        "contrast": model.contrast_lower_,
-    }
