@@ -15,12 +15,14 @@ LANES = 16  # models of which products are taken at a time
 ROWS = 4  # rows of which products are taken at a time
 SUMS = 4  # sums whose sum is a row's product
 WIDTH = 16  # rows of a machine of which gains are taken at a time
+AHEAD = 16  # blocks between what is read of a kernel row and what is asked for
 TAU = 1e-12  # stands for a curvature that rounding made zero or negative
 SIZE = ir.IntType(64)
 REAL = ir.DoubleType()
 FAST = ("nnan", "nsz")
 alloca: Any = cgutils.alloca_once_value
 for_range: Any = cgutils.for_range
+insert: Any = cgutils.get_or_insert_function
 
 
 class Lanes:
@@ -55,6 +57,19 @@ class Lanes:
         address = self.builder.bitcast(start, numbers.type.as_pointer())
         self.builder.store(numbers, address, align=1)
 
+    def load_ahead(self, start: Any) -> Any:
+        """Return the numbers from an address on, and ask memory for later ones.
+
+        Kernel rows of large machines come from memory, not from the cache: the
+        processor asks for too few of their lines by itself.
+        """
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [start.type, word, word, word])
+        fetch = insert(self.builder.module, kind, "llvm.prefetch.p0")
+        later = self.builder.gep(start, [SIZE(AHEAD * self.count)])
+        self.builder.call(fetch, [later, word(0), word(3), word(1)])  # to read, data
+        return self.load(start)
+
     def spread(self, number: Any) -> Any:
         """Return a number in all lanes."""
         blank = ir.Constant(ir.VectorType(number.type, self.count), ir.Undefined)
@@ -76,7 +91,6 @@ class Lanes:
         is_real = numbers.type.element == REAL
         name = f"fmax.v{self.count}f64" if is_real else f"smax.v{self.count}i64"
         kind = ir.FunctionType(numbers.type.element, [numbers.type])
-        insert: Any = cgutils.get_or_insert_function
         reduce = insert(self.builder.module, kind, f"llvm.vector.reduce.{name}")
         return self.builder.call(reduce, [numbers], fastmath=FAST if is_real else ())
 
@@ -273,8 +287,8 @@ def _best_partner(
 
         def gains_of(block: Any) -> Any:
             at = builder.mul(block, SIZE(WIDTH))
-            kernel = lanes.load(lanes.start(2, builder.load(lanes.start(3, block))))
-            kernel = builder.fpext(kernel, tau.type)
+            start = builder.load(lanes.start(3, block))
+            kernel = builder.fpext(lanes.load_ahead(lanes.start(2, start)), tau.type)
             own_other, residual, fall = (
                 lanes.load(lanes.start(k, at)) for k in (4, 5, 6)
             )
@@ -318,10 +332,8 @@ def _subtract_rows(
 
         def residuals_of(block: Any) -> Any:
             start = builder.load(lanes.start(4, block))
-            rising, falling = (
-                builder.fpext(lanes.load(lanes.start(k, start)), up.type)
-                for k in (1, 3)
-            )
+            rising = builder.fpext(lanes.load(lanes.start(1, start)), up.type)
+            falling = builder.fpext(lanes.load_ahead(lanes.start(3, start)), up.type)
             change = builder.fadd(builder.fmul(rising, up), builder.fmul(falling, down))
             at = lanes.start(5, builder.mul(block, SIZE(WIDTH)))
             changed = builder.fsub(lanes.load(at), change)

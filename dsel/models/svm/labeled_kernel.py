@@ -11,7 +11,6 @@ from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import (
     DISTANCES,
     PRODUCTS,
-    VALUES,
     ReferenceRows,
     is_sparse,
     reference_rows,
@@ -162,28 +161,21 @@ def _check_distances(kernel: Kernel, reference: ReferenceRows) -> None:
 
 
 def _gram(kernel: Kernel, reference: ReferenceRows, base: Floats | None) -> Gram:
-    """Return the kernel of all rows with all rows; a base is symmetric, so half of it.
-
-    A precomputed kernel is taken as it is.
-    """
+    """Return the kernel of all rows with all rows, some rows at a time."""
     n_rows = reference.rows.shape[0]
     whole = Gram.empty(n_rows)
-    gram, step = whole.values, max(16, BLOCK_NBYTES // (8 * max(1, n_rows)))
-    if base is not None:
-        step = 64  # what is mirrored is written in pieces of a few cache lines
+    # All exponentials: to compute half of them and mirror that takes as long.
+    step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
     for start in range(0, n_rows, step):
-        rows, rest = slice(start, start + step), slice(start + step, n_rows)
-        if base is not None and kernel.base != VALUES:
-            gram[rows, start:] = kernel.values(base[rows, start:])
-            gram[rest, rows] = gram[rows, rest].T
-        elif base is not None:
-            gram[rows] = kernel.values(base[rows])
-        else:
+        rows = slice(start, start + step)
+        if base is None:
             block = reference.base_of(reference.rows[rows])
             if kernel.base == DISTANCES:  # as where the base is made in one piece
                 places = np.arange(len(block))
                 block[places, start + places] = 0.0
-            gram[rows] = kernel.values(block)
+            whole.values[rows] = kernel.values(block)
+        else:
+            whole.values[rows] = kernel.values(base[rows])
     return whole
 
 
