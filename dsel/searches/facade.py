@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.checks import check_integer
 from dsel.data.frames import Frame, frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.results.choice import cv_results
@@ -35,6 +36,12 @@ def _best_has(method: str) -> Any:
         return True
 
     return check
+
+
+def _shown(verbose: Any) -> bool | None:
+    if verbose is None or isinstance(verbose, bool):
+        return verbose
+    return check_integer(verbose, "verbose", at_least=0) > 0
 
 
 class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -240,7 +247,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             "storage_options": storage_options,
             "n_jobs": self.n_jobs,
             "on_failure": self.on_failure,
-            "verbose": None if self.verbose is None else self.verbose > 0,
+            "verbose": _shown(self.verbose),
         }
         own = self.get_params(deep=False)
         options = {name: own[name] for name in OPTIONS if name in own}

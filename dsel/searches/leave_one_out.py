@@ -11,7 +11,7 @@ from dsel.data.splits import leave_one_out_split
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
 from dsel.models.leave_one_out import leave_one_out_counts
-from dsel.searches.candidates import Grid, make_candidates
+from dsel.searches.candidates import Grid, drawn, make_candidates
 
 
 def leave_one_out_errors(
@@ -29,8 +29,7 @@ def leave_one_out_errors(
         Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
         some.
     param_grid
-        Dict of parameter to values, list of such dicts, or list of estimators; None
-        for the estimator as it is.
+        As `plan_search` takes it; None for the estimator as it is.
     X, y
         Labeled rows, in memory, and their labels.
     random_state
@@ -51,8 +50,8 @@ def leave_one_out_errors(
     """
     if param_grid is None:
         estimator, param_grid = None, [estimator]
-    labeled, candidates = labeled_rows(X, y), make_candidates(estimator, param_grid)
-    seed = seed_from(random_state)
+    labeled, seed = labeled_rows(X, y), seed_from(random_state)
+    candidates = make_candidates(estimator, drawn(param_grid, seed))
     return count_leave_one_out(candidates, labeled, seed)
 
 

@@ -223,6 +223,7 @@ def test_search__refuses_grids_that_name_nothing(digits, grid, message):
         ({"estimator": SVC}, "`estimator` must be an unfitted scikit-learn classifier"),
         ({"estimator": "svc"}, "`estimator` must be an unfitted .*, got 'svc'"),
         ({"cv": "5"}, "`cv` must be a number of folds, a .*, got '5'"),
+        ({"verbose": "yes"}, "`verbose` must be an integer, got 'yes'"),
         ({"n_jobs": "2"}, "`n_jobs` must be an integer or None, got '2'"),
     ],
 )

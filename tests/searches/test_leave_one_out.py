@@ -106,3 +106,15 @@ def test_leave_one_out__says_which_row_could_not_be_left_out():
     model = DecisionTreeClassifier(max_depth=-1)
 
     assert leave_one_out_errors(model, None, *table(n=10)).tolist() == [-1]
+
+
+def test_leave_one_out__takes_candidates_one_by_one():
+    X, y = make_classification(30, 4, random_state=0)
+    each = [{"C": 0.1}, {"C": 10.0, "gamma": 0.5}]
+    model = SVC(gamma=0.1)
+    alone = [
+        leave_one_out_errors(model.set_params(**{"gamma": 0.1} | params), None, X, y)[0]
+        for params in each
+    ]
+    model.set_params(gamma=0.1)
+    assert leave_one_out_errors(model, iter(each), X, y).tolist() == alone

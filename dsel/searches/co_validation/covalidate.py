@@ -47,8 +47,7 @@ def covalidate(
         Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
         some.
     param_grid
-        Dict of parameter to values, list of such dicts, or list of estimators; None
-        for the estimator as it is.
+        As `plan_search` takes it; None for the estimator as it is.
     X
         Labeled rows, shape (n_labeled, n_columns).
     y

@@ -11,7 +11,7 @@ from dsel.checks import check_choice, check_integer
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, holdout_split
 from dsel.errors import GuaranteeWarning, warn
-from dsel.searches.candidates import make_candidates
+from dsel.searches.candidates import drawn, make_candidates
 from dsel.searches.model_set import ModelSet, TrainedGroups, encode_labels, train_grid
 from dsel.searches.nonconformity.answers import NonconformityAnswers
 from dsel.searches.nonconformity.conformity import (
@@ -41,8 +41,8 @@ class NonconformityClassifier(NonconformityAnswers):
     estimator
         Any scikit-learn classifier with `decision_function` or `predict_proba`.
     param_grid
-        Parameter grid as in `GridSearchCV`; or, with ``estimator=None``, a list of
-        classifiers.
+        Parameter grid as in `GridSearchCV`, or a ``ParameterSampler``; or, with
+        ``estimator=None``, a list of classifiers.
     validation_size
         Rows held out: a number, a share in (0, 1), or None for min(n / 5, 50), the
         paper's rule. A small or one-class validation part makes most rows a tie.
@@ -160,7 +160,7 @@ class NonconformityClassifier(NonconformityAnswers):
             seed=self.seed_,
         )  # fmt: skip
         trained = train_grid(
-            make_candidates(self.estimator, self.param_grid),
+            make_candidates(self.estimator, drawn(self.param_grid, self.seed_)),
             X, codes, [split],
             classes=self.classes_, seed=self.seed_, fit_params=fit_params,
             client=client,

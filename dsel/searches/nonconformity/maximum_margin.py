@@ -13,7 +13,7 @@ from dsel.checks import check_choice
 from dsel.data.lazy import lazily
 from dsel.data.row_random import seed_from
 from dsel.data.splits import full_split
-from dsel.searches.candidates import make_candidates
+from dsel.searches.candidates import drawn, make_candidates
 from dsel.searches.model_set import ModelSet, encode_labels, train_grid
 from dsel.searches.nonconformity.tie_rules import best_label, two_best
 
@@ -32,8 +32,8 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     estimator
         Any scikit-learn classifier with `decision_function` or `predict_proba`.
     param_grid
-        Parameter grid as in `GridSearchCV`; or, with ``estimator=None``, a list of
-        classifiers.
+        Parameter grid as in `GridSearchCV`, or a ``ParameterSampler``; or, with
+        ``estimator=None``, a list of classifiers.
     margin
         ``"functional"``: the gap of the two best scores; ``"geometric"``: two classes
         only, the distance from the separating hyperplane, for linear models and
@@ -125,13 +125,14 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if not self.norm >= 1.0:
             raise ValueError(f"`norm` must be at least 1, got {self.norm!r}.")
         X, codes = encode_labels(self, X, y)
+        seed = seed_from(self.random_state)
         trained = train_grid(
-            make_candidates(self.estimator, self.param_grid),
+            make_candidates(self.estimator, drawn(self.param_grid, seed)),
             X,
             codes,
             [full_split(len(codes))],
             classes=self.classes_,
-            seed=seed_from(self.random_state),
+            seed=seed,
             fit_params=fit_params,
             client=client,
         )
