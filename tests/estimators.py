@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -25,6 +26,10 @@ FAMILIES = {
         {"regularization": [1e-3, 1.0]},
     ),
     "linear": (LogisticRegression(max_iter=500), {"C": [0.1, 1.0]}),
+    "steps": (
+        make_pipeline(PCA(2), LogisticRegression(max_iter=500)),
+        {"logisticregression__C": [0.1, 1.0]},
+    ),
     "several": (None, [KNeighborsClassifier(), SVC(), SVC(C=8.0)]),
     "takes a pool": (SemiSupervisedLDA(ridge=1.0), {"ridge": [0.1, 1.0]}),
 }

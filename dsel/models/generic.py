@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, ClassVar
 
 import cloudpickle
@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d
 
 from dsel.data.cache import nbytes_of
 from dsel.data.canonical import canonical_text
 from dsel.data.frames import Frame, native
-from dsel.data.labeled import codes_of
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
+from dsel.models.answers import class_scores, count_errors, predict_codes
 from dsel.models.arrays import Floats, Integers
 from dsel.models.family import (
     Assignment,
@@ -35,6 +33,12 @@ from dsel.models.family import (
 )
 from dsel.models.fit_arguments import cut_to_rows, takes_pool
 from dsel.models.linear import LinearStack, stack_linear
+from dsel.models.prefixes import (
+    fitted_prefix,
+    has_prefix,
+    prefix_hashes,
+    with_seeds,
+)
 
 ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 _LIBSVM_DRAWS = threading.Lock()
@@ -95,8 +99,8 @@ class ScikitLearnFamily:
                 started = time.perf_counter()
                 key = (candidate.number, split.number)
                 try:
-                    model = self._fit_one(candidate, X, y, split, pool)
-                    errors = count_errors(model, X, y, split, self.classes)
+                    model, test = self._fit_one(candidate, X, y, split, pool, budget)
+                    errors = count_errors(model, X, y, split, self.classes, test)
                     counts.record((i, j), *errors)
                     models[key] = model
                 except Exception as error:
@@ -146,23 +150,33 @@ class ScikitLearnFamily:
         y: Integers,
         split: Split,
         pool: Any,
-    ) -> Any:
+        cache: Cache,
+    ) -> tuple[Any, Any]:
+        """Return the model, and the test rows as its last step sees them or None."""
         rows = split.train_rows
         labels = self.classes[y[rows]]
         if np.all(y[rows] == y[rows[0]]):
             # Learners differ in what they do with one class; all folds alike get this.
-            return DummyClassifier(strategy="most_frequent").fit(
-                native(X[rows]), labels
-            )
+            dummy = DummyClassifier(strategy="most_frequent")
+            return dummy.fit(native(X[rows]), labels), None
         model = self._seeded(candidate, split)
         given = cut_to_rows(self.fit_params, rows, len(y))
         if pool is not None and takes_pool(model):
             given["pool"] = pool
         with _alone_if_random(model):
-            return model.fit(native(X[rows]), labels, **given)
+            if given or not has_prefix(model):
+                return model.fit(native(X[rows]), labels, **given), None
+            prefix = fitted_prefix(
+                model, X, y, self.classes, split, seed=self.seed, cache=cache
+            )
+            last = model[-1].fit(prefix.train, labels)
+            model.steps = [*prefix.steps, (model.steps[-1][0], last)]
+            return model, prefix.test
 
     def _seeded(self, candidate: Candidate, split: Split) -> Any:
         model = clone(candidate.estimator)
+        if has_prefix(model):
+            with_seeds(model[:-1], split, self.seed)
         unset = {
             name: hashed_seed(self.seed, identity(candidate), split.name, name)
             for name, value in sorted(model.get_params(deep=True).items())
@@ -261,16 +275,7 @@ class FittedClassifiers:
         Where only parameters of the classifier differ, the steps before it are equal,
         and transform a block once for all of them.
         """
-        if len(self.candidates) == 1:
-            return {}
-        found = {}
-        for key, model in self.models.items():
-            if type(model) is Pipeline and len(model.steps) > 1:
-                # What cannot be pickled is used by each pipeline for itself.
-                with suppress(Exception):
-                    content = cloudpickle.dumps(model.steps[:-1])
-                    found[key] = blake2b(content, digest_size=16).hexdigest()
-        return found
+        return prefix_hashes(self.models) if len(self.candidates) > 1 else {}
 
     def _by_encoder(self, places: Sequence[int], split: int) -> dict[str, list[int]]:
         """Return the places of candidates with a model, by the hash of its encoder."""
@@ -298,90 +303,14 @@ class FittedClassifiers:
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
-        return self.models[candidate, split]
+        # A pipeline shares steps with others, which its owner may fit again.
+        return deepcopy(self.models[candidate, split])
 
 
 def identity(candidate: Candidate) -> str:
     """Return a text that is the same for equal candidates in every process."""
     params = candidate.params or candidate.estimator.get_params(deep=True)
     return f"{type(candidate.estimator).__name__}{canonical_text(params)}"
-
-
-def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
-    """Predict and turn labels into class codes; see `codes_of`.
-
-    Raises
-    ------
-    ValueError
-        Where the model does not answer each row with one label.
-    """
-    answers = column_or_1d(model.predict(native(X)))
-    if len(answers) != X.shape[0]:
-        raise ValueError(
-            f"`predict` of {type(model).__name__} must answer each row with one label, "
-            f"got {len(answers)} labels for {X.shape[0]} rows."
-        )
-    return codes_of(answers, classes)
-
-
-def count_errors(
-    model: Any, X: Any, y: Integers, split: Split, classes: NDArray[Any]
-) -> tuple[int, int]:
-    """Return the model's errors on the split's test rows and on its other rows.
-
-    The latter are -1 where the split does not count them.
-    """
-
-    def errors(rows: Integers) -> int:
-        if not len(rows):
-            return 0
-        return int(np.sum(predict_codes(model, X[rows], classes) != y[rows]))
-
-    others = errors(split.other_rows) if split.counts_others else -1
-    return errors(split.test_rows), others
-
-
-def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
-    """Return one score per class: the margin where there is one, else probability.
-
-    Raises
-    ------
-    TypeError
-        Where the model has neither `decision_function` nor `predict_proba`.
-    """
-    X = native(X)
-    if hasattr(model, "decision_function"):
-        seen = np.asarray(model.decision_function(X), dtype=np.float64)
-        if seen.ndim == 1:
-            seen = np.column_stack((-seen, seen))
-    elif hasattr(model, "predict_proba"):
-        seen = np.asarray(model.predict_proba(X), dtype=np.float64)
-    else:
-        raise TypeError(
-            f"{type(model).__name__} has no real-valued scores; choose an estimator "
-            f"with `decision_function` or `predict_proba`."
-        )
-    scores = np.full((X.shape[0], len(classes)), -np.inf)
-    scores[:, places_of_classes(model, classes)] = seen
-    return scores
-
-
-def places_of_classes(model: Any, classes: NDArray[Any]) -> Integers:
-    """Return the places of a model's `classes_` among the classes.
-
-    Raises
-    ------
-    ValueError
-        Where the model has a class of its own.
-    """
-    places = codes_of(np.asarray(model.classes_), classes)
-    if (places < 0).any():
-        own = model.classes_[int(np.argmax(places < 0))]
-        raise ValueError(
-            f"`classes_` of {type(model).__name__} must be labels that it was fitted "
-            f"to, got {own!r}; its scores belong to no class."
-        )
-    return places
 
 
 def _alone_if_random(model: Any) -> AbstractContextManager[Any]:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
 from dsel.checks import check_choice
-from dsel.models.generic import predict_codes
+from dsel.models.answers import predict_codes
 from dsel.searches.certify import Certified
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search

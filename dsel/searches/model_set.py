@@ -14,9 +14,9 @@ from sklearn.utils.validation import validate_data
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.models.answers import places_of_classes
 from dsel.models.assignment import assign_families
 from dsel.models.family import FIT_DONE, Candidate, Family, FittedGroup
-from dsel.models.generic import places_of_classes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task

@@ -144,7 +144,7 @@ def test_select__certifies_the_fold_model_beside_the_full_one(rows):
 
 
 @pytest.mark.parametrize(
-    ("name", "certificate"), [*zip(FAMILIES, [*NESTED, *NESTED], strict=True)]
+    ("name", "certificate"), [*zip(FAMILIES, cycle(NESTED), strict=False)]
 )
 def test_fit__hands_over_the_model_that_was_counted(rows, name, certificate):
     X, y, pool, answers = rows

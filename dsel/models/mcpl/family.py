@@ -15,6 +15,7 @@ from sklearn.dummy import DummyClassifier
 from dsel.checks import check_integer
 from dsel.data.splits import Split
 from dsel.errors import GuaranteeWarning
+from dsel.models.answers import count_errors
 from dsel.models.arrays import Integers
 from dsel.models.family import (
     Assignment,
@@ -24,7 +25,7 @@ from dsel.models.family import (
     FittedGroup,
     group_by,
 )
-from dsel.models.generic import FittedClassifiers, ScikitLearnFamily, count_errors
+from dsel.models.generic import FittedClassifiers, ScikitLearnFamily
 from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
 from dsel.models.mcpl.estimators import MCPLClassifier
 from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Integers, as_floats
+from dsel.models.prefixes import with_seeds
 
 AS_GIVEN: Final = -1
 
@@ -95,7 +95,7 @@ def rows_of_split(
     seed
         Steps whose `random_state` is None get a hash of it.
     """
-    front = _seeded(clone(Pipeline(steps)), split, seed)
+    front = with_seeds(clone(Pipeline(steps)), split, seed)
     train = split.train_rows
     fitted_on = as_floats(
         front.fit_transform(_safe_indexing(X, train), labels[y[train]])
@@ -123,17 +123,6 @@ def _equal(first: Any, second: Any) -> bool:
     if is_sparse(first):
         return bool((first != second).nnz == 0)
     return bool(np.array_equal(first, second))
-
-
-def _seeded(front: Any, split: Split, seed: int) -> Any:
-    """Give every parameter `random_state` that is None a hash of its surroundings."""
-    parameters = front.get_params()
-    missing = {
-        name: hashed_seed(seed, name, split.name)
-        for name, value in parameters.items()
-        if name.split("__")[-1] == "random_state" and value is None
-    }
-    return front.set_params(**missing) if missing else front
 
 
 def places_in_order(numbers: Integers, rows: Integers) -> Integers:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dsel.checks import check_integer, check_probability
 from dsel.data.row_random import hashed_seed, seed_from
-from dsel.models.generic import class_scores
+from dsel.models.answers import class_scores
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+"""The steps before a pipeline's classifier: fitted once a split for all candidates.
+
+Where the candidates of a grid differ in the classifier alone, the steps before it are
+equal on every split. A process keeps what it fitted, with the rows that came out.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import cloudpickle
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from dsel.data.content import content_hash, exact_text
+from dsel.data.frames import native
+from dsel.data.row_random import hashed_seed
+from dsel.data.splits import Split
+from dsel.models.arrays import Integers
+from dsel.models.family import Cache
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Fitted steps, and rows as they leave them."""
+
+    steps: Sequence[tuple[str, Any]]
+    train: Any
+    """What `fit_transform` made of the training rows."""
+    test: Any
+    """The test rows; None where there are none."""
+
+
+def has_prefix(estimator: Any) -> bool:
+    """Return whether a classifier stands behind other steps of a plain pipeline."""
+    return type(estimator) is Pipeline and len(estimator.steps) > 1
+
+
+def fitted_prefix(
+    estimator: Pipeline,
+    X: Any,
+    y: Integers,
+    labels: NDArray[Any],
+    split: Split,
+    *,
+    seed: int,
+    cache: Cache,
+) -> Prefix:
+    """Return the fitted steps before the classifier, from the cache where it has them.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted.
+    X, y
+        All labeled rows and their class codes.
+    labels
+        Label of each class code.
+    split
+        Whose training rows the steps are fitted on.
+    seed
+        Steps whose `random_state` is None get a hash of it.
+    cache
+        Of the process; what it does not hold is fitted for each candidate.
+    """
+    front = with_seeds(clone(estimator[:-1]), split, seed)
+
+    def make() -> Prefix:
+        train, test = split.train_rows, split.test_rows
+        rows = front.fit_transform(native(X[train]), labels[y[train]])
+        held_out = front.transform(native(X[test])) if len(test) else None
+        return Prefix(front.steps, rows, held_out)
+
+    rows = content_hash(X, y, split.train_rows, split.test_rows)
+    made: Prefix = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
+    return made
+
+
+def with_seeds(front: Any, split: Split, seed: int) -> Any:
+    """Give each `random_state` that is None a hash that all candidates share."""
+    missing = {
+        name: hashed_seed(seed, name, split.name)
+        for name, value in front.get_params().items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return front.set_params(**missing) if missing else front
+
+
+def prefix_hashes(models: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], str]:
+    """Return a hash of the fitted steps before the classifier of each pipeline."""
+    found: dict[tuple[int, int], str] = {}
+    known: dict[tuple[int, ...], str] = {}
+    for key, model in models.items():
+        if has_prefix(model):
+            # What cannot be pickled is used by each pipeline for itself.
+            with suppress(Exception):
+                same = tuple(id(step) for _, step in model.steps[:-1])
+                if same not in known:
+                    content = cloudpickle.dumps(model.steps[:-1])
+                    known[same] = blake2b(content, digest_size=16).hexdigest()
+                found[key] = known[same]
+    return found
