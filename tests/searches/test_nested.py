@@ -1,6 +1,6 @@
 """Nested searches: what is chosen without each fold, its counts and its bounds."""
 
-from itertools import combinations
+from itertools import combinations, cycle
 
 import numpy as np
 import pytest
