@@ -144,7 +144,7 @@ def nbytes_of(value: Any) -> int:
     total, waiting = 0, [value]
     while waiting:
         item = waiting.pop()
-        if id(item) in seen:
+        if id(item) in seen or isinstance(item, type):
             continue
         seen.add(id(item))
         if isinstance(item, (bytes, bytearray)):
@@ -161,7 +161,7 @@ def _parts(item: Any) -> list[Any]:
         return list(item)
     if isinstance(item, dict):
         return list(item.values())
-    if isinstance(item, type) or callable(item) or not hasattr(item, "__dict__"):
+    if callable(item) or not hasattr(item, "__dict__"):
         return []
     return list(vars(item).values())
 
