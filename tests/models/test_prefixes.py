@@ -45,7 +45,13 @@ def rows():
 def plan(rows, *steps, **options):
     X, y = rows
     estimator = make_pipeline(*steps, LogisticRegression(max_iter=3000))
-    given = {"cv": 4, "prune": False, "train_errors": True, "random_state": 0}
+    given = {
+        "criterion": "cv_bound",
+        "cv": 4,
+        "prune": False,
+        "train_errors": True,
+        "random_state": 0,
+    }
     given |= options
     return dsel.plan_search(estimator, GRID, X[:200], y[:200], X[200:500], **given)
 
