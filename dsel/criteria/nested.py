@@ -11,6 +11,7 @@ from dsel import bounds, names
 from dsel.bounds import BoundTerms
 from dsel.criteria.base import OUTER_FOLD, VOTE, Evidence, Settings, Terms
 from dsel.criteria.certificates import Bound, Formula, leader
+from dsel.results import Deployment
 
 
 def _formula(variable: str | None) -> Formula:
@@ -70,3 +71,37 @@ NESTED: Final = (
     _bound("nested_vote", VOTE, names.VOTE_DISAGREEMENTS),
 )
 """About the model of all rows, the best fold's, and the vote of the folds' models."""
+
+_MODELS: Final = (
+    ("all rows", names.FULL_TEST_ERRORS),
+    ("best fold", names.OUTER_TEST_ERRORS),
+    ("folds' vote", names.VOTE_TEST_ERRORS),
+)
+"""What they are in words, and their errors on pool rows of known label."""
+
+
+def deployments(evidence: Evidence, settings: Settings) -> tuple[Deployment, ...]:
+    """Return what a nested search can hand over, as far as it was counted.
+
+    Parameters
+    ----------
+    evidence
+        Counts of a finished nested search.
+    settings
+        Each bound is at the whole delta.
+    """
+    errors, rows = evidence[names.OUTER_ERRORS], evidence[names.FOLD_ROWS]
+    if (errors < 0).any():
+        return ()
+    # Where in the errors on rows of known label each of them stands, in their order.
+    places = (leader(evidence), int(bounds.best_fold_number(errors, rows)), ())
+    found = []
+    for rule, (model, variable), place in zip(NESTED, _MODELS, places, strict=True):
+        if set(rule.needs) <= set(evidence):
+            bounds_of = rule.evaluate(evidence, settings).estimate
+            bound = float(np.nanmin(bounds_of, initial=np.inf))
+            is_seen = variable in evidence
+            wrong = evidence[variable][place] if is_seen else 0
+            observed = float(wrong / evidence[names.TEST_ROWS]) if is_seen else None
+            found.append(Deployment(rule.name, model, bound, observed))
+    return tuple(found)

@@ -16,6 +16,7 @@ ORDER = (
     sections.surface,
     sections.best,
     sections.terms,
+    sections.deployments,
     sections.assumptions,
     sections.others,
     sections.failures,

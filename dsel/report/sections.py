@@ -43,6 +43,7 @@ def verdict(story: Story) -> str:
         f"{paragraph(_unwrapped(certificate.reading()))}</div>"
         f'<p class="chosen">Chosen: <strong>{text(chosen)}</strong> '
         f"(candidate {choice.candidate}, by {text(choice.criterion)})</p>"
+        f"{table(('', 'In short'), choice.facts()[1:])}"
     )
 
 
@@ -120,6 +121,41 @@ def terms(story: Story) -> str:
     )
     return section(
         "What the bound is made of", paragraph(ABOUT_BOUNDS), figure(drawing, caption)
+    )
+
+
+def deployments(story: Story) -> str:
+    """Show what a nested search can hand over, side by side."""
+    choice, estimate = story.choice, story.choice.certificate.estimate
+    if not choice.deployments:
+        return ""
+    lines = [
+        (
+            each.model,
+            each.certificate,
+            _number(min(1.0, each.bound), is_bound=True),
+            _number(estimate, is_bound=False),
+            "" if each.observed is None else f"{each.observed:.4f}",
+        )
+        for each in choice.deployments
+    ]
+    named = [each.certificate for each in choice.deployments]
+    head = ("model", "certificate", "bound", "cross-validation", "observed error")
+    return section(
+        "Which model to hand over",
+        paragraph(
+            "The model of all rows, that of the best fold, which has seen fewer rows "
+            "and needs no pool, and the vote of the folds' models. Only the one whose "
+            "certificate was named before anybody saw the results has a guarantee. "
+            "Cross-validation is about what is chosen without a fold; observed is the "
+            "error on pool rows whose labels the search has not used."
+        ),
+        table(
+            head,
+            lines,
+            marked=named.index(choice.certificate.criterion),
+            numbers=(2, 3, 4),
+        ),
     )
 
 

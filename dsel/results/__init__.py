@@ -15,7 +15,7 @@ To add a variable: one line in the tables of `schema` and its name in `dsel.name
 """
 
 from dsel.results.certificate import Certificate
-from dsel.results.choice import Choice
+from dsel.results.choice import Choice, Deployment
 from dsel.results.cube import (
     add_criterion,
     add_pairs,
@@ -33,6 +33,7 @@ __all__ = [
     "Assumption",
     "Certificate",
     "Choice",
+    "Deployment",
     "GridAxes",
     "Journal",
     "SplitAxes",

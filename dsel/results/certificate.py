@@ -128,8 +128,8 @@ class Certificate:
             return f"no bound{beside}"
         sure = confidence(self.delta, percent=True)
         if not self.certified:
-            return f"{_percent(self.bound)}, which is NO guarantee{beside}"
-        return f"at most {_percent(self.bound)} ({sure} % sure){beside}"
+            return f"{percent(self.bound)}, which is NO guarantee{beside}"
+        return f"at most {percent(self.bound)} ({sure} % sure){beside}"
 
     def parts(self) -> str:
         """Return what of the bound comes from where, and by which certificate."""
@@ -137,9 +137,9 @@ class Certificate:
             return f"by {self.criterion}: {self.reasons[0]}"
         label, pool = self.label_term, self.disagreement_term
         terms = (
-            [] if isnan(label) else [f"{_percent(label)} from errors on labeled rows"]
+            [] if isnan(label) else [f"{percent(label)} from errors on labeled rows"]
         )
-        terms += [] if isnan(pool) else [f"{_percent(pool)} from the pool"]
+        terms += [] if isnan(pool) else [f"{percent(pool)} from the pool"]
         return f"{', '.join(terms) or 'both ends together'}, by {self.criterion}"
 
     def advice(self) -> str:
@@ -215,6 +215,13 @@ class Certificate:
             return []
         return [f"Not checked but taken as declared: {'; '.join(declared)}."]
 
+    # Parts that are NaN are equal; as floats they would not be.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificate) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     def __repr__(self) -> str:
         sign = "<=" if self.certified else "~"
         fields = [
@@ -230,7 +237,7 @@ class Certificate:
         return f"Certificate({', '.join(fields)})"
 
 
-def _percent(rate: float) -> str:
+def percent(rate: float) -> str:
     """Return a rate in percent with one digit, rounded up."""
     return f"{at_most(100 * rate, decimals=1)} %"
 

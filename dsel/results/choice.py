@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.results import schema
-from dsel.results.certificate import Certificate
+from dsel.results.certificate import Certificate, percent
 from dsel.results.cube import candidate_dims, candidate_shape
 from dsel.results.grid import ESTIMATOR, GridAxes, parameter_name
 from dsel.results.notebook import as_html
@@ -21,6 +21,20 @@ from dsel.results.rounding import at_most
 
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A model that a nested search can hand over."""
+
+    certificate: str
+    """The certificate that is about it."""
+    model: str
+    """What it is, in words."""
+    bound: float
+    """Its bound, unclipped."""
+    observed: float | None
+    """Its error on the pool rows of known label; None where there are none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +56,9 @@ class Choice:
     more often on the pool than the error of cross-validation allows."""
     voters: tuple[int, ...] = ()
     """Where models vote: the candidate that was chosen without each fold."""
+    deployments: tuple[Deployment, ...] = ()
+    """Of a nested search: what it can hand over, each with its bound at this delta.
+    Only that of `certificate` is a guarantee, unless the others were declared, too."""
 
     @property
     def bound(self) -> float:
@@ -61,7 +78,8 @@ class Choice:
     def summary(self) -> str:
         """Return what was chosen, how wrong it can be, why, and what would help.
 
-        Each remark has a line of its own behind these four.
+        Each remark has a line of its own behind these four, and so have the models that
+        a nested search can hand over.
 
         Examples
         --------
@@ -73,18 +91,32 @@ class Choice:
         Why      14.1 % from errors on labeled rows, 3.9 % from the pool, by nested
         Smaller  with more labeled rows, or nested_fold_model for another model
         """
-        return "\n".join(f"{name:8} {text}" for name, text in self._facts())
+        return "\n".join(f"{name:8} {text}" for name, text in self.facts())
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[tuple[str, str]]:
+        """Return names and texts, as `summary` shows them."""
         params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
         return [
             ("Chosen", params or "the only candidate"),
             *self.certificate.facts(),
+            *self._models(),
             *(("But", remark) for remark in self.remarks),
         ]
 
+    def _models(self) -> list[tuple[str, str]]:
+        """Return bound and observed error of each model that can be handed over."""
+        found = []
+        for each in self.deployments:
+            seen = each.observed
+            observed = "" if seen is None else f" (observed {100 * seen:.1f} %)"
+            found.append(f"{each.model} {percent(min(1.0, each.bound))}{observed}")
+        if not found:
+            return []
+        only = "a guarantee for the one that was named before the run"
+        return [("Models", f"{', '.join(found)}; {only}")]
+
     def _repr_html_(self) -> str:
-        return as_html(f"Choice by {self.criterion}", self._facts())
+        return as_html(f"Choice by {self.criterion}", self.facts())
 
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())

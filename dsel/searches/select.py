@@ -16,6 +16,7 @@ from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE, is_nested
 from dsel.criteria.certificates import SELECT_THEN_CERTIFY, stopping_rule_of
 from dsel.criteria.co_validation import least_mean_error, pool_disagreement
+from dsel.criteria.nested import deployments
 from dsel.data.splits import FULL
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import candidate_labels, params_of
@@ -139,6 +140,7 @@ def select(
         voters=tuple(counts[names.OUTER_CANDIDATE].tolist())
         if reported.deploys == VOTE
         else (),
+        deployments=deployments(counts, settings) if is_nested(reported) else (),
     )
 
 

@@ -1,15 +1,19 @@
 """The page says first what holds, and holds all that it needs itself."""
 
+import html
 import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
 
 import dsel
 from dsel.cli.group import main
 from dsel.report import report_html, write_report
 from dsel.results import Assumption, add_criterion, fold_axes, grid_axes, make_cube
+from dsel.results.rounding import at_most
 from dsel.searches.ledger import open_ledger, with_ledger
 
 N = 4
@@ -50,6 +54,23 @@ def make(*, ledger=(), status=(0, 0, 0, 2), with_pool=True, grid=None):
 
 def words(page):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def test_report_html__shows_what_a_nested_search_can_hand_over():
+    X, y = load_iris(return_X_y=True)
+    plan = dsel.plan_search(
+        GaussianNB(), {"var_smoothing": [1e-9, 1.0]}, X, y, random_state=0,
+        certificate="nested_fold_model",
+    )  # fmt: skip
+    results = plan.run(n_jobs=1)
+    page = words(report_html(results))
+    choice = dsel.select(results)
+    assert "Which model to hand over" in page
+    bound, estimate = choice.bound, choice.certificate.estimate
+    assert f"best fold nested_fold_model {at_most(bound)} {estimate:.4f}" in page
+    for _, fact in choice.facts():
+        assert fact in html.unescape(page)
+    assert "hand over" not in words(report_html(make()))
 
 
 def test_report_html__says_what_is_guaranteed():

@@ -57,13 +57,14 @@ def test_summary__says_the_bound_beside_the_estimate(rows, certificate):
     )
     results = plan.run(n_jobs=1)
     choice = dsel.select(results)
-    chosen, error, why, smaller = choice.summary().split("\n")
+    chosen, error, why, smaller, *models = choice.summary().split("\n")
     assert chosen == "Chosen   C=5"
     shown = float(error.split("at most ")[1].split(" %")[0]) / 100
     assert choice.bound <= shown < choice.bound + 0.001
     assert f"says {100 * choice.certificate.estimate:.1f} %" in error
     assert why.endswith(f"by {certificate}")
     assert "more labeled rows" in smaller
+    assert len(models) == ("nested" in certificate)
 
 
 def test_estimate__of_a_nested_search_is_that_of_what_it_chose(rows):
@@ -116,3 +117,14 @@ def test_summary__says_where_the_pool_contradicts_cross_validation():
     models = [shifted.model(0, fold) for fold in (*range(5), None)]
     *of_folds, of_all = [np.mean(m.predict(rest[0]) != rest[1]) for m in models]
     assert 0.05 < least <= (np.mean(of_folds) + of_all) / 2
+
+
+def test_choice__of_a_stored_cube_is_equal_where_it_has_no_number(rows, tmp_path):
+    plan = dsel.plan_search(SVC(), {"C": [0.1, 5.0]}, *rows[:2], random_state=0)
+    results = plan.run(n_jobs=1, out=tmp_path / "run")
+    choice = dsel.select(results)
+    assert np.isnan(choice.certificate.disagreement_term)
+    again = dsel.select(dsel.open_results(tmp_path / "run"))
+    assert again == choice
+    assert hash(again.certificate) == hash(choice.certificate)
+    assert again.certificate != dsel.select(results, delta=0.1).certificate

@@ -136,6 +136,24 @@ def test_select__certifies_what_was_declared(rows, certificate):
         assert "not declared" in certified.reasons[0]
 
 
+def test_choice__shows_what_can_be_handed_over_side_by_side(searched):
+    _, _, results = searched
+    shown = dsel.select(results).deployments
+    assert tuple(each.certificate for each in shown) == NESTED
+    for each in shown:
+        certificate = dsel.select(results, each.certificate).certificate
+        assert each.bound == certificate.unclipped
+    full = flat(results, "full_test_errors")[dsel.select(results).candidate]
+    best = results.outer_test_errors[int(results.outer_errors.values.argmin())]
+    wrong = (float(full), float(best), results.vote_test_errors.item())
+    assert [1000 * each.observed for each in shown] == pytest.approx(wrong)
+    line = dsel.select(results).summary().split("\n")[4]
+    assert line.startswith("Models   all rows ")
+    assert line.count("observed") == 3
+    half = dsel.select(results, delta=0.5)
+    assert all(a.bound < b.bound for a, b in zip(half.deployments, shown, strict=True))
+
+
 def test_select__certifies_the_fold_model_beside_the_full_one(rows):
     results = planned(rows, SVC(), GRID, label_share=0.8).run(n_jobs=1)
     beside = dsel.select(results, "nested_fold_model", delta=0.8 * 0.05)
@@ -310,7 +328,11 @@ def test_run__without_a_pool_certifies_the_best_folds_model(rows):
     )
     results = plan.run(n_jobs=1)
     assert "outer_disagreements" not in results
-    assert dsel.select(results).certificate.certified
+    choice = dsel.select(results)
+    assert choice.certificate.certified
+    (only,) = choice.deployments
+    assert (only.certificate, only.bound) == ("nested_fold_model", choice.bound)
+    assert only.observed is None
     assert isinstance(plan, Plan)
     assert "3 pairs of folds" in repr(plan)
 
@@ -319,7 +341,7 @@ def test_run__is_kept_and_read_again_without_a_fit(rows, tmp_path):
     plan = planned(rows, SVC(), GRID)
     results = plan.run(n_jobs=1, out=tmp_path / "run")
     stored = dsel.open_results(tmp_path / "run")
-    assert repr(dsel.select(stored)) == repr(dsel.select(results))
+    assert dsel.select(stored) == dsel.select(results)
     np.testing.assert_array_equal(stored.inner_errors, results.inner_errors)
     seen = []
     again = plan.run(n_jobs=1, out=tmp_path / "run", on_progress=seen.append)
