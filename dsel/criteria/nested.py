@@ -3,7 +3,7 @@
 None of them is divided among candidates: the models may come of any, in any number.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -94,7 +94,11 @@ def deployments(evidence: Evidence, settings: Settings) -> tuple[Deployment, ...
     if (errors < 0).any():
         return ()
     # Where in the errors on rows of known label each of them stands, in their order.
-    places = (leader(evidence), int(bounds.best_fold_number(errors, rows)), ())
+    places: tuple[Any, ...] = (
+        leader(evidence),
+        int(bounds.best_fold_number(errors, rows)),
+        (),
+    )
     found = []
     for rule, (model, variable), place in zip(NESTED, _MODELS, places, strict=True):
         if set(rule.needs) <= set(evidence):
