@@ -41,6 +41,52 @@ def flush_to_peaks(
 
 
 @compiled(error_model="numpy")
+def lay_out(coefs: Any, starts: Any, columns: Any, first: Any) -> Any:
+    """Lay out LANES models from the first one on, as `settle` takes them.
+
+    Parameters
+    ----------
+    coefs
+        Dual coefficients in libsvm's layout, (n_rows, n_classes - 1, n_models).
+    starts
+        Where each class begins among the rows, and the end, (n_classes + 1,).
+    columns
+        Column of the kernel values for each row, (n_rows,).
+    first
+        Number of the first model.
+
+    Returns
+    -------
+    columns, weights, starts
+        See `settle`; weights in float32.
+    totals, counts
+        Sums of absolute coefficients and how many are not 0, (n_classes,
+        n_classes - 1, n_models).
+    """
+    n_classes, n_others = len(starts) - 1, coefs.shape[1]
+    n_models = min(coefs.shape[2] - first, LANES)
+    totals = np.zeros((n_classes, n_others, n_models))
+    counts = np.zeros_like(totals)
+    taken = np.empty(len(coefs) * n_others, dtype=np.int64)
+    weights = np.zeros((len(coefs) * n_others, LANES), dtype=np.float32)
+    begins, size = np.zeros(n_classes * n_others + 1, dtype=np.int64), 0
+    for piece in range(n_classes * n_others):
+        i, other = piece // n_others, piece % n_others
+        for t in range(starts[i], starts[i + 1]):
+            is_used = False
+            for m in range(n_models):
+                coef = coefs[t, other, first + m]
+                weights[size, m] = coef
+                totals[i, other, m] += abs(coef)
+                counts[i, other, m] += coef != 0.0
+                is_used = is_used or coef != 0.0
+            taken[size] = columns[t]
+            size += is_used
+        begins[piece + 1] = size
+    return taken[:size], weights[:size], begins, totals, counts
+
+
+@compiled(error_model="numpy")
 def settle(
     values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any, codes: Any
 ) -> Any:

@@ -129,13 +129,6 @@ class DecisionWeights:
     weights: tuple[Floats, ...]
     """Dual coefficients of each class's support vectors, (n_vectors, n_present - 1,
     n_models)."""
-    sums: Floats
-    """Sums of absolute dual coefficients of each decision, (n_pairs, n_models)."""
-    slack: Floats
-    """What adding the terms of a class changes at most if no kernel value exceeds 1,
-    (n_present, n_present - 1, n_models)."""
-    fixed: Floats
-    """What rounding changes whatever the kernel values, (n_pairs, n_models)."""
 
     @classmethod
     def from_machines(
@@ -160,46 +153,51 @@ class DecisionWeights:
             found = np.searchsorted(numbers[begin:end], machines.numbers[mine])
             columns.append(begin + found)
             weights.append(np.ascontiguousarray(machines.coefs[mine]))
-        bounds = _bounds(machines, np.float64)
-        return cls(machines, tuple(columns), tuple(weights), *bounds)
+        return cls(machines, tuple(columns), tuple(weights))
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[Any, ...], ...]:
+        """For every `LANES` models what `compiled_votes.lay_out` returns."""
+        from dsel.solvers import compiled_votes
+        from dsel.solvers.compiled_lanes import LANES
+
+        columns = np.concatenate(self.columns)
+        coefs, starts = np.ascontiguousarray(self.machines.coefs), self.machines.starts
+        return tuple(
+            compiled_votes.lay_out(coefs, starts, columns, first)
+            for first in range(0, self.n_models, LANES)
+        )
 
     @cached_property
     def in_float32(self) -> tuple[tuple[Layout, slice], ...]:
         """Weights in float32, and bounds of what that rounding does, as votes are cast.
 
-        A pair has the support vectors that any of its models has. A layout for every
-        `LANES` models, and which these are.
+        A pair has the support vectors that any of the models of its layout has. A
+        layout for every `LANES` models, and which these are.
         """
-        from dsel.solvers.compiled_lanes import LANES
-
-        sums, slack, fixed = _bounds(self.machines, np.float32)
-        i, j = np.array(self.machines.pairs).T
-        bounds = np.stack(
-            (self.machines.offsets, slack[i, j - 1], slack[j, i], sums, fixed), axis=1
-        )
-        columns, weights, sizes = [], [], []
-        for mine, coefs in zip(self.columns, self.weights, strict=True):
-            other, vector = np.nonzero(coefs.any(axis=2).T)
-            columns.append(mine[vector])
-            weights.append(coefs[vector, other])
-            sizes.append(np.bincount(other, minlength=coefs.shape[1]))
-        starts = np.cumsum([0, *np.concatenate(sizes)])
-        layouts = []
-        for start in range(0, self.n_models, LANES):
-            models = slice(start, min(start + LANES, self.n_models))
-            wide = slice(models.stop - start)
-            own = np.zeros((starts[-1], LANES), dtype=np.float32)
-            own[:, wide] = np.concatenate([each[:, models] for each in weights])
-            bound = np.zeros((len(bounds), 5, LANES))
-            bound[..., wide] = bounds[..., models]
-            layout = (
-                np.concatenate(columns),
-                own,
-                starts,
-                bound.reshape(len(bounds), -1),
+        layouts, first = [], 0
+        i, j = np.triu_indices(len(self.machines.present), 1)
+        for columns, weights, starts, totals, counts in self.pieces:
+            models = slice(first, first + totals.shape[2])
+            offsets = self.machines.offsets[:, models]
+            union = np.diff(starts).reshape(totals.shape[:2])
+            sums, slack, fixed = _bounds(offsets, totals, counts, union)
+            bounds = np.zeros((len(offsets), 5, weights.shape[1]))
+            bounds[..., : len(offsets.T)] = np.stack(
+                (offsets, slack[i, j - 1], slack[j, i], sums, fixed), axis=1
             )
-            layouts.append((layout, models))
+            bounds = bounds.reshape(len(offsets), -1)
+            layouts.append(((columns, weights, starts, bounds), models))
+            first = models.stop
         return tuple(layouts)
+
+    @cached_property
+    def bounds(self) -> tuple[Floats, Floats, Floats]:
+        """What bounds the rounding of float64; see `_bounds`."""
+        totals, counts = (
+            np.concatenate([piece[k] for piece in self.pieces], axis=2) for k in (3, 4)
+        )
+        return _bounds(self.machines.offsets, totals, counts)
 
     @property
     def n_models(self) -> int:
@@ -216,43 +214,52 @@ class DecisionWeights:
         errors
             Bound of the error of each row's kernel values, (n_rows,).
         """
-        i, j = np.array(self.machines.pairs).T
-        bounds = errors[:, np.newaxis] * self.sums[:, np.newaxis]
-        bounds += self.fixed[:, np.newaxis]
-        bounds += peaks[i][:, :, np.newaxis] * self.slack[i, j - 1][:, np.newaxis]
-        bounds += peaks[j][:, :, np.newaxis] * self.slack[j, i][:, np.newaxis]
+        i, j = np.triu_indices(len(self.machines.present), 1)
+        sums, slack, fixed = self.bounds
+        bounds = errors[:, np.newaxis] * sums[:, np.newaxis]
+        bounds += fixed[:, np.newaxis]
+        bounds += peaks[i][:, :, np.newaxis] * slack[i, j - 1][:, np.newaxis]
+        bounds += peaks[j][:, :, np.newaxis] * slack[j, i][:, np.newaxis]
         return bounds
 
 
-def _bounds(machines: Machines, dtype: type) -> tuple[Floats, Floats, Floats]:
-    """Return `sums`, `slack` and `fixed` of `DecisionWeights` in a float type.
+def _bounds(
+    offsets: Floats, totals: Floats, counts: Floats, union: Integers | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Return what bounds the error of decisions, in float32 if `union` is given.
 
-    Kernel values below `LEAST` may be 0.
+    Parameters
+    ----------
+    offsets
+        Constants of the decisions, (n_pairs, n_models).
+    totals, counts
+        Sums of the absolute dual coefficients of each class for each other one, and how
+        many are not 0, (n_present, n_present - 1, n_models).
+    union
+        Support vectors that any of the models has, (n_present, n_present - 1).
+
+    Returns
+    -------
+    sums
+        Sums of absolute dual coefficients of each decision, (n_pairs, n_models).
+    slack
+        What adding the terms of a class changes at most if no kernel value exceeds 1,
+        in the shape of `totals`.
+    fixed
+        What rounding changes whatever the kernel values, which may be 0 below `LEAST`,
+        (n_pairs, n_models).
     """
-    n_present, n_others = len(machines.present), max(len(machines.present) - 1, 0)
-    totals, slack = np.zeros((2, n_present, n_others, machines.n_models))
-    for place in range(n_present):
-        sizes = np.abs(
-            machines.coefs[machines.starts[place] : machines.starts[place + 1]]
-        )
-        totals[place] = sizes.sum(axis=0)
-        added = np.count_nonzero(sizes, axis=0)
-        slack[place] = 4.0 * EPS * (added + 26)
-        if dtype != np.float64:
-            union = np.count_nonzero(sizes.any(axis=2), axis=0)[:, np.newaxis]
-            added = np.minimum(added, union / 4 + 3)
-            unit = float(np.finfo(dtype).eps) / 2
-            slack[place] += 1.2 * unit * (added + 26)
-        slack[place] *= totals[place]
-    sums = np.array(
-        [totals[i, j - 1] + totals[j, i] for i, j in machines.pairs]
-    ).reshape(machines.offsets.shape)
-    fixed = (
-        8.0 * EPS * np.abs(machines.offsets)
-        + np.finfo(dtype).tiny
-        + LEAST[dtype] * sums
-    )
-    return sums, slack, fixed
+    dtype: Any = np.float64 if union is None else np.float32
+    slack = 4.0 * EPS * (counts + 26)
+    if union is not None:
+        unit = float(np.finfo(dtype).eps) / 2
+        added = np.minimum(counts, union[..., np.newaxis] / 4 + 3)
+        slack += 1.2 * unit * (added + 26)
+    i, j = np.triu_indices(len(totals), 1)
+    sums = totals[i, j - 1] + totals[j, i]
+    tiny = float(np.finfo(dtype).tiny)
+    fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST[dtype] * sums
+    return sums, slack * totals, fixed
 
 
 def decisions_of(duals: DecisionWeights, values: Floats) -> Floats:

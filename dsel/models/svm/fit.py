@@ -150,12 +150,14 @@ def _pack(
 ) -> Machines:
     """Keep support vectors only, and equal solutions once."""
     kept, models = paths.coefs.any(axis=(1, 2)), np.flatnonzero(~paths.same)
+    coefs = paths.coefs[kept]
+    if len(models) < len(task.candidates):
+        coefs = np.ascontiguousarray(coefs[:, :, models])
     return Machines(
         task.split, kernel.labeled.split, kernel.kernel, task.candidates,
         np.cumsum(~paths.same) - 1, present, kernel.labeled.numbers[used[kept]],
         np.concatenate(([0], np.cumsum(kept)))[paths.starts],
-        np.ascontiguousarray(paths.coefs[kept][:, :, models]),
-        paths.offsets[:, models], paths.steps,
+        coefs, paths.offsets[:, models], paths.steps,
         np.asarray((paths.gaps >= task.tol).any(axis=0)), task.class_weight,
     )  # fmt: skip
 

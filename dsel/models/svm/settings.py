@@ -192,9 +192,10 @@ def _resolve_gamma(gamma: Any, X: Any) -> float:
 
 def class_weights(svc: Any, labels: NDArray[Any]) -> Floats:
     """Return the factor of C of each class among the labels, ascending."""
-    weights = compute_class_weight(
-        svc.class_weight, classes=np.unique(labels), y=labels
-    )
+    classes = np.unique(labels)
+    if svc.class_weight is None:
+        return np.ones(len(classes))
+    weights = compute_class_weight(svc.class_weight, classes=classes, y=labels)
     return np.asarray(weights, dtype=np.float64)
 
 

@@ -125,15 +125,13 @@ def fit_jobs(
 
 
 def _calls(work: Work, jobs: Sequence[FitJob]) -> list[list[FitJob]]:
-    """Return lists of jobs, one for each call of `fit`.
+    """Return lists of jobs, one for each call of `fit`: the same candidates together.
 
-    Where a family's splits share work, all splits of the same candidates are one call.
+    What their splits share is then looked up, or made, once.
     """
     calls: dict[Any, list[FitJob]] = {}
     for job in jobs:
-        shares = work.groups[job.group].family.fits_splits_together
-        alone = not shares or _is_leave_one_out(work, job)
-        what = job if alone else (job.group, job.candidates)
+        what = job if _is_leave_one_out(work, job) else (job.group, job.candidates)
         calls.setdefault(what, []).append(job)
     return list(calls.values())
 
