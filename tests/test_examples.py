@@ -17,6 +17,12 @@ def test_nonconformity__runs(capsys):
     assert "all kept" in capsys.readouterr().out
 
 
+def test_learners_with_a_pool__runs(capsys):
+    runpy.run_path(str(EXAMPLES / "learners_with_a_pool.py"), run_name="__main__")
+
+    assert "Error    at most" in capsys.readouterr().out
+
+
 def test_tables__runs_here(capsys, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(sys, "argv", ["tables.py", str(tmp_path)])

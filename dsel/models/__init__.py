@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         SemiSupervisedNearestMean,
         SemiSupervisedQDA,
     )
+    from dsel.models.mcpl.naive_bayes import SemiSupervisedNaiveBayes
 
 __all__ = [
     "AlternatingGradientLDA",
@@ -68,6 +69,7 @@ __all__ = [
     "OracleLDA",
     "SelfLearningLDA",
     "SemiSupervisedLDA",
+    "SemiSupervisedNaiveBayes",
     "SemiSupervisedNearestMean",
     "SemiSupervisedQDA",
     "kmeans_centers",
@@ -89,6 +91,7 @@ _ESTIMATORS: Final = {
     "OracleLDA": "baselines.supervised",
     "SelfLearningLDA": "baselines.self_training",
     "SemiSupervisedLDA": "mcpl.estimators",
+    "SemiSupervisedNaiveBayes": "mcpl.naive_bayes",
     "SemiSupervisedNearestMean": "mcpl.estimators",
     "SemiSupervisedQDA": "mcpl.estimators",
     "kmeans_centers": "least_squares.coefficients",

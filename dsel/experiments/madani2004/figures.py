@@ -1,6 +1,6 @@
 """Figures 1 to 3 of Madani, Pennock and Flake (2004), for every problem."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -37,20 +37,35 @@ def estimate_figures(results: xr.Dataset) -> Sequence[Figure]:
     results
         Of `dsel.experiments.madani2004.ESTIMATION`.
     """
-    found = [
-        Figure(
-            f"figure-1-{name}",
-            f"Figure 1, {name}: error estimates with rows drawn at random (a) and "
-            f"picked by active learning (b); means of trials.",
-            partial(_draw_figure_1, results.sel(data_set=name)),
-            width=9.0,
-            height=3.4,
-        )
-        for name in map(str, results.data_set.values)
-    ]
+    text = (
+        "error estimates with rows drawn at random (a) and picked by active learning "
+        "(b); means of trials."
+    )
+    found = _of_each(results, "1", text, _draw_figure_1, height=3.4)
     caption = "Figure 2: ratios of estimates with picked rows; 1 is the dotted line."
     last = Figure("figure-2", caption, partial(_draw_figure_2, results), 9.0, 3.6)
     return [*found, last]
+
+
+def _of_each(
+    results: xr.Dataset,
+    number: str,
+    text: str,
+    draw: Callable[[xr.Dataset, Any], None],
+    *,
+    height: float,
+) -> list[Figure]:
+    """Return a figure for each problem."""
+    return [
+        Figure(
+            f"figure-{number}-{name}",
+            f"Figure {number}, {name}: {text}",
+            partial(draw, results.sel(data_set=name)),
+            width=9.0,
+            height=height,
+        )
+        for name in map(str, results.data_set.values)
+    ]
 
 
 def _draw_figure_1(here: xr.Dataset, drawing: Any) -> None:
@@ -89,17 +104,12 @@ def choice_figures(results: xr.Dataset) -> Sequence[Figure]:
     results
         Of `dsel.experiments.madani2004.SELECTION`.
     """
-    found = [
-        Figure(
-            f"figure-3a-{name}",
-            f"Figure 3(a), {name}: true error and criteria over the degree, at every "
-            f"number of picked rows; means of trials.",
-            partial(_draw_figure_3a, results.sel(data_set=name)),
-            width=9.0,
-            height=2.8 * ((results.sizes["n_labeled"] + 1) // 2),
-        )
-        for name in map(str, results.data_set.values)
-    ]
+    text = (
+        "true error and criteria over the degree, at every number of picked rows; "
+        "means of trials."
+    )
+    height = 2.8 * ((results.sizes["n_labeled"] + 1) // 2)
+    found = _of_each(results, "3a", text, _draw_figure_3a, height=height)
     caption = (
         "Figure 3(b): true error of the choice by looE against that by maxDtE, every "
         "problem and size; above the diagonal maxDtE does better."

@@ -63,7 +63,8 @@ class MCPLClassifier(DiscriminantClassifier):
             except np.linalg.LinAlgError as error:
                 raise ValueError(_NOT_REGULAR) from error
         self.report(fit)
-        return fit.classes
+        classes: GaussianClasses = fit.classes
+        return classes
 
     def problem(self, labeled: ClassMoments) -> ContrastProblem:
         """Return what is to be solved on the pool for these labeled rows."""
@@ -85,16 +86,21 @@ class MCPLClassifier(DiscriminantClassifier):
 
     def report(self, fit: ContrastFit) -> None:
         """Set what is known of a fit; warn where the gap is too large."""
-        self.duality_gap_ = fit.duality_gap
-        self.contrast_lower_ = fit.contrast_lower
-        self.n_passes_ = fit.n_passes
-        self.solver_status_ = fit.status
-        if fit.status != CONVERGED:
-            warn(
-                f"{_found(fit, self.tol)} ({fit.status} after {fit.n_passes} reads of "
-                f"the pool); raise `max_passes` or `tol`.",
-                GuaranteeWarning,
-            )
+        report_fit(self, fit)
+
+
+def report_fit(model: Any, fit: ContrastFit) -> None:
+    """Set what is known of a model's fit; warn where the gap is too large."""
+    model.duality_gap_ = fit.duality_gap
+    model.contrast_lower_ = fit.contrast_lower
+    model.n_passes_ = fit.n_passes
+    model.solver_status_ = fit.status
+    if fit.status != CONVERGED:
+        warn(
+            f"{_found(fit, model.tol)} ({fit.status} after {fit.n_passes} reads of "
+            f"the pool); raise `max_passes` or `tol`.",
+            GuaranteeWarning,
+        )
 
 
 def _found(fit: ContrastFit, tol: float) -> str:

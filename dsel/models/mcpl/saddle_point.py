@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.arrays import Floats
-from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments, moments_of
+from dsel.models.mcpl.gaussian import ClassMoments, Moments, moments_of
 from dsel.models.mcpl.pool_passes import (
     ClassScores,
     ClassSums,
@@ -57,7 +57,7 @@ class Contrast(Protocol):
     def expand(self, point: Floats) -> Expansion:
         """Return the contrast around a point."""
 
-    def classes(self, point: Floats) -> GaussianClasses:
+    def classes(self, point: Floats) -> Any:
         """Return the maximum likelihood estimate, in the original coordinates."""
 
 
@@ -67,21 +67,23 @@ class ContrastProblem:
 
     labeled: ClassMoments
     """Moments of the labeled rows."""
-    supervised: GaussianClasses
-    """The estimate that the result must not fall below."""
+    supervised: Any
+    """The estimate that the result must not fall below, such as `GaussianClasses`."""
     contrast: Callable[[ClassMoments, Moments], Contrast]
     """Makes the contrast from the labeled rows and the pool's moments."""
     tol: float
     """Duality gap per row at which to stop."""
     max_passes: int
     """Vertices to ask for at most; each is a read of the pool."""
+    scores: Callable[[Any, Floats], ClassScores] = log_density_scores
+    """Log-densities of an estimate as functions of rows about an origin."""
 
 
 @dataclass(frozen=True)
 class ContrastFit:
     """An estimate and the proof that it is no worse than the supervised one."""
 
-    classes: GaussianClasses
+    classes: Any
     duality_gap: float
     """Gap per row of labeled data and pool."""
     contrast_lower: float
@@ -174,7 +176,7 @@ def _cuts(n_rows: int) -> tuple[int, ...]:
 def _supervised_start(problem: ContrastProblem, cuts: tuple[int, ...]) -> _WarmStart:
     origin = problem.labeled.total.mean
     # Rows go to the lowest score, so that of the most likely class is its negative.
-    scores = log_density_scores(problem.supervised, origin).negated
+    scores = problem.scores(problem.supervised, origin).negated
     shares = np.arange(_N_SHARES)
     labeling = Labeling((scores,), origin, cuts)
     return _WarmStart(labeling, np.zeros_like(shares), shares, np.ones(_N_SHARES))
