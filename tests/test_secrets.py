@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     rows = rng.normal(size=(90, 3))
     dsel.write_pool(rows, place / "pool.zarr", chunk_rows=30)
     dsel.write_pool(csr_matrix(rows), place / "sparse.zarr", chunk_rows=30)
-    X = rng.normal(size=(40, 3))
+    X = rng.normal(size=(80, 3))
     np.savez(place / "table.npz", X=X, y=(X[:, 0] > 0).astype(int))
     return place
 
