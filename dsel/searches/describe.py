@@ -16,7 +16,13 @@ from dsel.data.cache import nbytes_of
 from dsel.data.splits import FULL
 from dsel.results.rounding import at_most
 from dsel.searches.assumptions import few_rows
-from dsel.searches.recommended import DISAGREEMENT, ERROR, expected_bound, too_large
+from dsel.searches.recommended import (
+    DISAGREEMENT,
+    ERROR,
+    expected_bound,
+    is_certifiable,
+    too_large,
+)
 from dsel.searches.spec import SearchSpec
 
 
@@ -81,7 +87,7 @@ def _doubts(plan: SearchSpec) -> list[str]:
 
 
 def _bound(plan: SearchSpec) -> str:
-    bound = expected_bound(plan) if plan.certificate.is_guarantee else math.nan
+    bound = expected_bound(plan) if is_certifiable(plan) else math.nan
     if math.isnan(bound):
         return ""
     return (

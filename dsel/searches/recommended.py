@@ -102,17 +102,24 @@ def expected_bound(
     return sum(FOLD_CERTIFICATES[name](design, k, plan.label_share))
 
 
+def is_certifiable(plan: SearchSpec) -> bool:
+    """Whether a plan's number may be a guarantee: nothing known speaks against it."""
+    violated = any(each.is_violated for each in plan.assumptions)
+    return plan.certificate.is_guarantee and not violated
+
+
 def too_large(plan: SearchSpec) -> str:
     """Return why no label can make a plan's bound useful; empty where some can."""
     least = expected_bound(plan, LEAST, LEAST)
-    if not (plan.certificate.is_guarantee and least > USELESS):
+    if not (is_certifiable(plan) and least > USELESS):
         return ""
+    k, is_nested = plan.scheme.n_folds, plan.certificate.name in NESTED
+    what = "" if is_nested else f"{plan.n_candidates:,} candidates and "
+    way = "" if is_nested else f", or take fewer candidates, or certificate={AUTO!r}"
     return (
         f"{plan.certificate.name} cannot be below {at_least(least)}, even where no "
-        f"error is counted: {len(plan.work.y):,} labeled rows are few for "
-        f"{plan.n_candidates:,} candidates and {plan.scheme.n_folds} folds. Take "
-        f"certificate='auto', fewer candidates or folds, or label more rows; "
-        f"dsel.plan_bound says how many"
+        f"error is counted: {len(plan.work.y):,} labeled rows are few for {what}{k} "
+        f"folds. Label more rows (dsel.plan_bound says how many){way}"
     )
 
 

@@ -192,7 +192,7 @@ def test_select__warns_in_one_line_where_no_label_can_help(tmp_path):
         warnings.simplefilter("always")
         found = run(
             "select", tmp_path / "labeled.csv", "--target", "label", "--dry-run",
-            "--pool", tmp_path / "pool.npy",
+            "--pool", tmp_path / "pool.npy", "--criterion", "cv_bound",
         )  # fmt: skip
     assert found.exit_code == 0
     assert found.stderr.startswith("Warning: cv_bound cannot be below 0.")

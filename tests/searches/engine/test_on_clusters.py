@@ -142,7 +142,10 @@ def test_run__a_nan_deep_in_the_pool_is_named_by_row_and_column(digits, client):
 
 
 def test_run__sends_a_task_the_labels_of_its_own_rows(client, rng, monkeypatch):
-    X, pool = rng.normal(size=(160, 2)), rng.normal(size=(400_000, 2)).astype(np.float32)
+    X, pool = (
+        rng.normal(size=(160, 2)),
+        rng.normal(size=(400_000, 2)).astype(np.float32),
+    )
     y, labels = (X[:, 0] > 0).astype(int), (pool[:, 0] > 0).astype(int)
     plan = plan_search(
         Sleeper(),
