@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.bounds import error_from_disagreement, pair_error_bound
+from dsel.bounds import error_from_disagreement
 from dsel.criteria.base import Evidence
 from dsel.criteria.estimates import Estimate
 
@@ -84,33 +84,6 @@ def half_true_error(evidence: Evidence) -> Floats:
     It is what disagreement and two-fold cross-validation estimate.
     """
     return half_error(evidence[names.HALF_TEST_ERRORS], evidence[names.TEST_ROWS])
-
-
-def least_mean_error(evidence: Evidence, delta_shares: Floats) -> Floats:
-    """Return what the models that were compared err on at least, on average.
-
-    Two models that differ on a row cannot both be right there: half of their
-    disagreement, by its lower limit, needs no label. Of folds it is about the mean of
-    the full model's error and the fold models'; of halvings about that of all halves.
-
-    Parameters
-    ----------
-    evidence
-        Counts of a search by folds or by halvings, with a pool.
-    delta_shares
-        Probability with which each candidate's limit may fail, shape (n_candidates,).
-    """
-    differing = evidence[names.DISAGREEMENTS]
-    pairs = (
-        differing
-        if evidence[names.FOLD_ROWS].ndim == 2
-        else differing.sum(axis=1, keepdims=True)  # each fold has its part of the pool
-    )
-    limits = [
-        pair_error_bound(counts, evidence[names.N_UNLABELED], delta=share / len(counts))
-        for counts, share in zip(pairs, delta_shares, strict=True)
-    ]
-    return np.asarray(np.mean(limits, axis=1))
 
 
 def two_fold_cv(evidence: Evidence) -> Floats:

@@ -10,12 +10,12 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from dsel import names
-from dsel.bounds import best_fold_number
+from dsel.bounds import best_fold_number, pair_error_bound
 from dsel.bounds.events import DeltaLedger, ReadOut
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE, is_nested
 from dsel.criteria.certificates import SELECT_THEN_CERTIFY, stopping_rule_of
-from dsel.criteria.co_validation import least_mean_error, pool_disagreement
+from dsel.criteria.co_validation import pool_disagreement
 from dsel.criteria.nested import deployments
 from dsel.data.splits import FULL
 from dsel.results import Assumption, Certificate, Choice
@@ -355,18 +355,30 @@ def _too_disputed(rule: Criterion, counts: Evidence, chosen: int) -> tuple[str, 
 def _contradiction(
     counts: Evidence, settings: Settings, chosen: int
 ) -> tuple[str, ...]:
-    """Return a remark where models differ more than cross-validation's error allows."""
-    one = {
-        name: counts[name][[chosen]]
-        for name in (names.FOLD_ERRORS, names.DISAGREEMENTS)
-        if name in counts
-    }
-    if len(one) < 2 or any((values < 0).any() for values in one.values()):
+    """Return a remark where models differ more than cross-validation's error allows.
+
+    Two models that differ on a row cannot both be right there: half of the lower limit
+    of their disagreement is one of their mean error, and needs no label.
+    """
+    rows, shares = counts[names.FOLD_ROWS], settings.delta_shares
+    of_outer = names.OUTER_DISAGREEMENTS in counts
+    if of_outer:  # the full model and each fold's, on the whole pool
+        pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
+        share = float(shares.sum())
+    elif {names.FOLD_ERRORS, names.DISAGREEMENTS} <= set(counts):
+        pairs, errors = (
+            counts[name][chosen] for name in (names.DISAGREEMENTS, names.FOLD_ERRORS)
+        )
+        share = float(shares[chosen])
+    else:
         return ()
-    rows = {name: counts[name] for name in (names.FOLD_ROWS, names.N_UNLABELED)}
-    share = settings.delta_shares[[chosen]]
-    least = float(least_mean_error(one | rows, share)[0])
-    said = float(np.mean(one[names.FOLD_ERRORS][0] / rows[names.FOLD_ROWS]))
+    if (pairs < 0).any() or (errors < 0).any():
+        return ()
+    if rows.ndim == 1 and not of_outer:  # each fold has its part of the pool
+        pairs = pairs.sum(keepdims=True)
+    delta = share / len(pairs)
+    limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
+    least, said = float(limits.mean()), float(np.mean(errors / rows))
     if round(least, 3) <= round(said, 3):  # as they are printed
         return ()
     return (

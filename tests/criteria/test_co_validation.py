@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dsel import names
-from dsel.bounds import binomial_tail_inversion_lower, error_from_disagreement
+from dsel.bounds import error_from_disagreement
 from dsel.criteria import CRITERIA, Settings, get_criterion
-from dsel.criteria.co_validation import least_mean_error
 from dsel.errors import AllFitsFailedError
 
 SETTINGS = Settings(np.full(4, 0.01), 0.5)
@@ -135,22 +134,3 @@ def test_true_errors__are_rates_of_the_test_rows(rng):
 def test_criteria__of_co_validation_are_no_guarantees():
     for name in [*HALVES, "loo_error", "true_error", "half_true_error"]:
         assert not CRITERIA[name].is_guarantee
-
-
-def test_least_mean_error__is_half_the_lower_limit_of_the_disagreement(rng):
-    halves = make_evidence(rng)
-    shares = np.array([0.01, 0.02, 0.03, 0.04])
-    found = least_mean_error(halves, shares)
-    for place, share in enumerate(shares):
-        limits = binomial_tail_inversion_lower(
-            halves[names.DISAGREEMENTS][place], 100, delta=share / 3
-        )
-        assert found[place] == pytest.approx(limits.mean() / 2)
-
-    folds = {
-        names.FOLD_ROWS: np.array([7, 7, 7]),
-        names.N_UNLABELED: np.array(300),
-        names.DISAGREEMENTS: np.array([[10, 20, 30]]),
-    }
-    expected = binomial_tail_inversion_lower(60, 300, delta=0.05) / 2
-    assert least_mean_error(folds, np.array([0.05])) == pytest.approx(expected)

@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 from sklearn.tree import ExtraTreeClassifier
 
 import dsel
+from dsel.bounds import binomial_tail_inversion_lower
 from dsel.results import Certificate
 from dsel.results.choice import Choice
 
@@ -97,21 +98,24 @@ def test_certificate__keeps_its_estimate_in_json():
     assert Certificate.from_json(found.to_json()).estimate == 0.0625
 
 
-def test_summary__says_where_the_pool_contradicts_cross_validation():
+@pytest.mark.parametrize("certificate", ["cv_bound", "nested"])
+def test_summary__says_where_the_pool_contradicts_cross_validation(certificate):
     X, y = make_moons(4000, noise=0.3, random_state=0)
     easy = np.flatnonzero(np.abs(X[:, 1] - 0.25) > 0.9)[:60]
     rest = np.delete(X, easy, axis=0), np.delete(y, easy)
 
     def plan(rows):
-        given = X[rows], y[rows], rest[0]
-        options = {"cv": 5, "random_state": 0, "duplicates": "keep"}
-        return dsel.plan_search(None, [ExtraTreeClassifier()], *given, **options)
+        return dsel.plan_search(
+            None, [ExtraTreeClassifier()], X[rows], y[rows], rest[0],
+            certificate=certificate, cv=5, random_state=0, duplicates="keep",
+        )  # fmt: skip
 
-    assert len(dsel.select(plan(np.arange(200)).run()).summary().split("\n")) == 4
+    assert not dsel.select(plan(np.arange(200)).run()).remarks
     shifted = plan(easy)
-    found = dsel.select(shifted.run()).summary().split("\n")[4:]
-    assert len(found) == 1
-    assert "contradiction: cross-validation says 1.7 %" in found[0]
+    choice = dsel.select(shifted.run())
+    found = choice.remarks
+    assert f"But      {found[0]}" in choice.summary()
+    assert found[0].startswith("contradiction: cross-validation says 1.7 %")
     # What no label was needed for is true: the pool's own labels are all here.
     least = float(found[0].split("err on ")[1].split(" %")[0]) / 100
     models = [shifted.model(0, fold) for fold in (*range(5), None)]
@@ -119,12 +123,14 @@ def test_summary__says_where_the_pool_contradicts_cross_validation():
     assert 0.05 < least <= (np.mean(of_folds) + of_all) / 2
 
 
-def test_choice__of_a_stored_cube_is_equal_where_it_has_no_number(rows, tmp_path):
-    plan = dsel.plan_search(SVC(), {"C": [0.1, 5.0]}, *rows[:2], random_state=0)
-    results = plan.run(n_jobs=1, out=tmp_path / "run")
-    choice = dsel.select(results)
-    assert np.isnan(choice.certificate.disagreement_term)
-    again = dsel.select(dsel.open_results(tmp_path / "run"))
-    assert again == choice
-    assert hash(again.certificate) == hash(choice.certificate)
-    assert again.certificate != dsel.select(results, delta=0.1).certificate
+def test_summary__of_halvings_says_where_the_pool_contradicts_them():
+    X, y = make_moons(4000, noise=0.3, random_state=0)
+    easy = np.flatnonzero(np.abs(X[:, 1] - 0.25) > 0.9)[:60]
+    results = dsel.covalidate(
+        ExtraTreeClassifier(), None, X[easy], y[easy], np.delete(X, easy, axis=0),
+        repeats=4, duplicates="keep",
+    )  # fmt: skip
+    (remark,) = dsel.select(results).remarks
+    counts = results.disagreements.values.ravel().astype(int)
+    limits = binomial_tail_inversion_lower(counts, 3940, delta=0.05 / 4)
+    assert f"err on {100 * limits.mean() / 2:.1f} %" in remark
