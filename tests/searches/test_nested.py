@@ -207,6 +207,26 @@ def test_run__makes_the_same_choices_pruned_and_exhaustive(rows):
         assert repr(dsel.select(pruned)) == repr(dsel.select(whole))
 
 
+def test_run__drops_who_can_be_no_choice_after_few_fits(rows):
+    hopeless = KNeighborsClassifier(100)
+    listed = [SVC(gamma=1e-3), hopeless, hopeless]
+    results = planned(rows, None, listed, cv=5).run(n_jobs=1)
+    fits = np.isfinite(results.fold_errors).sum("fold")
+    fits += np.isfinite(results.inner_errors).sum(("inner_fold", "fold")) // 2
+    # A fold, and three pairs: each fold of the five is in one of them.
+    assert fits.values.tolist() == [15, 4, 4]
+
+
+@pytest.mark.parametrize("n_folds", [3, 4, 7, 10])
+def test_order__has_every_split_once_and_soon_one_of_each_choice(rows, n_folds):
+    scheme = planned(rows, SVC(), GRID, cv=n_folds).scheme
+    order = scheme.order.tolist()
+    assert sorted(order) == list(range(len(scheme.splits)))
+    assert order[-1] == scheme.full
+    first = set(order[: 1 + (n_folds + 1) // 2])
+    assert all(first & set(search) for search in scheme.searches)
+
+
 def test_run__shows_the_same_counts_whatever_ended_first(rows):
     first, *others = (
         planned(rows, SVC(), GRID).run(n_jobs=n_jobs) for n_jobs in (1, 2, 2, 3)

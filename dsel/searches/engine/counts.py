@@ -182,13 +182,16 @@ class CountTable:
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
-        """Fits that ended, and so did those of all earlier splits of the candidate.
+        """Fits that ended, and so did those of its earlier splits in `Scheme.order`.
 
         Pruning reads only these. A count that comes early waits for those before it, so
         that the outcome does not depend on the order in which tasks end.
         """
-        ended = self.fit_status != UNKNOWN
-        return np.asarray(np.logical_and.accumulate(ended, axis=1))
+        order = self.scheme.order
+        found = np.empty(self.fit_status.shape, bool)
+        ended = self.fit_status[:, order] != UNKNOWN
+        found[:, order] = np.logical_and.accumulate(ended, axis=1)
+        return found
 
     @property
     def failed(self) -> NDArray[np.bool_]:

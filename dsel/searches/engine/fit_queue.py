@@ -144,8 +144,9 @@ class FitQueue:
                 mine = open_fits[self.members[group]].any(axis=0)
                 yield from ((group, int(t)) for t in np.flatnonzero(mine))
             return
+        order = self.table.scheme.order
         for number in self._best_first(numbers, lower):
-            split = int(np.argmax(open_fits[number]))
+            split = int(order[np.argmax(open_fits[number, order])])
             if split != self.table.scheme.full or self._folds_known(number):
                 yield int(self.group_of[number]), split
 

@@ -2,7 +2,9 @@
 
 The model without folds i and j serves two choices: what is chosen without fold i sees
 its errors on fold j, and the other way round. A candidate is dropped where it can be
-none of the choices, so every choice is that of the exhaustive search. A fit that fails
+none of the choices, so every choice is that of the exhaustive search. Folds and pairs
+are fitted in an order in which each choice sees something of it soon. To drop single
+fits by the choices that see them would save no more: 1 % of the fits was measured. A fit that fails
 rules a candidate out of the choices that see it, and of no other: else what is chosen
 without a fold would depend on it.
 """
@@ -148,7 +150,7 @@ def _trimmed(
     best = _best(*_scores(table, shown))
     undecided = np.full(table.n_candidates, prunes)
     for n_splits in range(shown.shape[1] + 1):
-        first = np.arange(shown.shape[1]) < n_splits
+        first = np.isin(np.arange(shown.shape[1]), table.scheme.order[:n_splits])
         lower, _ = _scores(table, shown & first)
         beaten = undecided & _beaten(lower, best)
         shown[beaten] &= first

@@ -5,6 +5,7 @@ driver and the store.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -101,6 +102,25 @@ class Scheme:
         folds = range(self.n_folds)
         inner = (tuple(p for *pair, p in self.pairs if fold in pair) for fold in folds)
         return (tuple(folds), *inner)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Numbers of the splits in the order in which a candidate is fitted on them.
+
+        Of a nested search each round has a fold and enough pairs for each choice to see
+        another one, so that who can be none of them is dropped after few fits.
+        """
+        rest, order = list(self.pairs), []
+        for fold in range(self.n_folds):
+            order.append(fold)
+            waiting = set(range(self.n_folds)) if rest else set()
+            while waiting and rest:
+                pair = max(rest, key=lambda each: len(waiting & set(each[:2])))
+                rest.remove(pair)
+                order.append(pair[2])
+                waiting -= set(pair[:2])
+        order += [pair[2] for pair in rest]
+        return np.array([*order, *range(len(order), len(self.splits))])
 
     def all_comparisons(self, best_folds: NDArray[np.int64]) -> tuple[Comparison, ...]:
         """Return everything that is counted on the pool.
