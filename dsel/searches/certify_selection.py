@@ -6,7 +6,7 @@ paid for. The best fold's model can be handed over as it is, or the model of all
 rows, whose disagreement with that one is counted on the pool.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,14 @@ from dsel.searches.plan import Plan, plan_search
 
 CERTIFICATES: Final = ("best_fold", "best_fold_model")
 """About the model of all labeled rows, and about the best fold's."""
+
+WAYS: Final = (
+    "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
+)  # fmt: skip
+OPTIONS: Final = (
+    "delta", "label_share", "duplicates", "random_state", "fit_params", "fit_timeout",
+    "groups", "reading", "pool_labels", "reserve",
+)  # fmt: skip
 
 Procedure = Callable[[Any, Any], Any]
 """Takes features and labels, returns a fitted classifier."""
@@ -111,10 +119,10 @@ def certify_selection(
         A `distributed.Client`; None means the current one, else local threads. Each run
         of the procedure is one task.
     **options
-        ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``,
-        ``fit_timeout``, ``reading``, ``pool_labels``, ``reserve`` as `plan_search`
-        takes them; ``out``, ``storage_options``, ``on_progress``, ``verbose``,
-        ``n_jobs`` as `execute` does.
+        ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``
+        (of an estimator), ``fit_timeout``, ``groups``, ``reading``, ``pool_labels``,
+        ``reserve`` as `plan_search` takes them; ``out``, ``storage_options``,
+        ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as `execute` does.
 
     Returns
     -------
@@ -125,7 +133,8 @@ def certify_selection(
     Raises
     ------
     TypeError
-        Where `procedure` is neither an estimator nor a function.
+        Where `procedure` is neither an estimator nor a function, or an option is none
+        of these.
     ValueError
         Where `certificate` needs a pool, or is about something else.
     AllFitsFailedError
@@ -162,9 +171,9 @@ def certify_selection(
     """
     wanted = certificate or ("best_fold" if pool is not None else "best_fold_model")
     check_choice(wanted, "certificate", CERTIFICATES)
-    ways = ("out", "storage_options", "on_progress", "verbose", "n_jobs")
-    running = {name: options.pop(name) for name in ways if name in options}
     candidate = _as_estimator(procedure)
+    _check_options(options, candidate)
+    running = {name: options.pop(name) for name in WAYS if name in options}
     plan = plan_search(
         None, [candidate], X, y, pool, cv=cv, criterion=wanted,
         **{**options, "train_errors": True},  # what `_check_same` compares
@@ -192,6 +201,22 @@ def _as_estimator(procedure: Any) -> Any:
             f"labels that returns a fitted one, got {procedure!r}."
         )
     return procedure if is_estimator else SelectionProcedure(procedure)
+
+
+def _check_options(options: Mapping[str, Any], candidate: Any) -> None:
+    """Raise where there is no such option, or a function is to take more."""
+    if unknown := sorted(set(options) - {*OPTIONS, *WAYS}):
+        raise TypeError(
+            f"certify_selection has no option `{unknown[0]}`: `certificate` says which "
+            f"model is handed over, `procedure` selects it, and beside `cv` and "
+            f"`client` there are {', '.join((*OPTIONS, *WAYS))}."
+        )
+    if options.get("fit_params") and isinstance(candidate, SelectionProcedure):
+        raise TypeError(
+            f"`fit_params` {sorted(options['fit_params'])} cannot be passed to a "
+            f"function, which gets features and labels only; pass an estimator, or put "
+            f"them into columns of `X`."
+        )
 
 
 def _check_same(plan: Plan, outcome: Outcome) -> None:

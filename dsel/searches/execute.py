@@ -268,9 +268,11 @@ def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:
     message = str(evidence[names.MESSAGE][number]).rstrip(".")
     first = f"candidate {number} ({plan.axes.params(number)}): {message}"
     if len(failed) == plan.n_candidates:
+        several = f"all {len(failed)} candidates failed; the first was {first}"
+        alone = f"the only candidate failed: {message}"
         raise AllFitsFailedError(
-            f"all {len(failed)} candidates failed; the first was {first}. Run with "
-            f"on_failure='raise' to see where it comes from."
+            f"{alone if len(failed) == 1 else several}. Run with on_failure='raise' to "
+            f"see where it comes from."
         )
     warn(
         f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be chosen; "

@@ -337,7 +337,7 @@ def plan_search(
             inspect_labeled(labeled, scheme.held_out, candidates, params),
             random_folds=None if scheme.is_plain_random else _given(cv),
             has_pool=pool is not None, pool_is_fitted=fitting is not None,
-            in_groups=groups is not None,
+            in_groups=groups is not None or "groups" in params,
             breaks_independence=depends, shuffled=reading.takes_first_rows,
         ),
         fingerprint=_fingerprint(stages, scheme, estimator, seed),

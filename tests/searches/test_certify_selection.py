@@ -6,7 +6,11 @@ from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.model_selection import GridSearchCV, HalvingRandomSearchCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingRandomSearchCV,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -167,3 +171,43 @@ def test_certify_selection__sees_weights_of_all_labels(rows):
     )
     assert not found.certificate.certified
     assert any("A3" in reason for reason in found.certificate.reasons)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "nested"}, "no option `criterion`: `certificate` says"),
+        ({"prior": [0.5]}, "no option `prior`"),
+        ({"fit_params": {"sample_weight": np.ones(300)}}, "cannot be passed to a func"),
+    ],
+    ids=["criterion", "prior", "weights"],
+)
+def test_certify_selection__refuses_options_that_play_no_role(rows, options, message):
+    X, y, _ = rows
+    with pytest.raises(TypeError, match=message):
+        dsel.certify_selection(by_hand, X, y, **options)
+
+
+def test_certify_selection__certifies_nothing_of_rows_in_groups(rows):
+    X, y, _ = rows
+    groups = np.arange(len(y)) // 10
+    search = GridSearchCV(SVC(), {"C": [1.0]}, cv=GroupKFold(3))
+    inside = dsel.certify_selection(
+        search, X, y, fit_params={"groups": groups}, random_state=0
+    )
+    whole = dsel.certify_selection(
+        SVC(), X, y, cv=GroupKFold(3), groups=groups, random_state=0
+    )
+    for found in (inside, whole):
+        assert "A1 is violated: labeled rows come in groups" in str(
+            found.certificate.reasons
+        )
+    with pytest.raises(ValueError, match="`groups` need a splitter"):
+        dsel.certify_selection(SVC(), X, y, groups=groups)
+
+
+def test_certify_selection__says_what_the_procedure_did_wrong(rows):
+    X, y, _ = rows
+    wanted = "^the only candidate failed: fold-0: NotFittedError: `procedure` must"
+    with pytest.raises(AllFitsFailedError, match=wanted):
+        dsel.certify_selection(lambda X, y: SVC(), X, y, random_state=0)
