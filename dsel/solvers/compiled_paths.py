@@ -244,7 +244,7 @@ def solve_pairs(  # noqa: PLR0913
     for t in range(n_all):
         numbers[t] = n_used
         n_used += weights[t] > 0.0
-    room = room_for(0)
+    room = np.empty(0, dtype=np.float32)
     for q in range(len(pairs)):
         p, i, j, in_place = pairs[q]
         places, n_before = lay_out(spans[q], weights, in_place > 0)

@@ -224,7 +224,7 @@ def against(title, table, floor, options, *, prune, n_points, svc=None):
     if prune:
         limits = {"its fits": np.nansum(plan.run(n_jobs=1).fit_seconds)}
     else:
-        names = ("solve_pairs", "settle")
+        names = ("solve_pairs", "descend", "catch_up", "settle")
         limits = {"solving and votes": alone(lambda: fitted(X, y, GRID, k), *names)}
     report(title, found, limits, floor)
 

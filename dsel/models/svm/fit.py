@@ -150,7 +150,7 @@ def _pack(
 ) -> Machines:
     """Keep support vectors only, and equal solutions once."""
     kept, models = paths.coefs.any(axis=(1, 2)), np.flatnonzero(~paths.same)
-    coefs = paths.coefs[kept]
+    coefs = paths.coefs if kept.all() else paths.coefs[kept]
     if len(models) < len(task.candidates):
         coefs = np.ascontiguousarray(coefs[:, :, models])
     return Machines(
