@@ -73,6 +73,7 @@ def test_select__bad_input_is_one_line_and_an_exit_code(table, arguments, messag
 def test_select__of_a_place_that_was_seen_keeps_its_account(table, tmp_path):
     def certify(grid, *options):
         place = ["--out", tmp_path / "run", "--workers", 1, "--cv", 2, "--json"]
+        place += ["--criterion", "cv_bound"]
         found = run(
             *("select", table, "--split", "--model", "neighbors", *place, *options),
             *("--grid", f"n_neighbors={grid}"),
