@@ -46,7 +46,10 @@ DEPARTURES: Final = (
     "C = 10, gamma = 1 for text and 1 / columns elsewhere, coef0 = 0.",
     "The two classes of the digits are not given; here odd and even.",
     "The meaning of a tie is not given; here equal means.",
-    "Words are not stemmed here, and stop words are scikit-learn's.",
+    "Words are not stemmed here, and stop words are scikit-learn's. Porter's stems, on "
+    "six trials of baseball, lower the true error with 25 and 50 random rows by .02 "
+    "(standard error .01), 2cvE with 50 and 100 by .03 (.007), disE with 100 picked "
+    "rows by .10 (.03); no true error with picked rows moves by its standard error.",
     "Document sets are smaller: atheism has 2,424 of 3,000 documents, baseball and "
     "hockey 1,993 of 2,000, the ten topics of Reuters 9,035 of 9,410 (earn 3,951 of "
     "3,964, acq 2,353 of 2,369).",
