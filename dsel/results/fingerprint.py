@@ -27,6 +27,11 @@ def check_fingerprint(
     ]
     if different:
         lines = "\n".join(different)
+        if stored.get("splits", NOTHING) != ours.get("splits", NOTHING):
+            lines += (
+                "\n`splits` come from `cv`, `certificate` and `random_state`; where none "
+                "is named, the numbers of rows and candidates decide."
+            )
         raise StoreMismatchError(
             f"{place} holds another run; choose another `out`, or give it what it was "
             f"made with:\n{lines}"

@@ -145,3 +145,12 @@ def test_plan_search__refuses_wishes_beside_auto(rows):
         dsel.plan_search(SVC(), GRID, *rows, certificate="auto", criterion="cv_bound")
     with pytest.raises(ValueError, match="number of random folds"):
         dsel.plan_search(SVC(), GRID, *rows, certificate="auto", cv=KFold(3))
+
+
+def test_run__says_where_more_candidates_would_take_other_folds(rows, tmp_path):
+    few = dsel.plan_search(SVC(), {"C": [1.0]}, *rows, random_state=0)
+    many = dsel.plan_search(SVC(), GRID, *rows, random_state=0)
+    assert few.certificate.name != many.certificate.name
+    few.run(n_jobs=1, out=tmp_path / "run")
+    with pytest.raises(dsel.errors.StoreMismatchError, match="candidates decide"):
+        many.run(n_jobs=1, out=tmp_path / "run")
