@@ -29,8 +29,8 @@ def check_fingerprint(
         lines = "\n".join(different)
         if stored.get("splits", NOTHING) != ours.get("splits", NOTHING):
             lines += (
-                "\n`splits` come from `cv`, `certificate` and `random_state`; where none "
-                "is named, the numbers of rows and candidates decide."
+                "\n`splits` come from `cv`, `certificate` and `random_state`; where "
+                "none is named, the numbers of rows and candidates decide."
             )
         raise StoreMismatchError(
             f"{place} holds another run; choose another `out`, or give it what it was "
