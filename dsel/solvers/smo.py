@@ -44,7 +44,8 @@ def is_available() -> bool:
 def compile_ahead() -> Thread:
     """Begin to compile what a first search of SVMs will call, in another thread.
 
-    On a new machine that takes longer than to start workers, which can go on meanwhile.
+    On a new machine that takes longer than to start workers, which can go on meanwhile;
+    they then load what they need, and never have the memory of a compiler.
     """
 
     def solve_two_rows() -> None:
@@ -53,7 +54,24 @@ def compile_ahead() -> Thread:
             tol=1e-3, max_iter=-1, diagonal=np.ones(2), largest=1.0,
         )  # fmt: skip
 
-    thread = Thread(target=solve_two_rows, name="dsel-compiling")
+    def vote_on_two_rows() -> None:
+        from dsel.solvers import compiled_votes
+
+        rows, starts, guess = np.arange(2), np.arange(3), np.zeros(2, np.int64)
+        values, peaks = np.ones((2, 2), np.float32), np.ones((2, 2))
+        compiled_votes.flush_to_peaks(values, starts, np.float32(0.0), peaks, False)
+        columns, weights, begins, *_ = compiled_votes.lay_out(
+            np.ones((2, 1, 1)), starts, rows, 0
+        )
+        layout = (columns, weights, begins, np.ones((1, 5 * weights.shape[1])))
+        codes = np.full((2, 1), -1)
+        compiled_votes.settle(values, rows, layout, peaks, np.ones(2), guess, codes)
+
+    def compile_all() -> None:
+        solve_two_rows()
+        vote_on_two_rows()
+
+    thread = Thread(target=compile_all, name="dsel-compiling")
     if is_available():
         thread.start()
     return thread
