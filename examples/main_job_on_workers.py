@@ -60,7 +60,7 @@ def main(folder: Path) -> None:
         results = plan.run(client, out=folder / "results")
 
     # 4. The cube holds counts, so another bound or delta of it costs no fit.
-    print(results[["fold_errors", "disagreements", "status"]])
+    print(results[["fold_errors", "inner_errors", "status"]])
     print(results.dsel.bound(delta=0.01).round(3).to_pandas())
 
     # 5. The choice, in words; and the truth, which only a simulation knows.

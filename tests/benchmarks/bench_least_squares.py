@@ -134,6 +134,7 @@ def bench_bound(n):
         y > 0,
         pool,
         random_state=0,
+        criterion="cv_bound",
     )
     print(plan)
     times = {}

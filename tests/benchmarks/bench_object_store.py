@@ -41,7 +41,9 @@ def make_plan(pool):
     X = rng.standard_normal((1000, N_COLUMNS))
     y = (X[:, 0] + rng.standard_normal(1000) > 0).astype(int)
     grid = {"C": [1.0]}
-    return dsel.plan_search(LinearSVC(), grid, X, y, pool, cv=5, random_state=0)
+    return dsel.plan_search(
+        LinearSVC(), grid, X, y, pool, cv=5, random_state=0, criterion="cv_bound"
+    )
 
 
 def main():

@@ -91,6 +91,7 @@ def seconds_of_pass(path, client):
         cv=5,
         duplicates="keep",
         random_state=7,
+        criterion="cv_bound",
     )
     started = time.perf_counter()
     results = plan.run(client)

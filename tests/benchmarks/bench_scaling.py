@@ -43,7 +43,9 @@ def plan_of_pool(n_rows=500_000):
     grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.05]}
     place = f"{tempfile.gettempdir()}/dsel-bench-scaling-{n_rows}.zarr"
     pool = dsel.write_pool(rows, place, chunk_rows=10_000)
-    return dsel.plan_search(SVC(), grid, X, y, pool, cv=3, random_state=0, prune=False)
+    return dsel.plan_search(
+        SVC(), grid, X, y, pool, cv=3, random_state=0, prune=False, criterion="cv_bound"
+    )
 
 
 PLANS = {"fits": plan_of_fits, "pool": plan_of_pool}

@@ -101,7 +101,9 @@ def large_plan():
     y = (X[:, 0] > 0).astype(int)
     rows = da.zeros((10**9, N_COLUMNS), chunks=(2**20, N_COLUMNS), dtype=np.float32)
     grid = {"C": 2.0 ** np.arange(-2, 13), "gamma": 2.0 ** np.arange(-10, 5)}
-    return dsel.plan_search(SVC(), grid, X, y, rows, cv=5, random_state=0)
+    return dsel.plan_search(
+        SVC(), grid, X, y, rows, cv=5, random_state=0, criterion="cv_bound"
+    )
 
 
 def main():

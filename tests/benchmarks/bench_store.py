@@ -58,7 +58,16 @@ def reopening():
     """
     X, y = make_classification(1200, 6, random_state=3)
     grid = {"C": 2.0 ** np.arange(-2, 13), "gamma": 2.0 ** np.arange(-10, 5)}
-    plan = plan_search(SVC(), grid, X[:200], y[:200], X[200:], cv=5, random_state=1)
+    plan = plan_search(
+        SVC(),
+        grid,
+        X[:200],
+        y[:200],
+        X[200:],
+        cv=5,
+        random_state=1,
+        criterion="cv_bound",
+    )
     with tempfile.TemporaryDirectory() as place:
         execute(plan, out=place, with_model=True)
         started, worked = time.perf_counter(), time.process_time()

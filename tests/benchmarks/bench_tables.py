@@ -78,6 +78,7 @@ def plan_of(folder):
         prune=False,
         duplicates="keep",
         random_state=7,
+        criterion="cv_bound",
     )
 
 
