@@ -44,8 +44,8 @@ def is_available() -> bool:
 def compile_ahead() -> Thread:
     """Begin to compile what a first search of SVMs will call, in another thread.
 
-    On a new machine that takes longer than to start workers, which can go on meanwhile;
-    they then load what they need, and never have the memory of a compiler.
+    On a new machine that takes longer than to start workers, which can go on meanwhile
+    and then load what they need.
     """
 
     def solve_two_rows() -> None:
