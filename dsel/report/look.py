@@ -17,7 +17,7 @@ p { margin: 0 0 12px; }
 .verdict.warning { border-color: var(--accent); background: #fdf3ea; }
 .headline { font-size: 2rem; font-weight: 700; line-height: 1.2; margin-bottom: 10px; }
 .chosen { font-size: 1.1rem; margin: 20px 0; }
-dl { display: flex; flex-wrap: wrap; gap: 10px 34px; margin: 0 0 12px; }
+dl { display: flex; flex-wrap: wrap; gap: 10px 34px; margin: 16px 0 12px; }
 dt { font-size: .8rem; color: var(--soft); }
 dd { margin: 0; font-size: 1.25rem; font-weight: 600;
      font-variant-numeric: tabular-nums; }
