@@ -394,7 +394,7 @@ def _fingerprint(
         **stages.fingerprint,
         **({"pool_labels": known[0]} if known else {}),
         **({"transform_output": output} if output != "default" else {}),
-        "splits": splits_token(scheme.with_models),
+        "splits": f"{scheme.kind}, {splits_token(scheme.with_models)}",
         "estimator": exact_text(estimator),
         "seed": str(seed),
     }

@@ -231,6 +231,10 @@ def _smallest(
             f". Not taken: {_listed([other])}, for a model of fewer rows, and {APART} "
             f"with certify_rows={CERTIFY_SHARE:g} {at_most(apart)}, by two searches"
         )
+    remark += (
+        f". Another grid with the same `out` needs the same folds: name certificate "
+        f"{_READ_AS.get(name, name)!r} and cv={n_folds} then"
+    )
     return known[name], _READ_AS.get(name, name), n_folds, remark
 
 

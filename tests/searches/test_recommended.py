@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
 import dsel
-from dsel.errors import GuaranteeWarning
+from dsel.errors import GuaranteeWarning, StoreMismatchError
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-3, 1e-2]}
 
@@ -152,5 +152,20 @@ def test_run__says_where_more_candidates_would_take_other_folds(rows, tmp_path):
     many = dsel.plan_search(SVC(), GRID, *rows, random_state=0)
     assert few.certificate.name != many.certificate.name
     few.run(n_jobs=1, out=tmp_path / "run")
-    with pytest.raises(dsel.errors.StoreMismatchError, match="candidates decide"):
+    with pytest.raises(StoreMismatchError, match="candidates decide"):
         many.run(n_jobs=1, out=tmp_path / "run")
+
+
+def test_auto__tells_which_folds_another_grid_with_the_same_out_needs(rows, tmp_path):
+    plan = dsel.plan_search(SVC(), GRID, *rows, random_state=0)
+    plan.run(out=tmp_path)
+    folds = plan.scheme.n_folds
+    [remark] = [each for each in plan.remarks if "takes the smallest bound" in each]
+    assert remark.endswith(f"{plan.certificate.name!r} and cv={folds} then")
+    named = {"certificate": plan.certificate.name, "random_state": 0}
+    other = dsel.plan_search(SVC(), GRID, *rows, cv=folds + 1, **named)
+    with pytest.raises(StoreMismatchError, match=f"{folds} folds.*, .*{folds + 1} f"):
+        other.run(out=tmp_path)
+    wider = {**GRID, "C": [0.1, 1.0, 10.0, 100.0]}
+    found = dsel.plan_search(SVC(), wider, *rows, cv=folds, **named).run(out=tmp_path)
+    assert found.sizes["C"] == 4

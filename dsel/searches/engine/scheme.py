@@ -56,6 +56,13 @@ class Scheme:
     without each fold, too."""
 
     @property
+    def kind(self) -> str:
+        """The splits in words, for messages."""
+        if self.n_halvings:
+            return f"{self.n_halvings} halvings"
+        return f"{self.n_folds} folds{' and their pairs' if self.is_nested else ''}"
+
+    @property
     def full(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
         return self._find(FULL)
