@@ -148,7 +148,7 @@ def plot_terms(
     >>> grid = {"n_neighbors": [1, 5], "weights": ["uniform", "distance"]}
     >>> plan = dsel.plan_search(
     ...     KNeighborsClassifier(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
-    ...     duplicates="keep")
+    ...     criterion="cv_bound", duplicates="keep")
     >>> ax = plot_terms(plan.run())
     >>> ax.get_xlabel()
     'bound on the error'

@@ -88,10 +88,10 @@ def seconds_of_pass(path, client):
         X,
         y,
         dsel.open_pool(path),
+        criterion="cv_bound",
         cv=5,
         duplicates="keep",
         random_state=7,
-        criterion="cv_bound",
     )
     started = time.perf_counter()
     results = plan.run(client)

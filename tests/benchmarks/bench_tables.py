@@ -74,11 +74,11 @@ def plan_of(folder):
         X,
         y,
         folder,
+        criterion="cv_bound",
         cv=N_FOLDS,
         prune=False,
         duplicates="keep",
         random_state=7,
-        criterion="cv_bound",
     )
 
 

@@ -79,6 +79,7 @@ def _choice(name: str, repeat: int, n: int, scale: Scale) -> dict[str, float]:
         X,
         y,
         pool,
+        criterion="cv_bound",
         cv=scale.cv,
         delta=n**-0.5,
         random_state=scale.seed,

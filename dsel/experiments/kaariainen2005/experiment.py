@@ -134,6 +134,7 @@ def plan_division(drawn: Division, scale: Scale) -> Plan:
         drawn.y,
         drawn.pool,
         pool_labels=drawn.truth,
+        criterion="cv_bound",
         cv=scale.cv,
         delta=scale.delta,
         duplicates="keep",
