@@ -23,6 +23,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import psutil
+from dask import config
 from distributed import Client, LocalCluster
 from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
@@ -31,6 +32,8 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import dsel
+from dsel.cluster.base import FREED_MEMORY, ONE_THREAD
+from dsel.cluster.local import SPAWN_ENVIRONMENT
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split, random_folds
 from dsel.models.family import FIT_DONE, Candidate
@@ -110,8 +113,14 @@ def alone(function, *names):
 
 @contextmanager
 def two_processes():
-    """A client of two worker processes of one thread each; not the current client."""
+    """A client of two worker processes of one thread each; not the current client.
+
+    Their environment is that of workers which dsel starts.
+    """
+    environment = ONE_THREAD | FREED_MEMORY
+    names = {f"{SPAWN_ENVIRONMENT}.{name}": text for name, text in environment.items()}
     with (
+        config.set(names),
         LocalCluster(
             n_workers=CORES, threads_per_worker=1, dashboard_address=":0"
         ) as workers,
