@@ -370,6 +370,14 @@ def test_constraints__hold_no_address_and_every_dependency():
     wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
     names = {Requirement(line).name.lower() for line in wanted}
     assert names - pinned == set()
+    pins = {
+        (name.lower(), version)
+        for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
+    }
+    for requirement in map(Requirement, wanted):
+        for name, version in pins:
+            if name == requirement.name.lower():
+                assert version in requirement.specifier, requirement
 
 
 def test_constraints_minimum__are_the_lower_bounds_that_are_declared():
