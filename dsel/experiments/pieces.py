@@ -1,6 +1,6 @@
 """Runs an experiment piece by piece: each is kept as soon as it is measured."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,27 +27,6 @@ class _Work:
     measure: Callable[[Any, Sequence[int], Any], Sequence[Piece]]
     loaded: Any
     scale: Any
-
-
-@dataclass(frozen=True)
-class _Store:
-    """Keeps pieces, and counts them."""
-
-    checkpoint: Checkpoint
-    on_piece: Callable[[], None]
-
-    def find(self, keys: Iterable[str]) -> dict[str, Piece]:
-        """Return the pieces that are there."""
-        records = self.checkpoint.read()
-        found = {key: records[key] for key in keys if key in records}
-        for _ in found:
-            self.on_piece()
-        return found
-
-    def keep(self, key: str, piece: Piece) -> None:
-        """Keep a piece."""
-        self.checkpoint.append(key, piece)
-        self.on_piece()
 
 
 def run_experiment(
@@ -99,10 +78,19 @@ def run_experiment(
         stack.enter_context(as_task())  # its searches show nothing of their own
         if client is not None:
             stack.enter_context(client.as_current())  # for pieces that spread
-        checkpoint = open_checkpoint(out, _fingerprint(experiment, plan))
-        store = _Store(stack.enter_context(checkpoint), on_piece)
+        store = stack.enter_context(
+            open_checkpoint(out, _fingerprint(experiment, plan))
+        )
         rows = [
-            _run_set(experiment, name, plan, store, folder=folder, client=client)
+            _run_set(
+                experiment,
+                name,
+                plan,
+                store,
+                folder=folder,
+                client=client,
+                on_piece=on_piece,
+            )
             for name in plan.sets
         ]
     return _assemble(experiment, plan, rows)
@@ -121,16 +109,20 @@ def _run_set(
     experiment: Experiment,
     name: str,
     scale: Any,
-    store: _Store,
+    store: Checkpoint,
     *,
     folder: str | Path | None,
     client: Any,
+    on_piece: Callable[[], None],
 ) -> list[Piece]:
     """Return the pieces of one set in order."""
     loaded = experiment.load(name, folder=folder)
     content = joblib.hash(loaded)
     keys = [f"{name}/{content}/{number}" for number in range(scale.repetitions)]
-    pieces = store.find(keys)
+    records = store.read()
+    pieces = {key: records[key] for key in keys if key in records}
+    for _ in pieces:
+        on_piece()
     missing = [number for number, key in enumerate(keys) if key not in pieces]
     blocks = [
         missing[start : start + experiment.block]
@@ -140,8 +132,9 @@ def _run_set(
     work = _Work(experiment.measure, loaded, scale)
     for block, found in run(work, blocks, client):
         for number, piece in zip(block, found, strict=True):
-            store.keep(keys[number], piece)
+            store.append(keys[number], piece)
             pieces[keys[number]] = piece
+            on_piece()
     return [pieces[key] for key in keys]
 
 

@@ -68,6 +68,11 @@ def draw_lines(data: Lines, ax: "Axes") -> None:
     ax.tick_params(which="minor", length=0, labelsize=7)
 
 
+def draw_alone(data: Lines, drawing: Any) -> None:
+    """Draw curves as the only panel of an empty figure."""
+    draw_lines(data, drawing.add_subplot())
+
+
 @dataclass(frozen=True)
 class Grid:
     """Some numbers over the two parameters of a grid."""

@@ -8,9 +8,7 @@ from dsel.experiments.hardoon2009.experiment import (
     EXPERIMENT,
     SCALES,
     cross_validation,
-    figure_2,
     run_fold,
-    table_1,
 )
 from dsel.experiments.hardoon2009.tables import error_by_bound, summary
 
@@ -19,8 +17,6 @@ __all__ = [
     "SCALES",
     "cross_validation",
     "error_by_bound",
-    "figure_2",
     "run_fold",
     "summary",
-    "table_1",
 ]

@@ -14,16 +14,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from dsel.bounds import printed_error_bound, threshold_bound
 from dsel.data.splits import holdout_split, random_folds
 from dsel.experiments.base import Experiment
 from dsel.experiments.hardoon2009.numbers import DEPARTURES, ERRORS, NORMS
@@ -47,7 +44,6 @@ from dsel.searches import (
     execute,
     plan_search,
 )
-from dsel.searches.nonconformity.risk_coverage import risk_coverage
 
 N_FOLDS: Final = 10
 """Outer folds of the paper."""
@@ -128,7 +124,13 @@ def run_fold(table: Table, fold: int, scale: Scale) -> dict[str, Any]:
     split = holdout_split(len(inside), n_held, seed=scale.seed)
     train = inside[split.train_rows]
     methods: Sequence[Callable[[], Any]] = (
-        lambda: nonconformity(X[inside], y[inside], n_held, scale),
+        lambda: NonconformityClassifier(
+            SVC(),
+            grid(scale),
+            validation_size=n_held,
+            ties=scale.ties,
+            random_state=scale.seed,
+        ).fit(X[inside], y[inside]),
         lambda: cross_validation(X[train], y[train], scale),
         lambda: MaximumMarginClassifier(SVC(), grid(scale)).fit(X[train], y[train]),
     )
@@ -164,82 +166,12 @@ def grid(scale: Scale) -> dict[str, list[float]]:
     return {"C": list(scale.C), "gamma": list(scale.gamma)}
 
 
-def nonconformity(
-    X: NDArray[np.float64], y: NDArray[np.int64], n_held: int, scale: Scale
-) -> NonconformityClassifier:
-    """Fit the paper's method."""
-    model = NonconformityClassifier(
-        SVC(),
-        grid(scale),
-        validation_size=n_held,
-        ties=scale.ties,
-        random_state=scale.seed,
-    )
-    return model.fit(X, y)
-
-
 def cross_validation(X: NDArray[np.float64], y: NDArray[np.int64], scale: Scale) -> Any:
     """Choose by ten-fold cross-validation, exhaustively, and train on all rows."""
     plan = plan_search(
         SVC(), grid(scale), X, y, cv=10, prune=False, random_state=scale.seed
     )
     return execute(plan, with_model=True).model
-
-
-def table_1(*, folder: str | Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Return rows, columns, positive and negative rows of every set, as Table 1."""
-    return {name: size_of(load_table(name, folder=folder)) for name in SIZES}
-
-
-def figure_2(
-    scale: Scale = SCALES["paper"],
-    *,
-    name: str = "bupa",
-    scaling: str = "range",
-    delta: float = 0.05,
-    folder: str | Path | None = None,
-) -> xr.Dataset:
-    """Return the error among test rows of at most each bound value.
-
-    Parameters
-    ----------
-    scale
-        Grid, seed and tie rule.
-    name, scaling
-        Data set; the paper shows one split of Bupa.
-    delta
-        Of the bounds, which the paper does not name.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
-
-    Returns
-    -------
-    xarray.Dataset
-        Along ``cut``, ascending: ``critical_epsilon``, the printed bound (vacuous:
-        above 1), the threshold bound that holds, ``coverage`` and ``error``. All are
-        increasing functions of the critical epsilon, so they share one curve.
-    """
-    X, y = _scaled(load_table(name, folder=folder), scaling)
-    outer = random_folds(len(y), N_FOLDS, seed=scale.seed)
-    inside, outside = outer != 0, outer == 0
-    n_held = min(int(inside.sum()) // 5, 50)
-    model = nonconformity(X[inside], y[inside], n_held, scale)
-    critical = model.critical_epsilon(X[outside])
-    curve = risk_coverage(critical, model.predict(X[outside]) != y[outside])
-    counts = np.rint(curve.values * n_held).astype(np.int64)
-    n_models = model.n_candidates_
-    printed = printed_error_bound(counts, n_held, n_models=n_models, delta=delta)
-    valid = threshold_bound(counts, n_held, n_models=n_models, delta=delta)
-    return xr.Dataset(
-        {
-            "critical_epsilon": ("cut", curve.values),
-            "printed_bound": ("cut", printed),
-            "threshold_bound": ("cut", valid),
-            "coverage": ("cut", curve.coverage),
-            "error": ("cut", curve.risk),
-        },
-        attrs={"name": name, "scaling": scaling, "delta": delta, "seed": scale.seed},
-    )
 
 
 EXPERIMENT: Final = Experiment(

@@ -86,20 +86,15 @@ def summary(results: xr.Dataset) -> xr.Dataset:
 
 
 def compare(results: xr.Dataset) -> list[Comparison]:
-    """Put Tables 1 to 3 and what the text says of them beside ours.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.hardoon2009.EXPERIMENT`.
-    """
+    """Put Tables 1 to 3 and what the text says of them beside ours."""
     lines = [*_table_1(results), _table_2(results)]
     found, n = summary(results), results.sizes[REPETITION]
     for scaling in map(str, results.scaling.values):
         part, runs = found.sel(scaling=scaling), results.sel(scaling=scaling)
         for name in map(str, part.data_set.values):
             where = f"{name}, {scaling}"
-            lines += _table_3(part.sel(data_set=name), where, n=n)
+            rows = OTHER_ROWS if name == "votes" else ""
+            lines += _table_3(part.sel(data_set=name), where, n=n, why_open=rows)
         lines += _last_lines(part, scaling, n=n)
         lines += _text(runs, scaling, n=n)
     return lines
@@ -135,16 +130,17 @@ def _table_2(results: xr.Dataset) -> Comparison:
     return Comparison("Table 2", "all sets", what, *numbers, verdict, why)
 
 
-def _table_3(found: xr.Dataset, where: str, *, n: int) -> list[Comparison]:
+def _table_3(
+    found: xr.Dataset, where: str, *, n: int, why_open: str = ""
+) -> list[Comparison]:
     """Compare errors, standard deviations and seconds of a line, method by method."""
     lines = []
-    rows = OTHER_ROWS if where.startswith("votes") else ""
     for method in METHODS:
         cell = found.sel({"method": method})
         for what, of, why in (
-            ("error", ("published", "error", "standard_error", "spread"), rows),
-            ("std", ("published_std", "std", "std_error", "std_spread"), rows),
-            ("seconds", ("published_seconds", "seconds", "", ""), CLOCK),
+            ("error", ("published", "error", "standard_error", "spread"), why_open),
+            ("std", ("published_std", "std", "std_error", "std_spread"), why_open),
+            ("seconds", ("published_seconds", "seconds", "", ""), why_open or CLOCK),
         ):
             printed, ours, error, spread = (
                 float(cell[name]) if name else float("nan") for name in of
@@ -166,47 +162,34 @@ def _table_3(found: xr.Dataset, where: str, *, n: int) -> list[Comparison]:
 
 def _last_lines(found: xr.Dataset, scaling: str, *, n: int) -> list[Comparison]:
     """Compare the means over all sets, and over those but Haberman."""
-    partly = "" if found.sizes["data_set"] == len(PUBLISHED) else "not all eight sets"
     lines = []
     for label, printed in PUBLISHED_OVERALL.items():
         names = [str(name) for name in found.data_set.values]
         kept = [each for each in names if label == "all sets" or each != "haberman"]
         part = found.sel(data_set=kept)
-        means, n_sets = part.mean("data_set"), max(len(kept), 1)
-        for place, method in enumerate(METHODS):
-            cell = part.sel({"method": method})
-            for number, what, (error, spread) in (
-                (0, "error", ("standard_error", "spread")),
-                (1, "std", ("std_error", "std_spread")),
-                (2, "seconds", ("", "")),
-            ):
-                ours, spreads = (
-                    np.sqrt(float((cell[each] ** 2).sum())) / n_sets
-                    if each
-                    else float("nan")
-                    for each in (error, spread)
-                )
-                mean = float(means[what].sel({"method": method}))
-                lines.append(
-                    compare_number(
-                        "Table 3",
-                        f"{label}, {scaling}",
-                        f"{what}, {_label(method)}",
-                        printed=printed[place][number],
-                        ours=(mean, ours),
-                        spread=spreads,
-                        n=n,
-                        why_open=partly or (CLOCK if what == "seconds" else ""),
-                    )
-                )
+        errors = part[["standard_error", "spread", "std_error", "std_spread"]]
+        columns = zip(
+            ("published", "published_std", "published_seconds"),
+            np.transpose(printed),
+            strict=True,
+        )
+        line = part.mean("data_set")
+        line = line.assign((errors**2).sum("data_set") ** 0.5 / max(len(kept), 1))
+        line = line.assign({name: ("method", column) for name, column in columns})
+        lines += _table_3(line, f"{label}, {scaling}", n=n, why_open=_partly(found))
     return lines
+
+
+def _partly(found: xr.Dataset) -> str:
+    """Return why means over sets cannot be compared; empty where they can."""
+    whole = found.sizes["data_set"] == len(PUBLISHED)
+    return "" if whole else "not all eight sets"
 
 
 def _text(runs: xr.Dataset, scaling: str, *, n: int) -> list[Comparison]:
     """Compare what the text says: the speed, and the gain over L-infinity."""
     mean = runs.seconds.mean([REPETITION, "data_set"])
-    partly = "" if runs.sizes["data_set"] == len(PUBLISHED) else "not all eight sets"
-    where = f"all sets, {scaling}"
+    partly, where = _partly(runs), f"all sets, {scaling}"
     ratio = float(mean.sel({"method": METHODS[1]}) / mean.sel({"method": METHODS[0]}))
     own, _, largest = (runs.error.sel({"method": each}) for each in METHODS)
     gap = largest - own
@@ -246,13 +229,7 @@ def _label(method: str) -> str:
 
 
 def figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return Figure 2 of every set, for every scaling, and the errors of all methods.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.hardoon2009.EXPERIMENT`.
-    """
+    """Return Figure 2 of every set and scaling, and the errors of all methods."""
     found = []
     for scaling in map(str, results.scaling.values):
         here = results.sel(scaling=scaling)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier
 
 from dsel.data.row_random import hashed_seed
-from dsel.experiments.base import Experiment, Figure
+from dsel.experiments.base import Experiment, Figure, made_up
 from dsel.experiments.comparison import Comparison, compare_order, mean_of
 from dsel.experiments.pieces import REPETITION
-from dsel.plots.panels import Lines, draw_lines
+from dsel.plots.panels import Lines, draw_alone
 from dsel.searches import execute, plan_search
 
 NOISE: Final = 0.1
@@ -96,13 +96,7 @@ def _choice(name: str, repeat: int, n: int, scale: Scale) -> dict[str, float]:
 
 
 def compare(results: xr.Dataset) -> list[Comparison]:
-    """Hold bound and error to Theorem 2: their distance to the Bayes error falls.
-
-    Parameters
-    ----------
-    results
-        Of `CONSISTENCY`.
-    """
+    """Hold bound and error to Theorem 2: their distance to the Bayes error falls."""
     lines, n = [], results.sizes[REPETITION]
     sizes = results.n_labeled.values
     for name in map(str, results.data_set.values):
@@ -121,13 +115,7 @@ def compare(results: xr.Dataset) -> list[Comparison]:
 
 
 def figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return how bound and error of the choice fall as rows grow.
-
-    Parameters
-    ----------
-    results
-        Of `CONSISTENCY`.
-    """
+    """Return how bound and error of the choice fall as rows grow."""
     mean = results.mean(REPETITION)
     found = []
     for name in map(str, results.data_set.values):
@@ -147,19 +135,9 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
         )
         caption = "Section 5: the bound and its choice's error go to the Bayes error."
         found.append(
-            Figure(f"consistency-{name}", caption, partial(_draw, lines), 6.4, 4.0)
+            Figure(f"consistency-{name}", caption, partial(draw_alone, lines), 6.4, 4.0)
         )
     return found
-
-
-def _draw(lines: Lines, drawing: Any) -> None:
-    draw_lines(lines, drawing.add_subplot())
-
-
-def _load(name: str, *, folder: Any = None) -> str:
-    """Return the name: data are made up."""
-    del folder
-    return name
 
 
 CONSISTENCY: Final = Experiment(
@@ -171,7 +149,7 @@ CONSISTENCY: Final = Experiment(
     files={},
     measured=dict.fromkeys(NUMBERS, ("n_labeled",)),
     axes=lambda scale: {"n_labeled": scale.sizes},
-    load=_load,
+    load=made_up,
     measure=measure,
     compare=compare,
     figures=figures,

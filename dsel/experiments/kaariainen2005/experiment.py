@@ -98,17 +98,7 @@ class Division:
 
 
 def divide(table: BenchmarkSet, division: int, scale: Scale) -> Division:
-    """Return a division of a set; every tenth row loses its label, at random.
-
-    Parameters
-    ----------
-    table
-        The set.
-    division
-        Number of the division.
-    scale
-        Gives the seed and how many rows take part.
-    """
+    """Return a division of a set; every tenth row loses its label, at random."""
     rng = np.random.default_rng(hashed_seed(scale.seed, table.name, division))
     rows = rng.permutation(len(table.y))[: scale.most_rows]
     X = MinMaxScaler((-1, 1)).fit_transform(np.asarray(table.X[rows], dtype=float))

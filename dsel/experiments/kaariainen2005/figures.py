@@ -9,7 +9,7 @@ import xarray as xr
 
 from dsel.experiments.base import Figure
 from dsel.experiments.pieces import REPETITION
-from dsel.plots.panels import Grid, Lines, draw_lines, draw_map, draw_surfaces
+from dsel.plots.panels import Grid, Lines, draw_alone, draw_map, draw_surfaces
 
 LABELS: Final = {
     "observed_error": "observed error",
@@ -20,13 +20,7 @@ LABELS: Final = {
 
 
 def figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return both figures of every set.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.kaariainen2005.EXPERIMENT`.
-    """
+    """Return both figures of every set."""
     found = []
     for name in map(str, results.data_set.values):
         surfaces = results.surface.sel(data_set=name).isel({REPETITION: 0})
@@ -43,7 +37,7 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
                 f"figure-2-{name}",
                 f"Figure 2, {name}: the same along gamma, at the C of the least "
                 f"observed error.",
-                partial(_draw_section, cross_section(surfaces, name)),
+                partial(draw_alone, cross_section(surfaces, name)),
                 width=6.4,
                 height=3.6,
             ),
@@ -52,15 +46,7 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
 
 
 def cross_section(surfaces: xr.DataArray, name: str) -> Lines:
-    """Return the curves along gamma at the C of the least observed error.
-
-    Parameters
-    ----------
-    surfaces
-        Of one division, over number, C and gamma.
-    name
-        Of the set.
-    """
+    """Return the curves along gamma at the C of the least observed error."""
     observed = surfaces.sel(number="observed_error")
     best = int(observed.min("gamma").argmin("C"))
     section = surfaces.isel(C=best)
@@ -98,7 +84,3 @@ def _draw_all(grid: Grid, name: str, drawing: Any) -> None:
     for place, label in enumerate(grid.surfaces):
         ax = drawing.add_subplot(places[1, place])
         draw_map(grid, label, ax, most=min(most, 1.0))
-
-
-def _draw_section(lines: Lines, drawing: Any) -> None:
-    draw_lines(lines, drawing.add_subplot())

@@ -109,13 +109,7 @@ def _findings(results: xr.Dataset) -> xr.Dataset:
 
 
 def compare(results: xr.Dataset) -> list[Comparison]:
-    """Put the findings beside those of section 4.
-
-    Parameters
-    ----------
-    results
-        Of `EXPERIMENT`.
-    """
+    """Put the findings beside those of section 4."""
     found = _findings(results)
     by_cv = results.sel(criterion=CRITERIA[0])
     n = results.sizes[REPETITION]

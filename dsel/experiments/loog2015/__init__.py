@@ -4,11 +4,6 @@
 comparison, `numbers` what is printed.
 """
 
-from dsel.experiments.loog2015.experiment import (
-    EXPERIMENT,
-    Scale,
-    learning_curve,
-    size_table,
-)
+from dsel.experiments.loog2015.experiment import EXPERIMENT, Scale, learning_curve
 
-__all__ = ["EXPERIMENT", "Scale", "learning_curve", "size_table"]
+__all__ = ["EXPERIMENT", "Scale", "learning_curve"]

@@ -32,13 +32,12 @@ import xarray as xr
 
 from dsel.experiments.base import Experiment
 from dsel.experiments.comparison import mean_of
-from dsel.experiments.loog2015.numbers import DEPARTURES, ERRORS, SIZE_COLUMNS, SIZES
+from dsel.experiments.loog2015.numbers import DEPARTURES, ERRORS
 from dsel.experiments.loog2015.protocol import (
     FILES,
     METHODS,
     PARTS,
     Table,
-    draw_rows,
     load_table,
     run_repetition,
 )
@@ -80,51 +79,9 @@ def measure(
     """Return likelihoods and errors of all fits in some repetitions."""
     table = tables[scale.clean]
     return [
-        vars(run_repetition(table, each, seed=scale.seed, clean=scale.clean))
+        run_repetition(table, each, seed=scale.seed, clean=scale.clean)
         for each in repeats
     ]
-
-
-def size_table(*, folder: str | Path | None = None) -> xr.DataArray:
-    """Return Table 2: what we have, and what the paper prints.
-
-    Parameters
-    ----------
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over data_set, column and source (``ours``, ``published``).
-    """
-    ours = [_sizes(name, folder) for name in FILES]
-    published = [SIZES[name] for name in FILES]
-    return xr.DataArray(
-        np.stack([ours, published], axis=2),
-        dims=("data_set", "column", "source"),
-        coords={
-            "data_set": list(FILES),
-            "column": list(SIZE_COLUMNS),
-            "source": ["ours", "published"],
-        },
-    )
-
-
-def _sizes(name: str, folder: str | Path | None) -> tuple[int, ...]:
-    raw = load_table(name, clean=True, folder=folder)
-    counts = np.bincount(raw.y)
-    draw = draw_rows(raw, 0, seed=0)
-    return (
-        *raw.X.shape,
-        raw.n_features,
-        raw.n_classes,
-        int(counts.max()),
-        int(counts.min()),
-        len(draw.labeled),
-        len(draw.unlabeled),
-        len(draw.test),
-    )
 
 
 def learning_curve(
@@ -162,9 +119,9 @@ def learning_curve(
     errors = np.array(
         [
             [
-                run_repetition(
-                    table, repeat, seed=seed, clean=False, n_labeled=size
-                ).error
+                run_repetition(table, repeat, seed=seed, clean=False, n_labeled=size)[
+                    "error"
+                ]
                 for size in sizes
             ]
             for repeat in range(n_repeats)

@@ -4,13 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-SIZE_COLUMNS: Final = (
-    "objects", "dim", "pca", "classes", "largest", "smallest", "labeled", "unlabeled",
-    "test",
-)  # fmt: skip
-"""Table 2: rows, features, features after PCA, classes, rows of the largest and of the
-smallest class, and rows of the three parts of every repetition."""
-
 SIZES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     {
         "banknote": (1372, 4, 4, 2, 762, 610, 10, 681, 681),
@@ -31,7 +24,8 @@ SIZES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
         "spectf": (267, 44, 43, 2, 212, 55, 88, 90, 89),
     }
 )  # fmt: skip
-"""Table 2, in the order of `SIZE_COLUMNS`."""
+"""Table 2: rows, features, features after PCA, classes, rows of the largest and of the
+smallest class, and labeled, unlabeled and test rows of every repetition."""
 
 COMPARISON_COLUMNS: Final = (
     "supervised_test", "semi_test", "oracle_test",
@@ -199,7 +193,7 @@ DEPARTURES: Final = (
 """What is done here."""
 
 ROUNDED: Final = ("optical", "spambase", "qsar")
-"""Sets of which rounding makes Table 5; see `dsel.experiments.loog2015.constrained`."""
+"""Sets of which rounding makes Table 5."""
 
 LARGEST_LIKELIHOOD: Final = 100.0
 """Mean log-likelihoods beyond it, of sets in `SINGULAR`, are made by rounding."""

@@ -88,23 +88,6 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """What one repetition measured."""
-
-    log_likelihood: NDArray[np.float64]
-    """Mean per row; methods x parts."""
-    error: NDArray[np.float64]
-    """Error rate; methods x parts."""
-    duality_gap: float
-    contrast_lower: float
-    n_passes: int
-    ridge: float
-    """0 where the supervised covariance is regular."""
-    seconds: float
-    """Time of the semi-supervised fit."""
-
-
-@dataclass(frozen=True)
 class Projection:
     """Scaling to unit variance, then principal components."""
 
@@ -158,16 +141,7 @@ def draw_rows(
 ) -> Draw:
     """Draw labeled rows, one of each class first, and halve the rest.
 
-    Parameters
-    ----------
-    table
-        The set.
-    repeat
-        Number of the repetition.
-    seed
-        Seed of the experiment.
-    n_labeled
-        Labeled rows; None takes the paper's 2d + K.
+    Labeled are 2d + K rows as in the paper, or `n_labeled`.
     """
     rng = np.random.default_rng(hashed_seed(seed, "loog2015", table.name, repeat))
     wanted = table.n_labeled if n_labeled is None else n_labeled
@@ -185,17 +159,15 @@ def draw_rows(
 
 def run_repetition(
     table: Table, repeat: int, *, seed: int, clean: bool, n_labeled: int | None = None
-) -> Repetition:
+) -> dict[str, Any]:
     """Draw, fit all methods, and measure them on test and training rows.
 
-    Parameters
-    ----------
-    table
-        The set, raw if `clean`.
-    repeat, seed, n_labeled
-        As for `draw_rows`.
-    clean
-        Whether scaling and PCA are fitted here, without the test rows.
+    Returns
+    -------
+    dict
+        ``log_likelihood`` (mean per row) and ``error`` (rate), methods x parts; of the
+        semi-supervised fit ``duality_gap``, ``contrast_lower``, ``n_passes`` and
+        ``seconds``; and ``ridge``, 0 where the supervised covariance is regular.
     """
     draw = draw_rows(table, repeat, seed=seed, n_labeled=n_labeled)
     train = np.concatenate([draw.labeled, draw.unlabeled])
@@ -208,15 +180,15 @@ def run_repetition(
             for model in models
         ]
     )
-    return Repetition(
-        measured[..., 0],
-        measured[..., 1],
-        semi.duality_gap_,
-        semi.contrast_lower_,
-        semi.n_passes_,
-        ridge,
-        seconds,
-    )
+    return {
+        "log_likelihood": measured[..., 0],
+        "error": measured[..., 1],
+        "duality_gap": semi.duality_gap_,
+        "contrast_lower": semi.contrast_lower_,
+        "n_passes": semi.n_passes_,
+        "ridge": ridge,
+        "seconds": seconds,
+    }
 
 
 def _fit_all(

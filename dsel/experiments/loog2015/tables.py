@@ -97,18 +97,7 @@ def comparison_table(results: xr.Dataset, measure: str) -> xr.Dataset:
 
 
 def constrained_table(results: xr.Dataset) -> xr.Dataset:
-    """Return Table 5 beside the printed one.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.loog2015.EXPERIMENT`.
-
-    Returns
-    -------
-    xarray.Dataset
-        As `comparison_table` gives it.
-    """
+    """Return Table 5 beside the printed one, as `comparison_table` does."""
     found = []
     for name in results.data_set.values:
         here = results.sel(data_set=name)
@@ -129,13 +118,7 @@ def constrained_table(results: xr.Dataset) -> xr.Dataset:
 
 
 def compare(results: xr.Dataset) -> list[Comparison]:
-    """Put Tables 3 to 5 beside the printed ones.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.loog2015.EXPERIMENT`.
-    """
+    """Put Tables 3 to 5 beside the printed ones."""
     tables = {
         "Table 3": comparison_table(results, "log_likelihood"),
         "Table 4": comparison_table(results, "error"),

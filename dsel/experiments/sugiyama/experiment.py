@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.data.row_random import hashed_seed
-from dsel.experiments.base import Experiment
+from dsel.experiments.base import Experiment, made_up
 from dsel.experiments.comparison import (
     Comparison,
     compare_number,
@@ -122,21 +122,7 @@ def _measure_once(target: str, repeat: int, plan: Scale) -> dict[str, Floats]:
 def search_once(
     plan: Scale, target: str, n_samples: int, noise: float, rng: np.random.Generator
 ) -> xr.Dataset:
-    """Return the cube of one data set; its extra-sample estimate is the true G.
-
-    Parameters
-    ----------
-    plan
-        Grid and penalty.
-    target
-        Name of the target function.
-    n_samples
-        n.
-    noise
-        sigma.
-    rng
-        Source of inputs, noise and folds.
-    """
+    """Return the cube of one data set; its extra-sample estimate is the true G."""
     X, y = draw(target, n_samples, noise, rng)
     dense = dense_grid()
     search = LeastSquaresSearch(
@@ -188,13 +174,7 @@ def summary(results: xr.Dataset) -> xr.Dataset:
 
 
 def holdout_estimates(cube: xr.Dataset) -> xr.DataArray:
-    """Return the estimate by each fold alone; their mean is that of ``kfold``.
-
-    Parameters
-    ----------
-    cube
-        Of a least-squares search with folds.
-    """
+    """Return the estimate by each fold alone; their mean is that of ``kfold``."""
     return cube[names.FOLD_LOSSES] / cube[names.FOLD_ROWS]
 
 
@@ -231,13 +211,7 @@ def _axes(scale: Scale) -> dict[str, Sequence[Any]]:
 
 
 def compare(results: xr.Dataset) -> list[Comparison]:
-    """Hold the estimates to what the slides say of their means and their spread.
-
-    Parameters
-    ----------
-    results
-        Of `EXPERIMENT`. Shown for the candidate of the smallest mean G.
-    """
+    """Hold the estimates to what the slides say, for the candidate of least mean G."""
     lines, n = [], results.sizes[REPETITION]
     cells = results.estimate.stack(
         cell=("data_set", "n_samples", "noise"),
@@ -267,12 +241,6 @@ def compare(results: xr.Dataset) -> list[Comparison]:
     return sorted(lines, key=lambda line: line.source)
 
 
-def _load(target: str, *, folder: Any = None) -> str:
-    """Return the name: data are made up."""
-    del folder
-    return target
-
-
 EXPERIMENT: Final = Experiment(
     name="sugiyama",
     paper="Sugiyama, slides on cross-validation: the homework",
@@ -286,7 +254,7 @@ EXPERIMENT: Final = Experiment(
         "holdout_spread": (*_SETTING, names.WIDTH, names.REGULARIZATION),
     },
     axes=_axes,
-    load=_load,
+    load=made_up,
     measure=measure,
     compare=compare,
     figures=figures,

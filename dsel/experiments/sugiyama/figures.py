@@ -17,13 +17,7 @@ ORACLE: Final = "true"
 
 
 def figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return curves and errors of choices, the choices, and spreads, by noise level.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.sugiyama.EXPERIMENT`.
-    """
+    """Return curves and errors of choices, the choices, and spreads, by noise level."""
     n_targets = results.sizes["data_set"]
     size = results.n_samples.values[-1]
     found = []
@@ -82,35 +76,39 @@ def curves(shown: xr.Dataset) -> Lines:
 def errors(shown: xr.Dataset) -> Lines:
     """Return the true error of the choices as samples grow."""
     mean = shown.chosen_error.mean(REPETITION)
-    sizes = mean.n_samples.values
-    drawn = {"best candidate": (sizes, mean.sel(criterion=ORACLE).values)}
-    for name in mean.criterion.values.tolist():
-        if name != ORACLE:
-            drawn[name] = (sizes, mean.sel(criterion=name).values)
-    return Lines(
-        f"{shown.data_set.item()}: true G of the choice",
-        "samples",
-        "true G, mean of repeats",
-        drawn,
-        logarithmic="xy",
-        dashed=("best candidate",),
-    )
+    names_drawn = [each for each in mean.criterion.values.tolist() if each != ORACLE]
+    title, what = "true G of the choice", "true G, mean of repeats"
+    return _over_samples(shown, mean, names_drawn, title=title, what=what)
 
 
 def choices(shown: xr.Dataset, *, name: str) -> Lines:
     """Return the medians of a chosen parameter as samples grow."""
     median = shown[f"chosen_{name}"].median(REPETITION)
-    sizes = median.n_samples.values
-    drawn = {"best candidate": (sizes, median.sel(criterion=ORACLE).values)}
-    for each in ("loo", "kfold", "holdout"):
-        drawn[each] = (sizes, median.sel(criterion=each).values)
+    title, what = f"chosen {name}", f"{name}, median of repeats"
+    drawn = ("loo", "kfold", "holdout")
+    return _over_samples(shown, median, drawn, title=title, what=what)
+
+
+def _over_samples(
+    shown: xr.Dataset,
+    values: xr.DataArray,
+    drawn: Sequence[str],
+    *,
+    title: str,
+    what: str,
+) -> Lines:
+    sizes, best = values.n_samples.values, "best candidate"
+    by_label = {best: ORACLE, **{name: name for name in drawn}}
     return Lines(
-        f"{shown.data_set.item()}: chosen {name}",
+        f"{shown.data_set.item()}: {title}",
         "samples",
-        f"{name}, median of repeats",
-        drawn,
+        what,
+        {
+            label: (sizes, values.sel(criterion=name).values)
+            for label, name in by_label.items()
+        },
         logarithmic="xy",
-        dashed=("best candidate",),
+        dashed=(best,),
     )
 
 
