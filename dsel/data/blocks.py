@@ -64,32 +64,14 @@ class SpanGraph:
 def read_blocks(
     sources: Sequence[Any], block_rows: int, *, allow_nan: bool = False
 ) -> Iterator[Block]:
-    """Yield the rows of a span in order, as few at a time as asked.
+    """Yield the rows of a span in order, at most `block_rows` at a time.
 
-    Runs inside a task; no client is needed. A block of the collection is computed
-    once and sliced, small ones are put together; nothing is read where the pool's
-    filters leave no row. Whoever lets go of a block before asking for the next one
-    never has more than one of the collection in memory.
-
-    Parameters
-    ----------
-    sources
-        What `Pool.sources` returned; futures in it resolved to arrays.
-    block_rows
-        Largest number of rows of a block, >= 1.
-    allow_nan
-        Whether missing values (NaN) may pass; infinite ones never do.
-
-    Yields
-    ------
-    Block
-        Rows that the pool's filters leave, never an empty block.
-
-    Raises
-    ------
-    ValueError
-        Where a value is not finite, with row and column in the message, or a block
-        has not as many rows as its array says.
+    Runs inside a task, on what `Pool.sources` returned with its futures resolved; no
+    client is needed. A block of the collection is computed once and sliced, small ones
+    are put together; nothing is read where the pool's filters leave no row. Whoever
+    lets go of a block before asking for the next one never has more than one of the
+    collection in memory. Raises ValueError where a value is infinite, or NaN unless
+    allowed, or a block has not as many rows as its array says.
     """
     span, *values = sources
     graph = {**span.graph, **dict(zip(span.beside, values, strict=True))}

@@ -28,15 +28,8 @@ class _Entry:
 class ByteCache:
     """Keeps what was made under a key until room is needed: oldest use goes first.
 
-    Two tasks that want the same key make it once; the second waits.
-
-    Parameters
-    ----------
-    limit
-        Bytes that the kept values may take together.
-    idle_seconds
-        Time without use after which a value is dropped, at most twice as long; None
-        for never.
+    Two tasks that want the same key make it once; the second waits. What nobody used
+    for `idle_seconds` is dropped, after twice that time at most.
 
     Examples
     --------
@@ -66,15 +59,8 @@ class ByteCache:
     def get(self, key: str, make: Callable[[], Any], *, group: str = "") -> Any:
         """Return what is stored under `key`, or make it and keep it if it fits.
 
-        Parameters
-        ----------
-        key
-            Names the value by content.
-        make
-            Called without arguments where nothing is stored.
-        group
-            Values of one named group never push out each other: a scan over more
-            than fits keeps its first part instead of losing every part in turn.
+        Values of one named group never push out each other: a scan over more than fits
+        keeps its first part instead of losing every part in turn.
         """
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())

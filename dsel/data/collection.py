@@ -110,21 +110,9 @@ class Collection:
     ) -> tuple[NDArray[np.int64], list[Any], Graph, Graph]:
         """Return what computes the blocks between two boundaries.
 
-        Parameters
-        ----------
-        start, stop
-            Boundaries.
-        client
-            The Dask client to whose workers it is sent, or None.
-
-        Returns
-        -------
-        boundaries, keys
-            Where the blocks begin, and `stop`; the block's keys in the graph.
-        graph
-            All tasks that the blocks need, and no others.
-        futures
-            By key what they need and the cluster holds, or nothing without a client.
+        That is where the blocks begin, and `stop`; their keys in the graph; all tasks
+        that they need, and no others; and by key what of it the cluster of `client`
+        holds, which is not in the graph.
         """
         first, last = np.searchsorted(self.boundaries, [start, stop])
         keys = self._keys[first:last]
@@ -201,19 +189,7 @@ def _are_rows(value: Any) -> bool:
 
 
 class Partitions(DaskMethodsMixin):
-    """A Dask collection of data frames, whose numbers of rows are known.
-
-    Parameters
-    ----------
-    graph
-        Dask graph.
-    keys
-        Of the frames in it, in the order of their rows.
-    lengths
-        Rows of each.
-    schema
-        Of all of them.
-    """
+    """A Dask collection of data frames, one under each key, of known lengths."""
 
     dtype = np.dtype(object)
     __dask_scheduler__ = staticmethod(get_threaded)
@@ -271,19 +247,10 @@ def new_name() -> str:
 def array_of_reads(
     read: Callable[[int, int], Any], chunk_rows: int, nbytes: int, like: Any
 ) -> Any:
-    """Return rows that tasks fetch themselves as a Dask array.
+    """Return rows that tasks fetch by ``read(start, stop)`` as a Dask array.
 
-    Parameters
-    ----------
-    read
-        Takes the number of the first row and of the one after the last one; small to
-        pickle.
-    chunk_rows
-        Rows that are stored together; chunks that are small are read several at once.
-    nbytes
-        Bytes of all rows in memory.
-    like
-        Has the shape of all rows, their type, and is sparse if they are.
+    `like` has the shape of all rows, their type, and is sparse if they are; `read` is
+    pickled with every task. Chunks of `chunk_rows` that are small are read together.
     """
     name = new_name()
     stops = np.cumsum(lengths := block_lengths(int(like.shape[0]), chunk_rows, nbytes))

@@ -84,19 +84,8 @@ def check_same_columns(
 ) -> None:
     """Raise where a pool's columns are not those of the labeled rows.
 
-    Parameters
-    ----------
-    where
-        How messages call the pool: its file, where there is one.
-    found, wanted
-        Columns of the pool and of the labeled rows.
-
-    Raises
-    ------
-    ValueError
-        Where names or their order differ, or a column has nothing but missing values.
-    TypeError
-        Where a column holds values of another kind.
+    ValueError where names or their order differ, or a column has nothing but missing
+    values; TypeError where one holds values of another kind.
     """
     check_same_names(
         where, [each.name for each in found], [each.name for each in wanted]

@@ -121,13 +121,7 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
         self._kept: list[Any] = []  # so that no other object gets the number of one
 
     def digest(self, value: Any) -> bytes:
-        """Return the hash of a value; what was met before is named by its turn.
-
-        Raises
-        ------
-        Exception
-            What the value raises where it is pickled.
-        """
+        """Return the hash of a value; what was met before is named by its turn."""
         if type(value) not in _CONSTANTS:
             if id(value) in self._seen:
                 return b"met before, number %d" % self._seen[id(value)]

@@ -78,13 +78,7 @@ class Frame:
 
     @cached_property
     def numbers(self) -> Any:
-        """The rows as an array, or CSR.
-
-        Raises
-        ------
-        TypeError
-            Where a column is no number.
-        """
+        """The rows as an array, or CSR; TypeError where a column is no number."""
         if not is_frame(self.given):
             return self.given
         for column in columns_of(self.given):
@@ -205,13 +199,7 @@ def pandas_of(rows: Any) -> pd.DataFrame:
 
 
 def renamed(rows: Any, names: Sequence[str]) -> Any:
-    """Return a data frame with other names of its columns.
-
-    Raises
-    ------
-    ValueError
-        Where they are not as many.
-    """
+    """Return a data frame with other names of its columns."""
     frame = nw.from_native(rows, eager_only=True)
     if len(names) != len(frame.columns):
         raise ValueError(

@@ -66,13 +66,7 @@ class LabeledRows:
         return "labeled-" + blake2b(text.encode(), digest_size=16).hexdigest()
 
     def as_numbers(self) -> "LabeledRows":
-        """Return the rows as an array or CSR.
-
-        Raises
-        ------
-        TypeError
-            Where a column is no number.
-        """
+        """Return the rows as an array or CSR; TypeError where a column is no number."""
         return replace(self, X=numbers(self.X))
 
 
@@ -99,14 +93,6 @@ def labeled_rows(
         Whether the estimator takes missing values. Infinite ones are refused always.
     as_frame
         Whether a data frame stays one; else it must be of numbers.
-
-    Raises
-    ------
-    TypeError
-        Where labels have mixed types, or features are no numbers.
-    ValueError
-        Where lengths differ, a value is not finite, there is only one class, or -1
-        marks rows without a label.
 
     Examples
     --------
@@ -153,15 +139,7 @@ def _check_unlabeled_mark(classes: NDArray[Any]) -> None:
 
 
 def check_labels(y: Any) -> NDArray[Any]:
-    """Return labels as a one-dimensional array of one type, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where types are mixed, as numbers and strings.
-    ValueError
-        Where a label is missing, or labels are measurements.
-    """
+    """Return labels as a one-dimensional array of one type, or raise."""
     if y is None:
         raise ValueError("`y` must hold the labels, got None: requires y to be passed.")
     # Of a column that can hold missing values scikit-learn would make floats.
@@ -206,15 +184,7 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
-    """Return the pool with blocks like the labeled rows.
-
-    Raises
-    ------
-    TypeError
-        Where a column is of another kind.
-    ValueError
-        Where the pool has other columns than the labeled rows.
-    """
+    """Return the pool with blocks like the labeled rows; raise where columns differ."""
     X = labeled.X
     if not isinstance(X, Frame):
         _check_numeric(pool)

@@ -27,19 +27,8 @@ def lazily(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     """Return what a function says of rows; lazily where they are a Dask array.
 
-    Parameters
-    ----------
-    function
-        Takes rows and their numbers, None for 0, 1, ...; returns an array with as many
-        rows.
-    X
-        Rows in memory, or a Dask array of shape (n_rows, n_columns) with blocks of
-        known lengths.
-
-    Raises
-    ------
-    ValueError
-        Where a Dask collection is no array with known lengths of blocks.
+    The function takes rows and their numbers, None for 0, 1, ..., and returns an array
+    with as many rows.
 
     Examples
     --------

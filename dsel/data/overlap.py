@@ -96,22 +96,11 @@ def find_shared_rows(
 ) -> SharedRows:
     """Find the pool rows that equal a labeled row, or nearly do, in one pass.
 
-    Rows are compared in the pool's type: float64 labeled rows are rounded as the
-    pool's rows were. Zeros of either sign are equal, and so are missing values. Of
-    data frames, near copies have equal texts and categories: spelling is not looked at.
-
-    Parameters
-    ----------
-    pool, labeled
-        With the same columns.
-    client
-        Dask client for the pass; None is the current one, else local threads.
-    allow_nan
-        Whether missing values may pass.
-    with_chance
-        Whether to ask how often chance would find as many equal rows.
-    leaves_out
-        Whether that is asked of the pool without one row for each labeled one.
+    Rows are compared in the pool's type: float64 labeled rows are rounded as the pool's
+    rows were. Zeros of either sign are equal, and so are missing values. Of data
+    frames, near copies have equal texts and categories: spelling is not looked at. With
+    `with_chance` it is asked how often chance would find as many equal rows; with
+    `leaves_out` too, of the pool without one row for each labeled one.
     """
     dtype = comparable_dtype(pool)
     in_labeled = _as_in(pool, comparable(_rounded(labeled.X, pool), dtype))
@@ -162,23 +151,9 @@ def resolve_shared_rows(
 ) -> SharedRows:
     """Return what labeled rows and pool share, or refuse it.
 
-    Parameters
-    ----------
-    pool, labeled
-        With the same columns.
-    policy
-        ``"refuse"``: an error if rows are shared. ``"exclude"``: they are the same
-        records, so one pool row for each, its `twins`, is to be left out. ``"keep"``:
-        they are other records that look alike, which chance must explain.
-    client
-        Dask client for the pass; None is the current one, else local threads.
-    allow_nan
-        Whether missing values may pass.
-
-    Raises
-    ------
-    ValueError
-        Where the policy is to refuse and rows are shared, or is unknown.
+    By the policy ``"refuse"`` shared rows are an error. ``"exclude"``: they are the
+    same records, so one pool row for each, its `twins`, is to be left out. ``"keep"``:
+    they are other records that look alike, which chance must explain.
     """
     check_choice(policy, "duplicates", POLICIES)
     shared = find_shared_rows(

@@ -95,19 +95,7 @@ def from_parquet(
 ) -> Collection:
     """Return the collection of a Parquet file or folder; only footers are read.
 
-    Parameters
-    ----------
-    location
-        Path or URL.
-    columns
-        Those to read, in their order; None for all.
-    storage_options
-        For fsspec.
-
-    Raises
-    ------
-    ValueError
-        Where files differ in columns or types, or a column is in none of them.
+    Raises ValueError or TypeError where files differ in columns or types.
     """
     fs, root = fsspec.core.url_to_fs(location, **storage_options)
     with reaching(f"`pool` {location!r}"):

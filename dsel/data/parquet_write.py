@@ -28,22 +28,6 @@ def write_parquet(
     """Write a stream of rows as one Parquet file; numbers become float64.
 
     Types are those of the first rows. Until all rows are written nothing is at `path`.
-
-    Parameters
-    ----------
-    stream
-        Of a CSV or TSV file.
-    path
-        Where nothing is yet.
-    on_progress
-        Called with the rows written and None.
-
-    Raises
-    ------
-    FileExistsError
-        Where something is at `path`.
-    TypeError
-        Where a later row has a value of another type than the first ones.
     """
     import pyarrow as pa
 

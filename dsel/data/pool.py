@@ -145,15 +145,8 @@ class Pool:
     def spans(self, rows: int) -> tuple[Span, ...]:
         """Split the pool into spans of about `rows` stored rows along its chunks.
 
-        Parameters
-        ----------
-        rows
-            Stored rows that a span may have; a longer chunk is a span of its own.
-
-        Returns
-        -------
-        tuple of Span
-            In row order, without chunks at their ends in which filters leave no row.
+        A longer chunk is a span of its own. Spans are in row order, without chunks at
+        their ends in which filters leave no row.
         """
         check_integer(rows, "rows", at_least=1)
         edges, kept = self.boundaries, self._kept_before
@@ -184,16 +177,11 @@ class Pool:
         )
 
     def sources(self, span: Span, client: Any = None) -> list[Any]:
-        """Return what a task passes to `read_blocks` to read a span.
+        """Return what a task passes to `read_blocks` to read one of the `spans`.
 
-        Parameters
-        ----------
-        span
-            One of those that `spans` returned.
-        client
-            The Dask client to which the task is submitted. What its workers hold, as
-            chunks of a persisted array, stands in the list as futures; it must reach
-            `submit` as a plain argument so that they are resolved.
+        What the workers of `client` hold, as chunks of a persisted array, stands in the
+        list as futures; it must reach `submit` as a plain argument so that they are
+        resolved.
         """
         edges, keys, graph, beside = self.collection.blocks(
             span.start, span.stop, client

@@ -79,15 +79,7 @@ class PoolWriter:
 def open_node(
     path: str, schema: PoolSchema, chunk_rows: int, options: dict[str, Any]
 ) -> Any:
-    """Open what an earlier call began, or create it.
-
-    Raises
-    ------
-    FileExistsError
-        Where another pool, or something else, is there.
-    ValueError
-        Where the URL of the path is none that can be written to.
-    """
+    """Open what an earlier call began, or create it."""
     if "://" in path:
         check_url(path, "path")
     else:

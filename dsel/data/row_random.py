@@ -42,19 +42,8 @@ _NEAR: Final = 4096
 def row_random(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
     """Return the 64-bit random numbers of rows ``start`` to ``stop - 1``.
 
-    Parameters
-    ----------
-    seed
-        Any integer; taken modulo 2**64.
-    stream
-        One of the stream constants of this module.
-    start, stop
-        Global row numbers, ``0 <= start <= stop``.
-
-    Returns
-    -------
-    ndarray
-        Output of numpy's Philox with key (seed, stream), shape (stop - start,).
+    They are the output of numpy's Philox with key (seed modulo 2**64, stream); `stream`
+    is one of the constants of this module.
 
     Examples
     --------
@@ -107,18 +96,8 @@ def uniform_integers(numbers: NDArray[np.uint64], k: int) -> NDArray[np.int64]:
 def seed_from(random_state: Any) -> int:
     """Return the integer seed that stands for `random_state`.
 
-    Parameters
-    ----------
-    random_state
-        None (a fresh seed), an integer in ``[0, 2**64)``, or a numpy RandomState or
-        Generator, from which one number is drawn.
-
-    Raises
-    ------
-    TypeError
-        Where it is none of these.
-    ValueError
-        Where the integer is out of range.
+    None gives a fresh seed, an integer in ``[0, 2**64)`` itself, and of a numpy
+    RandomState or Generator one number is drawn.
     """
     if random_state is None:
         return secrets.randbits(63)

@@ -35,11 +35,6 @@ def from_parts(
 
     Options for fsspec may hold secrets: they are neither shown nor stored, nor part of
     a graph.
-
-    Raises
-    ------
-    ValueError
-        Where the group's attributes are not those of a pool.
     """
     n_rows, part_rows, n_columns, dtype = _shape(group, url)
     entry_nbytes = dtype.itemsize + np.dtype(np.int32).itemsize
@@ -120,13 +115,7 @@ def part_name(number: int) -> str:
 
 
 def read_part(group: Any, number: int, shape: tuple[int, int]) -> Any:
-    """Return one part as CSR, checked: a damaged file must not reach compiled code.
-
-    Raises
-    ------
-    ValueError
-        Where the part is missing or is no CSR matrix of this shape.
-    """
+    """Return one part as CSR, checked: a damaged file must not reach compiled code."""
     try:
         arrays = reached(
             f"`pool` at {group.store}", lambda: _arrays(group[part_name(number)])

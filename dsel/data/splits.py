@@ -66,27 +66,10 @@ def splits_token(splits: Iterable[Split]) -> str:
 
 
 def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
-    """Assign rows to folds at random, without a look at features or labels.
+    """Return the fold number of each row, drawn without a look at features or labels.
 
-    Parameters
-    ----------
-    n_rows
-        Labeled rows, n.
-    n_folds
-        Folds, k, in ``[2, n_rows]``; n folds are leave-one-out.
-    seed
-        Seed of the random numbers by row.
-
-    Returns
-    -------
-    ndarray
-        Fold number of each row, shape (n_rows,). Sizes differ by at most 1; the
-        first ``n_rows % n_folds`` folds are the larger ones.
-
-    Raises
-    ------
-    ValueError
-        Where there are more folds than rows, or fewer than two.
+    Sizes differ by at most 1; the first ``n_rows % n_folds`` folds are the larger ones.
+    As many folds as rows are leave-one-out.
 
     Examples
     --------
@@ -150,19 +133,8 @@ def pair_splits(folds: Sequence[Split]) -> tuple[Split, ...]:
 def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ...]:
     """Return the splits that a splitter or a list gives, then ``full``.
 
-    Parameters
-    ----------
-    cv
-        Anything with ``split(X, y, groups)``, or pairs of training and test rows:
-        row numbers, or masks.
-    X, y, groups
-        What the splitter wants to see.
-
-    Raises
-    ------
-    ValueError
-        Where there is no split, where the splitter cannot split these rows, or where
-        one has no rows, unknown ones, or one of them twice.
+    `cv` is anything with ``split(X, y, groups)``, or pairs of training and test rows:
+    row numbers, or masks.
 
     Examples
     --------
@@ -208,13 +180,8 @@ def _given_split(pair: Any, number: int, n_rows: int) -> Split:
 def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     """Return the two splits of each random halving, each tested on the other half.
 
-    Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``; of an odd number of
-    rows half 0 has the smaller part.
-
-    Raises
-    ------
-    ValueError
-        Where there are fewer than two rows, or no repetition.
+    Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``; of an odd number of rows
+    half 0 has the smaller part.
 
     Examples
     --------
@@ -242,13 +209,8 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
 def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
     """Return splits on disjoint random blocks of rows, ``block-0`` first.
 
-    Models of different blocks are independent. The ``n_rows % n_blocks`` rows that
-    are left over stand in no block; nothing is tested.
-
-    Raises
-    ------
-    ValueError
-        Where there are fewer than two blocks, or a block would have no row.
+    Models of different blocks are independent. The ``n_rows % n_blocks`` rows that are
+    left over stand in no block; nothing is tested.
 
     Examples
     --------
@@ -271,11 +233,6 @@ def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
 
 def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
     """Return one split, ``holdout``, that leaves out `n_test` random rows.
-
-    Raises
-    ------
-    ValueError
-        Where `n_test` is not in ``[1, n_rows - 1]``.
 
     Examples
     --------

@@ -47,13 +47,7 @@ class RowStream:
     """Names of the features, in their order."""
 
     def blocks(self) -> Iterator[NDArray[np.float64]]:
-        """Read the file from its beginning, some rows at a time.
-
-        Raises
-        ------
-        TypeError
-            Where a column is not numeric.
-        """
+        """Read the file from its beginning, some rows of numbers at a time."""
         for frame in self.frames():
             with _naming_file(self.path):
                 yield _numeric_values(frame, self.path)
@@ -67,13 +61,7 @@ class RowStream:
 
 
 def open_stream(path: str, *, target: str | None = None) -> RowStream:
-    """Open a CSV, TSV or Parquet file, however large, to read all but one column.
-
-    Raises
-    ------
-    ValueError
-        Where the target is no column, or the file cannot be read.
-    """
+    """Open a CSV, TSV or Parquet file, however large, to read all but one column."""
     with _naming_file(path):
         return RowStream(path, _feature_columns(_columns_of(path), target, path))
 

@@ -102,13 +102,7 @@ def _heading(array: Any) -> dict[str, Any]:
 
 
 def opened_again(node: Any, heading: Callable[[Any], dict[str, Any]]) -> Any:
-    """Open a node of a pool where it is.
-
-    Raises
-    ------
-    ValueError
-        Where it is gone, or its heading has changed.
-    """
+    """Open a node of a pool where it is; ValueError where its heading has changed."""
     here = f"`pool` at {node.store}"
     try:
         again = zarr.open(node.store, path=node.path, mode="r")
@@ -180,14 +174,9 @@ def guarded(node: Any) -> Any:
 
 
 def check_chunks(array: Any, location: str) -> None:
-    """Raise where no chunk of some rows is stored.
+    """Raise ValueError where no chunk of some rows is stored: lost, or never written.
 
     A chunk of some columns may be left out: zarr does so where it holds zeros only.
-
-    Raises
-    ------
-    ValueError
-        Where rows were lost, or never written.
     """
     lengths = array.shards or array.chunks
     n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))

@@ -72,22 +72,10 @@ def compare_number(
     n: int,
     why_open: str = "",
 ) -> Comparison:
-    """Compare a printed number with ours by Student's quantile of the repetitions.
+    """Compare a printed number with ours by Student's quantile of n repetitions.
 
-    Parameters
-    ----------
-    source, where, what
-        As in `Comparison`.
-    printed
-        The paper's number.
-    ours
-        Our number and its standard error.
-    spread
-        Standard error of the difference: ours, the paper's and its rounding.
-    n
-        Repetitions behind ours.
-    why_open
-        Why the two cannot be compared; empty where they can.
+    `ours` is our number and its standard error, `spread` that of the difference: ours,
+    the paper's and its rounding. `why_open` says why the two cannot be compared.
 
     Examples
     --------
@@ -112,18 +100,11 @@ def compare_number(
 def compare_order(
     source: str, where: str, what: str, *, ours: tuple[float, float], n: int
 ) -> Comparison:
-    """Compare a number with a finding in words, that it is above 0.
+    """Compare a number and its standard error with a finding, that it is above 0.
 
-    Parameters
-    ----------
-    source, where, what
-        As in `Comparison`.
-    ours
-        The number and its standard error; NaN where the number is the smallest of all
-        repetitions, so that its sign says all. Nearer to 0 than Student's quantile of
-        its standard errors, it is not compared.
-    n
-        Repetitions behind ours.
+    The standard error is NaN where the number is the smallest of all repetitions, so
+    that its sign says all. Nearer to 0 than Student's quantile of its standard errors,
+    it is not compared.
     """
     value, error = map(float, ours)
     quantile = widest(n)

@@ -88,13 +88,7 @@ def as_page(
 def draw_figures(
     experiment: Experiment, results: xr.Dataset
 ) -> list[tuple[Figure, str]]:
-    """Return the figures with their SVG elements.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Where matplotlib is not installed.
-    """
+    """Return the figures with their SVG elements."""
     return [
         (each, figure_svg(each.draw, width=each.width, height=each.height))
         for each in experiment.figures(results)
@@ -107,14 +101,9 @@ def write_tables(
     comparisons: Sequence[Comparison],
     place: str | Path,
 ) -> list[Path]:
-    """Write ``comparison.csv``, ``.json`` and ``.html`` and figures into a directory.
+    """Write ``comparison.csv``, ``.json`` and ``.html`` and figures; return the files.
 
     Without matplotlib there are no figures.
-
-    Returns
-    -------
-    list of Path
-        The files.
     """
     files = [Path(place) / f"comparison.{end}" for end in ("csv", "json", "html")]
     with files[0].open("w", encoding="utf-8", newline="") as file:

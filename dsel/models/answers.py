@@ -13,13 +13,7 @@ from dsel.models.arrays import Floats, Integers
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
-    """Predict and turn labels into class codes; see `codes_of`.
-
-    Raises
-    ------
-    ValueError
-        Where the model does not answer each row with one label.
-    """
+    """Predict, one label a row, and turn labels into class codes; see `codes_of`."""
     answers = column_or_1d(model.predict(native(X)))
     if len(answers) != X.shape[0]:
         raise ValueError(
@@ -81,13 +75,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
 
 
 def places_of_classes(model: Any, classes: NDArray[Any]) -> Integers:
-    """Return the places of a model's `classes_` among the classes.
-
-    Raises
-    ------
-    ValueError
-        Where the model has a class of its own.
-    """
+    """Return the places of a model's `classes_` among the classes."""
     places = codes_of(np.asarray(model.classes_), classes)
     if (places < 0).any():
         own = model.classes_[int(np.argmax(places < 0))]

@@ -12,13 +12,7 @@ Bools = NDArray[np.bool_]
 
 
 def as_floats(rows: Any) -> Any:
-    """Return rows in float64, dense in C order or CSR.
-
-    Raises
-    ------
-    ValueError
-        Where an entry is infinite or not a number.
-    """
+    """Return rows in float64, dense in C order or CSR, or raise if not finite."""
     if sparse.issparse(rows):
         rows = rows.tocsr().astype(np.float64)
         finite = np.isfinite(rows.data).all()

@@ -36,19 +36,8 @@ def assign_families(
 ) -> tuple[Assignment, ...]:
     """Give every candidate to the first family that does not refuse it.
 
-    Parameters
-    ----------
-    candidates
-        All candidates of a plan.
-    X
-        Labeled rows, which some families check (a polynomial of fractional degree needs
-        nonnegative features). Of a `Frame`, families get what they take.
-    classes
-        Label of each class code.
-    seed
-        Seed of the plan.
-    fit_params
-        Keyword arguments of every `fit`.
+    `X` are labeled rows, which some families check (a polynomial of fractional degree
+    needs nonnegative features). Of a `Frame`, families get what they take.
     """
     remaining, assignments = list(candidates), []
     refusals: dict[int, list[str]] = {c.number: [] for c in candidates}

@@ -21,13 +21,7 @@ def cut_to_rows(
 
 
 def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
-    """Return fit parameters; those of another length reach every fit as they are.
-
-    Raises
-    ------
-    ValueError
-        Where sample weights are not one number a row.
-    """
+    """Return fit parameters; those of another length reach every fit as they are."""
     params = dict(fit_params or {})
     for name, value in params.items():
         is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None
@@ -47,10 +41,7 @@ def takes_pool(estimator: Any) -> bool:
 def check_pool_learners(estimators: Iterable[Any]) -> None:
     """Raise where a learner that takes the pool is inside of another estimator.
 
-    Raises
-    ------
-    ValueError
-        Naming both: the outer one's `fit` would give the inner one no pool.
+    The outer one's `fit` would give the inner one no pool.
     """
     for estimator in estimators:
         inner = None if takes_pool(estimator) else _pool_learner_in(estimator)

@@ -26,23 +26,8 @@ def leave_one_out_counts(
 ) -> FitCounts:
     """Count the errors of every candidate of a group, each row held out once.
 
-    Parameters
-    ----------
-    family
-        How the candidates are fitted.
-    group
-        One of its groups.
-    X, y
-        Labeled rows and class codes.
-    split
-        From `leave_one_out_split`: the column of the counts.
-    pool
-        As for `Family.fit`.
-
-    Returns
-    -------
-    FitCounts
-        One column: test errors, -1 where a fit failed; training errors are -1.
+    `split`, from `leave_one_out_split`, is the one column of the counts: test errors,
+    -1 where a fit failed; training errors are -1.
     """
     bases: dict[str, Floats] = {}
     counts = FitCounts.empty(len(group), 1)

@@ -51,20 +51,8 @@ def fitted_prefix(
 ) -> Prefix:
     """Return the fitted steps before the classifier, from the cache where it has them.
 
-    Parameters
-    ----------
-    estimator
-        Unfitted.
-    X, y
-        All labeled rows and their class codes.
-    labels
-        Label of each class code.
-    split
-        Whose training rows the steps are fitted on.
-    seed
-        Steps whose `random_state` is None get a hash of it.
-    cache
-        Of the process; what it does not hold is fitted for each candidate.
+    They are fitted on the training rows of `split`; those whose `random_state` is None
+    get a hash of `seed`. What the cache does not hold is fitted for each candidate.
     """
     front = with_seeds(clone(estimator[:-1]), split, seed)
 

@@ -13,13 +13,7 @@ from dsel.models.arrays import Integers
 def plurality(codes: Integers, n_classes: int) -> Integers:
     """Return the class with most votes; of several, that of the smallest code.
 
-    Parameters
-    ----------
-    codes
-        Class codes, one model in each row, the other axes of any shape. A code that is
-        none of the classes is no vote.
-    n_classes
-        How many classes there are.
+    `codes` has one model in each row; a code that is none of the classes is no vote.
 
     Examples
     --------

@@ -40,15 +40,7 @@ class Lines:
 
 
 def draw_lines(data: Lines, ax: "Axes") -> None:
-    """Draw curves with points, and a legend of their labels.
-
-    Parameters
-    ----------
-    data
-        What is drawn.
-    ax
-        Where.
-    """
+    """Draw curves with points, and a legend of their labels."""
     for number, (label, (places, values)) in enumerate(data.curves.items()):
         style = "" if data.unconnected else "--" if label in data.dashed else "-"
         bars = (data.errors or {}).get(label)
@@ -88,16 +80,7 @@ class Grid:
 def draw_map(data: Grid, label: str, ax: "Axes", *, most: float) -> None:
     """Draw one of the surfaces as a map; a darker cell is a larger number.
 
-    Parameters
-    ----------
-    data
-        The grid.
-    label
-        Which surface.
-    ax
-        Where.
-    most
-        The number of the darkest colour, so that several maps can be compared.
+    `most` is the number of the darkest colour, so that several maps can be compared.
     """
     values = data.surfaces[label]
     image = ax.imshow(
@@ -121,16 +104,9 @@ def draw_map(data: Grid, label: str, ax: "Axes", *, most: float) -> None:
 
 
 def draw_surfaces(data: Grid, ax: Any, *, title: str) -> None:
-    """Draw all surfaces over the logarithms of the parameters, in three dimensions.
+    """Draw all surfaces over the logarithms of the parameters, on 3-d axes.
 
-    Parameters
-    ----------
-    data
-        The grid; the first surface is solid, the others are nets.
-    ax
-        Axes with ``projection="3d"``.
-    title
-        What is shown.
+    The first surface is solid, the others are nets.
     """
     from matplotlib.lines import Line2D
 

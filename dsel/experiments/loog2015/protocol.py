@@ -117,17 +117,10 @@ def fit_projection(X: NDArray[np.float64]) -> Projection:
 def load_table(
     name: str, *, clean: bool = False, folder: str | Path | None = None
 ) -> Table:
-    """Load a set of the paper.
+    """Load a set of the paper, a key of `FILES`.
 
-    Parameters
-    ----------
-    name
-        As the paper abbreviates it, a key of `FILES`.
-    clean
-        Whether scaling and PCA are left to each repetition, which fits them without
-        its test rows. The paper fits them to the whole set.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
+    `clean` leaves scaling and PCA to each repetition, which fits them without its test
+    rows. The paper fits them to the whole set.
     """
     loaded = load_set(FILES[name], folder=folder)
     X = loaded.X.astype(np.float64)

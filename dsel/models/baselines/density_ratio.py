@@ -71,15 +71,7 @@ class DensityRatioLDA(DiscriminantClassifier):
 def log_ratio(X: Floats, here: Moments, there: Moments, *, ridge: float) -> Floats:
     """Return ln p(x | there) - ln p(x | here) of two Gaussians of one covariance.
 
-    Parameters
-    ----------
-    X
-        Rows, (n_rows, d).
-    here, there
-        Moments of both samples; the covariance is that of both together, each about
-        its own mean.
-    ridge
-        Added to the diagonal of its scatter.
+    It is that of both samples together, each about its own mean, with a ridge.
     """
     scatter = here.scatter + there.scatter + ridge * np.eye(len(here.mean))
     step = there.mean - here.mean

@@ -102,19 +102,7 @@ class MomentConstrainedNearestMean(DiscriminantClassifier):
 def moved_classes(
     classes: GaussianClasses, labeled: ClassMoments, pool: Moments, *, ridge: float
 ) -> GaussianClasses:
-    """Return LDA classes after the affine map to the moments of all rows.
-
-    Parameters
-    ----------
-    classes
-        Supervised classes with one covariance, which is regular.
-    labeled
-        Moments of the labeled rows.
-    pool
-        Moments of the unlabeled rows.
-    ridge
-        Added to the diagonal of both total scatters.
-    """
+    """Return LDA classes after the affine map to the moments of all rows."""
     here = labeled.total
     everywhere = here.merged(pool)
     mapping = root_of_ratio(_covariance(everywhere, ridge), _covariance(here, ridge))

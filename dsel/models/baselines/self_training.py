@@ -49,17 +49,7 @@ class LDASteps:
 
 
 def lda_steps(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDASteps:
-    """Return the steps for labeled rows and the moments of a pool.
-
-    Parameters
-    ----------
-    labeled
-        Moments of the labeled rows; their pooled covariance is regular.
-    pool
-        Moments of the unlabeled rows.
-    ridge
-        Added to the diagonal of every scatter.
-    """
+    """Return the steps for labeled rows and the moments of a pool."""
     return LDASteps(lda_contrast(labeled, pool, ridge=ridge), pool.mean)
 
 

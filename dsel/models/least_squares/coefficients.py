@@ -133,17 +133,9 @@ class KernelCoefficients:
 
 
 def fit_coefficients(estimator: Any, X: Any, y: Floats) -> KernelCoefficients:
-    """Fit the model that an estimator's parameters describe to validated rows.
+    """Fit the model that a `KernelModel`'s parameters describe to validated rows.
 
-    Parameters
-    ----------
-    estimator
-        Holds ``width``, ``regularization``, ``penalty``, ``fit_intercept``,
-        ``n_centers``, ``centers`` and ``random_state``.
-    X
-        Rows, dense or CSR, float64, shape (n, n_columns).
-    y
-        Targets, shape (n, n_outputs).
+    `X` is dense or CSR, float64, `y` of shape (n, n_outputs).
     """
     width = check_positive(estimator.width, "width")
     regularization = check_nonnegative(estimator.regularization, "regularization")
@@ -266,17 +258,7 @@ def _singular() -> ValueError:
 def class_targets(codes: Integers, n_classes: int) -> Floats:
     """Return -1 and +1 in one column for two classes, else a 0/1 column per class.
 
-    Parameters
-    ----------
-    codes
-        Class codes 0..n_classes-1, shape (n,).
-    n_classes
-        Number of classes; a single one gives a column of -1.
-
-    Returns
-    -------
-    ndarray
-        Shape (n, 1) or (n, n_classes).
+    A single class gives a column of -1.
     """
     if n_classes <= 2:
         return np.asarray(np.where(codes == 1, 1.0, -1.0)[:, np.newaxis])
@@ -284,22 +266,11 @@ def class_targets(codes: Integers, n_classes: int) -> Floats:
 
 
 def decide(scores: Floats, tolerance: Floats) -> Integers:
-    """Return the class code of each row of scores.
+    """Return the class code of each row of scores, shape (..., 1) or (..., n_classes).
 
-    A difference that rounding can make counts as a tie, which goes to the lowest
-    code; for one column of scores, a zero score means code 0.
-
-    Parameters
-    ----------
-    scores
-        Shape (..., 1) or (..., n_classes); -inf for classes never predicted.
-    tolerance
-        What rounding may do to each score, broadcast against `scores`.
-
-    Returns
-    -------
-    ndarray
-        Shape (...).
+    A difference that rounding can make, by `tolerance` for each score, counts as a tie,
+    which goes to the lowest code; for one column of scores, a zero score means code 0.
+    Classes that are never predicted score -inf.
     """
     if scores.shape[-1] == 1:
         return (scores > tolerance)[..., 0].astype(np.int64)

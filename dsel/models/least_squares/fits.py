@@ -125,29 +125,10 @@ def fit_width(
     n_classes: int,
     budget: Cache,
 ) -> WidthModels:
-    """Fit all candidates of a width on all splits.
+    """Fit all candidates of a width on all splits; they differ in `regularization`.
 
-    Parameters
-    ----------
-    basis
-        Width, penalty and centres of the group.
-    group
-        Candidates that differ in `regularization` alone.
-    X, y
-        Labeled rows, float64, and their class codes.
-    splits
-        Named rows.
-    key
-        What groups have in common that can be joined.
-    n_classes
-        Classes of the plan.
-    budget
-        Limits the decomposition, and keeps it for the other splits.
-
-    Raises
-    ------
-    ValueError
-        Where its limit does not hold a kernel matrix with one centre per row.
+    `key` is what groups have in common that can be joined; `budget` limits the
+    decomposition, and keeps it for the other splits.
     """
     # Of all rows, whatever the splits: no fit may depend on which others there are.
     if basis.centers is None:

@@ -208,12 +208,7 @@ def join_models(
 ) -> WidthModels:
     """Pack models of one key that differ in candidates and splits.
 
-    Parameters
-    ----------
-    pieces
-        Of the same key; of a pair that several hold the last counts.
-    candidates
-        Numbers of the candidates to pack.
+    Of a pair that several pieces hold the last one counts.
     """
     # A group that failed as a whole has no centres; those of the others are the same.
     first = max(pieces, key=lambda models: (models.counts.status == FIT_DONE).any())

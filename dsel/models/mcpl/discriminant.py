@@ -198,13 +198,7 @@ def _linear_scores(
 
 
 def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> Integers:
-    """Return the place of each label among the sorted classes.
-
-    Raises
-    ------
-    ValueError
-        Where a label is none of the classes.
-    """
+    """Return the place of each label among the sorted classes; raise for others."""
     codes = codes_of(labels, classes)
     if (codes < 0).any():
         raise ValueError(
@@ -216,13 +210,7 @@ def encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> Integers:
 
 
 def read_labeled(estimator: GaussianClassifier, X: ArrayLike, y: ArrayLike) -> Labeled:
-    """Check labeled rows as scikit-learn does, and set what is known of them.
-
-    Raises
-    ------
-    ValueError
-        Where there is one class only, or values are not finite.
-    """
+    """Check labeled rows as scikit-learn does, and set what is known of them."""
     # Sets `n_features_in_`, and `feature_names_in_` of data frames, which pools are
     # checked against.
     rows, labels = validate_data(estimator, X, y, dtype=np.float64)
@@ -237,13 +225,7 @@ def read_labeled(estimator: GaussianClassifier, X: ArrayLike, y: ArrayLike) -> L
 
 
 def read_pool(estimator: GaussianClassifier, pool: Any) -> Any:
-    """Return an opened pool with the columns of the labeled rows, or None if empty.
-
-    Raises
-    ------
-    ValueError
-        Where the pool has other columns.
-    """
+    """Return an opened pool with the columns of the labeled rows, or None if empty."""
     if pool is None:
         return None
     opened = open_pool(pool).reopened()  # blocks are kept by what it holds
@@ -264,23 +246,10 @@ def supervised_fit(
     shared: bool,
     labels: NDArray[Any] | None = None,
 ) -> GaussianClasses:
-    """Return the maximum likelihood fit, or say why there is none.
+    """Return the maximum likelihood fit, or raise ValueError and say why there is none.
 
-    Parameters
-    ----------
-    labeled
-        Moments of the classes.
-    ridge
-        Added to the diagonal of each scatter, >= 0.
-    shared
-        Whether all classes have one covariance (LDA) or each its own (QDA).
-    labels
-        Labels of the classes, to name the one whose own covariance is singular.
-
-    Raises
-    ------
-    ValueError
-        Where a covariance is singular, or the ridge is below 0.
+    `shared` tells whether all classes have one covariance (LDA) or each its own (QDA);
+    `labels` name the class whose own covariance is singular.
     """
     ridge = check_nonnegative(ridge, "ridge")
     total = labeled.total

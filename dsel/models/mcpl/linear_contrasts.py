@@ -151,17 +151,10 @@ class LDAExpansion:
 
 
 def lda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDAContrast:
-    """Return the contrast of LDA for labeled rows and the moments of a pool.
+    """Return the contrast of LDA for labeled rows, of regular covariance, and a pool.
 
-    Parameters
-    ----------
-    labeled
-        Moments of the labeled rows by class; their pooled covariance is regular.
-    pool
-        Moments of the unlabeled rows.
-    ridge
-        Added to the diagonal of every scatter; the likelihoods on both sides of the
-        contrast are then penalised by ``-ridge/2 tr(inverse covariance)``.
+    The ridge is added to the diagonal of every scatter; the likelihoods on both sides
+    of the contrast are then penalised by ``-ridge/2 tr(inverse covariance)``.
     """
     total = labeled.total.merged(pool)
     whitening = whitening_of(total, ridge=ridge)

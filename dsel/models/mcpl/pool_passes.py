@@ -154,19 +154,7 @@ def read_first_pass(
 ) -> FirstPass:
     """Return moments, a sample, and the sums of each row's lowest class: one pass.
 
-    Parameters
-    ----------
-    pool
-        The unlabeled rows.
-    labelings
-        As for `read_lowest`.
-    n_sampled
-        Rows of the sample at most; 0 for none.
-
-    Raises
-    ------
-    ValueError
-        Where values of the pool are too large to square.
+    The sample has `n_sampled` rows at most; 0 for none.
     """
     # Every so many-th row by number: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
@@ -203,22 +191,10 @@ def _chunk_first_pass(
 
 
 def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
-    """Label the pool in several ways: one pass for all.
+    """Return the sums by labeling and by each of its functions: one pass for all.
 
     The sums of one labeling are the same, to the bit, whatever others are given: each
     has a matrix product of its own.
-
-    Parameters
-    ----------
-    pool
-        The unlabeled rows.
-    labelings
-        Ways to label.
-
-    Returns
-    -------
-    list of list of ClassSums
-        For each labeling and each of its functions, of ``x - origin``.
     """
     count = partial(chunk_lowest, labelings=tuple(labelings))
     found: list[list[ClassSums]] = pool.reduce(count, _add_all, keep=True)
@@ -322,14 +298,7 @@ def _add_all(
 def read_posteriors(pool: Any, scores: ClassScores, origin: Floats) -> SoftSums:
     """Share each row among the classes in proportion to exp(score): one pass.
 
-    Parameters
-    ----------
-    pool
-        The unlabeled rows.
-    scores
-        Log-densities of ``x - origin``, up to a constant that all classes share.
-    origin
-        Subtracted from every row first, shape (d,).
+    Scores are log-densities of ``x - origin``, up to a constant that all classes share.
     """
     count = partial(_chunk_posteriors, scores=scores, origin=origin)
     found: SoftSums = pool.reduce(count, SoftSums.plus, keep=True)

@@ -115,17 +115,10 @@ class QDAExpansion:
 
 
 def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDAContrast:
-    """Return the contrast of QDA for labeled rows and the moments of a pool.
+    """Return the contrast of QDA for labeled rows, each class regular, and a pool.
 
-    Parameters
-    ----------
-    labeled
-        Moments of the labeled rows by class; each class's covariance is regular.
-    pool
-        Moments of the unlabeled rows.
-    ridge
-        Added to the diagonal of every class's scatter; the likelihoods on both
-        sides are then penalised by ``-ridge/2 sum_k tr(inverse covariance_k)``.
+    The ridge is added to the diagonal of every class's scatter; the likelihoods on both
+    sides are then penalised by ``-ridge/2 sum_k tr(inverse covariance_k)``.
     """
     total = labeled.total.merged(pool)
     whitening = whitening_of(total, ridge=ridge)
@@ -161,14 +154,7 @@ def log_density_rows(
 ) -> Floats:
     """Return Gaussian log-densities as rows linear in (1, x, xx').
 
-    Parameters
-    ----------
-    offsets
-        Log-density of each class at its mean, shape (K,).
-    means
-        Shape (K, d).
-    precisions
-        Inverse covariances, shape (K, d, d).
+    `offsets` are those of each class at its mean, `precisions` inverse covariances.
     """
     linear = np.einsum("kde,ke->kd", precisions, means)
     constants = offsets - 0.5 * np.einsum("kd,kd->k", linear, means)

@@ -134,17 +134,9 @@ def fit_contrasts(
 ) -> list[ContrastFit]:
     """Solve several problems on one pool, with one read of it for all of them.
 
-    The answer to one problem does not depend on which others there are.
-
-    Parameters
-    ----------
-    problems
-        Labeled sets, for instance the splits of a cross-validation.
-    pool
-        The unlabeled rows, at least one.
-    start_rows
-        Rows of a subsample that is solved first; 0 for none. Pools of up to twice as
-        many rows are solved at once.
+    The answer to one problem, such as a split of a cross-validation, does not depend on
+    which others there are. A subsample of `start_rows` is solved first (0: none),
+    unless the pool has less than twice as many.
     """
     # A subsample pays only where it is much smaller than the pool.
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0

@@ -80,12 +80,7 @@ class Whitening:
 def log_density_scores(classes: GaussianClasses, origin: Floats) -> ClassScores:
     """Return ln p(x, k) of ``x - origin``, without what all classes share.
 
-    Parameters
-    ----------
-    classes
-        With one covariance (the scores are linear) or one each (quadratic).
-    origin
-        Shape (d,).
+    With one covariance the scores are linear, with one for each class quadratic.
     """
     means = classes.means - origin
     # ln p(x, k) = ln pi - ln det S / 2 - (x - m)'S^-1 (x - m) / 2, by powers of x.
@@ -100,13 +95,7 @@ def log_density_scores(classes: GaussianClasses, origin: Floats) -> ClassScores:
 
 
 def whitening_of(total: Moments, *, ridge: float) -> Whitening:
-    """Return coordinates in which (scatter + ridge I) / count is the identity.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        Where that matrix is not positive definite.
-    """
+    """Return coordinates in which (scatter + ridge I) / count is the identity."""
     covariance = (total.scatter + ridge * np.eye(len(total.mean))) / total.count
     return Whitening(total.mean, np.asarray(np.linalg.cholesky(covariance)))
 
