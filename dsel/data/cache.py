@@ -3,8 +3,8 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ from dsel.runtime.clients import current_worker, local_threads
 
 SPILL_SHARE = 0.7  # of a worker's limit; Dask's own default
 IDLE_SECONDS: Final = 300.0  # after which nobody is likely to ask for a value again
+OWN: Final = "own-"
+"""What keys begin with whose values only the fits of one group of candidates need."""
 
 
 @dataclass
@@ -73,6 +75,12 @@ class ByteCache:
             self._making.pop(key, None)
         return found
 
+    def forget(self, keys: Collection[str]) -> None:
+        """Drop the values of some keys, as far as they are there."""
+        with self._lock:
+            for key in self._values.keys() & keys:
+                self._drop(key)
+
     def _find(self, key: str) -> Any:
         with self._lock:
             if key not in self._values:
@@ -119,6 +127,28 @@ class ByteCache:
                 self._drop(key)
             self._is_watched = False
             self._watch()
+
+
+@dataclass(frozen=True)
+class LastUse:
+    """A cache for the last fits of groups: it notes what can be forgotten after them.
+
+    The memory is then there for what the next group makes, without new pages.
+    """
+
+    cache: ByteCache
+    own_keys: set[str] = field(default_factory=set)
+
+    @property
+    def limit(self) -> int:
+        """Bytes that cached arrays and a task's own work arrays may take."""
+        return self.cache.limit
+
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return what is stored under `key`, or make it; see `ByteCache.get`."""
+        if key.startswith(OWN):
+            self.own_keys.add(key)
+        return self.cache.get(key, make)
 
 
 def nbytes_of(value: Any) -> int:

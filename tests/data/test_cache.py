@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression
 
-from dsel.data.cache import ByteCache, nbytes_of, process_cache
+from dsel.data.cache import OWN, ByteCache, LastUse, nbytes_of, process_cache
 
 
 def test_get__makes_a_value_once():
@@ -141,3 +141,16 @@ def test_nbytes_of__counts_the_arrays_of_a_model():
 def test_process_cache__is_one_and_has_room():
     assert process_cache() is process_cache()
     assert process_cache().limit > 0
+
+
+def test_last_use__knows_what_is_the_groups_own():
+    cache = ByteCache(100)
+    ending = LastUse(cache)
+
+    for key in ("rows", f"{OWN}gram"):
+        cache.get(key, lambda: bytes(40))
+        ending.get(key, lambda: bytes(40))
+    assert cache.held == 80
+    cache.forget(ending.own_keys)
+
+    assert cache.held == 40

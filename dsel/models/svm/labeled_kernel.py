@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.cache import OWN
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import (
     DISTANCES,
@@ -138,7 +139,7 @@ def labeled_kernel(
 
     gram = None
     if 4 * n_rows**2 <= limit:
-        gram = budget.get(f"svm-gram-{kernel!r}-{key}", make_gram)
+        gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", make_gram)
     largest = _largest(kernel, reference, None if gram is None else gram.values)
     if not largest <= np.finfo(np.float32).max:
         raise ValueError(

@@ -5,7 +5,7 @@ many groups as there are slots are fitted side by side, one after another.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
@@ -108,6 +108,11 @@ class FitQueue:
             for group in groups
             for job in self._jobs_of_group(group, split, wanted[:, split])
         ]
+
+    def without_fits(self, jobs: Sequence[FitJob]) -> set[int]:
+        """Return the groups of these jobs of which no other fit is open."""
+        groups = {job.group for job in jobs}
+        return groups - set(self.group_of[self.open_fits().any(axis=1)].tolist())
 
     def _jobs_of_group(
         self, group: int, split: int, wanted: NDArray[np.bool_]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.cache import process_cache
+from dsel.data.cache import ByteCache, LastUse, process_cache
 from dsel.data.frames import numbers
 from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.models.family import Cache, Candidate, Family, FitCounts, FittedGroup
@@ -106,10 +106,16 @@ def fit_jobs(
     payloads: Sequence[Payload],
     jobs: Sequence[FitJob],
     keeps_models: bool = True,
-    cache: Cache | None = None,
+    last_of: Collection[int] = (),
+    cache: ByteCache | None = None,
 ) -> tuple[list[FitRecord], Payload]:
-    """Fit the jobs; return their counts, and the models if they are to be kept."""
+    """Fit the jobs; return their counts, and the models if they are to be kept.
+
+    Of the groups `last_of` no other task will follow, unless one is tried again.
+    """
     del payloads  # a fit starts from nothing
+    cache = cache or process_cache()
+    ending = LastUse(cache)
     records: list[FitRecord] = []
     fitted: Payload = {}
     for together in _calls(work, jobs):
@@ -117,10 +123,12 @@ def fit_jobs(
         if _is_leave_one_out(work, first):
             records.append(FitRecord(first, _leave_one_out(work, first), nbytes=0))
         else:
-            models = _fit(work, together, cache or process_cache())
+            budget = ending if first.group in last_of else cache
+            models = _fit(work, together, budget)
             records += _records(together, models)
             if keeps_models:
                 fitted[first] = models
+    cache.forget(ending.own_keys)
     return records, fitted
 
 

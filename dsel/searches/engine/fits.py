@@ -147,7 +147,7 @@ class Fitting:
         if place is not None:
             self.places[key] = place
         limit, keeps = self.fit_timeout, self.keeps_models
-        arguments: tuple[Any, ...] = (jobs, keeps)
+        arguments: tuple[Any, ...] = (jobs, keeps, self.queue.without_fits(jobs))
         function: TaskFunction = fit_jobs
         if limit is not None and not all(map(self._was_fitted, jobs)):
             function, arguments = fit_jobs_in_time, (jobs, keeps, limit)

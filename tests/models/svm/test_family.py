@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from dsel.data.cache import ByteCache
+import dsel
+from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split
 from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.svm.family import KernelSVMFamily
@@ -506,3 +507,16 @@ def test_model__of_an_unknown_split_is_an_error(table):
     _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
     with pytest.raises(KeyError, match="no model of split 9"):
         piece.model(0, 9)
+
+
+def test_search__keeps_no_gram_matrix_of_a_gamma_that_is_done(rng):
+    X, n_gammas = rng.normal(size=(400, 3)), 12
+    grid = {"gamma": np.linspace(0.1, 1, n_gammas).tolist()}
+    plan = dsel.plan_search(
+        SVC(), grid, X, X[:, 0] > 0, criterion="cv_error", cv=2, prune=False
+    )
+    before = process_cache().held
+
+    plan.run(n_jobs=1)
+
+    assert process_cache().held - before < n_gammas * 4 * len(X) ** 2
