@@ -88,7 +88,7 @@ def read_blocks(
             kept = None if mask is None else np.flatnonzero(mask[part])
             block = _block(span, start + at, rows[part], kept)
             if len(block.rows):
-                _check_finite(block, span.columns, allow_nan)
+                check_finite(block.X, "`pool`", block.rows, span.columns, allow_nan)
                 yield block
             del block
         del rows  # else they would be there beside the next ones
@@ -146,42 +146,32 @@ def _like(rows: Any, schema: FrameSchema | None) -> Any:
     return frame_of(rows) if is_frame(rows) else rows
 
 
-def _check_finite(
-    block: Block, columns: tuple[str, ...] | None, allow_nan: bool
+def check_finite(
+    X: Any,
+    where: str,
+    rows: NDArray[np.int64],
+    names: Sequence[str] | None,
+    allow_nan: bool,
 ) -> None:
-    X = block.X
-    if isinstance(X, Frame):
-        if is_frame(X.given):
-            check_frame(X, "`pool`", block.rows, allow_nan)
-            return
+    """Raise ValueError where a number is infinite, or NaN unless allowed.
+
+    Gaps in columns of text, dates and the like are for the estimator to judge.
+    """
+    only_names = isinstance(X, Frame) and is_frame(X.given)
+    if only_names:
+        names = [each.name for each in X.schema.columns if each.kind == NUMBER]
+        X = X.float_columns
+    elif isinstance(X, Frame):
         X = X.given
     if all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
         return
     row, column = first_forbidden(X, allow_nan)
-    name = "" if columns is None else f" ({columns[column]!r})"
+    name = "" if names is None else f"{names[column]!r}"
+    which = name if only_names else f"{column} ({name})" if name else f"{column}"
     raise ValueError(
-        f"`pool` must hold finite numbers, but row {block.rows[row]}, column "
-        f"{column}{name} is {X[row, column]}; correct or drop that row, or put "
-        "an imputer in front of the estimator if values are missing."
-    )
-
-
-def check_frame(
-    frame: Frame, where: str, rows: NDArray[np.int64], allow_nan: bool
-) -> None:
-    """Raise ValueError where a number of a frame is infinite, or NaN unless allowed.
-
-    Gaps in columns of text, dates and the like are for the estimator to judge.
-    """
-    values = frame.float_columns
-    if all_allowed(values, allow_nan):
-        return
-    row, place = first_forbidden(values, allow_nan)
-    names = [each.name for each in frame.schema.columns if each.kind == NUMBER]
-    raise ValueError(
-        f"{where} must hold finite numbers, but row {rows[row]}, column "
-        f"{names[place]!r} is {values[row, place]} (NaN or infinite, 'inf'); drop the "
-        f"row, or put an imputer in front of the estimator if values are missing."
+        f"{where} must hold finite numbers, but row {rows[row]}, column {which} is "
+        f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
+        f"in front of the estimator if values are missing."
     )
 
 

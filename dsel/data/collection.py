@@ -268,7 +268,13 @@ def block_lengths(n_rows: int, chunk_rows: int, nbytes: int) -> tuple[int, ...]:
     n_chunks = -(-n_rows // chunk_rows)
     chunk_nbytes = max(nbytes * chunk_rows // max(n_rows, 1), 1)
     together = min(n_chunks // MANY_BLOCKS, BLOCK_NBYTES // chunk_nbytes)
-    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
+    return even_lengths(
+        n_rows, chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
+    )
+
+
+def even_lengths(n_rows: int, step: int) -> tuple[int, ...]:
+    """Return lengths of `step`, the last one shorter; (0,) for no rows."""
     whole, rest = divmod(n_rows, step)
     return (step,) * whole + ((rest,) if rest or not whole else ())
 

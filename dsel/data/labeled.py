@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.data.blocks import all_allowed, check_frame, first_forbidden
+from dsel.data.blocks import check_finite
 from dsel.data.canonical import canonical_text
 from dsel.data.collection import Collection, Partitions
 from dsel.data.columns import (
@@ -113,7 +113,8 @@ def labeled_rows(
             f"`y` must have a label for each row of `X`, got {len(labels)} labels "
             f"(n_samples={len(labels)}) for {features.shape[0]} rows."
         )
-    _check_features(features, names, allow_nan)
+    rows = np.arange(features.shape[0])
+    check_finite(features, "`X`", rows, names, allow_nan)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
@@ -282,21 +283,6 @@ def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | No
             f"got {len(names)} names."
         )
     return names
-
-
-def _check_features(X: Any, names: tuple[str, ...] | None, allow_nan: bool) -> None:
-    if isinstance(X, Frame):
-        check_frame(X, "`X`", np.arange(len(X)), allow_nan)
-        return
-    if all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
-        return
-    row, column = first_forbidden(X, allow_nan)
-    name = "" if names is None else f" ({names[column]!r})"
-    raise ValueError(
-        f"`X` must hold finite numbers, but row {row}, column {column}{name} is "
-        f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
-        "in front of the estimator."
-    )
 
 
 def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:

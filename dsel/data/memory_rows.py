@@ -1,11 +1,13 @@
 """Collections of rows in this process's memory, in a mapped file, and of Dask's own."""
 
 import math
+import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import pairwise, starmap
 from typing import Any, Final
 
 import numpy as np
@@ -36,44 +38,34 @@ def from_memory(rows: Any, columns: Columns) -> Collection:
     n_rows = int(rows.shape[0])
     parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
     nbytes = sum(int(part.nbytes) for part in parts)
-    name = new_name()
-    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
-    edges = np.cumsum((0, *lengths)).tolist()
-    cut = _csr_rows if sparse.issparse(rows) else _dense_rows
-    graph = {
-        (name, number, 0): cut(rows, edges[number], edges[number + 1])
-        for number in range(len(lengths))
-    }
+    name, cut = new_name(), _csr_rows if sparse.issparse(rows) else operator.getitem
+    lengths, slices = _blocks(n_rows, nbytes)
+    graph = {(name, i, 0): cut(rows, each) for i, each in enumerate(slices)}
     array = dask_array(graph, lengths, rows, name)
     return Collection(array, columns, nbytes, _told_of_values, is_in_memory=True)
 
 
-def _dense_rows(array: NDArray[Any], start: int, stop: int) -> NDArray[Any]:
-    return array[start:stop]
+def _blocks(n_rows: int, nbytes: int) -> tuple[tuple[int, ...], list[slice]]:
+    """Return the lengths of blocks, and which rows they have."""
+    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
+    return lengths, list(starmap(slice, pairwise(np.cumsum((0, *lengths)).tolist())))
 
 
-def _csr_rows(matrix: Any, start: int, stop: int) -> Any:
-    first, last = matrix.indptr[[start, stop]]
-    indptr = matrix.indptr[start : stop + 1] - first
+def _csr_rows(matrix: Any, rows: slice) -> Any:
+    first, last = matrix.indptr[[rows.start, rows.stop]]
+    indptr = matrix.indptr[rows.start : rows.stop + 1] - first
     parts = (matrix.data[first:last], matrix.indices[first:last], indptr)
-    return sparse.csr_matrix(parts, shape=(stop - start, matrix.shape[1]))
+    return sparse.csr_matrix(parts, shape=(len(indptr) - 1, matrix.shape[1]))
 
 
 def from_frame(rows: Any) -> Collection:
     """Return the collection of a data frame in memory, in its own library."""
     frame = frame_of(rows)
-    n_rows, nbytes = len(frame), frame.nbytes
-    name = new_name()
-    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
-    edges = np.cumsum((0, *lengths)).tolist()
-    keys = [(name, number) for number in range(len(lengths))]
-    graph = {
-        key: frame[start:stop]
-        for key, start, stop in zip(keys, edges, edges[1:], strict=False)
-    }
-    array = Partitions(graph, keys, lengths, frame.schema)
+    name, (lengths, slices) = new_name(), _blocks(len(frame), frame.nbytes)
+    graph = {(name, number): frame[each] for number, each in enumerate(slices)}
+    array = Partitions(graph, list(graph), lengths, frame.schema)
     names = frame.schema.names
-    return Collection(array, names, nbytes, _told_of_values, is_in_memory=True)
+    return Collection(array, names, frame.nbytes, _told_of_values, is_in_memory=True)
 
 
 def _told_of_values(collection: Collection) -> tuple[str, bool]:

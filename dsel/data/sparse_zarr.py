@@ -13,7 +13,7 @@ import zarr
 from scipy import sparse
 from zarr.codecs import BloscCodec, Crc32cCodec
 
-from dsel.data.collection import Collection, dask_array, new_name
+from dsel.data.collection import Collection, dask_array, even_lengths, new_name
 from dsel.data.zarr_rows import check_stored, opened_again, told_by_stamps
 from dsel.errors import reached
 from dsel.stores import BAD_HEADER, check_array
@@ -40,7 +40,7 @@ def from_parts(
     entry_nbytes = dtype.itemsize + np.dtype(np.int32).itemsize
     nbytes = _count(group, url, ENTRIES) * entry_nbytes + 4 * n_rows
     name = new_name()
-    lengths = part_lengths(n_rows, part_rows)
+    lengths = even_lengths(n_rows, part_rows)
     graph = {
         (name, number, 0): (partial(read_part, group, number, (length, n_columns)),)
         for number, length in enumerate(lengths)
@@ -50,12 +50,6 @@ def from_parts(
     tell = partial(_told, group, url, storage_options)
     reopen = partial(_reopened, group, url, storage_options)
     return Collection(array, columns, nbytes, tell, reopen)
-
-
-def part_lengths(n_rows: int, part_rows: int) -> tuple[int, ...]:
-    """Return the rows of every part, or (0,) where there is none."""
-    whole, rest = divmod(n_rows, part_rows)
-    return (part_rows,) * whole + ((rest,) if rest or not whole else ())
 
 
 def check_parts(group: Any, location: str) -> None:

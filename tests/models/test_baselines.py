@@ -24,7 +24,7 @@ from dsel.models import (
 )
 from dsel.models.baselines.implicitly_constrained import constrained_likelihood
 from dsel.models.mcpl.gaussian import class_moments, moments_of
-from dsel.models.mcpl.pool_passes import ClassSums
+from dsel.models.mcpl.pool_passes import sums_of
 from tests.models.mcpl import definition as reference
 
 ESTIMATORS = [
@@ -253,7 +253,7 @@ def test_implicitly_constrained__gradient_is_that_of_its_likelihood(rng):
     about = pool - pool.mean(axis=0)
 
     def sums(shares):
-        return ClassSums(shares.sum(axis=0), shares.T @ about)
+        return sums_of(shares.sum(axis=0), shares.T @ about)
 
     step = 1e-6 * rng.normal(size=shares.shape)
     scores = target.gradient(sums(shares)).of(about).T

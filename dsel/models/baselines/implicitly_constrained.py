@@ -16,7 +16,6 @@ from dsel.models.mcpl.discriminant import (
 from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
 from dsel.models.mcpl.pool_passes import (
     ClassScores,
-    ClassSums,
     Labeling,
     read_lowest,
     read_moments,
@@ -40,15 +39,15 @@ class ConstrainedLikelihood:
     n_rows: float
     """Labeled rows and pool."""
 
-    def classes(self, sums: ClassSums) -> GaussianClasses:
+    def classes(self, sums: Floats) -> GaussianClasses:
         """Return the maximum likelihood fit."""
-        counts = self.labeled.counts + sums.masses
-        totals = self.labeled.counts[:, np.newaxis] * self.labeled.means + sums.sums
+        counts = self.labeled.counts + sums[:, 0]
+        totals = self.labeled.counts[:, np.newaxis] * self.labeled.means + sums[:, 1:]
         means = totals / counts[:, np.newaxis]
         covariance = (self.products - means.T @ totals) / self.n_rows
         return GaussianClasses(counts / self.n_rows, means, covariance[np.newaxis])
 
-    def value(self, sums: ClassSums) -> float:
+    def value(self, sums: Floats) -> float:
         """Return the log-likelihood of the labeled rows, but for a constant."""
         fit, counts = self.classes(sums), self.labeled.counts
         sign, logdet = np.linalg.slogdet(fit.covariances[0])
@@ -60,7 +59,7 @@ class ConstrainedLikelihood:
             - 0.5 * (counts.sum() * logdet + np.trace(spread))
         )
 
-    def gradient(self, sums: ClassSums) -> ClassScores:
+    def gradient(self, sums: Floats) -> ClassScores:
         """Return what a row adds to it by going to each class, to first order."""
         fit, counts = self.classes(sums), self.labeled.counts
         inverse = np.linalg.inv(fit.covariances[0])
@@ -166,18 +165,18 @@ class ImplicitlyConstrainedLDA(DiscriminantClassifier):
         )
 
 
-def _labeled_by(pool: Any, scores: ClassScores, origin: Floats) -> ClassSums:
+def _labeled_by(pool: Any, scores: ClassScores, origin: Floats) -> Floats:
     """Return the class sums where each row goes to the class of highest score."""
     return read_lowest(pool, [Labeling((scores.negated,), origin)])[0][0]
 
 
 def _climb(
-    target: ConstrainedLikelihood, sums: ClassSums, vertex: ClassSums, best: float
-) -> tuple[ClassSums, float]:
+    target: ConstrainedLikelihood, sums: Floats, vertex: Floats, best: float
+) -> tuple[Floats, float]:
     """Return the best point between two, or the first, and its likelihood."""
 
-    def between(share: float) -> ClassSums:
-        return sums.times(1.0 - share).plus(vertex.times(share))
+    def between(share: float) -> Floats:
+        return (1.0 - share) * sums + share * vertex
 
     found = minimize_scalar(
         lambda share: -target.value(between(share)), bounds=(0.0, 1.0), method="bounded"

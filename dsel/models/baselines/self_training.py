@@ -16,7 +16,6 @@ from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
 from dsel.models.mcpl.linear_contrasts import LDAContrast, lda_contrast
 from dsel.models.mcpl.pool_passes import (
     ClassScores,
-    ClassSums,
     Labeling,
     read_lowest,
     read_moments,
@@ -34,10 +33,11 @@ class LDASteps:
     origin: Floats
     """Subtracted from the pool's rows, shape (d,)."""
 
-    def classes(self, sums: ClassSums) -> GaussianClasses:
+    def classes(self, sums: Floats) -> GaussianClasses:
         """Return the maximum likelihood fit to labeled rows and labeled pool."""
-        here = self.contrast.whitening.whiten_sums(sums, self.origin)
-        return self.contrast.classes(here.flat())
+        return self.contrast.classes(
+            self.contrast.whitening.whiten_sums(sums, self.origin)
+        )
 
     def scores(self, classes: GaussianClasses) -> ClassScores:
         """Return ln p(x, k) of ``x - origin``, without what all classes share."""
@@ -112,23 +112,15 @@ def _relabel(
     steps: LDASteps, classes: GaussianClasses, pool: Any, limit: int
 ) -> tuple[GaussianClasses, int, bool]:
     """Return the last fit, the number of labelings, and whether one repeated."""
-    earlier: ClassSums | None = None
-    latest: ClassSums | None = None
+    last_two: list[Floats] = []
     for n_labelings in range(1, limit + 1):
         sums = read_lowest(pool, [steps.labeling(classes)])[0][0]
         # Equal sums give equal fits: the labels need not be kept to see a repeat.
-        if _is_same(sums, latest) or _is_same(sums, earlier):
+        if any(np.array_equal(sums, each) for each in last_two):
             return steps.classes(sums), n_labelings, True
-        earlier, latest = latest, sums
+        last_two = [*last_two[-1:], sums]
         classes = steps.classes(sums)
     return classes, limit, False
-
-
-def _is_same(one: ClassSums, other: ClassSums | None) -> bool:
-    return other is not None and (
-        np.array_equal(one.masses, other.masses)
-        and np.array_equal(one.sums, other.sums)
-    )
 
 
 class ExpectationMaximizationLDA(DiscriminantClassifier):

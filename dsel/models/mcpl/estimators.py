@@ -62,7 +62,7 @@ class MCPLClassifier(DiscriminantClassifier):
                 fit = fit_contrasts([problem], pool, start_rows=start_rows)[0]
             except np.linalg.LinAlgError as error:
                 raise ValueError(_NOT_REGULAR) from error
-        self.report(fit)
+        report_fit(self, fit)
         classes: GaussianClasses = fit.classes
         return classes
 
@@ -83,10 +83,6 @@ class MCPLClassifier(DiscriminantClassifier):
     @abstractmethod
     def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
         """Return what makes the contrast from labeled rows and the pool's moments."""
-
-    def report(self, fit: ContrastFit) -> None:
-        """Set what is known of a fit; warn where the gap is too large."""
-        report_fit(self, fit)
 
 
 def report_fit(model: Any, fit: ContrastFit) -> None:

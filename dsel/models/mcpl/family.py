@@ -27,7 +27,7 @@ from dsel.models.family import (
 )
 from dsel.models.generic import FittedClassifiers, ScikitLearnFamily
 from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
-from dsel.models.mcpl.estimators import MCPLClassifier
+from dsel.models.mcpl.estimators import MCPLClassifier, report_fit
 from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
 from dsel.solvers.frank_wolfe import CONVERGED
 
@@ -161,7 +161,7 @@ def _solve(
         # A warning for each of hundreds of fits would be noise: they become messages.
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GuaranteeWarning)
-            models[key].report(fit)
+            report_fit(models[key], fit)
         for remark in caught:
             counts.messages[key] = str(remark.message)
 

@@ -159,14 +159,7 @@ def maximum_likelihood(
 ) -> GaussianClasses:
     """Return the estimate with divisor N; covariances are (scatter + ridge I) / N.
 
-    Parameters
-    ----------
-    labeled
-        Moments of the classes.
-    ridge
-        Added to the diagonal of each scatter, >= 0.
-    shared
-        Whether all classes have one covariance (LDA) or each its own (QDA).
+    Classes have one covariance if it is `shared` (LDA), else each its own (QDA).
     """
     scatters = labeled.within[None] if shared else labeled.scatters
     counts = labeled.counts.sum(keepdims=True) if shared else labeled.counts
@@ -181,12 +174,7 @@ def maximum_likelihood(
 def is_singular(covariance: Floats, variances: Floats) -> bool:
     """Whether a covariance is singular to rounding, whatever the features' units.
 
-    Parameters
-    ----------
-    covariance
-        Shape (d, d).
-    variances
-        Variance of each feature over all rows, the scale to compare with, shape (d,).
+    `variances` are those of all rows, the scale to compare with.
     """
     if not (variances > 0.0).all():
         return True

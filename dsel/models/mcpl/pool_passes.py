@@ -3,6 +3,11 @@
 Each pass is a pure function of a chunk, small enough to be sent to the data, and a
 way to add two results. Soft or hard labels of the pool exist for a block of rows at
 a time and are never stored.
+
+*Sums* of classes are rows of (mass, sum, products): how much of the pool a class has,
+the sum of its rows x, and, where they are wanted, that of xx', flattened. Their shape
+is (K, 1 + d) or (K, 1 + d + d^2). Where shares of the pool are kept apart, K stands for
+their number times that of the classes, share by share.
 """
 
 from collections.abc import Sequence
@@ -31,7 +36,7 @@ class ClassScores:
 
     @classmethod
     def from_flat(cls, flat: Floats, n_classes: int, n_features: int) -> "ClassScores":
-        """Return functions with these coefficients, in the order of `ClassSums.flat`.
+        """Return functions with these coefficients, in the order of sums, flattened.
 
         From the gradient of a contrast: what a row adds to it by going to each class.
         """
@@ -47,6 +52,12 @@ class ClassScores:
         quadratic = None if self.quadratic is None else -self.quadratic
         return ClassScores(-self.constants, -self.linear, quadratic)
 
+    def no_sums(self, n_shares: int = 1) -> Floats:
+        """Return the sums of no rows, a column for each coefficient."""
+        n_classes, n_features = self.linear.shape
+        n_columns = 1 + n_features * (1 if self.quadratic is None else 1 + n_features)
+        return np.zeros((n_shares * n_classes, n_columns))
+
     def of(self, rows: Floats) -> Floats:
         """Return the scores of `rows`, shape (K, n_rows)."""
         # Classes first, rows last: a loop over classes then runs over contiguous
@@ -56,41 +67,6 @@ class ClassScores:
             for code, matrix in enumerate(self.quadratic):
                 scores[code] += np.einsum("ij,ij->i", rows @ matrix, rows)
         return np.asarray(scores)
-
-
-@dataclass(frozen=True)
-class ClassSums:
-    """Mass of each class, and sums of its rows.
-
-    Where shares of the pool are kept apart, K stands for their number times that of
-    the classes, share by share.
-    """
-
-    masses: Floats
-    """Shape (K,)."""
-    sums: Floats
-    """Shape (K, d)."""
-    products: Floats | None = None
-    """Sums of xx', shape (K, d, d); None where they are not wanted."""
-
-    def flat(self) -> Floats:
-        """Return mass, sum and products of each class, class by class: one vector."""
-        columns = [self.masses, self.sums]
-        if self.products is not None:
-            columns.append(self.products.reshape(len(self.masses), -1))
-        return np.column_stack(columns).ravel()
-
-    def plus(self, other: "ClassSums") -> "ClassSums":
-        """Return the sums over both sets of rows."""
-        products = None
-        if self.products is not None and other.products is not None:
-            products = self.products + other.products
-        return ClassSums(self.masses + other.masses, self.sums + other.sums, products)
-
-    def times(self, weight: float) -> "ClassSums":
-        """Return the sums with every row counted `weight` times."""
-        products = None if self.products is None else weight * self.products
-        return ClassSums(weight * self.masses, weight * self.sums, products)
 
 
 @dataclass(frozen=True)
@@ -118,16 +94,14 @@ class Labeling:
 class SoftSums:
     """Sums under posterior probabilities, and the likelihood that they belong to."""
 
-    sums: ClassSums
-    """Masses and sums, weighted by the probabilities."""
+    sums: Floats
+    """Of the classes, weighted by the probabilities."""
     log_evidence: float
     """Sum over the rows of the logarithm of the summed exponentials."""
 
     def plus(self, other: "SoftSums") -> "SoftSums":
         """Return the sums over both sets of rows."""
-        return SoftSums(
-            self.sums.plus(other.sums), self.log_evidence + other.log_evidence
-        )
+        return SoftSums(self.sums + other.sums, self.log_evidence + other.log_evidence)
 
 
 @dataclass(frozen=True)
@@ -137,7 +111,7 @@ class FirstPass:
     moments: Moments
     sample: Floats
     """Every so many-th row."""
-    sums: list[list[ClassSums]]
+    sums: list[list[Floats]]
     """As of `read_lowest`."""
 
     def plus(self, other: "FirstPass") -> "FirstPass":
@@ -190,23 +164,23 @@ def _chunk_first_pass(
     return FirstPass(moments, sample, chunk_lowest(X, rows, labelings=labelings))
 
 
-def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
+def read_lowest(pool: Any, labelings: Sequence[Labeling]) -> list[list[Floats]]:
     """Return the sums by labeling and by each of its functions: one pass for all.
 
     The sums of one labeling are the same, to the bit, whatever others are given: each
     has a matrix product of its own.
     """
     count = partial(chunk_lowest, labelings=tuple(labelings))
-    found: list[list[ClassSums]] = pool.reduce(count, _add_all, keep=True)
+    found: list[list[Floats]] = pool.reduce(count, _add_all, keep=True)
     return found
 
 
 def chunk_lowest(
     X: Any, rows: Integers, *, labelings: Sequence[Labeling]
-) -> list[list[ClassSums]]:
+) -> list[list[Floats]]:
     """Do the work of `read_lowest` on one chunk of rows, given with their numbers."""
     totals = [
-        [_no_sums(score, each.n_shares) for score in each.scores] for each in labelings
+        [score.no_sums(each.n_shares) for score in each.scores] for each in labelings
     ]
     stacks = [np.vstack([score.linear for score in each.scores]) for each in labelings]
     n_read = 0
@@ -226,30 +200,14 @@ def chunk_lowest(
                 here = linear[first : first + len(score.constants)]
                 first += len(score.constants)
                 membership = _lowest(here, score, centred)
-                sums = _share_sums(membership, score, centred, bounds)
-                total[place] = total[place].plus(sums)
+                of_shares = [
+                    _weighted_sums(
+                        membership[:, start:stop], score, centred[start:stop]
+                    )
+                    for start, stop in pairwise(bounds)
+                ]
+                total[place] += np.concatenate(of_shares)
     return totals
-
-
-def _share_sums(
-    membership: Floats,
-    score: ClassScores,
-    rows: Floats,
-    bounds: Sequence[int],
-) -> ClassSums:
-    """Return the sums of the classes within each share, between two bounds."""
-    each = [
-        _weighted_sums(membership[:, start:stop], score, rows[start:stop])
-        for start, stop in pairwise(bounds)
-    ]
-    products = None
-    if score.quadratic is not None:
-        products = np.concatenate([sums.products for sums in each])
-    return ClassSums(
-        np.concatenate([sums.masses for sums in each]),
-        np.concatenate([sums.sums for sums in each]),
-        products,
-    )
 
 
 def _lowest(linear: Floats, score: ClassScores, rows: Floats) -> Floats:
@@ -269,28 +227,25 @@ def _lowest(linear: Floats, score: ClassScores, rows: Floats) -> Floats:
     return np.asarray((labels == codes[:, None]).astype(np.float64))
 
 
-def _no_sums(score: ClassScores, n_shares: int = 1) -> ClassSums:
-    n_classes, n_features = score.linear.shape
-    size = n_shares * n_classes
-    products = None
-    if score.quadratic is not None:
-        products = np.zeros((size, n_features, n_features))
-    return ClassSums(np.zeros(size), np.zeros((size, n_features)), products)
-
-
-def _weighted_sums(weights: Floats, score: ClassScores, rows: Floats) -> ClassSums:
+def _weighted_sums(weights: Floats, score: ClassScores, rows: Floats) -> Floats:
     products = None
     if score.quadratic is not None:
         # A loop over classes: one array of weighted rows at a time.
         products = np.array([(rows * weight[:, None]).T @ rows for weight in weights])
-    return ClassSums(weights.sum(axis=1), weights @ rows, products)
+    return sums_of(weights.sum(axis=1), weights @ rows, products)
 
 
-def _add_all(
-    one: list[list[ClassSums]], other: list[list[ClassSums]]
-) -> list[list[ClassSums]]:
+def sums_of(masses: Floats, sums: Floats, products: Floats | None = None) -> Floats:
+    """Return masses (K,), sums (K, d) and products (K, d, d) as rows of one array."""
+    columns = [masses, sums]
+    if products is not None:
+        columns.append(products.reshape(len(masses), -1))
+    return np.column_stack(columns)
+
+
+def _add_all(one: list[list[Floats]], other: list[list[Floats]]) -> list[list[Floats]]:
     return [
-        [left.plus(right) for left, right in zip(*pair, strict=True)]
+        [left + right for left, right in zip(*pair, strict=True)]
         for pair in zip(one, other, strict=True)
     ]
 
@@ -312,7 +267,7 @@ def _chunk_posteriors(
     scores: ClassScores,
     origin: Floats,
 ) -> SoftSums:
-    total = SoftSums(_no_sums(scores), 0.0)
+    total = SoftSums(scores.no_sums(), 0.0)
     for block in dense_blocks(X):
         centred = block - origin
         values = scores.of(centred)

@@ -11,6 +11,7 @@ from dsel.models.mcpl.gaussian import (
     Moments,
     maximum_likelihood,
 )
+from dsel.models.mcpl.pool_passes import sums_of
 from dsel.models.mcpl.whitening import Whitening, whitening_of
 
 
@@ -111,7 +112,7 @@ class QDAExpansion:
             - np.einsum("kd,kd->k", linear, d_mean)
             - 0.5 * np.einsum("kd,kd->k", bent, self.means)
         )
-        return _join(d_constant, d_linear, -0.5 * d_precision)
+        return sums_of(d_constant, d_linear, -0.5 * d_precision)
 
 
 def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDAContrast:
@@ -131,7 +132,7 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
     fit = maximum_likelihood(labeled, ridge=ridge, shared=False)
     covariances = whitening.whiten_matrix(fit.covariances)
     log_dets = np.linalg.slogdet(covariances)[1]
-    rows = _join(counts, counts[:, None] * here.means, products)
+    rows = sums_of(counts, counts[:, None] * here.means, products)
     reference = log_density_rows(
         np.log(fit.priors) - 0.5 * log_dets,
         here.means,
@@ -147,35 +148,21 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
     return QDAContrast(whitening, rows, total.count, reference - shared, float(offset))
 
 
-def log_density_rows(
-    offsets: Floats,
-    means: Floats,
-    precisions: Floats,
-) -> Floats:
+def log_density_rows(offsets: Floats, means: Floats, precisions: Floats) -> Floats:
     """Return Gaussian log-densities as rows linear in (1, x, xx').
 
     `offsets` are those of each class at its mean, `precisions` inverse covariances.
     """
     linear = np.einsum("kde,ke->kd", precisions, means)
     constants = offsets - 0.5 * np.einsum("kd,kd->k", linear, means)
-    return _join(constants, linear, -0.5 * precisions)
+    return sums_of(constants, linear, -0.5 * precisions)
 
 
 def _outer(left: Floats, right: Floats) -> Floats:
     return np.asarray(left[:, :, None] * right[:, None, :])
 
 
-def _join(
-    masses: Floats,
-    sums: Floats,
-    products: Floats,
-) -> Floats:
-    return np.column_stack([masses, sums, products.reshape(len(masses), -1)])
-
-
-def _split(
-    rows: Floats,
-) -> tuple[Floats, Floats, Floats]:
+def _split(rows: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the columns of masses, of sums, and of products as matrices."""
     n_features = int(np.sqrt(rows.shape[1] - 1))
     products = rows[:, 1 + n_features :].reshape(len(rows), n_features, n_features)

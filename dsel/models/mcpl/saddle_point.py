@@ -19,7 +19,6 @@ from dsel.models.arrays import Floats
 from dsel.models.mcpl.gaussian import ClassMoments, Moments, moments_of
 from dsel.models.mcpl.pool_passes import (
     ClassScores,
-    ClassSums,
     FirstPass,
     Labeling,
     chunk_lowest,
@@ -112,10 +111,6 @@ class _WarmStart:
         chosen = vertices[self.places, self.shares]
         return Hull(chosen, self.shares, self.places, self.weights)
 
-    def cut_at(self, cuts: tuple[int, ...]) -> "_WarmStart":
-        """Return the same for the shares of other rows."""
-        return replace(self, labeling=replace(self.labeling, cuts=cuts))
-
 
 @dataclass(frozen=True)
 class _Solved:
@@ -125,8 +120,8 @@ class _Solved:
     start: _WarmStart
 
 
-Labeler = Callable[[Sequence[Labeling]], list[list[ClassSums]]]
-Solver = Generator[Labeling, list[ClassSums], _Solved]
+Labeler = Callable[[Sequence[Labeling]], list[list[Floats]]]
+Solver = Generator[Labeling, list[Floats], _Solved]
 
 
 def fit_contrasts(
@@ -187,9 +182,9 @@ def _solve_sample(
     weight = first.moments.count / len(numbers)
     within = moments_of(first.sample).weighted(weight)
 
-    def label(labelings: Sequence[Labeling]) -> list[list[ClassSums]]:
+    def label(labelings: Sequence[Labeling]) -> list[list[Floats]]:
         found = chunk_lowest(first.sample, numbers, labelings=labelings)
-        return [[sums.times(weight) for sums in each] for each in found]
+        return [[weight * sums for sums in each] for each in found]
 
     solvers = [
         _solver(
@@ -200,7 +195,9 @@ def _solve_sample(
         )
         for problem in problems
     ]
-    return [each.start.cut_at(cuts) for each in _run_together(solvers, label)]
+    starts = [each.start for each in _run_together(solvers, label)]
+    # The same functions, for the shares of all rows.
+    return [replace(s, labeling=replace(s.labeling, cuts=cuts)) for s in starts]
 
 
 def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> Solver:
@@ -208,9 +205,9 @@ def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> 
     first = start.labeling
     shape = first.scores[0].linear.shape
 
-    def vertices(sums: ClassSums) -> Floats:
+    def vertices(sums: Floats) -> Floats:
         whitened = contrast.whitening.whiten_sums(sums, first.origin)
-        return whitened.flat().reshape(first.n_shares, -1)
+        return whitened.reshape(first.n_shares, -1)
 
     found = yield first
     # Vertices are kept by the function that labels them: on other rows the same
@@ -243,7 +240,7 @@ def _solver(problem: ContrastProblem, contrast: Contrast, start: _WarmStart) -> 
 def _run_together(
     solvers: Sequence[Solver],
     label: Labeler,
-    known: list[list[ClassSums]] | None = None,
+    known: list[list[Floats]] | None = None,
 ) -> list[_Solved]:
     """Advance all solvers in step, so that one pass answers all of them.
 

@@ -7,7 +7,7 @@ from scipy.linalg import solve_triangular
 
 from dsel.models.arrays import Floats
 from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
-from dsel.models.mcpl.pool_passes import ClassScores, ClassSums
+from dsel.models.mcpl.pool_passes import ClassScores, sums_of
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,19 @@ class Whitening:
             self.whiten_matrix(labeled.scatters),
         )
 
-    def whiten_sums(self, sums: ClassSums, origin: Floats) -> ClassSums:
-        """Return sums of ``x - origin`` as sums of z."""
+    def whiten_sums(self, sums: Floats, origin: Floats) -> Floats:
+        """Return sums of ``x - origin`` as sums of z, shape (K, 1 + d [+ d^2])."""
         # x - shift = (x - origin) + step: sums about one point from sums about another.
-        step = origin - self.shift
-        masses = sums.masses[:, None]
-        moved = sums.sums + masses * step
-        products = None
-        if sums.products is not None:
-            cross = sums.sums[:, :, None] * step
-            within = masses[:, :, None] * np.outer(step, step)
-            products = self.whiten_matrix(
-                sums.products + cross + np.swapaxes(cross, 1, 2) + within
-            )
-        return ClassSums(sums.masses, self.whiten(moved), products)
+        step, n_features = origin - self.shift, len(origin)
+        masses, of_rows = sums[:, :1], sums[:, 1 : 1 + n_features]
+        moved = self.whiten(of_rows + masses * step)
+        if sums.shape[1] == 1 + n_features:
+            return sums_of(masses[:, 0], moved)
+        products = sums[:, 1 + n_features :].reshape(-1, n_features, n_features)
+        cross = of_rows[:, :, None] * step
+        within = masses[:, :, None] * np.outer(step, step)
+        products = products + cross + np.swapaxes(cross, 1, 2) + within
+        return sums_of(masses[:, 0], moved, self.whiten_matrix(products))
 
     def scores_about(self, scores: ClassScores, origin: Floats) -> ClassScores:
         """Return functions of z as functions of ``x - origin``."""
