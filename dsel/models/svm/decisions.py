@@ -47,8 +47,8 @@ class Machines:
 
     split: int
     """Number of the split."""
-    rows_of: int
-    """Split whose transformer made the rows, -1 where they are as given."""
+    rows_of: str
+    """`RowsByClass.origin` of the rows."""
     kernel: Kernel
     """With gamma resolved on the training rows."""
     candidates: tuple[int, ...]

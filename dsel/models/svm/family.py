@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, ClassVar
 
 import numpy as np
@@ -233,13 +234,14 @@ class GroupFit:
         own = (exact_text(self.steps), self.family.seed, split.name)
         rows = content_hash(split.train_rows)
         key = f"{self.data_key}-{own}-{rows}"
-        made = self.budget.get(
+        return self.budget.get(
             f"svm-rows-{key}",
             lambda: rows_of_split(
-                self.steps, self.X, self.y, classes, split, seed=self.family.seed
+                self.steps, self.X, self.y, classes, split,
+                seed=self.family.seed,
+                origin=blake2b(key.encode(), digest_size=16).hexdigest(),
             ),
-        )
-        return replace(made, split=split.number), key
+        ), key  # fmt: skip
 
     def _labeled_kernel(
         self, labeled: RowsByClass, key: str, kernel: Kernel
@@ -281,7 +283,7 @@ def _pack(
         tuple(candidate.number for candidate in group),
         tuple(split.number for split in splits),
         counts,
-        needed_rows({labeled.split: labeled for labeled, _ in done}, machines),
+        needed_rows({labeled.origin: labeled for labeled, _ in done}, machines),
         machines,
         {candidate.number: candidate.estimator for candidate in group},
         {split.number: split.train_rows for split in splits},

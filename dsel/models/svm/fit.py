@@ -154,7 +154,7 @@ def _pack(
     if len(models) < len(task.candidates):
         coefs = np.ascontiguousarray(coefs[:, :, models])
     return Machines(
-        task.split, kernel.labeled.split, kernel.kernel, task.candidates,
+        task.split, kernel.labeled.origin, kernel.kernel, task.candidates,
         np.cumsum(~paths.same) - 1, present, kernel.labeled.numbers[used[kept]],
         np.concatenate(([0], np.cumsum(kept)))[paths.starts],
         coefs, paths.offsets[:, models], paths.steps,

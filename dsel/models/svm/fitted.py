@@ -34,8 +34,8 @@ class PackedSVMs:
     """Numbers of the splits, in the order of every split axis."""
     counts: FitCounts
     """Errors of every model on its test and training rows."""
-    row_sets: Mapping[int, RowsByClass]
-    """Support vectors, by the split that made them or -1."""
+    row_sets: Mapping[str, RowsByClass]
+    """Support vectors, by their `RowsByClass.origin`."""
     machines: tuple[Machines, ...]
     """One for each kernel and split that could be fitted."""
     estimators: Mapping[int, Any]
@@ -199,10 +199,10 @@ class PackedSVMs:
 
 
 def needed_rows(
-    row_sets: Mapping[int, RowsByClass], machines: Sequence[Machines]
-) -> dict[int, RowsByClass]:
+    row_sets: Mapping[str, RowsByClass], machines: Sequence[Machines]
+) -> dict[str, RowsByClass]:
     """Return the rows of the machines with none but their support vectors."""
-    needed: dict[int, list[Integers]] = {}
+    needed: dict[str, list[Integers]] = {}
     for each in machines:
         needed.setdefault(each.rows_of, []).append(each.numbers)
     return {

@@ -16,15 +16,16 @@ from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Integers, as_floats
 from dsel.models.prefixes import with_seeds
 
-AS_GIVEN: Final = -1
+AS_GIVEN: Final = ""
 
 
 @dataclass(frozen=True)
 class RowsByClass:
     """Labeled rows, class by class, as one split's machines or all see them."""
 
-    split: int
-    """Split whose transformer made the rows, ``AS_GIVEN`` where there is none."""
+    origin: str
+    """What tells rows of one transformer from those of another; ``AS_GIVEN`` where
+    there is none. Pipelines with other steps make other rows of the same split."""
     transformer: Any
     """Fitted pipeline of the steps before the SVC, or None."""
     numbers: Integers
@@ -79,6 +80,7 @@ def rows_of_split(
     split: Split,
     *,
     seed: int,
+    origin: str,
 ) -> RowsByClass:
     """Fit the steps before an SVC on one training set and pass all rows through them.
 
@@ -94,6 +96,8 @@ def rows_of_split(
         Whose rows the steps are fitted on.
     seed
         Steps whose `random_state` is None get a hash of it.
+    origin
+        Text that other steps, rows or training rows do not have.
     """
     front = with_seeds(clone(Pipeline(steps)), split, seed)
     train = split.train_rows
@@ -111,7 +115,7 @@ def rows_of_split(
         rows = rows.tocsr() if is_sparse(rows) else rows
     ordered = rows[numbers]
     seen = ordered if rows is at_predict else at_predict[numbers]
-    return RowsByClass(split.number, front, numbers, starts, ordered, seen)
+    return RowsByClass(origin, front, numbers, starts, ordered, seen)
 
 
 def _class_by_class(y: Integers, n_classes: int) -> tuple[Integers, Integers]:
@@ -137,13 +141,13 @@ def places_of(numbers: Integers, rows: Integers) -> Integers:
     return np.sort(places_in_order(numbers, rows))
 
 
-def join_rows(pieces: Sequence[Mapping[int, RowsByClass]]) -> dict[int, RowsByClass]:
+def join_rows(pieces: Sequence[Mapping[str, RowsByClass]]) -> dict[str, RowsByClass]:
     """Return the union of rows, transformer by transformer."""
-    by_split: dict[int, list[RowsByClass]] = {}
+    by_origin: dict[str, list[RowsByClass]] = {}
     for piece in pieces:
         for key, labeled in piece.items():
-            by_split.setdefault(key, []).append(labeled)
-    return {key: _union(several) for key, several in by_split.items()}
+            by_origin.setdefault(key, []).append(labeled)
+    return {key: _union(several) for key, several in by_origin.items()}
 
 
 def _union(several: list[RowsByClass]) -> RowsByClass:

@@ -458,6 +458,16 @@ def test_join__takes_pieces_of_different_splits(table):
     )
 
 
+@pytest.mark.parametrize("n_columns", [(3, 3), (2, 3)])
+def test_join__pipelines_with_other_steps_keep_their_own_rows(table, n_columns):
+    estimators = [
+        make_pipeline(PCA(n, whiten=whiten, random_state=0), SVC(C=C, tol=TOL))
+        for n, whiten in zip(n_columns, (False, True), strict=True)
+        for C in (1.0, 10.0)
+    ]
+    assert_equals_svc(estimators, *table)
+
+
 def test_join__survives_pickling(table):
     X, y, pool = table
     family, pieces = fit(svcs(), X, y)
