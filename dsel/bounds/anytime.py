@@ -90,27 +90,19 @@ def anytime_limit_lower(
     delta: ArrayLike,
     prior: tuple[float, float] = JEFFREYS,
 ) -> Floats:
-    r"""Lower limit of a rate, valid at every row at once.
+    """Lower limit of a rate, valid at every row at once.
 
     The root :math:`q < s/t` of the equation of :func:`anytime_limit`.
 
     Parameters
     ----------
     n_disagreements, n_rows, delta, prior
-        As :func:`anytime_limit` takes them.
+        As :func:`anytime_limit` takes them, with the same errors.
 
     Returns
     -------
     ndarray
         Limits in ``[0, 1)``; 0 where nothing disagrees.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, ``delta`` lies outside ``(0, 1)``, or a
-        parameter of the prior is not positive.
 
     Notes
     -----

@@ -99,19 +99,12 @@ def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
     Parameters
     ----------
     histogram, delta
-        As :func:`betting_limit` takes them.
+        As :func:`betting_limit` takes them, with the same errors.
 
     Returns
     -------
     ndarray
         Limits in ``(0, 1]``, in the shape of the histogram without its last axis.
-
-    Raises
-    ------
-    TypeError
-        Where the histogram holds no integers.
-    ValueError
-        Where ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----
@@ -140,26 +133,19 @@ def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
     With the mean :math:`\bar D` and the unbiased variance :math:`V` of :math:`m` rows,
 
-    .. math::
-        \bar D + \sqrt{2 V \ln(2/\delta) / m} + \frac{7 \ln(2/\delta)}{3 (m - 1)}.
+    .. math::     \bar D + \sqrt{2 V \ln(2/\delta) / m} + \frac{7 \ln(2/\delta)}{3 (m -
+    1)}.
 
     Parameters
     ----------
     histogram, delta
-        As :func:`betting_limit` takes them.
+        As :func:`betting_limit` takes them, with the same errors.
 
     Returns
     -------
     ndarray
         Limits, not clipped, in the shape of the histogram without its last axis; 1
         where there are fewer than two rows.
-
-    Raises
-    ------
-    TypeError
-        Where the histogram holds no integers.
-    ValueError
-        Where ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
-from dsel.bounds.binomial import upper_limits
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
     divide_delta,
+    fold_limits,
     with_disagreement,
 )
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
@@ -32,14 +32,13 @@ def best_fold(
     All fold models have limits at once, so instead of averaging them the best,
     :math:`i^*`, is taken, and disagreement is counted against its model alone:
 
-    .. math::
-        B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
-        + B\big(a^*, m, (1-\gamma)\delta\big).
+    .. math::     B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)     + B\big(a^*,
+    m, (1-\gamma)\delta\big).
 
     Parameters
     ----------
     fold_errors, fold_rows, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
     n_disagreements
         Pool rows on which the full model differs from that of :func:`best_fold_number`,
         :math:`a^*`. Integers in the shape of the candidates.
@@ -51,13 +50,6 @@ def best_fold(
     -------
     BoundTerms
         `bound`, `label_term` and `disagreement_term`, not clipped.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
 
     Notes
     -----
@@ -196,11 +188,3 @@ def smallest_rate(
     # Rates of folds of n and n + 1 rows differ by far more than they round.
     first = np.argmin(errors / rows, axis=-1)
     return np.where((errors < 0).any(axis=-1), -1, first)
-
-
-def fold_limits(
-    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
-) -> Floats:
-    """Return the limits of all fold models, which hold at once at the share given."""
-    per_fold = np.asarray(share)[..., np.newaxis] / errors.shape[-1]
-    return np.asarray(upper_limits(errors, rows, per_fold))

@@ -88,28 +88,20 @@ def binomial_tail_inversion_lower(
 ) -> Floats:
     r"""Lower bound on an error rate by inverting the upper binomial tail.
 
-    The smallest rate :math:`p` under which at least :math:`c` errors in
-    :math:`m` rows have probability :math:`\delta` or more:
+    The smallest rate :math:`p` under which at least :math:`c` errors in :math:`m` rows
+    have probability :math:`\delta` or more:
 
     .. math:: \min\{p : P(\mathrm{Bin}(m, p) \ge c) \ge \delta\}.
 
     Parameters
     ----------
     n_errors, n_samples, delta
-        As :func:`binomial_tail_inversion` takes them.
+        As :func:`binomial_tail_inversion` takes them, with the same errors.
 
     Returns
     -------
     ndarray
         Bounds in ``[0, 1)``, in the broadcast shape; 0 where no row erred.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)`` or
-        is so small that the tail underflows.
 
     Notes
     -----
@@ -331,15 +323,7 @@ def _inside(proposed: Floats, lo: Floats, hi: Floats) -> Floats:
 def bracket_root(
     is_above: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
-    """Halve brackets until they are as narrow as floats allow; return both ends.
-
-    Parameters
-    ----------
-    is_above
-        Whether each point lies above its root; the first ends are not evaluated.
-    low, high
-        Ends of the brackets, same shape, in [0, 1].
-    """
+    """Halve brackets until they are as narrow as floats allow; return both ends."""
     low, high = low.copy(), high.copy()
     for _ in range(200):
         middle = (low + high) / 2

@@ -22,14 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class MeanInterval(NamedTuple):
-    """A mean and the limits of what it estimates.
-
-    Notes
-    -----
-    Guarantee: as the function that returned it.
-    Assumes: as the function that returned it.
-    Source: as the function that returned it.
-    """
+    """A mean and the limits of what it estimates."""
 
     mean: float
     lower: float

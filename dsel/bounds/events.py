@@ -56,19 +56,10 @@ class Event(StrEnum):
     """The vote of these differs from the best of them at most that often."""
     POOL_ERRORS = "pool_errors"
     """Every fold model errs at most that often on the rows of the pool itself."""
-    PAIR_DISAGREEMENT = "pair_disagreement"
-    """Two given models differ as often as an interval says."""
 
 
 def is_of_leaders(event: str) -> bool:
-    """Whether the share of an event goes to whoever leads, not to each candidate.
-
-    Notes
-    -----
-    Guarantee: none of its own.
-    Assumes: a name that `read_out` gave, which may say at which stages it holds.
-    Source: none.
-    """
+    """Whether the share of an event goes to whoever leads, not to each candidate."""
     leading = (Event.LEADER_DISAGREEMENT, Event.LEADERS_DISAGREEMENT)
     return event.partition(" ")[0] in leading or is_of_procedure(event)
 
@@ -78,12 +69,6 @@ def is_of_procedure(event: str) -> bool:
 
     Another set of candidates is another selection: once results were seen, it may have
     been made so that any combination of models is what it chooses.
-
-    Notes
-    -----
-    Guarantee: none of its own.
-    Assumes: a name that `read_out` gave.
-    Source: none.
     """
     return event in (
         Event.OUTER_FOLD_LIMITS,

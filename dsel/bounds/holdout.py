@@ -70,10 +70,10 @@ def select_then_certify(
 ) -> BoundTerms:
     r"""Error bound for the model chosen in any way without the certifying rows.
 
-    The winner :math:`g` was chosen and trained without :math:`n` certifying rows,
-    on which it makes :math:`c` errors; :math:`f` is the same configuration trained
-    on all labeled rows, and differs from it on :math:`a` of :math:`m` fresh pool
-    rows. The error of :math:`f` is at most
+    The winner :math:`g` was chosen and trained without :math:`n` certifying rows, on
+    which it makes :math:`c` errors; :math:`f` is the same configuration trained on all
+    labeled rows, and differs from it on :math:`a` of :math:`m` fresh pool rows. The
+    error of :math:`f` is at most
 
     .. math:: B(c, n, \gamma\delta) + B\big(a, m, (1-\gamma)\delta\big).
 
@@ -88,19 +88,12 @@ def select_then_certify(
     n_unlabeled
         Pool rows visited, :math:`m`, none of which took part in the choice.
     delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
 
     Returns
     -------
     BoundTerms
         `bound`, `label_term` and `disagreement_term`, not clipped.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
-from dsel.bounds.best_fold import fold_limits, smallest_rate
+from dsel.bounds.best_fold import smallest_rate
 from dsel.bounds.binomial import lower_limits
 from dsel.bounds.semi_supervised import (
     check_folds,
     divide_delta,
+    fold_limits,
     mean_of_limits,
     with_disagreement,
 )
@@ -43,25 +44,18 @@ def cv_interval(
     With the limits :math:`b \le B` of each fold at :math:`\gamma\delta / 2k` and the
     limit :math:`T_2 = B(a, m, (1-\gamma)\delta)` of the disagreement,
 
-    .. math::
-        \frac1k \sum_i b_i - T_2 \le \mathrm{err}(f) \le \frac1k \sum_i B_i + T_2.
+    .. math::     \frac1k \sum_i b_i - T_2 \le \mathrm{err}(f) \le \frac1k \sum_i B_i +
+    T_2.
 
     Parameters
     ----------
     fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
 
     Returns
     -------
     ErrorInterval
         `lower` and `upper`, in the shape of the candidates.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
 
     Notes
     -----
@@ -102,17 +96,17 @@ def best_fold_interval(
     label_share: float = 0.5,
     reading: StoppingRule = WHOLE_POOL,
 ) -> ErrorInterval:
-    r"""Interval for the error through the best fold and the worst one.
+    """Interval for the error through the best fold and the worst one.
 
     The upper end goes through the fold :math:`i^*` that errs least, the lower end
     through the fold :math:`i^+` with the largest lower limit. They are two events on
-    the pool, so each gets half of what disagreement may spend; where both are the
-    same fold, one event serves both sides.
+    the pool, so each gets half of what disagreement may spend; where both are the same
+    fold, one event serves both sides.
 
     Parameters
     ----------
     fold_errors, fold_rows, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model. Integers,
         folds on the last axis; only those of the two folds are used.
@@ -121,13 +115,6 @@ def best_fold_interval(
     -------
     ErrorInterval
         `lower` and `upper`, in the shape of the candidates.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -44,29 +44,20 @@ def merged_folds(
 
     The label term is the largest mean error that the fold errors allow together,
 
-    .. math::
-        \max\Big\{\frac1k \sum_i p_i :
-        \sum_i -\ln P(\mathrm{Bin}(n_i, p_i) \le c_i)
-        \le k \big(\ln\tfrac{1}{\gamma\delta} + 1\big)\Big\},
+    .. math::     \max\Big\{\frac1k \sum_i p_i :     \sum_i -\ln P(\mathrm{Bin}(n_i,
+    p_i) \le c_i)     \le k \big(\ln\tfrac{1}{\gamma\delta} + 1\big)\Big\},
 
     and the disagreement term is that of :func:`semi_supervised_cv_bound`.
 
     Parameters
     ----------
     fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
 
     Returns
     -------
     BoundTerms
         `bound`, `label_term` and `disagreement_term`, not clipped.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or a probability lies outside ``(0, 1)``.
 
     Notes
     -----

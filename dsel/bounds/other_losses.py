@@ -15,14 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class ErrorRange(NamedTuple):
-    """Both ends of what the mean error of a learner can be.
-
-    Notes
-    -----
-    Guarantee: as `error_range_from_disagreement`.
-    Assumes: as `error_range_from_disagreement`.
-    Source: as `error_range_from_disagreement`.
-    """
+    """Both ends of what the mean error of a learner can be."""
 
     lower: Floats
     upper: Floats
@@ -78,14 +71,7 @@ def error_range_from_disagreement(
 
 
 class ClassRates(NamedTuple):
-    """Upper ends of what precision and recall of a class can be.
-
-    Notes
-    -----
-    Guarantee: as `precision_recall_from_disagreement`.
-    Assumes: as `precision_recall_from_disagreement`.
-    Source: as `precision_recall_from_disagreement`.
-    """
+    """Upper ends of what precision and recall of a class can be."""
 
     precision: Floats
     recall: Floats

@@ -137,11 +137,17 @@ def mean_of_limits(
     errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
 ) -> Floats:
     """Return the first term: the mean of the fold limits, each at its part of share."""
-    n_folds = errors.shape[-1]
-    per_fold = np.asarray(share)[..., np.newaxis] / n_folds
     # One order of summation whatever the layout: pruning compares these numbers.
-    limits = np.ascontiguousarray(upper_limits(errors, rows, per_fold))
+    limits = np.ascontiguousarray(fold_limits(errors, rows, share))
     return np.asarray(limits.mean(axis=-1))[()]
+
+
+def fold_limits(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
+) -> Floats:
+    """Return the limits of all fold models, which hold at once at the share given."""
+    per_fold = np.asarray(share)[..., np.newaxis] / errors.shape[-1]
+    return np.asarray(upper_limits(errors, rows, per_fold))
 
 
 def check_folds(

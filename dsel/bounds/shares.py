@@ -214,13 +214,7 @@ def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> F
 
 
 def checked_prior(prior: ArrayLike | None, n_candidates: int) -> Floats | None:
-    """Return the weight of each candidate in C order, or raise; None where all equal.
-
-    Raises
-    ------
-    ValueError
-        Where there is not one positive weight for each, or they sum to more than 1.
-    """
+    """Return the weight of each candidate in C order, or raise; None for equal ones."""
     if prior is None:
         return None
     weights = np.asarray(prior, dtype=np.float64).ravel()

@@ -121,12 +121,5 @@ WHOLE_POOL = FixedStages()
 
 
 def stopping_rule(n_stages: int) -> StoppingRule:
-    """Return the rule of so many stages, 0 standing for `AnyTime`.
-
-    Notes
-    -----
-    Guarantee: none of its own.
-    Assumes: the number was fixed in advance.
-    Source: none.
-    """
+    """Return the rule of so many stages, 0 standing for `AnyTime`."""
     return FixedStages(n_stages) if n_stages else AnyTime()

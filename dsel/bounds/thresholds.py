@@ -17,14 +17,7 @@ from dsel.checks import check_counts, check_integer, check_probability
 
 
 class SelectiveRisk(NamedTuple):
-    """Limits at every threshold of a score, up to which answers are kept.
-
-    Notes
-    -----
-    Guarantee: as `selective_risk_bound`.
-    Assumes: as `selective_risk_bound`.
-    Source: as `selective_risk_bound`.
-    """
+    """Limits at every threshold of a score, up to which answers are kept."""
 
     joint: NDArray[np.float64]
     """Upper limit of P(kept and wrong)."""
@@ -303,8 +296,7 @@ def selective_error_bound(
     # A lower limit of P(margin >= tau), for all tau at once (Massart).
     share = chosen / m - slack
     # P(error | margin) = P(error and margin) / P(margin): upper over lower limit.
-    ratio = np.divide(limit, share, where=share > 0, out=np.ones(_shape(limit, share)))
-    return np.minimum(ratio, 1.0)
+    return _ratio(limit, share)
 
 
 def selective_risk_bound(
@@ -365,14 +357,15 @@ def selective_risk_bound(
     half = check_probability(delta, "delta") / 2.0
     joint = threshold_bound(wrong, n, n_models=1, delta=half)
     coverage = 1.0 - threshold_bound(n - kept, n, n_models=1, delta=half)
-    ratio = np.divide(
-        joint, coverage, where=coverage > 0, out=np.ones(_shape(joint, coverage))
-    )
-    return SelectiveRisk(joint, coverage, np.minimum(ratio, 1.0))
+    return SelectiveRisk(joint, coverage, _ratio(joint, coverage))
 
 
-def _shape(*arrays: NDArray[np.float64]) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(array.shape for array in arrays))
+def _ratio(
+    above: NDArray[np.float64], below: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a ratio of limits, at most 1, which it is where the lower one is none."""
+    most = np.ones(np.broadcast_shapes(above.shape, below.shape))
+    return np.minimum(np.divide(above, below, where=below > 0, out=most), 1.0)
 
 
 def _checked(

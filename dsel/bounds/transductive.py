@@ -26,8 +26,8 @@ def transductive(
     With :math:`E_i` the largest number of errors of fold model :math:`i` on its
     held-out rows and the pool together that is not too unlikely,
 
-    .. math::
-        E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta / k\},
+    .. math::     E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta /
+    k\},
 
     the error rate of the full model on the :math:`m` counted pool rows is at most
 
@@ -36,7 +36,7 @@ def transductive(
     Parameters
     ----------
     fold_errors, fold_rows, delta
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model,
         :math:`a_i`, counted on the same rows for every fold. Folds on the last axis.
@@ -48,13 +48,6 @@ def transductive(
     BoundTerms
         `bound`, `label_term` and `disagreement_term` of the best fold. The
         disagreement is exact and costs no delta.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -74,13 +74,8 @@ def build(name: str, scale: str | None, grid: Sequence[str]) -> tuple[Any, Any]:
 def imported(name: str) -> Any:
     """Return the estimator that ``module:object`` names, here or as installed.
 
-    The object is an estimator, or a function or class that makes one when it is
-    called. Workers get the module with the estimator.
-
-    Raises
-    ------
-    click.BadParameter
-        Where it cannot be imported.
+    The object is an estimator, or a function or class that makes one when it is called.
+    Workers get the module with the estimator.
     """
     module_name, _, object_name = name.partition(":")
     sys.path.insert(0, os.getcwd())
@@ -111,11 +106,6 @@ def _once(pairs: Iterable[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
     """Read ``name=a,b,c`` or ``name=start..stop:factor``; ``2^-3`` is a power.
-
-    Raises
-    ------
-    click.BadParameter
-        Where the text is neither.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +93,7 @@ def is_verbose(options: dict[str, Any]) -> bool:
 
 
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
-    """Return the numbers that an option lists, separated by commas.
-
-    Raises
-    ------
-    click.BadParameter
-        Where one is no number of that kind.
-    """
+    """Return the numbers that an option lists, separated by commas."""
     try:
         return [kind(number) for number in text.split(",")]
     except ValueError:
@@ -137,7 +131,8 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
         else choose_config(options["scheduler"], workers=options["workers"], tls=tls)
     )
     with ExitStack() as stack:
-        stack.enter_context(_without_tracebacks())
+        # What distributed logs of a lost scheduler is left to our own line about it.
+        stack.enter_context(_level("distributed.client", logging.CRITICAL))
         client = stack.enter_context(connect(config or Local()))
         if options["performance_report"]:
             report = performance_report(options["performance_report"])
@@ -148,13 +143,13 @@ def connected(options: dict[str, Any]) -> "Iterator[Client]":
 
 
 @contextmanager
-def _without_tracebacks() -> Iterator[None]:
-    """Leave what distributed logs of a lost scheduler to our own line about it."""
-    logger = logging.getLogger("distributed.client")
+def _level(name: str, level: int) -> Iterator[logging.Logger]:
+    """Set the level of a logger inside of the block."""
+    logger = logging.getLogger(name)
     before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    logger.setLevel(level)
     try:
-        yield
+        yield logger
     finally:
         logger.setLevel(before)
 
@@ -162,15 +157,11 @@ def _without_tracebacks() -> Iterator[None]:
 @contextmanager
 def _logged(path: str) -> Iterator[None]:
     """Append a line for each finished task to a file."""
-    logger = logging.getLogger("dsel")
     handler = logging.FileHandler(path)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-        logger.removeHandler(handler)
-        handler.close()
+    with closing(handler), _level("dsel", logging.INFO) as logger:
+        logger.addHandler(handler)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)

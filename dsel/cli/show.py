@@ -24,19 +24,8 @@ def show(
 ) -> None:
     """Print the choice and its certificate.
 
-    Parameters
-    ----------
-    plan, outcome
-        What was planned and how it ended.
-    n_unlabeled
-        Rows of the pool.
-    as_json
-        One JSON object instead of text.
-    out
-        Where the results are, or None.
-    hidden
-        Features and true labels of pool rows, where somebody has them: the observed
-        error is printed beside the bound.
+    `hidden` are features and true labels of pool rows, where somebody has them: the
+    observed error is printed beside the bound.
     """
     facts = facts_of(plan, outcome, out, hidden) | {"n_unlabeled": n_unlabeled}
     if as_json:

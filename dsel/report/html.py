@@ -5,8 +5,6 @@ from html import escape
 
 from dsel.report.look import STYLE
 
-ROW_LIMIT = 20
-
 
 def text(value: object) -> str:
     """Return a value as text that HTML shows as it is.

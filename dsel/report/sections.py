@@ -40,7 +40,7 @@ def verdict(story: Story) -> str:
         kind = "verdict warning"
     return (
         f'<div class="{kind}"><p class="headline">{text(headline)}</p>'
-        f"{paragraph(_unwrapped(certificate.reading()))}</div>"
+        f"{paragraph(' '.join(certificate.reading().splitlines()))}</div>"
         f'<p class="chosen">Chosen: <strong>{text(chosen)}</strong> '
         f"(candidate {choice.candidate}, by {text(choice.criterion)})</p>"
         f"{table(('', 'In short'), choice.facts()[1:])}"
@@ -75,7 +75,11 @@ def surface(story: Story) -> str:
 def best(story: Story) -> str:
     """List the candidates with the smallest numbers."""
     judged = story.judged
-    estimate = judged.estimate.values.ravel()
+    parts = [
+        each.values.ravel()
+        for each in (judged.estimate, judged.label_term, judged.disagreement_term)
+    ]
+    estimate = parts[0]
     order = [int(n) for n in np.argsort(estimate, kind="stable")]
     shown = [n for n in order if np.isfinite(estimate[n])][:N_BEST]
     cv_error = candidate_table(story.results)[CV_ERROR]
@@ -83,12 +87,7 @@ def best(story: Story) -> str:
         (
             n,
             params_label(params_of(story.results, n)),
-            _number(estimate[n], is_bound=judged.is_guarantee),
-            _number(judged.label_term.values.ravel()[n], is_bound=judged.is_guarantee),
-            _number(
-                judged.disagreement_term.values.ravel()[n],
-                is_bound=judged.is_guarantee,
-            ),
+            *(_number(each[n], is_bound=judged.is_guarantee) for each in parts),
             _number(cv_error[n], is_bound=False),
         )
         for n in shown
@@ -245,7 +244,3 @@ def _number(value: float, *, is_bound: bool) -> str:
     if not np.isfinite(value):
         return ""
     return at_most(value, decimals=4) if is_bound else f"{value:.4f}"
-
-
-def _unwrapped(lines: str) -> str:
-    return lines.replace("\n", " ")

@@ -39,15 +39,7 @@ def make_story(
     delta: float | None = None,
     certificate: str | None = None,
 ) -> Story:
-    """Work out what a report on this cube tells.
-
-    Parameters
-    ----------
-    results
-        Cube of a search.
-    criterion, delta, certificate
-        As in `select`.
-    """
+    """Work out what a report on this cube tells; the options are those of `select`."""
     results = results.load()
     return Story(
         results=results,

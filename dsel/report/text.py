@@ -6,14 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 def text_table(
     rows: Sequence[Sequence[str]], *, numbers: Collection[int] = ()
 ) -> Iterator[str]:
-    r"""Yield the rows as lines of equally wide columns, two spaces apart.
+    r"""Yield the rows, the head first, as lines of equally wide columns.
 
-    Parameters
-    ----------
-    rows
-        Cells; the first row is the head.
-    numbers
-        Places of the columns that end at the right.
+    Columns at the places `numbers` end at the right.
 
     Examples
     --------

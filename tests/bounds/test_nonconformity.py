@@ -6,7 +6,6 @@ import pytest
 from dsel.bounds.nonconformity import (
     conformal_p_value,
     count_not_above,
-    critical_counts,
     margin_conformity,
     nearest_neighbour_conformity,
     sort_scores,
@@ -27,7 +26,7 @@ def brute_force_counts(validation, scores, labels):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 5])
-def test_critical_counts__equal_the_definition_with_ties(rng, n_classes):
+def test_count_not_above__equal_the_definition_with_ties(rng, n_classes):
     validation = rng.integers(-3, 4, (4, 30, n_classes)) / 2.0
     scores = rng.integers(-3, 4, (4, 60, n_classes)) / 2.0
     labels = rng.integers(0, n_classes, 30)
@@ -37,17 +36,17 @@ def test_critical_counts__equal_the_definition_with_ties(rng, n_classes):
         margin_conformity(validation), labels[np.newaxis, :, np.newaxis], axis=-1
     )[..., 0]
     top = np.sort(scores, axis=-1)
-    found = critical_counts(sort_scores(own), top[..., -2] - top[..., -1])
+    found = count_not_above(sort_scores(own), top[..., -2] - top[..., -1])
 
     np.testing.assert_array_equal(found, expected)
 
 
-def test_critical_counts__need_negative_scores_only(rng):
+def test_count_not_above__need_negative_scores_only(rng):
     scores = rng.normal(0.3, 1.0, 200)
     runner_up = -np.abs(rng.normal(0.0, 1.0, (1, 100)))
 
-    every = critical_counts(sort_scores(scores)[np.newaxis], runner_up)
-    negative = critical_counts(sort_scores(scores[scores <= 0])[np.newaxis], runner_up)
+    every = count_not_above(sort_scores(scores)[np.newaxis], runner_up)
+    negative = count_not_above(sort_scores(scores[scores <= 0])[np.newaxis], runner_up)
 
     np.testing.assert_array_equal(every, negative)
 

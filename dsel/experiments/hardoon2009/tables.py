@@ -46,18 +46,10 @@ CLOCK: Final = "another machine and solver"
 def summary(results: xr.Dataset) -> xr.Dataset:
     """Return what Table 3 prints, and whether it differs from ours.
 
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.hardoon2009.EXPERIMENT`.
-
-    Returns
-    -------
-    xarray.Dataset
-        Means and standard deviations over outer folds, and seconds; ``published``,
-        the printed error, ``standard_error`` of our mean, and ``spread``, the standard
-        error of the difference between the two; ``published_std``, ``std_error`` and
-        ``std_spread`` the same of the standard deviations.
+    Means and standard deviations over outer folds, and seconds; ``published``, the
+    printed error, ``standard_error`` of our mean, and ``spread``, the standard error of
+    the difference between the two; ``published_std``, ``std_error`` and ``std_spread``
+    the same of the standard deviations.
     """
     results = results.sel({"method": list(METHODS)})
     n = results.sizes[REPETITION]
@@ -260,14 +252,10 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
 
 
 def error_by_bound(runs: xr.Dataset, *, bound: Any) -> tuple[Any, Any]:
-    """Return the distinct bound values, and the error among rows of at most each.
+    """Return the distinct values of a bound, and the error among rows of at most each.
 
-    Parameters
-    ----------
-    runs
-        Some outer folds of one set and scaling: ``kept``, ``wrong`` and ``n_held``.
-    bound
-        A function such as `dsel.bounds.threshold_bound`.
+    `runs` are some outer folds of one set and scaling, `bound` a function such as
+    `dsel.bounds.threshold_bound`.
     """
     n_held = int(runs.n_held.values.flat[0])
     counts = np.arange(n_held + 1)

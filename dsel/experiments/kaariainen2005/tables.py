@@ -67,19 +67,11 @@ DEPARTURES: Final = (
 def pattern(results: xr.Dataset) -> xr.Dataset:
     """Return the paper's findings, as shares of the divisions of each set.
 
-    Parameters
-    ----------
-    results
-        Of `EXPERIMENT`.
-
-    Returns
-    -------
-    xarray.Dataset
-        Over data_set: ``same`` (both choose one model), and of all divisions those on
-        which the bound's choice, another one, is ``better``, ``worse`` or ``equal`` on
-        the pool; ``tied`` (another one, which both criteria like as well);
-        ``below_one`` and ``holds``, of the bounds of the models chosen; the mean
-        ``bound`` and ``observed_error`` of the bound's choice.
+    Over data_set: ``same`` (both choose one model), and of all divisions those on which
+    the bound's choice, another one, is ``better``, ``worse`` or ``equal`` on the pool;
+    ``tied`` (another one, which both criteria like as well); ``below_one`` and
+    ``holds``, of the bounds of the models chosen; the mean ``bound`` and
+    ``observed_error`` of the bound's choice.
     """
     return _findings(results).mean(REPETITION)
 
@@ -135,18 +127,10 @@ def compare(results: xr.Dataset) -> list[Comparison]:
 def agreement(surface: xr.DataArray) -> xr.Dataset:
     """Return how bound and observed error go together, over the candidates.
 
-    Parameters
-    ----------
-    surface
-        Of `EXPERIMENT`: over number, C and gamma, and what else there is.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``smallest_gap`` and ``median_gap`` between bound and observed error;
-        ``bound_rank`` and ``cv_rank``, the rank correlations of bound and of CV
-        estimate with the observed error, ``gap_rank`` that of the gap; ``nearer``, by
-        how much the CV estimate is nearer to the observed error, on average.
+    ``smallest_gap`` and ``median_gap`` between bound and observed error; ``bound_rank``
+    and ``cv_rank``, the rank correlations of bound and of CV estimate with the observed
+    error, ``gap_rank`` that of the gap; ``nearer``, by how much the CV estimate is
+    nearer to the observed error, on average.
     """
     flat = surface.stack(candidate=("C", "gamma"))
     observed, cv, bound = (flat.sel(number=name, drop=True) for name in SURFACES)

@@ -94,25 +94,10 @@ def learning_curve(
 ) -> xr.Dataset:
     """Return the errors for growing numbers of labeled rows (section 6.3).
 
-    Parameters
-    ----------
-    table
-        Name of a set, of which the paper looked at ``"low"`` and ``"spectf"``; or any
-        `dsel.experiments.loog2015.protocol.Table`, taken as it is.
-    sizes
-        Numbers of labeled rows, ascending.
-    n_repeats
-        Repetitions at each size.
-    seed
-        Seed of the draws.
-    folder
-        Folder of the benchmark sets; None takes ``DSEL_DATA``.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``error`` and its ``standard_error`` over n_labeled, classifier and part. The
-        rows that are not labeled are halved into pool and test rows at every size.
+    `table` names a set, of which the paper looked at ``"low"`` and ``"spectf"``, or is
+    any `dsel.experiments.loog2015.protocol.Table`, taken as it is. ``error`` and its
+    ``standard_error`` are over n_labeled, classifier and part; the rows that are not
+    labeled are halved into pool and test rows at every size.
     """
     if isinstance(table, str):
         table = load_table(table, folder=folder)

@@ -68,22 +68,12 @@ Estimate = tuple[float, float]
 
 
 def comparison_table(results: xr.Dataset, measure: str) -> xr.Dataset:
-    """Return Table 3 or 4 beside the printed one.
+    """Return Table 3 (``"log_likelihood"``) or 4 (``"error"``) beside the printed one.
 
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.loog2015.EXPERIMENT`.
-    measure
-        ``"log_likelihood"`` (Table 3) or ``"error"`` (Table 4).
-
-    Returns
-    -------
-    xarray.Dataset
-        Over data_set and column: ``value``, its Monte Carlo ``standard_error``,
-        ``published``, and ``spread``, the standard error of the difference (ours, the
-        paper's by the same spread, and the rounding of the printed number). For the
-        means there is also ``median``.
+    Over data_set and column: ``value``, its Monte Carlo ``standard_error``,
+    ``published``, and ``spread``, the standard error of the difference (ours, the
+    paper's by the same spread, and the rounding of the printed number). For the means
+    there is also ``median``.
     """
     printed = LOG_LIKELIHOODS if measure == "log_likelihood" else MISCLASSIFIED
     higher = measure == "log_likelihood"
@@ -290,20 +280,8 @@ def permutation_tests(
 ) -> xr.Dataset:
     """Return p-values of equal means, by flipping signs of paired differences.
 
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.loog2015.EXPERIMENT`.
-    n_flips
-        Random sign patterns.
-    seed
-        Seed of the patterns.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``log_likelihood`` and ``error``: p-values, at least ``1 / (n_flips + 1)``,
-        over data_set, pair and part.
+    Those of ``log_likelihood`` and ``error`` are over data_set, pair and part, and at
+    least ``1 / (n_flips + 1)``.
     """
     names = [f"{first}-{second}" for first, second in PAIRS]
     tests = {}

@@ -155,16 +155,8 @@ def dense_grid() -> Floats:
 def summary(results: xr.Dataset) -> xr.Dataset:
     """Return the mean true error of the choices and how much worse than the best.
 
-    Parameters
-    ----------
-    results
-        Of `EXPERIMENT`.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``mean_error`` and ``median_ratio`` over data_set, n_samples, noise and
-        criterion; the ratio is to the best candidate of the same data set.
+    ``mean_error`` and ``median_ratio`` are over data_set, n_samples, noise and
+    criterion; the ratio is to the best candidate of the same data set.
     """
     error = results["chosen_error"]
     ratio = error / error.sel(criterion=ORACLE)

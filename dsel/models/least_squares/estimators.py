@@ -20,13 +20,7 @@ from dsel.models.least_squares.coefficients import (
 
 
 class KernelModel(BaseEstimator):
-    """Parameters and scores that the regressor and the classifier share.
-
-    Attributes
-    ----------
-    centers_, dual_coef_, intercept_, n_features_in_
-        As in `KernelLeastSquares`.
-    """
+    """Parameters and scores that the regressor and the classifier share."""
 
     centers_: Any
     dual_coef_: Floats
@@ -168,13 +162,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
 
     @lazily
     def predict(self, X: Any) -> Floats:
-        """Return f at every row, shape (n_rows,) or (n_rows, n_outputs).
-
-        Parameters
-        ----------
-        X
-            Rows, dense or sparse, shape (n_rows, n_columns).
-        """
+        """Return f at every row, shape (n_rows,) or (n_rows, n_outputs)."""
         values, _ = self._scores(X)
         return values[:, 0] if self.dual_coef_.ndim == 1 else values
 
@@ -216,22 +204,12 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
     Parameters
     ----------
-    width
-        c > 0.
-    regularization
-        lambda >= 0; zero needs a kernel matrix that is not singular.
-    penalty
-        ``"coefficients"`` or ``"rkhs"``.
-    fit_intercept
-        Whether an unpenalised constant is fitted.
-    n_centers
-        Number of training rows drawn as centres, at most all; all rows for None.
+    width, regularization, penalty, fit_intercept, n_centers, random_state
+        As in `KernelLeastSquares`.
     centers
         Points to use as centres, shape (n_centers, n_columns). A search certifies a
         bound for ``penalty="coefficients"`` only with points that were fixed without
         the labeled rows and are no rows of the pool that it counts on.
-    random_state
-        Seed of the draw of centres.
 
     Attributes
     ----------
@@ -277,25 +255,13 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
 
     @lazily
     def decision_function(self, X: Any) -> Floats:
-        """Return the scores, shape (n_rows,) for two classes, else one per class.
-
-        Parameters
-        ----------
-        X
-            Rows, dense or sparse, shape (n_rows, n_columns).
-        """
+        """Return the scores, shape (n_rows,) for two classes, else one per class."""
         scores, _ = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @lazily
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of every row.
-
-        Parameters
-        ----------
-        X
-            Rows, dense or sparse, shape (n_rows, n_columns).
-        """
+        """Return the label of every row, shape (n_rows,)."""
         scores, tolerance = self._scores(X)
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(scores))

@@ -244,14 +244,10 @@ def join_models(
 def _scores_of(
     models: WidthModels, kernel: Floats, wanted: Integers
 ) -> tuple[Floats, Integers]:
-    """Score every row by the wanted splits.
+    """Score every row by the wanted splits, and return the places of these splits.
 
-    Returns
-    -------
-    tuple
-        Scores, shape (n_candidates, n_rows, n_scores), -inf for one of several classes
-        without training rows, and the places of the wanted
-        splits in the models, shape (n_candidates, n_rows).
+    Scores are of shape (n_candidates, n_rows, n_scores), -inf for one of several
+    classes without training rows; places of shape (n_candidates, n_rows).
     """
     n_centers, n_candidates, n_scores = models.coefficients.shape[1:]
     # Split numbers to places by indexing: faster than a search per row.

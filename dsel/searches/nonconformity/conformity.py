@@ -10,7 +10,6 @@ from sklearn.metrics import pairwise_distances
 
 from dsel.bounds.nonconformity import (
     count_not_above,
-    critical_counts,
     margin_conformity,
     nearest_neighbour_conformity,
 )
@@ -44,11 +43,16 @@ class Calibration:
         return int(self.ascending.shape[1])
 
     def critical_counts(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the counts at the critical epsilon, models x rows, from scores."""
+        """Return the counts at the critical epsilon, models x rows, from scores.
+
+        The region of a model shrinks to one label at the second largest of its
+        p-values. These rise with the conformity, so that is the p-value of the label
+        with the second largest one; of margins it is minus the gap of the two best
+        scores, and validation scores above 0 never count.
+        """
         best, second = two_best(values)
-        return critical_counts(
-            self.ascending, second - best if self.by_margin else second
-        )
+        runner_up = second - best if self.by_margin else second
+        return count_not_above(self.ascending, runner_up)
 
     def label_counts(
         self, values: NDArray[np.float64], models: NDArray[np.int64]
