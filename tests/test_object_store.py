@@ -37,6 +37,16 @@ def pool(rows, storage_options):
     )
 
 
+def test_write_pool__takes_options_for_one_of_two_places(
+    rows, pool, tmp_path, storage_options
+):
+    place = tmp_path / "pool.zarr"
+    where = {"storage_options": storage_options}
+    copy = dsel.write_pool(f"{BUCKET}/pool.zarr", place, **where)
+    assert copy.n_rows == len(rows)
+    assert dsel.open_pool(place, **where).token == copy.token
+
+
 def _plan(table, pool):
     model = LogisticRegression()
     options = {"cv": 3, "random_state": 0, "prune": False}

@@ -123,9 +123,10 @@ class _Touches:
 
 @pytest.fixture
 def ran(tmp_path, monkeypatch):
-    # Older numcodecs unpickle unasked, and so does this one where a user told it to.
+    # Older ones unpickle unasked, and these do where a user told them to.
     monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True)
-    return tmp_path / "something-ran"
+    with zarr.config.set({"array.allow_unsafe_pickle_decode": True}):
+        yield tmp_path / "something-ran"
 
 
 PICKLE = {"id": "pickle", "protocol": 4}

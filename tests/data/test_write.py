@@ -298,14 +298,6 @@ def test_write_pool__takes_no_url_that_lost_a_slash(tmp_path, monkeypatch):
     assert os.listdir() == []
 
 
-def test_write_pool__needs_options_for_one_of_two_places_only(tmp_path):
-    options = {"storage_options": {"unused": 1}}
-    write_pool(np.ones((5, 2)), "memory://options/pool.zarr")
-    place = tmp_path / "pool.zarr"
-    assert write_pool("memory://options/pool.zarr", place, **options).n_rows == 5
-    assert open_pool(place, **options).n_rows == 5
-
-
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_open_pool__knows_a_relative_path_from_elsewhere(
     tmp_path, monkeypatch, as_sparse
