@@ -1,7 +1,8 @@
 """What an experiment is: what is measured, and what it is compared with."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -84,6 +85,8 @@ class Experiment:
     """What the paper leaves open or we have otherwise, and what is done here."""
     figures: Callable[[xr.Dataset], Sequence[Figure]] = lambda _: ()
     """From what was measured to the figures."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Module of the extra ``papers`` that a set needs to be loaded, where it does."""
     block: int = 1
     """Repetitions that one task measures, as they share work or are short."""
     spreads: bool = False
@@ -113,7 +116,7 @@ class Experiment:
         return found
 
     def check_files(self, scale: Scale, *, folder: str | Path | None = None) -> None:
-        """Raise FileNotFoundError where benchmark sets of a scale are missing.
+        """Raise where files or modules that sets of a scale need are missing.
 
         Parameters
         ----------
@@ -121,9 +124,23 @@ class Experiment:
             What is to be run.
         folder
             Folder of the benchmark sets; None takes ``DSEL_DATA``.
+
+        Raises
+        ------
+        FileNotFoundError
+            Where benchmark sets are missing.
+        ModuleNotFoundError
+            Where a module of the extra ``papers`` is.
         """
         if self.files:
             check_files([self.files[name] for name in scale.sets], folder=folder)
+        for name in scale.sets:
+            module = self.modules.get(name)
+            if module and find_spec(module) is None:
+                raise ModuleNotFoundError(
+                    f"the set {name} needs {module}, which is not installed; "
+                    "pip install 'dsel[papers]', or name other `sets`."
+                )
 
     def _check(self, scale: Scale) -> None:
         known = self.scales["paper"].sets

@@ -66,6 +66,8 @@ def run_experiment(
     ------
     FileNotFoundError
         Where benchmark sets are missing.
+    ModuleNotFoundError
+        Where a set needs a module of the extra ``papers``.
     StoreMismatchError
         Where `out` holds another experiment, or this one with another seed.
     ClusterLostError

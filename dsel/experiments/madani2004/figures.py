@@ -1,6 +1,6 @@
 """Figures 1 to 3 of Madani, Pennock and Flake (2004), for every problem."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -8,25 +8,20 @@ import numpy as np
 import xarray as xr
 
 from dsel.experiments.base import Figure
-from dsel.experiments.madani2004.tables import chosen_errors, findings
+from dsel.experiments.madani2004.tables import LABELS, SAMPLINGS, chosen_errors
 from dsel.experiments.pieces import REPETITION
 from dsel.plots.panels import Lines, draw_lines
 
-DRAWN: Final = {
-    "true_error": "trueE",
-    "half_true_error": "1/2trueE",
-    "max_dt_e": "maxDtE",
-    "two_fold_cv": "2cvE",
-    "loo_error": "looE",
-}
-"""Curves of Figure 1, by the paper's names."""
-RATIOS: Final = {
-    "figure_2a": "(2cvE - trueE) / (disE - trueE)",
-    "figure_2b": "disE / trueE",
-    "figure_2c": "disE / (1/2trueE)",
+DRAWN: Final = ("true_error", "half_true_error", "max_dt_e", "two_fold_cv", "loo_error")
+"""Curves of Figure 1."""
+RATIOS: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
+    "(2cvE - trueE) / (disE - trueE)": lambda mean: (
+        (mean.two_fold_cv - mean.true_error) / (mean.dis_error - mean.true_error)
+    ),
+    "disE / trueE": lambda mean: mean.dis_error / mean.true_error,
+    "disE / (1/2trueE)": lambda mean: mean.dis_error / mean.half_true_error,
 }
 """Panels of Figure 2."""
-SAMPLINGS: Final = {"random": "random rows", "active": "picked rows"}
 
 
 def estimate_figures(results: xr.Dataset) -> Sequence[Figure]:
@@ -73,16 +68,18 @@ def _draw_figure_1(here: xr.Dataset, drawing: Any) -> None:
     axes = drawing.subplots(1, 2, sharey=True)
     for ax, (sampling, title) in zip(axes, SAMPLINGS.items(), strict=True):
         cell, sizes = mean.sel(sampling=sampling), mean.n_labeled.values
-        curves = {label: (sizes, cell[name].values) for name, label in DRAWN.items()}
+        curves = {LABELS[name]: (sizes, cell[name].values) for name in DRAWN}
         draw_lines(Lines(title, "labeled rows", "error rate", curves), ax)
 
 
 def _draw_figure_2(results: xr.Dataset, drawing: Any) -> None:
-    ratios = findings(results).sel(sampling="active")
-    sizes = ratios.n_labeled.values
-    for ax, (name, title) in zip(drawing.subplots(1, 3), RATIOS.items(), strict=True):
-        for number, each in enumerate(map(str, ratios.data_set.values)):
-            values = ratios[name].sel(data_set=each).values
+    mean = results.sel(sampling="active").mean(REPETITION)
+    sizes = mean.n_labeled.values
+    for ax, (title, ratio_of) in zip(
+        drawing.subplots(1, 3), RATIOS.items(), strict=True
+    ):
+        for number, each in enumerate(map(str, mean.data_set.values)):
+            values = ratio_of(mean.sel(data_set=each)).values
             ax.plot(
                 sizes, values, color=f"C{number}", marker="os^Dvx+*"[number % 8],
                 ms=4, lw=1, label=each,
@@ -91,7 +88,7 @@ def _draw_figure_2(results: xr.Dataset, drawing: Any) -> None:
         ax.axhline(1.0, color="0.4", ls=":", lw=1)
         draw_lines(frame, ax)
         # A difference near 0 below makes some ratios huge.
-        if name == "figure_2a":
+        if title.startswith("("):
             ax.set_yscale("symlog", linthresh=1.0)
     ax.legend(frameon=False, fontsize=7)
 
@@ -108,6 +105,7 @@ def choice_figures(results: xr.Dataset) -> Sequence[Figure]:
         "true error and criteria over the degree, at every number of picked rows; "
         "means of trials."
     )
+    results = results.sel(sampling="active")
     height = 2.8 * ((results.sizes["n_labeled"] + 1) // 2)
     found = _of_each(results, "3a", text, _draw_figure_3a, height=height)
     caption = (
@@ -125,8 +123,8 @@ def _draw_figure_3a(here: xr.Dataset, drawing: Any) -> None:
     for ax, n in zip(axes, sizes, strict=False):
         cell, degrees = mean.sel(n_labeled=n), mean.degree.values
         curves = {
-            label: (degrees, cell[name].values)
-            for name, label in DRAWN.items()
+            LABELS[name]: (degrees, cell[name].values)
+            for name in DRAWN
             if name != "half_true_error"
         }
         draw_lines(Lines(f"{n} rows", "degree", "error rate", curves), ax)

@@ -47,9 +47,10 @@ def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
     """
     if hasattr(model, "coef_") and model.coef_.shape[0] == 1:
         # One product, where a linear SVC would go through its support vectors.
-        product = X @ model.coef_.T
-        dense = product.toarray() if hasattr(product, "toarray") else product
-        return np.asarray(2.0 * np.abs(np.ravel(dense) + np.ravel(model.intercept_)))
+        # Dense, since products with a sparse vector take many times as long.
+        coef = model.coef_
+        coef = np.ravel(coef.toarray() if hasattr(coef, "toarray") else coef)
+        return np.asarray(2.0 * np.abs(X @ coef + model.intercept_))
     scores = class_scores(model, X, model.classes_)
     if scores.shape[1] < 2:
         return np.full(X.shape[0], np.inf)
