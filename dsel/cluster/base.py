@@ -95,14 +95,9 @@ class Tls:
 
 
 def check_texts(config: Any) -> None:
-    """Raise where a field that must be text is something else.
+    """Raise TypeError where a field that must be text is something else.
 
     YAML reads a name that looks like a number as one, and 02:00:00 as 7200.
-
-    Raises
-    ------
-    TypeError
-        Names the field.
     """
     for field in fields(config):
         value = getattr(config, field.name)
@@ -116,13 +111,7 @@ def check_texts(config: Any) -> None:
 
 
 def check_memory(value: str, name: str) -> None:
-    """Raise where a text is not an amount of memory.
-
-    Raises
-    ------
-    ValueError
-        Where it is not.
-    """
+    """Raise ValueError where a text is not an amount of memory."""
     try:
         if parse_bytes(value) > 0:
             return

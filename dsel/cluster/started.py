@@ -71,14 +71,10 @@ class DaskCluster:
 def _imported(class_name: str) -> Any:
     """Return the class of that name.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        Where its package is not installed.
-    ValueError
-        Where there is no such class, or it is not a cluster of Dask: a mistake in a
-        configuration file must not call something else. It is no protection against
-        whoever writes that file, since importing the module already runs its code.
+    Raises ModuleNotFoundError where its package is not installed, ValueError where
+    there is no such class, or it is not a cluster of Dask: a mistake in a configuration
+    file must not call something else. It is no protection against whoever writes that
+    file, since importing the module already runs its code.
     """
     module, _, name = class_name.rpartition(".")
     try:

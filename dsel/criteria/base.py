@@ -41,9 +41,7 @@ class Terms:
     estimate: NDArray[np.float64]
     """Unclipped; smaller is better; +inf where a fit failed."""
     label_term: NDArray[np.float64]
-    """Part that comes from labeled rows."""
     disagreement_term: NDArray[np.float64]
-    """Part that comes from the pool."""
     lower: NDArray[np.float64] | None = None
     """Lower end of an interval, for criteria that have one."""
 
@@ -151,10 +149,7 @@ def where_known(
 def first_smallest(values: NDArray[np.float64]) -> int:
     """Return the smallest number among the candidates of smallest value.
 
-    Raises
-    ------
-    AllFitsFailedError
-        Where no candidate has a finite value.
+    Raises AllFitsFailedError where no candidate has a finite value.
     """
     known = np.where(np.isnan(values), np.inf, values)
     if not np.isfinite(known).any():

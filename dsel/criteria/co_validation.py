@@ -57,13 +57,8 @@ def half_error(errors: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
 
     .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
 
-    Parameters
-    ----------
-    errors
-        Errors of each half's model, shape ``(n_candidates, n_repeats, 2)``, or the
-        last two axes in one.
-    rows
-        Rows that they were counted in: one number, or one a half.
+    Errors of each half's model have shape ``(n_candidates, n_repeats, 2)``, or the last
+    two axes in one; `rows` is one number, or one a half.
     """
     rates = errors.reshape(len(errors), -1) / np.ravel(rows)
     return np.asarray(rates.mean(axis=1))

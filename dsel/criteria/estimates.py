@@ -56,16 +56,13 @@ class Estimate:
     """
 
     name: str
-    """Value of `criterion=`."""
     estimate: Formula
     counts: tuple[str, ...]
     """Variables that may not be counted yet; missing ones are 0 in the lower bound."""
     sizes: tuple[str, ...]
     """Variables that are known from the start: rows, classes."""
     label_term: Formula = no_term
-    """The part from labeled rows."""
     disagreement_term: Formula = no_term
-    """The part from the pool."""
     margin: Formula | None = None
     """What the best may be worse by, at the best candidate, and count as equal."""
     exact: Formula | None = None
@@ -75,7 +72,6 @@ class Estimate:
     rounding: float = 0.0
     """Numbers this close, relative to the smallest, count as equal."""
     by_halves: bool = False
-    """Whether the splits are random halvings; else folds."""
     reads_whole_pool: bool = True
     """Whether no limit holds where reading stopped."""
     is_guarantee: bool = False

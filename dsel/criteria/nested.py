@@ -83,12 +83,7 @@ _MODELS: Final = (
 def deployments(evidence: Evidence, settings: Settings) -> tuple[Deployment, ...]:
     """Return what a nested search can hand over, as far as it was counted.
 
-    Parameters
-    ----------
-    evidence
-        Counts of a finished nested search.
-    settings
-        Each bound is at the whole delta.
+    Each bound is at the whole delta.
     """
     errors, rows = evidence[names.OUTER_ERRORS], evidence[names.FOLD_ROWS]
     if (errors < 0).any():

@@ -187,19 +187,10 @@ def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
 def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
     """Return what scikit-learn calls ``cv_results_``, made from the counts of a cube.
 
-    Parameters
-    ----------
-    cube
-        Cube of a search.
-    axes
-        Its candidates, with parameters as they were given.
-
-    Returns
-    -------
-    dict
-        Arrays of one value per candidate, and ``params``, a list. Scores are
-        accuracies; NaN and the last rank where a fold was not counted. Then the columns
-        of `candidate_table`: ``status``, ``cv_error`` and the criteria.
+    Arrays of one value per candidate, and ``params``, a list with the parameters as
+    they were given, from the axes. Scores are accuracies; NaN and the last rank where a
+    fold was not counted. Then the columns of `candidate_table`: ``status``,
+    ``cv_error`` and the criteria.
 
     Examples
     --------

@@ -32,7 +32,6 @@ class GridAxes:
     dims: tuple[str, ...]
     """One dimension per parameter, sorted by parameter; or ``("candidate",)``."""
     shape: tuple[int, ...]
-    """Length of each dimension."""
     coords: Mapping[str, Coordinate]
     """Dimension and values of each coordinate; odd values stand as text."""
     grids: tuple[Mapping[str, tuple[Any, ...]], ...]
@@ -128,7 +127,6 @@ class SplitAxes:
     dims: tuple[str, ...]
     """``("fold",)``, or ``("repeat", "half")`` in co-validation."""
     shape: tuple[int, ...]
-    """Length of each dimension."""
     compared: tuple[str, ...]
     """The dimensions that count disagreements: those of `dims` but the halves."""
 

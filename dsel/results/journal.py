@@ -359,10 +359,7 @@ def read_journal(
 ) -> dict[str, Record]:
     """Return the records of a journal and write nothing; none where none was begun.
 
-    Raises
-    ------
-    StoreMismatchError
-        Where the journal has another fingerprint; the differences are shown.
+    Raises StoreMismatchError where the journal has another fingerprint.
     """
     store, records = open_store(place, read_only=True), dict[str, Record]()
     with suppress(FileNotFoundError):

@@ -10,12 +10,7 @@ from html import escape
 def as_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
     r"""Return facts as HTML; whatever their texts hold is shown as it is.
 
-    Parameters
-    ----------
-    title
-        What they are about.
-    facts
-        Names and texts; a fact without a name takes the whole row.
+    They are names and texts; a fact without a name takes the whole row.
 
     Examples
     --------

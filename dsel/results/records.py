@@ -40,14 +40,10 @@ Block = tuple[dict[str, Any], dict[str, dict[str, Any]]]
 
 
 def storable(record: Record) -> dict[str, Any]:
-    """Return a copy of the record that can be written, or raise.
+    """Return a copy of the record that can be written.
 
-    Numbers become arrays without dimensions.
-
-    Raises
-    ------
-    TypeError
-        Where a value is neither numbers nor text.
+    Numbers become arrays without dimensions. Raises TypeError where a value is neither
+    numbers nor text.
     """
     return {name: _storable(name, value) for name, value in record.items()}
 
@@ -55,12 +51,7 @@ def storable(record: Record) -> dict[str, Any]:
 def encode(records: Iterable[tuple[str, Record]], *, about: Mapping[str, Any]) -> bytes:
     """Return keyed records, made by `storable`, as one block.
 
-    Parameters
-    ----------
-    records
-        Key and record, in an order that is kept.
-    about
-        JSON-like values that belong to all of them.
+    Their order is kept; `about` are JSON-like values that belong to all of them.
 
     Examples
     --------
@@ -86,10 +77,7 @@ def encode(records: Iterable[tuple[str, Record]], *, about: Mapping[str, Any]) -
 def blocks_of(payload: bytes) -> list[bytes]:
     """Return the blocks of an object, which can be joined to another one as they are.
 
-    Raises
-    ------
-    ValueError
-        Where the bytes are not what `encode` makes, or not all of it.
+    Raises ValueError where the bytes are not what `encode` makes, or not all of it.
     """
     blocks: list[bytes] = []
     start = 0
@@ -126,10 +114,7 @@ def decode(block: bytes) -> Block:
 def write_object(store: Store, key: str, payload: bytes) -> None:
     """Write an object whole or not at all, whatever is there under its key.
 
-    Raises
-    ------
-    OSError
-        Where the store takes no more, or its root is gone.
+    Raises OSError where the store takes no more, or its root is gone.
     """
     if not isinstance(store, LocalStore):
         sync(store.set(key, default_buffer_prototype().buffer.from_bytes(payload)))

@@ -17,14 +17,8 @@ EXACT: Final = Context(prec=800)
 def at_most(value: float, *, decimals: int | None = None, percent: bool = False) -> str:
     """Return an upper limit as text, never below it, at most a last digit above.
 
-    Parameters
-    ----------
-    value
-        The limit.
-    decimals
-        Digits behind the point; None shows four significant digits.
-    percent
-        Whether to show 100 times the limit; the sign is not added.
+    It has so many decimals; where None, four significant digits. `percent` shows 100
+    times the limit, without the sign.
 
     Examples
     --------

@@ -54,7 +54,6 @@ class Variable:
     """One variable of the cube."""
 
     name: str
-    """As in `dsel.names`."""
     dims: tuple[str, ...]
     """Dimensions, `CANDIDATES` and its like standing for several."""
     kind: str
@@ -62,7 +61,6 @@ class Variable:
     long_name: str
     """One line that plots and people read."""
     is_optional: bool = False
-    """Whether a cube may lack it."""
 
     @property
     def attrs(self) -> dict[str, Any]:

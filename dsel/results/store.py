@@ -77,14 +77,8 @@ def open_store(
 ) -> Store:
     """Return the zarr store at a path or URL; a store is returned as it is.
 
-    Errors call the argument `name`.
-
-    Raises
-    ------
-    TypeError
-        Where `place` is neither.
-    ValueError, ImportError
-        Where it is empty, or nothing here knows its protocol.
+    Errors call the argument `name`: TypeError where it is neither, ValueError or
+    ImportError where it is empty or nothing here knows its protocol.
     """
     if isinstance(place, Store):
         return place
@@ -125,13 +119,9 @@ def read_root(store: Store) -> dict[str, Any]:
 def make_root(store: Store) -> zarr.Group:
     """Return the root group for writing, made if need be.
 
-    Raises
-    ------
-    OSError
-        Where the store takes no writes.
-    ValueError
-        Where its head was lost, and with it the name of the cube, or where the place
-        holds anything else, or lies in a pool.
+    Raises OSError where the store takes no writes, ValueError where its head was lost,
+    and with it the name of the cube, or where the place holds anything else, or lies in
+    a pool.
     """
     if store.read_only:
         raise OSError(EROFS, "the zarr store was opened for reading only")

@@ -235,24 +235,13 @@ def plan_ledger(
     shuffled: bool = False,
     in_groups: bool = False,
 ) -> tuple[Assumption, ...]:
-    """Return the ledger of a plan.
+    """Return the ledger of a plan, A1 to A6.
 
-    Parameters
-    ----------
-    findings
-        What was found in the labeled rows and the estimators.
-    random_folds
-        None where the folds are plain random ones, else what they are instead.
-    has_pool
-        Whether models are compared on a pool.
-    pool_is_fitted
-        Whether learners see the fitting part of the pool (never the counted part).
-    breaks_independence
-        Why a fold's model may depend on its held-out rows, if it is known to.
-    shuffled
-        Whether the first pool rows are read in place of a random part.
-    in_groups
-        Whether labeled rows were said to come in groups.
+    `random_folds` is None where the folds are plain random ones, else what they are
+    instead; `pool_is_fitted` whether learners see the fitting part of the pool, which
+    is never the counted one; `breaks_independence` why a fold's model is known to
+    depend on its held-out rows; `shuffled` whether the first pool rows are read in
+    place of a random part.
     """
     folds = (
         Assumption("A2", CHECKED, "plain random folds from the seed")

@@ -32,14 +32,8 @@ def drawn(grid: Grid, seed: int) -> Any:
     """Return a grid whose candidates are known: an iterable is read, once.
 
     Candidates that are given one by one become grids of one candidate each, so that
-    they stand along ``candidate`` in the cube.
-
-    Parameters
-    ----------
-    grid
-        As `plan_search` takes it.
-    seed
-        Draws for a `ParameterSampler` that has no random state of its own.
+    they stand along ``candidate`` in the cube. The seed draws for a `ParameterSampler`
+    that has no random state of its own.
 
     Examples
     --------
@@ -65,12 +59,8 @@ def drawn(grid: Grid, seed: int) -> Any:
 def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
     """Return the candidates, numbered in ``ParameterGrid`` order, parameters set.
 
-    Raises
-    ------
-    TypeError
-        Where something is no classifier or no grid.
-    ValueError
-        Where the grid is empty, or names a parameter that the estimator lacks.
+    Raises TypeError where something is no classifier or no grid, ValueError where the
+    grid is empty or names a parameter that the estimator lacks.
     """
     if estimator is None:
         return _listed(grid)

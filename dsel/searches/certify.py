@@ -128,26 +128,12 @@ def search_and_certify(
 ) -> tuple[Plan, Outcome, xr.Dataset]:
     """Search on some labeled rows, then certify the winner by the others.
 
-    Parameters
-    ----------
-    estimator, param_grid, X, y, pool
-        As for `plan_search`; all labeled rows.
-    certify_rows
-        Part of the labeled rows that certifies, in (0, 1).
-    running
-        Options of `execute` for both parts. ``out`` is the store of the search, whose
-        cube also gets the certificate; the certifying part has a store of its own, in
-        its folder ``certificate``.
-    client
-        As for `execute`.
-    **options
-        Of `plan_search`.
+    `running` are options of `execute` for both parts. Its ``out`` is the store of the
+    search, whose cube also gets the certificate; the certifying part has a store of its
+    own, in its folder ``certificate``. All other options are those of `plan_search`.
 
-    Returns
-    -------
-    tuple
-        The plan of the search, its outcome with the certificate and the model of all
-        labeled rows, and the cube of the certifying part.
+    Returns the plan of the search, its outcome with the certificate and the model of
+    all labeled rows, and the cube of the certifying part.
     """
     _check_certificate(options.get("certificate"))
     seed = seed_from(options.get("random_state"))
@@ -251,13 +237,7 @@ def _within(running: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def certifying_split(n_rows: int, certify_rows: Any, *, seed: int) -> Split:
-    """Return the split: training rows select, test rows certify.
-
-    Raises
-    ------
-    ValueError
-        Where a part would be empty.
-    """
+    """Return the split: training rows select, test rows certify; none may be empty."""
     share = check_probability(certify_rows, "certify_rows")
     n_certify = round(share * n_rows)
     if not 0 < n_certify < n_rows:

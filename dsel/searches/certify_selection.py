@@ -37,29 +37,13 @@ Procedure = Callable[[Any, Any], Any]
 
 
 class SelectionProcedure(ClassifierMixin, BaseEstimator):
-    """A selection procedure as a classifier: `fit` runs it, `predict` asks its model.
-
-    Attributes
-    ----------
-    model_
-        What the procedure returned.
-    classes_ : ndarray
-        Labels that it was given.
-    """
+    """A selection procedure as a classifier: `fit` runs it."""
 
     def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
 
     def fit(self, X: Any, y: NDArray[Any]) -> "SelectionProcedure":
-        """Run the procedure.
-
-        Raises
-        ------
-        TypeError
-            Where it returns nothing that predicts.
-        sklearn.exceptions.NotFittedError
-            Where it returns a scikit-learn estimator that is not fitted.
-        """
+        """Run the procedure; raise where what it returns is no fitted classifier."""
         model = self.procedure(X, y)
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
@@ -187,13 +171,7 @@ def certify_selection(
 
 
 def _as_estimator(procedure: Any) -> Any:
-    """Return an estimator as it is, a function as one.
-
-    Raises
-    ------
-    TypeError
-        Where it is neither.
-    """
+    """Return an estimator as it is, a function as one."""
     is_estimator = callable(getattr(procedure, "fit", None))
     if isinstance(procedure, type) or not (is_estimator or callable(procedure)):
         raise TypeError(
@@ -224,11 +202,6 @@ def _check_same(plan: Plan, outcome: Outcome) -> None:
 
     A model is fitted again where it was not kept: after a worker died, or where a run
     goes on from its `out`.
-
-    Raises
-    ------
-    RuntimeError
-        With the way out.
     """
     fold = outcome.choice.fold
     if fold is None:

@@ -30,9 +30,7 @@ class Checkpoint:
     """What a run has found so far, in its store; without a place nothing is stored."""
 
     place: Any = None
-    """Store of the run, or None."""
     journal: Journal | None = None
-    """Its open journal, or None."""
 
     @property
     def is_read_only(self) -> bool:
@@ -51,10 +49,8 @@ class Checkpoint:
     def find(self, key: str, kind: type[Found]) -> Found | None:
         """Return what `keep` stored under a key as a dataclass, or None.
 
-        Raises
-        ------
-        OSError
-            Where it is not there, and what the run finds instead cannot be stored.
+        Raises OSError where it is not there, and what the run finds instead cannot be
+        stored.
         """
         record = self.read().get(key)
         if record is not None:
@@ -87,10 +83,7 @@ class Checkpoint:
     def save_results(self, results: xr.Dataset) -> None:
         """Save the cube, unless it is there already and nothing can be written.
 
-        Raises
-        ------
-        OSError
-            Where nothing can be written and another cube is there, or none.
+        Raises OSError where nothing can be written and another cube is there, or none.
         """
         if self.place is None:
             return
@@ -103,12 +96,8 @@ class Checkpoint:
     def model(self, path: str, fit: Callable[[], Any]) -> Any:
         """Return the stored model of a path, else that of `fit`, which is then stored.
 
-        Parameters
-        ----------
-        path
-            What the model depends on besides the fingerprint, its split included.
-        fit
-            Returns the fitted model.
+        The path says what the model depends on besides the fingerprint, its split
+        included.
         """
         if self.place is None or find_spec("skops") is None:
             return fit()
@@ -126,21 +115,9 @@ class Checkpoint:
 def open_checkpoint(place: Any, fingerprint: Mapping[str, Any]) -> Iterator[Checkpoint]:
     """Open the store of a run to continue it, and close it at the end.
 
-    A run that has ended is opened also where nothing can be written.
-
-    Parameters
-    ----------
-    place
-        Store, or None to store nothing.
-    fingerprint
-        What all counts depend on; versions are added.
-
-    Raises
-    ------
-    StoreMismatchError
-        Where the store holds another run.
-    OSError
-        Where nothing can be written, and no run was begun.
+    A run that has ended is opened also where nothing can be written. Versions are added
+    to the fingerprint. Raises StoreMismatchError where the store holds another run,
+    OSError where nothing can be written and no run was begun.
     """
     if place is None:
         yield Checkpoint()

@@ -42,33 +42,14 @@ def cross_validation(
 ) -> Scheme:
     """Return the folds and the full split, and what their models are compared on.
 
-    Criteria of co-validation get random halvings in place of folds.
+    `cv` is what `plan_search` takes, or a `Scheme`. Criteria of co-validation get
+    random halvings in place of folds; where all criteria hold out one fold only, only
+    that is trained. Errors on training rows are counted where `train_errors` says so or
+    a criterion reads them, and always of halvings, since most criteria of co-validation
+    read them.
 
-    Parameters
-    ----------
-    cv
-        Number of folds or of halvings, a scikit-learn splitter, pairs of training and
-        test rows, or a `Scheme`.
-    labeled
-        The labeled rows.
-    seed
-        Seed of the folds and of f_rand.
-    criteria
-        What will be read from the counts; where all of them hold out one fold only,
-        only that is trained.
-    with_pool
-        Whether there is a pool to compare on.
-    train_errors
-        Whether errors on training rows are counted even if no criterion reads them.
-        Random halvings count them always: most criteria of co-validation read them.
-    groups
-        What a splitter is given as the group of each row; None for no groups.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Where `cv` is neither a number of folds, from 2 to the number of rows, nor a
-        splitter or its pairs; where no scheme can count for all criteria.
+    Raises TypeError or ValueError where `cv` is none of these, or no scheme can count
+    for all criteria.
     """
     _check_together(criteria)
     if groups is not None and np.shape(groups) != np.shape(labeled.y):

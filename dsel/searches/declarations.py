@@ -53,7 +53,6 @@ class Declaration:
     """What a run may read, and what all its candidates together may spend on it."""
 
     candidates: tuple[str, ...]
-    """Their keys."""
     certificate: str
     criterion: str
     delta: float
@@ -93,9 +92,7 @@ class Verdict:
     number: int
     """Of the run in its place, from 1."""
     when: str
-    """When it began."""
     first_when: str
-    """When the first run of the place began."""
     budget: float
     """Delta and reserve of the first run."""
     reserve: float
@@ -229,10 +226,7 @@ class Account:
 def declare(journal: Journal, run: Declaration) -> str:
     """Write what a run may read, unless it stands there; return its key.
 
-    Raises
-    ------
-    OSError
-        Where it is not there and cannot be written: then nothing may be counted.
+    Raises OSError where it cannot be written: then nothing may be counted.
     """
     key, records = PREFIX + run.token, journal.read()
     if key not in records:

@@ -211,11 +211,9 @@ class Projection:
     """Upper limits of tasks, bytes read, and time of the scheduler."""
 
     fit_tasks: int
-    """Tasks that fit."""
     span_tasks: int
     """Spans counted in all rounds, which is at least the number of their tasks."""
     pool_nbytes: int
-    """Bytes of the pool that are read, in all rounds."""
     scheduler_seconds: float
     """Processor time of the scheduler, which has one thread."""
 

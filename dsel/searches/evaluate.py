@@ -52,10 +52,8 @@ def resolve(
 ) -> ResolvedCriterion:
     """Return a criterion, its delta and shares; where None as the search declared.
 
-    Raises
-    ------
-    ValueError
-        Where the search did not count what the criterion needs, or folds are left out.
+    Raises ValueError where the search did not count what it needs, or folds are left
+    out.
     """
     check_cube(results)
     _check_folds(results)
@@ -184,19 +182,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a criterion for every candidate of a cube; nothing is fitted.
 
-    Parameters
-    ----------
-    results
-        Cube of a search.
-    criterion
-        Name of the criterion; by default that of the search.
-    delta, label_share
-        As in `select`; by default those of the search.
-
-    Raises
-    ------
-    ValueError
-        Where the search did not count what the criterion needs.
+    Arguments are those of `select`, by default the search's own. Raises ValueError
+    where the search did not count what the criterion needs.
     """
     resolved = resolve(results, criterion, delta=delta, label_share=label_share)
     rule, counts, settings = resolved.criterion, resolved.counts, resolved.settings

@@ -195,10 +195,7 @@ def _declare(plan: SearchSpec, store: Checkpoint) -> str:
 def _driver(plan: SearchSpec, executor: Executor, store: Checkpoint) -> Driver:
     """Return the driver of a plan, with the counts of earlier runs.
 
-    Raises
-    ------
-    OSError
-        Where something is left to count and the store cannot be written to.
+    Raises OSError where something is left to count and the store cannot be written to.
     """
     table = _empty_table(plan)
     keys = candidate_keys(plan.work.groups)

@@ -74,12 +74,9 @@ class DesignAssumptions:
         return round(self.n_labeled * share)
 
     def disagreement(self, left_out: float) -> float:
-        """Return how often the full model differs from one without a part of the rows.
+        """Return how often the full model differs from one without `left_out` rows.
 
-        Parameters
-        ----------
-        left_out
-            That part, in (0, 1).
+        That is a part of them, in (0, 1).
         """
         rate = self.expected_disagreement * rows_unseen(left_out) ** self.growth
         return float(min(rate, 1.0 - 1e-9))
@@ -108,13 +105,9 @@ def fitted_growth(
 ) -> tuple[float, float]:
     """Return disagreement at ten folds and the power that fit what a pilot has shown.
 
-    Parameters
-    ----------
-    rates
-        Disagreement by number of folds.
-    growth
-        The power, where it is declared; else that of a line through their logarithms,
-        at least 0, and `GROWTH` where there is one rate only.
+    `rates` are disagreements by number of folds. The power is `growth` where it is
+    declared; else that of a line through their logarithms, at least 0, and `GROWTH`
+    where there is one rate only.
 
     Examples
     --------
@@ -155,10 +148,8 @@ def mean_limit(n_rows: int, rate: float, share: float) -> float:
 def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
     """Return the average of the smallest of independent values.
 
-    Parameters
-    ----------
-    tables
-        (values in increasing order, their probabilities, how many draws of them).
+    Of each kind: values in increasing order, their probabilities, how many draws of
+    them.
     """
     points = np.unique(np.concatenate([values for values, _, _ in tables]))
     survival = np.ones(points.size)

@@ -176,18 +176,9 @@ def settle(
 ) -> xr.Dataset:
     """Return a run's cube with what its place has paid for, or with A5 violated.
 
-    What stands in the cube is a copy: the place's journal keeps the declarations.
-
-    Parameters
-    ----------
-    results
-        The cube, with the ledger of its own plan.
-    account
-        Of all declarations of the place.
-    key
-        Of the run's own declaration.
-    keys
-        Of the candidates, by their numbers in the cube.
+    What stands in the cube is a copy: the place's journal keeps the declarations, of
+    which `account` is made. `key` is that of the run's own one, `keys` those of its
+    candidates by their numbers in the cube.
     """
     verdict, run = account.verdicts[key], account.declared[key]
     results = results.assign_attrs({KEPT_IN: "journal"})

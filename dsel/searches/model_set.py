@@ -34,9 +34,7 @@ class ModelSet:
     parts: tuple[FittedGroup, ...]
     """The models, one part a family."""
     split: int
-    """Number of the split."""
     classes: NDArray[Any]
-    """Label of each class code."""
     failures: Mapping[int, str]
     """Why a candidate is not here, by its number."""
 
@@ -101,11 +99,8 @@ class SplitWork:
     """What every task needs; sent to the cluster once."""
 
     X: Any
-    """Labeled rows."""
     y: NDArray[np.int64]
-    """Class codes."""
     splits: tuple[Split, ...]
-    """Sets of training rows."""
     groups: tuple[tuple[Family, tuple[Candidate, ...]], ...]
     """Candidates that share work, each group with its family."""
 
@@ -115,11 +110,9 @@ class TrainedGroups:
     """Fitted groups, before their models are joined."""
 
     work: SplitWork
-    """What was fitted."""
     fitted: tuple[tuple[FittedGroup, ...], ...]
     """For each group in order, one entry for each split."""
     classes: NDArray[Any]
-    """Label of each class code."""
 
     def failures(self) -> dict[int, str]:
         """Return a message for every candidate of which a fit failed, by its number."""
@@ -137,10 +130,7 @@ class TrainedGroups:
     def pack(self, failures: Mapping[int, str]) -> ModelSet:
         """Join the models of the first split, except candidates that failed.
 
-        Raises
-        ------
-        AllFitsFailedError
-            Where none is left.
+        Raises AllFitsFailedError where none is left.
         """
         every = sorted(
             (each for _, group in self.work.groups for each in group),
@@ -255,10 +245,7 @@ def encode_labels(
 ) -> tuple[Any, NDArray[np.int64]]:
     """Check X and y, set `classes_` of the estimator, return rows and class codes.
 
-    Raises
-    ------
-    ValueError
-        Where the labels are not classes, or all the same.
+    Raises ValueError where the labels are not classes, or all the same.
     """
     X, y = validate_data(estimator, X, y, accept_sparse="csr")
     check_classification_targets(y)

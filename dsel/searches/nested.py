@@ -33,12 +33,7 @@ def without_pool(plan: SearchSpec) -> SearchSpec:
 def of_chosen(plan: SearchSpec, chosen: Sequence[int]) -> SearchSpec:
     """Return the plan of one candidate: on each split what was chosen for it.
 
-    Parameters
-    ----------
-    plan
-        The nested search.
-    chosen
-        Candidates chosen by all folds and without each fold, in this order.
+    `chosen` are those chosen by all folds and without each fold, in this order.
     """
     k = plan.scheme.n_folds
     folds, full = plan.work.splits[:k], plan.work.splits[-1]
@@ -84,12 +79,8 @@ def chosen_evidence(
 ) -> dict[str, NDArray[Any]]:
     """Return the evidence of the choices with the counts of what was chosen.
 
-    Raises
-    ------
-    AllFitsFailedError
-        Where what was chosen cannot be fitted.
-    RuntimeError
-        Where a model that was counted before gave another count.
+    Raises AllFitsFailedError where that cannot be fitted, RuntimeError where a model
+    that was counted before gave another count.
     """
     if table.failed[0]:
         raise AllFitsFailedError(

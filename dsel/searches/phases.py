@@ -31,7 +31,6 @@ class PhaseClock:
     """Measures the wall time of phases."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    """By phase."""
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

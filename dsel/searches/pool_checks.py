@@ -59,20 +59,10 @@ def with_rows(
 ) -> SearchSpec:
     """Return the plan with its pool as it is now, and a fingerprint of its rows.
 
-    Parameters
-    ----------
-    plan
-        As it was made; rows may have been written since.
-    client
-        As for `execute`.
-    is_kept
-        Whether counts are stored for later runs. The fingerprint must then change with
-        the rows, even if they have to be read to compute it.
-
-    Raises
-    ------
-    ValueError
-        Where the pool has another shape than when it was opened.
+    Rows may have been written since the plan was made. Where counts are stored for
+    later runs, `is_kept`, the fingerprint must change with the rows, even if they have
+    to be read to compute it. Raises ValueError where the pool has another shape than
+    before.
     """
     plan = _reopened(plan)
     work = plan.work
@@ -113,10 +103,7 @@ def resolve_pool(
 ) -> Resolved | None:
     """Return what is done about shared rows, as stored or found by a pass.
 
-    Raises
-    ------
-    ValueError
-        Where rows are shared and the plan refuses them.
+    Raises ValueError where rows are shared and the plan refuses them.
     """
     if plan.pool is None:
         return None
@@ -288,12 +275,8 @@ class TwoSampleTest:
 def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest:
     """Compare rows of two kinds, (n_rows, n_columns) each, by a classifier.
 
-    Parameters
-    ----------
-    labeled, unlabeled
-        Arrays, CSR matrices or frames; missing values may stand in all but CSR.
-    seed
-        Of the halves, the forest and the permutations.
+    Missing values may stand in all but CSR. The seed is that of the halves, the forest
+    and the permutations.
     """
     from sklearn.ensemble import RandomForestClassifier  # takes a while to import
 

@@ -56,35 +56,14 @@ def write_rows(
 ) -> None:
     """Compute `task` for every row of the pool and write its fields as zarr arrays.
 
-    Rows stand at their global numbers; those that the pool's filters leave out keep
-    the fill value. One process writes, so no two writers share a chunk, and what a
-    span returns is dropped once it is written.
+    Rows stand at their global numbers; those that the pool's filters leave out keep the
+    fill value. One process writes, so no two writers share a chunk, and what a span
+    returns is dropped once it is written. `fields` are shape of one row, dtype and fill
+    value by name; the task gets `block_rows` rows at once, with missing values if it
+    may.
 
-    Parameters
-    ----------
-    pool
-        The rows.
-    path
-        Folder or URL of a new zarr group, or a zarr store.
-    task
-        What to compute for a block.
-    fields
-        Name to shape of one row, dtype and fill value.
-    block_rows
-        Rows that `task` gets at once.
-    attributes
-        Attributes of the group.
-    client
-        Dask client; None is the current one, else local threads.
-    allow_nan
-        Whether missing values may pass.
-
-    Raises
-    ------
-    FileExistsError
-        Where results for rows, or other zarr data, are there.
-    ValueError
-        Where anything else is there, or the place lies in a pool or in results.
+    Raises FileExistsError where results for rows or other zarr data are there,
+    ValueError where anything else is, or the place lies in a pool or in results.
     """
     group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
     touched: set[int] = set()
@@ -191,7 +170,6 @@ class Answers:
 
     model: Any
     classes: NDArray[Any] | None
-    """Labels of a classifier."""
 
     def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the codes of labels, or values, of a block."""

@@ -66,18 +66,8 @@ def expected_bound(
 ) -> float:
     """Return the bound that a plan is expected to give, before a label is used.
 
-    Parameters
-    ----------
-    plan
-        Of a search.
-    error, disagreement
-        As for `plan_bound`: ``expected_error`` and ``expected_disagreement``.
-
-    Returns
-    -------
-    float
-        The bound on average, unclipped, for the candidate with the largest part of
-        delta; NaN where the certificate is none that `plan_bound` knows.
+    It is that on average, unclipped, for the candidate with the largest part of delta;
+    NaN where the certificate is none that `plan_bound` knows.
     """
     name, k = plan.certificate.name, plan.scheme.n_folds
     share = 1 / plan.n_candidates if plan.prior is None else plan.prior.max()
@@ -155,23 +145,12 @@ def taken(
 ) -> Taken:
     """Return the options of a search with what was left open.
 
-    Parameters
-    ----------
-    criterion, certificate, cv, label_share
-        As `plan_search` takes them.
-    sizes
-        Labeled rows, counted rows of the pool (0 without one), and candidates.
-    delta
-        Probability with which the certificate may fail.
-    is_special
-        Whether other options ask for what `auto` has not: then it is taken only where
-        it is named. Else it is, too, where there is a pool and nothing is named.
+    `sizes` are labeled rows, counted rows of the pool (0 without one), and candidates.
+    Where `is_special`, other options ask for what `auto` has not: then it is taken only
+    where it is named. Else it is, too, where there is a pool and nothing is named.
 
-    Raises
-    ------
-    ValueError
-        Where `auto` is to rank by a criterion of the user's, or by other folds than
-        random ones.
+    Raises ValueError where `auto` is to rank by a criterion of the user's, or by other
+    folds than random ones.
     """
     remarks: tuple[str, ...] = ()
     is_plain = cv is None or isinstance(cv, Integral)

@@ -151,7 +151,6 @@ class CertifyingCertificate:
     label: str
     """Text of the one candidate that it is about."""
     certificate: Certificate
-    """Its bound."""
 
     def of(self, results: xr.Dataset, chosen: int, delta: float) -> Certificate:
         """Return the certificate, or raise where it is not about this choice."""

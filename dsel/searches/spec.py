@@ -27,9 +27,7 @@ class SearchSpec:
     work: Work
     """Labeled rows, splits and groups, as every task gets them."""
     classes: NDArray[Any]
-    """Label of each class code."""
     scheme: Scheme
-    """Splits, and what is compared on the pool."""
     whole_pool: Any
     """The pool as it was given, the parts that are not counted included."""
     stages: Stages
@@ -41,17 +39,13 @@ class SearchSpec:
     certificate: Criterion
     """Criterion of the reported number; often the one that ranks."""
     delta: float
-    """Probability with which the certificate may fail."""
     label_share: float
-    """Part of delta for the term of the labeled rows."""
     prune: bool
     """Whether candidates that cannot win are dropped."""
     seed: int
-    """Seed of all randomness."""
     assumptions: tuple[Assumption, ...]
     """A1 to A6, each checked, declared or violated."""
     remarks: tuple[str, ...]
-    """What a reader of the plan should know."""
     fingerprint: Mapping[str, str]
     """What counts depend on besides candidates: splits, estimator, seed; a run adds
     hashes of the rows as they are when it begins."""

@@ -38,11 +38,8 @@ class Claim:
     certified: bool
     """Whether it was called a guarantee."""
     bound: float
-    """Largest error rate."""
     truth: float
-    """The error rate."""
     lower: float = 0.0
-    """Smallest error rate."""
 
     @property
     def has_failed(self) -> bool:
@@ -55,22 +52,16 @@ class Setting:
     """One way to search, on rows of a known law."""
 
     name: str
-    """Name in the table."""
     law: Law
-    """Distribution of the rows."""
     estimator: Any
-    """Estimator of the candidates."""
     grid: Mapping[str, Any]
-    """Their parameters."""
     steps: Callable[["Draw"], Iterator[Claim]]
     """Searches a draw and returns claims."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of `plan_search`."""
     n_labeled: int = 39
     """Labeled rows; from 40 on a run makes the two-sample test, which takes longer
     than everything else."""
     n_unlabeled: int = 200
-    """Pool rows."""
     is_control: bool = False
     """Whether it is a broken bound, which the audit must catch."""
 
@@ -80,19 +71,14 @@ class Draw:
     """Labeled rows and a pool, drawn from the law of a setting."""
 
     setting: Setting
-    """Its setting."""
     deltas: tuple[float, ...]
     """Values of delta for which claims are wanted, the largest first."""
     X: Floats
-    """Labeled rows."""
     y: Codes
-    """Their classes."""
     pool: Floats
-    """Unlabeled rows."""
     answers: Codes
     """Their classes, which searches do not see."""
     seed: int
-    """Seed of the search."""
 
     def plan(self, grid: Any = None, **changed: Any) -> Plan:
         """Plan the setting's search, or a changed one."""

@@ -20,7 +20,6 @@ class ActiveRun:
     rows: NDArray[np.int64]
     """Row numbers, those of the random start first."""
     n_start: int
-    """Rows of the random start."""
     query_probabilities: NDArray[np.float64]
     """Chance with which each was picked when it was; NaN for the greedy ones."""
 
@@ -33,17 +32,7 @@ class ActiveRun:
 def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
     """Return the gap of the two best scores: how sure a classifier is of each row.
 
-    Parameters
-    ----------
-    model
-        Fitted classifier with `decision_function` or `predict_proba`.
-    X
-        Rows.
-
-    Returns
-    -------
-    ndarray
-        Gaps >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
+    Gaps are >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
     """
     if hasattr(model, "coef_") and model.coef_.shape[0] == 1:
         # One product, where a linear SVC would go through its support vectors.

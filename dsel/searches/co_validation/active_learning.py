@@ -28,7 +28,6 @@ class ActiveStep:
     X: Any
     """Their features, dense or CSR."""
     y: NDArray[Any]
-    """Their labels."""
     results: xr.Dataset
     """Cube of `covalidate` on them and the rest of the pool. Its assumptions say that
     nothing can be certified, and why."""
@@ -85,7 +84,6 @@ class Picks:
     order: NDArray[np.uint64]
     """Random number of each row, which decides between equal gaps."""
     rows: NDArray[np.int64]
-    """Row numbers."""
     X: Any
     """The rows, dense or CSR."""
     weights: NDArray[np.float64]

@@ -42,11 +42,9 @@ class CountCheckpoint:
     """Writes what tasks counted, and reads it back into a table."""
 
     store: Checkpoint
-    """Where records are written."""
     keys: Mapping[int, str]
     """Key of every candidate by its number."""
     scheme: Scheme
-    """Splits and comparisons of the plan."""
     fit_timeout: float | None = None
     """Seconds that one fit may take, or None; it may differ from an earlier run's."""
 

@@ -68,7 +68,6 @@ class RandomFold:
     """The full model against a fold model drawn for each row: f against f_rand."""
 
     seed: int
-    """Seed of the random numbers by row."""
     n_folds: int
     """Folds; split k is the full one."""
     variable: str = names.DISAGREEMENTS
@@ -136,7 +135,6 @@ class BestFold:
     variable: str = names.BEST_FOLD_DISAGREEMENTS
     """Counted on the whole pool."""
     n_bins: int = 1
-    """One bin a candidate."""
 
     def bins(self, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return None: every row is compared."""
@@ -173,7 +171,6 @@ class AllAnswers:
     n_splits: int
     """How many splits, in the order of their numbers."""
     n_bins: int
-    """Bins a candidate has."""
     variable: str
     """Name of the cube's variable that the counts become."""
     count: Callable[[Codes], Codes]

@@ -32,9 +32,7 @@ class SpanJob:
     stop: int
     """One past the last."""
     candidates: tuple[int, ...]
-    """Candidate numbers."""
     stage: int = 0
-    """Stage at which these rows are read."""
 
     def can_join(self, other: "SpanJob") -> bool:
         """Whether both can be jobs of one task: the same models, the same stage."""
@@ -145,14 +143,7 @@ def rows_of_block(row_nbytes: int, spare: int, *, are_frames: bool = False) -> i
 class SpanTally:
     """Differences by candidate and bin, the rows compared, and rows to return.
 
-    Parameters
-    ----------
-    comparisons
-        Of the scheme.
-    candidates
-        Candidate numbers.
-    drawn
-        Ascending numbers of the rows to return; None for none.
+    `drawn` are the ascending numbers of the rows to return; None for none.
     """
 
     def __init__(

@@ -24,17 +24,11 @@ class CountTable:
     """Counts by candidate; only the driver writes to it."""
 
     scheme: Scheme
-    """Splits and comparisons."""
     groups: tuple[Group, ...]
-    """Groups of the plan."""
     stages: Stages
-    """Stages in which the pool is read."""
     n_candidates: int
-    """Candidates, N."""
     n_classes: int = 2
-    """Classes of the labeled rows."""
     n_labeled: int = 0
-    """Labeled rows."""
     compared: tuple[Comparison, ...] = field(init=False)
     test_errors: NDArray[np.int64] = field(init=False)
     train_errors: NDArray[np.int64] = field(init=False)
@@ -252,13 +246,8 @@ class CountTable:
     ) -> dict[str, NDArray[Any]]:
         """Return the counts under the names of the cube, candidates first.
 
-        Parameters
-        ----------
-        shown
-            Fits to include, (n_candidates, n_splits); by default those in order.
-        scored
-            Candidates whose pool counts are included; by default those that need no
-            more.
+        By default of the fits in order, (n_candidates, n_splits), and the pool counts
+        of the candidates that need no more.
         """
         k, splits = self.scheme.n_folds, self.scheme.splits
         shown = self.in_order if shown is None else shown

@@ -29,17 +29,11 @@ class Driver:
     """One run: its loop, its fits and its rounds over the pool."""
 
     table: CountTable
-    """Counts by candidate."""
     pruning: Race
-    """Decides which candidates may still win."""
     executor: Executor
-    """Where tasks run."""
     checkpoint: CountCheckpoint
-    """Where counts are written."""
     on_progress: Callable[[Progress], None] | None = None
-    """Called a few times a second."""
     fit_timeout: float | None = None
-    """Seconds that one fit may take; None for no limit."""
     sample: PoolSample | None = None
     """Pool rows that span tasks return with their counts; None for none."""
     fitting: Fitting = field(init=False)

@@ -34,7 +34,6 @@ class BatchSize:
     """
 
     task_seconds: float = TASK_SECONDS
-    """Work of one task."""
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     def add(self, seconds: float) -> None:
@@ -57,7 +56,6 @@ class FitQueue:
     """Jobs that are still to be submitted."""
 
     table: CountTable
-    """Counts so far."""
     best_first: bool
     """Whether candidates may be pruned, so that the order matters."""
     submitted: NDArray[np.bool_] = field(init=False)

@@ -19,9 +19,7 @@ class Group:
     """Candidates that share work, and the family that fits them."""
 
     number: int
-    """Place in the plan."""
     family: Family
-    """Fits them and predicts with them."""
     candidates: tuple[Candidate, ...]
     """In the order of their numbers."""
     keys: tuple[str, ...]
@@ -39,11 +37,8 @@ class Work:
     X: Any
     """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
     y: NDArray[np.int64]
-    """Class codes."""
     splits: tuple[Split, ...]
-    """Of the scheme."""
     groups: tuple[Group, ...]
-    """Of the plan."""
     fitting_pool: Any = None
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
@@ -54,13 +49,7 @@ class Work:
         return self.X if family.takes_frames else numbers(self.X)
 
     def group_of(self, candidate: int) -> Group:
-        """Return a candidate's group.
-
-        Raises
-        ------
-        ValueError
-            Where there is no candidate of that number.
-        """
+        """Return a candidate's group; raise ValueError where there is none."""
         for group in self.groups:
             if group.members((candidate,)):
                 return group
@@ -73,11 +62,9 @@ class FitJob:
     """Candidates of a group on one split."""
 
     group: int
-    """Group number."""
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-    """Split number."""
 
     def one_by_one(self) -> "list[FitJob]":
         """Return a job for each candidate."""

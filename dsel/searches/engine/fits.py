@@ -78,15 +78,11 @@ class Fitting:
     """Tasks that fit, and the models that they keep where they were made."""
 
     table: CountTable
-    """Counts by candidate."""
     executor: Executor
-    """Where tasks run."""
     checkpoint: CountCheckpoint
-    """Where counts are written."""
     best_first: bool = True
     """Whether candidates may be pruned, so that the order matters."""
     fit_timeout: float | None = None
-    """Seconds that one fit may take; None for no limit."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     keeps_models: bool = field(init=False)
@@ -177,10 +173,7 @@ class Fitting:
     def fetch(self, candidate: int, split: int) -> Any:
         """Return a kept model, brought to this process.
 
-        Raises
-        ------
-        RuntimeError
-            Where it was fitted again, and that failed.
+        Raises RuntimeError where it was fitted again, and that failed.
         """
         if self.table.fit_status[candidate, split] != FIT_DONE:
             message = self.table.messages.get((candidate, split), "the fit failed")

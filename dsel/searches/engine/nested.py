@@ -34,10 +34,7 @@ class NestedPruning:
     def prune(self, table: CountTable) -> Floats:
         """Drop the candidates that can be none of the choices any more.
 
-        Returns
-        -------
-        ndarray
-            Smallest score that a candidate can have in any choice, (n_candidates,).
+        Returns the smallest score that each candidate can have in any choice.
         """
         lower, complete = _scores(table, table.in_order)
         if self.prunes:
@@ -52,10 +49,7 @@ class NestedPruning:
 def choices(table: CountTable) -> list[int]:
     """Return the candidate chosen by all folds, then that without each fold.
 
-    Raises
-    ------
-    AllFitsFailedError
-        Where a choice has no candidate left.
+    Raises AllFitsFailedError where a choice has no candidate left.
     """
     lower, complete = _scores(table, table.in_order)
     scores = np.where(complete, lower, np.inf)

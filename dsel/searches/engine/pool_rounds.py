@@ -29,7 +29,6 @@ class Round:
     key: str
     """Part of the key of the joined models in the workers' caches."""
     members: tuple[int, ...]
-    """Candidate numbers."""
     waiting: list[SpanJob]
     """Spans that are not submitted yet."""
     in_flight: int = 0
@@ -48,12 +47,7 @@ class Round:
     def take(self, n_slots: int, n_rows: int) -> list[SpanJob]:
         """Return the spans of the next task, all for the same candidates; or none.
 
-        Parameters
-        ----------
-        n_slots
-            Tasks that run at the same time.
-        n_rows
-            Stored rows that a task may read; a longer span is a task of its own.
+        A task may read `n_rows` stored rows; a longer span is a task of its own.
         """
         most = self.batch_size.jobs_per_task(len(self.waiting), n_slots)
         taken: list[SpanJob] = []
@@ -80,20 +74,9 @@ def next_members(
 
     With pruning, a first round of a few leaders starts as soon as the candidate of
     smallest lower bound is fitted: its estimate prunes others. All other rounds wait
-    until no fit is left, so that the pool is read as few times as possible.
-
-    Parameters
-    ----------
-    table, lower
-        Counts so far and every candidate's lower bound.
-    leaders_first
-        Whether the next round is that of the leaders.
-    fits_are_over
-        Whether every active candidate is fitted.
-    nbytes
-        Size of each candidate's models.
-    budget
-        Bytes of models that every worker can hold.
+    until no fit is left, so that the pool is read as few times as possible. The models
+    of a round, of which `nbytes` are the sizes, must fit into the `budget` of every
+    worker.
     """
     ready = np.flatnonzero(table.active & table.fitted)
     order = ready[np.lexsort((ready, lower[ready]))]
@@ -132,11 +115,8 @@ class Scoring:
     """Tasks that count disagreements over spans of the pool, round by round."""
 
     table: CountTable
-    """Counts by candidate."""
     executor: Executor
-    """Where tasks run."""
     checkpoint: CountCheckpoint
-    """Where counts are written."""
     models: ModelRegistry
     """Which task keeps each model."""
     sample: PoolSample | None = None

@@ -30,7 +30,6 @@ class PoolSample:
     starts: frozenset[int]
     """First row numbers of its spans."""
     drawn: RandomFraction
-    """Which rows are in the sample."""
     found: dict[int, Any] = field(default_factory=dict)
     """Rows that tasks returned, by the first row number of their span."""
 

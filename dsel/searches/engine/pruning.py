@@ -71,12 +71,7 @@ class Pruning:
         """Drop the candidates that cannot win whatever is counted from now on.
 
         While counts come in, lower bounds only grow and the best estimate only falls,
-        so a candidate that is dropped would never win later.
-
-        Returns
-        -------
-        ndarray
-            The lower bounds, shape (n_candidates,).
+        so a candidate that is dropped would never win later. Returns the lower bounds.
         """
         evidence = table.evidence()
         lower = self.lower_bounds(evidence)

@@ -50,7 +50,6 @@ class Scheme:
     has_best_fold: bool = False
     """Whether each candidate's full model is also compared with its best fold's."""
     known_labels: tuple[KnownLabels, ...] = ()
-    """Errors counted where labels of pool rows are known, for evaluation."""
     is_nested: bool = False
     """Whether folds are followed by pairs of folds, so that a candidate is chosen
     without each fold, too."""
@@ -132,11 +131,8 @@ class Scheme:
     def all_comparisons(self, best_folds: NDArray[np.int64]) -> tuple[Comparison, ...]:
         """Return everything that is counted on the pool.
 
-        Parameters
-        ----------
-        best_folds
-            Fold that each candidate's best-fold certificate rests on, as far as it is
-            known, shape (n_candidates,).
+        `best_folds` are what each candidate's best-fold certificate rests on, as far as
+        it is known, shape (n_candidates,).
         """
         best = (BestFold(self.n_folds, best_folds),) if self.has_best_fold else ()
         return (*self.comparisons, *best, *self.known_labels)
@@ -161,13 +157,7 @@ def with_leave_one_out(scheme: Scheme, n_rows: int) -> Scheme:
 
 
 def random_halves(n_rows: int, repeats: int, *, seed: int, with_pool: bool) -> Scheme:
-    """Return both halves of each halving and the full split, number 2 x repeats.
-
-    Raises
-    ------
-    ValueError
-        Where there are fewer than two rows.
-    """
+    """Return both halves of each halving and the full split, number 2 x repeats."""
     splits = half_splits(n_rows, repeats, seed=seed)
     full = full_split(n_rows, number=len(splits))
     compared: tuple[Comparison, ...] = (halves(repeats),) if with_pool else ()
@@ -185,22 +175,10 @@ def with_labels(
 ) -> Scheme:
     """Return the scheme that also counts errors on the pool rows of known label.
 
-    Parameters
-    ----------
-    scheme
-        Splits; the errors of halves and of the full split are counted.
-    labels
-        One label for each row of the pool's source, masked where it is not known. A
-        label that is none of the classes is an error of every model. None for none.
-    pool
-        The unlabeled pool.
-    classes
-        Label of each class code, sorted.
-
-    Raises
-    ------
-    ValueError
-        Where there is no pool, or not one label for each of its rows.
+    There is one label for each row of the pool's source, masked where it is not known;
+    one that is none of the (sorted) classes is an error of every model. Errors of
+    halves and of the full split are counted. Raises ValueError where there is no pool,
+    or not one label for each of its rows.
     """
     if labels is None:
         return scheme

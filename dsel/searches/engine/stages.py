@@ -103,7 +103,6 @@ class Stage:
     """Rows that are read together."""
 
     pool: Any
-    """The pool, filtered to them."""
     spans: tuple[Span, ...]
     """Parts that are counted by one task each."""
 
@@ -115,7 +114,6 @@ class Stages:
     pool: Any = None
     """All rows that may be read; None where there is no pool."""
     reading: StoppingRule = WHOLE_POOL
-    """Limits of the disagreement that hold at every stage."""
     stop_within: float = 0.0
     """How near a limit must be to the one that the whole pool would give."""
     share: float = 0.5
@@ -123,7 +121,6 @@ class Stages:
     is_shuffled: bool = False
     """Whether rows stand in random order, so that the first ones are a random part."""
     seed: int = 0
-    """Seed of the random parts otherwise."""
 
     @property
     def may_stop(self) -> bool:
@@ -165,12 +162,8 @@ class Stages:
     ) -> NDArray[np.bool_]:
         """Return whether the whole pool would lower no limit by more than wished.
 
-        Parameters
-        ----------
-        counts
-            Rows on which two answers differ, (n_candidates, n_comparisons).
-        rows
-            Rows read, broadcast against them.
+        `counts` are rows on which two answers differ, (n_candidates, n_comparisons);
+        `rows`, those that were read, are broadcast against them.
         """
         expected = -(-counts * self.n_rows // np.maximum(rows, 1))
         now = self.reading.limits(counts, rows, self.share)
@@ -201,16 +194,7 @@ def plan_stages(pool: Any, reading: PoolReading, *, share: float, seed: int) -> 
 def at_most(pool: Any, n_rows: int | None, *, shuffled: bool, seed: int) -> Any:
     """Return a random part of a pool with about `n_rows` rows, or all if it has fewer.
 
-    Parameters
-    ----------
-    pool
-        The pool, or None.
-    n_rows
-        Rows wanted; None for all.
-    shuffled
-        Whether its rows stand in random order, so that the first ones will do.
-    seed
-        Seed of a random part otherwise.
+    Of a `shuffled` pool the first ones will do.
     """
     if pool is None or n_rows is None or n_rows >= pool.n_rows:
         return pool

@@ -40,13 +40,7 @@ _of_thread = threading.local()
 
 
 class FittingProcess:
-    """Fits jobs of one run in a process of its own.
-
-    Parameters
-    ----------
-    work
-        What the tasks of the run need; sent once.
-    """
+    """Fits jobs of one run in a process of its own, to which `work` is sent once."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -77,12 +71,8 @@ class FittingProcess:
     def fit(self, job: FitJob, seconds: float) -> tuple[FitCounts, FittedGroup | None]:
         """Fit a job.
 
-        Raises
-        ------
-        TimeoutError
-            Where it takes longer than `seconds`; the process is gone then.
-        ChildProcessError
-            Where the process died, as of too much memory.
+        Raises TimeoutError where it takes longer than `seconds`, and the process is
+        gone then; ChildProcessError where the process died, as of too much memory.
         """
         self._pipe.send_bytes(cloudpickle.dumps(job))
         found = self._answer(seconds)

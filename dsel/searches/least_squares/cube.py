@@ -31,7 +31,6 @@ class FoldRows:
     trained: tuple[int, ...]
     """Rows that its model was trained on."""
     n_rows: int
-    """Labeled rows, n."""
     in_turn: bool
     """Whether the one fold stands for all rows, each held out alone."""
 
@@ -53,7 +52,6 @@ class LossChoice:
     """The candidate that an estimate of the squared error chose; no bound."""
 
     candidate: int
-    """Its number: width slowest."""
     params: Mapping[str, float]
     """``width`` and ``regularization``."""
     criterion: str
@@ -74,25 +72,8 @@ def make_loss_cube(
 ) -> xr.Dataset:
     """Put the records of all widths into a cube, with every estimate they allow.
 
-    Parameters
-    ----------
-    widths, regularizations
-        The grid.
-    records
-        By place of the width.
-    messages
-        Why the other widths failed.
-    criterion
-        The one that chooses; it is the first.
-    rows
-        Rows of the folds.
-    attributes
-        Provenance.
-
-    Raises
-    ------
-    AllFitsFailedError
-        Where there is no record.
+    `records` are by place of the width, and `messages` say why the others failed. The
+    criterion that chooses comes first. Raises AllFitsFailedError without any record.
     """
     if not records:
         first = next(iter(messages.values()))

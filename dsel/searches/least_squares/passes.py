@@ -54,7 +54,6 @@ class Basis:
     """The design of one width: X = K(rows, z) W."""
 
     width: float
-    """c."""
     root: Floats | None
     """W for the RKHS penalty, shape (n_centers, b); None for the identity."""
 
@@ -71,7 +70,6 @@ class Passes:
     pool: Pool
     """Rows, targets last."""
     executor: Executor
-    """Where spans are read."""
     checkpoint: Checkpoint
     """Where sums of stretches of spans are stored."""
 

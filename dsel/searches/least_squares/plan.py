@@ -42,11 +42,8 @@ class LeastSquaresPlan:
     widths: tuple[float, ...]
     """c of each decomposition."""
     work: LeastSquaresWork
-    """Rows, targets, regularizations and folds, as every task gets them."""
     criterion: str
-    """What chooses."""
     seed: int
-    """Seed of the folds."""
 
     def run(
         self, client: Any = None, *, out: Any = None, n_jobs: int | None = None
@@ -158,34 +155,8 @@ def plan_least_squares(
 ) -> LeastSquaresPlan:
     """Plan a search; everything is checked, nothing is computed.
 
-    Parameters
-    ----------
-    X
-        Rows, dense or CSR, float64, shape (n, n_columns).
-    y
-        Targets, shape (n,) or (n, n_outputs).
-    widths
-        Values of c > 0, at least one.
-    regularizations
-        Values of lambda >= 0, at least one.
-    penalty
-        ``"coefficients"`` or ``"rkhs"``.
-    criterion
-        ``"loo"``, ``"gcv"``, ``"kfold"``, ``"holdout"``, ``"extra_sample"``, or
-        ``"kfold_refits"`` to check the closed form.
-    cv
-        Number of random folds, a scikit-learn splitter, or None for no folds.
-    fit_intercept
-        Whether the models have an unpenalised constant.
-    extra
-        Fresh rows and their targets.
-    random_state
-        Seed of the folds.
-
-    Raises
-    ------
-    ValueError
-        For anything that cannot be searched; the message says what to change.
+    Takes validated rows and what `LeastSquaresSearch` takes; `extra` are fresh rows and
+    their targets.
     """
     check_choice(penalty, "penalty", PENALTIES)
     check_choice(criterion, "criterion", [*LOSS_CRITERIA, REFITS])
@@ -219,12 +190,7 @@ def check_grid(
 ) -> tuple[tuple[float, ...], Floats]:
     """Return the values of both axes of the grid, at least one of each.
 
-    Raises
-    ------
-    TypeError
-        Where a value is no number.
-    ValueError
-        Where a value is out of range, or there is none.
+    Raises TypeError where a value is no number, ValueError where it is out of range.
     """
     lams = [
         check_nonnegative(value, "regularizations")

@@ -304,18 +304,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
 def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     """Return rows with their targets as last columns, and how many these are.
 
-    Parameters
-    ----------
-    X, y
-        Dask or numpy arrays with the same rows; a numpy `y` goes along with a Dask
-        `X`.
-
-    Raises
-    ------
-    TypeError
-        Where `X` is neither.
-    ValueError
-        Where they do not have the same number of rows.
+    Both are Dask or numpy arrays; a numpy `y` goes along with a Dask `X`.
     """
     if not hasattr(X, "dask"):
         X = np.asarray(X, np.float64)

@@ -39,19 +39,16 @@ class LeastSquaresWork:
     X: Any
     """Rows, float64, dense or CSR, shape (n, n_columns)."""
     y: Floats
-    """Targets, shape (n, n_outputs)."""
     regularizations: Floats
     """lam, shape (n_lam,)."""
     penalty: str
     """``"coefficients"`` or ``"rkhs"``."""
     fit_intercept: bool
-    """Whether there is an unpenalised constant."""
     folds: tuple[Split, ...]
     """Splits whose test rows are predicted; may be empty."""
     by_refits: bool = False
     """Whether folds are trained again rather than solved by blocks."""
     extra: tuple[Any, Floats] | None = None
-    """Fresh rows and their targets."""
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -72,7 +69,6 @@ class WidthRecord:
     """Losses of one width."""
 
     width: float
-    """c."""
     loo_losses: Floats
     """Shape (n_lam,)."""
     gcv_losses: Floats
@@ -86,7 +82,6 @@ class WidthRecord:
     is_singular: bool
     """Whether the kernel matrix is singular, to rounding."""
     seconds: float
-    """Time of the task."""
 
 
 def evaluate_width(

@@ -213,15 +213,7 @@ class NonconformityClassifier(NonconformityAnswers):
 
 
 def _validation_rows(size: Any, n_rows: int) -> int:
-    """Return how many rows are held out: `validation_size` as a number.
-
-    Raises
-    ------
-    TypeError
-        Where it is no number.
-    ValueError
-        Where no row would be left on one side.
-    """
+    """Return how many rows are held out: `validation_size` as a number."""
     if n_rows < 2:
         raise ValueError(
             f"`X` must have at least 2 rows, one of them to hold out, got n_samples = "

@@ -83,14 +83,8 @@ def make_calibration(
 ) -> Calibration:
     """Return the calibration of models by their scores on validation rows.
 
-    Parameters
-    ----------
-    values
-        Scores, shape (n_models, n_validation, n_classes).
-    y
-        Class codes of the validation rows.
-    by_margin
-        Whether conformity is the margin of a label's score to the best other one.
+    `values` are these scores, (n_models, n_validation, n_classes), `y` their class
+    codes.
     """
     usual = _usual_size(_own(values, y, by_margin))
     own = _own(round_scores(values, usual), y, by_margin)
@@ -127,13 +121,7 @@ def round_scores(
 
 
 def probabilities(model: Any, X: Any) -> NDArray[np.float64]:
-    """Return the class probabilities that a fitted model gives.
-
-    Raises
-    ------
-    TypeError
-        Where it gives none.
-    """
+    """Return the class probabilities that a fitted model gives, or raise TypeError."""
     if not hasattr(model, "predict_proba"):
         raise TypeError(
             f'`measure="probability"` needs `predict_proba`, which '
@@ -147,9 +135,7 @@ class Neighbours:
     """The training rows, for the nearest-neighbour measure; the same for all models."""
 
     X: Any
-    """Training rows."""
     y: NDArray[np.int64]
-    """Their class codes."""
     n_classes: int
     """Classes, those without a training row included."""
 

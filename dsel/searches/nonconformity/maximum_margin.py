@@ -210,10 +210,7 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 def hyperplane_norm(model: Any) -> float:
     """Return the norm of the weights of a fitted two-class model, or of its kernel.
 
-    Raises
-    ------
-    TypeError
-        Where the model is neither linear nor a kernel machine.
+    Raises TypeError where the model is neither linear nor a kernel machine.
     """
     last = model[-1] if isinstance(model, Pipeline) else model
     if hasattr(last, "coef_"):

@@ -21,22 +21,8 @@ class RiskCoverage:
 def risk_coverage(values: ArrayLike, is_wrong: ArrayLike) -> RiskCoverage:
     """Return the error rate among rows of at most each value.
 
-    Parameters
-    ----------
-    values
-        What rows are kept by, small first: critical epsilon, or a bound.
-    is_wrong
-        Whether the answer was wrong, one a row.
-
-    Returns
-    -------
-    RiskCoverage
-        Equal values are kept together, so the curve does not depend on row order.
-
-    Raises
-    ------
-    ValueError
-        Where there are no rows, or the lengths differ.
+    Rows are kept by their value, small first: critical epsilon, or a bound. Equal
+    values are kept together, so the curve does not depend on row order.
 
     Examples
     --------

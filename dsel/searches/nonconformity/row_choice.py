@@ -40,7 +40,6 @@ class Answer:
     """Predictions of a block of rows."""
 
     labels: NDArray[np.int64]
-    """Class codes predicted."""
     counts: NDArray[np.int64]
     """Critical counts: validation rows that conform no better to the runner-up."""
     models: NDArray[np.int64]
@@ -52,7 +51,6 @@ class Reader:
     """Computes the scores of all models for all labels, by a measure."""
 
     models: ModelSet
-    """The models."""
     measure: Measure
     """Name of the scores, or a function."""
     neighbours: Neighbours | None
@@ -74,21 +72,15 @@ class RowChooser:
     """Chooses models for rows; a row's prediction does not depend on its block."""
 
     reader: Reader
-    """Computes the models' scores."""
     calibration: Calibration
     """Their scores on the validation rows."""
     ties: str
-    """Name of the tie rule."""
     seed: int
-    """Seed of the random numbers by row."""
 
     def values(self, X: Any) -> NDArray[np.float64]:
         """Return what the models say, rounded as the validation scores are.
 
-        Raises
-        ------
-        ValueError
-            Where a score is NaN.
+        Raises ValueError where a score is NaN.
         """
         values = round_scores(self.reader(X), self.calibration.usual)
         if np.isnan(values).any():
@@ -160,9 +152,7 @@ class GapCounter:
     """Counts the rows on which one model's two best scores differ by given gaps."""
 
     chooser: RowChooser
-    """The models."""
     model: int
-    """Place of the model."""
     cuts: NDArray[np.float64]
     """Smallest gaps that count."""
 

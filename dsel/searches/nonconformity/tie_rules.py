@@ -90,19 +90,9 @@ def choose_literally(
     """Draw a model and a label as the paper prints it: ties inside a model too.
 
     Where several labels of a model have the same critical count, the sign of its score
-    is ignored and one of them is drawn.
-
-    Parameters
-    ----------
-    counts
-        Counts of every label, shape (n_models, n_rows, n_classes).
-    units
-        One number in [0, 1) a row.
-
-    Returns
-    -------
-    models, labels
-        Drawn with equal chances among the (model, conforming label) pairs that tie.
+    is ignored and one of them is drawn. From counts of every label, (n_models, n_rows,
+    n_classes), and one number in [0, 1) a row, the models and labels are drawn with
+    equal chances among the (model, conforming label) pairs that tie.
     """
     best, second = two_best(counts)
     tied = second == second.min(axis=0)
