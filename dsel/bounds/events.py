@@ -116,7 +116,6 @@ CERTIFICATE_EVENTS: Mapping[str, Basis] = MappingProxyType(
         "transductive": Basis((Event.POOL_ERRORS,)),
     }
 )
-"""What each certificate rests on."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,6 @@ class DeltaLedger:
     reserve: float = 0.0
     """Part of it kept for what is declared later: more candidates, another pass."""
     read_outs: tuple[ReadOut, ...] = field(default=())
-    """What was read, in order."""
 
     def __post_init__(self) -> None:
         checks.check_probability(self.delta, "delta")

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import reduce
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -15,45 +16,46 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 
-def cluster_options(command: Command) -> Command:
-    """Add what says where tasks run, and what is recorded of it."""
-    for option in (
-        click.option("--performance-report", help="Write Dask's report, an HTML file."),
-        click.option("--log", help="Append a line for each finished task to a file."),
-        click.option("--tls-key", help="Private key of this client, a PEM file."),
-        click.option("--tls-cert", help="Certificate of this client, a PEM file."),
-        click.option("--tls-ca", help="Certificate authority, a PEM file."),
-        click.option(
-            "--cluster",
-            type=click.Path(exists=True, dir_okay=False),
-            help="YAML file that describes a cluster.",
-        ),
-        click.option("--workers", type=int, help="Local worker processes to start."),
-        click.option(
-            "--scheduler",
-            help="Address of a running scheduler, or its scheduler file; without it "
-            "workers are started here.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        return reduce(lambda found, option: option(found), options, command)
+
+    return add
 
 
-def store_options(command: Command) -> Command:
-    """Add what says where results are kept, and how places at URLs are reached."""
-    for option in (
-        click.option(
-            "--storage-options",
-            type=click.Path(exists=True, dir_okay=False),
-            help="YAML file of what fsspec needs for URLs, such as keys; what it holds "
-            "is never stored.",
-        ),
-        click.option(
-            "--out", help="Keep results there; the same command goes on from them."
-        ),
-    ):
-        command = option(command)
-    return command
+cluster_options = _adding(
+    click.option("--performance-report", help="Write Dask's report, an HTML file."),
+    click.option("--log", help="Append a line for each finished task to a file."),
+    click.option("--tls-key", help="Private key of this client, a PEM file."),
+    click.option("--tls-cert", help="Certificate of this client, a PEM file."),
+    click.option("--tls-ca", help="Certificate authority, a PEM file."),
+    click.option(
+        "--cluster",
+        type=click.Path(exists=True, dir_okay=False),
+        help="YAML file that describes a cluster.",
+    ),
+    click.option("--workers", type=int, help="Local worker processes to start."),
+    click.option(
+        "--scheduler",
+        help="Address of a running scheduler, or its scheduler file; without it "
+        "workers are started here.",
+    ),
+)
+"""Adds what says where tasks run, and what is recorded of it."""
+
+
+store_options = _adding(
+    click.option(
+        "--storage-options",
+        type=click.Path(exists=True, dir_okay=False),
+        help="YAML file of what fsspec needs for URLs, such as keys; what it holds "
+        "is never stored.",
+    ),
+    click.option(
+        "--out", help="Keep results there; the same command goes on from them."
+    ),
+)
+"""Adds what says where results are kept, and how places at URLs are reached."""
 
 
 def store_arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -77,14 +79,10 @@ def storage_options(options: dict[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def output_options(command: Command) -> Command:
-    """Add ``--json`` and ``--quiet``."""
-    for option in (
-        click.option("--quiet", is_flag=True, help="No progress display."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-    ):
-        command = option(command)
-    return command
+output_options = _adding(
+    click.option("--quiet", is_flag=True, help="No progress display."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
 
 
 def is_verbose(options: dict[str, Any]) -> bool:

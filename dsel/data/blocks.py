@@ -44,17 +44,13 @@ class SpanGraph:
     boundaries: tuple[int, ...]
     """Row numbers at which blocks begin, and the one after the last row."""
     keys: tuple[Any, ...]
-    """Keys of the blocks in the graph."""
     graph: Mapping[Any, Any]
     """Dask graph, but for what comes beside it."""
     beside: tuple[Any, ...]
     """Keys of what a cluster holds: its values are the other entries of the sources."""
     dtype: np.dtype[Any]
-    """Numeric type of every block."""
     is_sparse: bool
-    """Whether blocks are CSR."""
     columns: tuple[str, ...] | None
-    """Names of the features, for messages."""
     schema: FrameSchema | None
     """What blocks are to be like; None for rows as they come."""
     filters: tuple[RowFilter, ...]

@@ -43,7 +43,6 @@ class Collection:
     """Shape (n_rows, n_columns), numeric, in one chunk of columns, of known chunk
     lengths; blocks are dense or CSR. Else `Partitions`, of data frames."""
     columns: tuple[str, ...] | None
-    """Names of the features."""
     nbytes: int
     """Bytes of all rows in memory."""
     tell: Callable[["Collection"], tuple[str, bool]] = field(repr=False)
@@ -57,7 +56,6 @@ class Collection:
     where: str = "`pool`"
     """How messages call it: with its file, where there is one."""
     is_in_memory: bool = False
-    """Whether the rows are in this process's memory."""
 
     def __getstate__(self) -> dict[str, Any]:
         # What was made of the fields is made again, and futures stay where they are.

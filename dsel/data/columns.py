@@ -17,7 +17,6 @@ _INFERRED: Final = {
     "decimal": NUMBER, "integer": NUMBER, "floating": NUMBER, "time": "time of day",
     "mixed-integer-float": NUMBER,
 }  # fmt: skip
-"""What pandas finds in a column of objects, and its kind."""
 
 
 @dataclass(frozen=True)

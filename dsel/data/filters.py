@@ -87,7 +87,6 @@ class RowRange:
     """Keeps consecutive rows."""
 
     first: int
-    """Number of the first row."""
     last: int
     """One past the number of the last."""
 

@@ -14,7 +14,6 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import check_finite
-from dsel.data.canonical import canonical_text
 from dsel.data.collection import Collection, Partitions
 from dsel.data.columns import (
     NOTHING,
@@ -23,7 +22,7 @@ from dsel.data.columns import (
     check_filled,
     check_same_columns,
 )
-from dsel.data.content import content_hash
+from dsel.data.content import canonical_text, content_hash
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.pool import Pool
 
@@ -39,7 +38,6 @@ class LabeledRows:
     classes: NDArray[Any]
     """Labels in sorted order, shape (n_classes,)."""
     columns: tuple[str, ...] | None = None
-    """Names of the features, where there are any."""
 
     @property
     def n_rows(self) -> int:

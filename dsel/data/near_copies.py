@@ -33,7 +33,6 @@ class NearCopies:
     """Labeled rows with a pool row in the small box, and in the shell around it."""
 
     n_searched: int
-    """Labeled rows that were looked for."""
     copied: dict[int, int]
     """Labeled rows with a near copy, and one pool row that is it."""
     beside: frozenset[int]
@@ -60,7 +59,6 @@ class NearSearch:
     rows: Any
     """Labeled rows that are looked for, in the order of their first projection."""
     numbers: NDArray[np.int64]
-    """Their numbers."""
     scale: Floats
     """Spread of each column, shape (n_columns,)."""
     lines: Floats

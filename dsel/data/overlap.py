@@ -241,11 +241,8 @@ class SharedRowSearch:
     stages: tuple[tuple[slice, NDArray[np.uint64]], ...]
     """Columns, and the hashes of the known rows in them, ascending."""
     keys: frozenset[bytes]
-    """Contents of the known rows."""
     dtype: np.dtype[Any]
-    """Type in which rows are compared."""
     near: NearSearch
-    """What finds near copies."""
     share: float = 0.0
     """Part of all contents whose hashes are returned."""
 

@@ -35,7 +35,6 @@ class ParquetFile:
     keys: tuple[tuple[str, str | None], ...]
     """Columns that its folders name, as in ``year=2024``, and their value."""
     group_rows: tuple[int, ...]
-    """Rows of each row group."""
     n_missing: Mapping[str, int]
     """Missing values by column, where the footer tells them."""
 

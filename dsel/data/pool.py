@@ -333,17 +333,8 @@ class _SpanCount:
     block_rows: int
     allow_nan: bool
 
-    def value(self, sources: Sequence[Any], key: str, group: str) -> Any:
-        """Count one span; blocks are kept under `key` unless it is empty."""
-        blocks: Iterable[Block] = read_blocks(
-            sources, self.block_rows, allow_nan=self.allow_nan
-        )
-        if key:
-            read = blocks
-            blocks = process_cache().get(key, lambda: list(read), group=group)
-        return reduce(self.combine, self._values(blocks))
-
-    def _values(self, blocks: Iterable[Block]) -> Iterator[Any]:
+    def values(self, blocks: Iterable[Block]) -> Iterator[Any]:
+        """Yield what is counted in each block."""
         for block in blocks:
             yield self.count_chunk(block.X, block.rows)
             del block  # else it would be there beside the next one
@@ -361,6 +352,10 @@ def _count_span(
     key: str,
     group: str,
 ) -> tuple[Any, None]:
-    """Count one span: the body of a task."""
+    """Count one span, the body of a task; blocks are kept under `key` if it is one."""
     del payloads  # a span needs nothing but its rows
-    return count.value(sources, key, group), None
+    read = read_blocks(sources, count.block_rows, allow_nan=count.allow_nan)
+    blocks: Iterable[Block] = read
+    if key:
+        blocks = process_cache().get(key, lambda: list(read), group=group)
+    return reduce(count.combine, count.values(blocks)), None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.checks import check_integer
-from dsel.data.canonical import canonical_text
+from dsel.data.content import canonical_text
 
 FOLD_STREAM: Final = 0
 """Assignment of labeled rows to folds."""

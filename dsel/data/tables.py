@@ -44,7 +44,6 @@ class RowStream:
 
     path: str
     columns: tuple[str, ...]
-    """Names of the features, in their order."""
 
     def blocks(self) -> Iterator[NDArray[np.float64]]:
         """Read the file from its beginning, some rows of numbers at a time."""
@@ -165,7 +164,6 @@ class Table:
     y: NDArray[Any] | None
     """Labels, shape (n_rows,), as written; class names where the file has them."""
     columns: tuple[str, ...] | None
-    """Names of the features."""
     split: NDArray[Any] | None = None
     """Official division of the rows (0 train, 1 test), where the file has one."""
 

@@ -12,8 +12,8 @@ import zarr
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel.data.canonical import canonical_text
 from dsel.data.collection import Collection, array_of_reads
+from dsel.data.content import canonical_text
 from dsel.errors import reached
 from dsel.stores import WholeStore
 

@@ -38,6 +38,5 @@ EXPERIMENTS: Final = (
     madani2004.SELECTION,
     sugiyama.EXPERIMENT,
 )
-"""All experiments."""
 
 __all__ = ["EXPERIMENTS", "Comparison", "Experiment", "run_experiment"]

@@ -78,13 +78,11 @@ class Experiment:
     measure: Callable[[Any, Sequence[int], Any], Sequence[Piece]]
     """Takes what was loaded, numbers of repetitions and a scale; one piece for each."""
     compare: Callable[[xr.Dataset], Sequence[Comparison]]
-    """From what was measured to comparisons with what is printed."""
     errors: Sequence[str]
     """Errors of the paper that matter here."""
     departures: Sequence[str]
     """What the paper leaves open or we have otherwise, and what is done here."""
     figures: Callable[[xr.Dataset], Sequence[Figure]] = lambda _: ()
-    """From what was measured to the figures."""
     modules: Mapping[str, str] = field(default_factory=dict)
     """Module of the extra ``papers`` that a set needs to be loaded, where it does."""
     block: int = 1
@@ -92,7 +90,6 @@ class Experiment:
     spreads: bool = False
     """Whether a piece is itself a search that runs on all workers."""
     most_repetitions: int | None = None
-    """Largest number of repetitions, where it is limited."""
 
     def scale(self, scale: Any = "paper", **changes: Any) -> Any:
         """Return a scale of that name, or the one given, with other sets and so on.

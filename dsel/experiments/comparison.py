@@ -32,13 +32,11 @@ class Comparison:
     printed: float | None
     """As printed; None for a finding in words."""
     ours: float
-    """What we measured."""
     standard_error: float
     """Of ours, over repetitions; NaN where it is not known."""
     verdict: str
     """`AGREES`, `DIFFERS` or `OPEN`."""
     why: str = ""
-    """Reason of the verdict, where there is one."""
 
 
 def widest(n: int) -> float:
@@ -114,6 +112,14 @@ def compare_order(
         why = f"no difference within {quantile:.1f} s.e."
     verdict = OPEN if why else AGREES if value > 0.0 else DIFFERS
     return Comparison(source, where, what, None, value, error, verdict, why)
+
+
+def compare_exact(
+    source: str, where: str, what: str, *, printed: float, ours: float, why: str = ""
+) -> Comparison:
+    """Compare a whole number, which agrees or differs; `why` it cannot be compared."""
+    verdict = OPEN if why else AGREES if ours == printed else DIFFERS
+    return Comparison(source, where, what, printed, ours, math.nan, verdict, why)
 
 
 def mean_of(values: ArrayLike) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from dsel.data.cache import nbytes_of
-from dsel.data.canonical import canonical_text
+from dsel.data.content import canonical_text
 from dsel.data.frames import Frame, native
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
@@ -201,14 +201,11 @@ class FittedClassifiers:
     """Fitted scikit-learn classifiers by candidate and split."""
 
     candidates: tuple[int, ...]
-    """Candidate numbers, in the order of every candidate axis."""
     splits: tuple[int, ...]
-    """Split numbers, in the order of every split axis."""
     counts: FitCounts
     models: Mapping[tuple[int, int], Any]
     """(candidate, split) to the fitted model; failed ones are not there."""
     classes: NDArray[Any]
-    """Label of each class code."""
     is_dense: bool = False
     """Whether they were fitted on arrays; some then refuse CSR."""
 

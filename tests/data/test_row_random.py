@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from dsel.data.canonical import canonical_text
+from dsel.data.content import canonical_text
 from dsel.data.row_random import (
     hashed_seed,
     row_random,

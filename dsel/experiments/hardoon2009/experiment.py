@@ -46,7 +46,6 @@ from dsel.searches import (
 )
 
 N_FOLDS: Final = 10
-"""Outer folds of the paper."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,6 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""Sizes by name."""
 
 
 @cache

@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Final
 
 METHODS: Final = ("nonconformity", "cross_validation", "maximum_margin")
-"""Columns of Table 3."""
 
 PUBLISHED: Final[Mapping[str, tuple[tuple[float, float, float], ...]]] = (
     MappingProxyType(
@@ -72,7 +71,6 @@ ERRORS: Final = (
     "eps; Proposition 3.2 needs (count + 1) / (n + 1); Proposition 4.2 takes the law "
     "of all rows for that of the chosen model's.",
 )
-"""Errors of the paper."""
 
 DEPARTURES: Final = (
     "Votes: the 232 complete rows are used.",
@@ -81,4 +79,3 @@ DEPARTURES: Final = (
     "Ties are broken at random, by the seed.",
     "Seconds are of another machine and solver.",
 )
-"""What the paper leaves open, and what is done here."""

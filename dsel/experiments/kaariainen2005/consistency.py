@@ -48,7 +48,6 @@ class Scale:
 SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
     {"paper": Scale(), "small": Scale(sizes=(60, 600), repetitions=2)}
 )
-"""Sizes by name."""
 
 
 def likelier(X: NDArray[np.float64]) -> NDArray[np.int64]:

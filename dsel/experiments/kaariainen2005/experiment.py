@@ -61,11 +61,9 @@ class Scale:
     most_rows: int | None = None
     """Rows of a set that take part, drawn at random; None for all."""
     cv: int = 10
-    """Folds, k."""
     step: int = 1
     """Between exponents of the grid: 1 gives the paper's 225 models."""
     grid: str = "hsu-lin"
-    """A name of `GRIDS`."""
     delta: float = 0.01
     """Chance that any bound of a search fails."""
     seed: int = 0
@@ -80,7 +78,6 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
         ),
     }
 )
-"""Sizes by name."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,6 @@ LABELS: Final[Mapping[str, str]] = MappingProxyType(
         "equal": "the bound's choice is another, as good",
     }
 )
-"""The same in words."""
 
 ERRORS: Final = (
     "The grids of C and gamma are exchanged against their source, Hsu and Lin (2002); "
@@ -51,7 +50,6 @@ ERRORS: Final = (
     "Both figures of the experiments are called Figure 4 in the text.",
     "usps is not among the sets of Hsu and Lin, from whom the problem is borrowed.",
 )
-"""Errors of the paper."""
 
 DEPARTURES: Final = (
     "The grid is that of Hsu and Lin.",
@@ -61,7 +59,6 @@ DEPARTURES: Final = (
     "The division is not known: it is repeated, and what is compared is how often.",
     "The rule for ties is not given; here the smallest C, then the smallest gamma.",
 )
-"""What the paper leaves open, and what is done here."""
 
 
 def pattern(results: xr.Dataset) -> xr.Dataset:

@@ -190,7 +190,6 @@ DEPARTURES: Final = (
     "A singular covariance gets a ridge of 1e-7, features having unit variance.",
     "One row of each class is drawn first, then any: other rules are refuted.",
 )
-"""What is done here."""
 
 ROUNDED: Final = ("optical", "spambase", "qsar")
 """Sets of which rounding makes Table 5."""

@@ -93,7 +93,6 @@ class Projection:
 
     mean: NDArray[np.float64]
     columns: NDArray[np.intp]
-    """Columns that vary."""
     weights: NDArray[np.float64]
     """Shape (columns, components)."""
 

@@ -55,7 +55,6 @@ TARGETS: Final[Mapping[str, Callable[[Floats], Floats]]] = MappingProxyType(
         "step": lambda x: np.where(x > 0.0, 1.0, 0.0),
     }
 )
-"""Target functions f."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,11 @@ class Scale:
     """How much is run."""
 
     sets: tuple[str, ...] = tuple(TARGETS)
-    """Target functions."""
     sizes: tuple[int, ...] = (20, 50, 100, 200)
     """Numbers of samples, n."""
     noises: tuple[float, ...] = (0.05, 0.1, 0.3)
     """Standard deviations of the noise, sigma."""
     repetitions: int = 20
-    """Data sets of each kind."""
     widths: tuple[float, ...] = tuple(np.geomspace(0.05, 5.0, 11).tolist())
     """c."""
     regularizations: tuple[float, ...] = tuple(np.geomspace(1e-6, 1e2, 17).tolist())
@@ -77,7 +74,6 @@ class Scale:
     penalty: str = "coefficients"
     """Of the slides; ``"rkhs"`` is kernel ridge regression."""
     seed: int = 0
-    """Seed of inputs, noise and folds."""
 
 
 SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
@@ -92,7 +88,6 @@ SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
         ),
     }
 )
-"""Sizes by name."""
 
 
 def measure(

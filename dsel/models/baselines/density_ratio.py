@@ -10,7 +10,7 @@ from dsel.models.mcpl.discriminant import (
     Labeled,
     supervised_fit,
 )
-from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
+from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses
 from dsel.models.mcpl.pool_passes import read_moments
 
 
@@ -58,25 +58,17 @@ class DensityRatioLDA(DiscriminantClassifier):
         self.weights_ = np.ones(len(labeled.codes))
         if pool is None:
             return fit
-        logits = log_ratio(
-            labeled.X, labeled.moments.total, read_moments(pool), ridge=self.ridge
-        )
+        here, there = labeled.moments.total, read_moments(pool)
+        # Each about its own mean: the covariance that both samples share.
+        scatter = here.scatter + there.scatter + self.ridge * np.eye(len(here.mean))
+        covariance = scatter / (here.count + there.count)
+        slope = np.linalg.solve(covariance, there.mean - here.mean)
+        logits = (labeled.X - (here.mean + there.mean) / 2.0) @ slope
         weights = np.exp(logits - logits.max())
         self.weights_ = weights / weights.mean()
         return supervised_fit(
             weighted_moments(labeled, self.weights_), ridge=self.ridge, shared=True
         )
-
-
-def log_ratio(X: Floats, here: Moments, there: Moments, *, ridge: float) -> Floats:
-    """Return ln p(x | there) - ln p(x | here) of two Gaussians of one covariance.
-
-    It is that of both samples together, each about its own mean, with a ridge.
-    """
-    scatter = here.scatter + there.scatter + ridge * np.eye(len(here.mean))
-    step = there.mean - here.mean
-    slope = np.linalg.solve(scatter / (here.count + there.count), step)
-    return np.asarray((X - (here.mean + there.mean) / 2.0) @ slope)
 
 
 def weighted_moments(labeled: Labeled, weights: Floats) -> ClassMoments:

@@ -10,7 +10,7 @@ from dsel.models.mcpl.discriminant import (
     Labeled,
     supervised_fit,
 )
-from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
+from dsel.models.mcpl.gaussian import GaussianClasses, Moments
 from dsel.models.mcpl.linear_contrasts import nearest_mean_classes
 from dsel.models.mcpl.pool_passes import read_moments
 
@@ -60,7 +60,15 @@ class MomentConstrainedLDA(DiscriminantClassifier):
         classes = supervised_fit(moments, ridge=self.ridge, shared=True)
         if pool is None:
             return classes
-        return moved_classes(classes, moments, read_moments(pool), ridge=self.ridge)
+        here, everywhere = moments.total, moments.total.merged(read_moments(pool))
+        mapping = root_of_ratio(
+            _covariance(everywhere, self.ridge), _covariance(here, self.ridge)
+        )
+        return GaussianClasses(
+            classes.priors,
+            (classes.means - here.mean) @ mapping.T + everywhere.mean,
+            mapping @ classes.covariances @ mapping.T,
+        )
 
 
 class MomentConstrainedNearestMean(DiscriminantClassifier):
@@ -97,20 +105,6 @@ class MomentConstrainedNearestMean(DiscriminantClassifier):
         if pool is not None:
             means = means + (here.merged(read_moments(pool)).mean - here.mean)
         return nearest_mean_classes(means)
-
-
-def moved_classes(
-    classes: GaussianClasses, labeled: ClassMoments, pool: Moments, *, ridge: float
-) -> GaussianClasses:
-    """Return LDA classes after the affine map to the moments of all rows."""
-    here = labeled.total
-    everywhere = here.merged(pool)
-    mapping = root_of_ratio(_covariance(everywhere, ridge), _covariance(here, ridge))
-    return GaussianClasses(
-        classes.priors,
-        (classes.means - here.mean) @ mapping.T + everywhere.mean,
-        mapping @ classes.covariances @ mapping.T,
-    )
 
 
 def root_of_ratio(above: Floats, below: Floats) -> Floats:

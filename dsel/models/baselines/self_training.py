@@ -33,6 +33,11 @@ class LDASteps:
     origin: Floats
     """Subtracted from the pool's rows, shape (d,)."""
 
+    @classmethod
+    def of(cls, labeled: ClassMoments, pool: Moments, *, ridge: float) -> "LDASteps":
+        """Return the steps for labeled rows and the moments of a pool."""
+        return cls(lda_contrast(labeled, pool, ridge=ridge), pool.mean)
+
     def classes(self, sums: Floats) -> GaussianClasses:
         """Return the maximum likelihood fit to labeled rows and labeled pool."""
         return self.contrast.classes(
@@ -42,15 +47,6 @@ class LDASteps:
     def scores(self, classes: GaussianClasses) -> ClassScores:
         """Return ln p(x, k) of ``x - origin``, without what all classes share."""
         return log_density_scores(classes, self.origin)
-
-    def labeling(self, classes: GaussianClasses) -> Labeling:
-        """Return how a fit labels rows."""
-        return Labeling((self.scores(classes).negated,), self.origin)
-
-
-def lda_steps(labeled: ClassMoments, pool: Moments, *, ridge: float) -> LDASteps:
-    """Return the steps for labeled rows and the moments of a pool."""
-    return LDASteps(lda_contrast(labeled, pool, ridge=ridge), pool.mean)
 
 
 class SelfLearningLDA(DiscriminantClassifier):
@@ -102,7 +98,7 @@ class SelfLearningLDA(DiscriminantClassifier):
         self.n_passes_, self.converged_ = 0, True
         if pool is None:
             return classes
-        steps = lda_steps(labeled.moments, read_moments(pool), ridge=self.ridge)
+        steps = LDASteps.of(labeled.moments, read_moments(pool), ridge=self.ridge)
         classes, n_labelings, self.converged_ = _relabel(steps, classes, pool, limit)
         self.n_passes_ = n_labelings + 1
         return classes
@@ -114,7 +110,8 @@ def _relabel(
     """Return the last fit, the number of labelings, and whether one repeated."""
     last_two: list[Floats] = []
     for n_labelings in range(1, limit + 1):
-        sums = read_lowest(pool, [steps.labeling(classes)])[0][0]
+        labeling = Labeling((steps.scores(classes).negated,), steps.origin)
+        sums = read_lowest(pool, [labeling])[0][0]
         # Equal sums give equal fits: the labels need not be kept to see a repeat.
         if any(np.array_equal(sums, each) for each in last_two):
             return steps.classes(sums), n_labelings, True
@@ -184,7 +181,7 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
         self.n_passes_, self.converged_ = 0, True
         if pool is not None:
             moments = read_moments(pool)
-            steps = lda_steps(labeled.moments, moments, ridge=self.ridge)
+            steps = LDASteps.of(labeled.moments, moments, ridge=self.ridge)
             self.converged_ = False
             while len(path) < limit and not self.converged_:
                 found = read_posteriors(pool, steps.scores(classes), steps.origin)

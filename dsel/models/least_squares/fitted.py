@@ -26,7 +26,6 @@ class WidthModels:
     key: str
     """Equal for models that can be joined: all parameters but `regularization`."""
     width: float
-    """c of the kernel."""
     centers: Any
     """z, shape (n_centers, n_columns)."""
     centers_token: str
@@ -64,7 +63,6 @@ class FittedLeastSquares:
     widths: tuple[WidthModels, ...]
     """All on the same splits; those that share centres stand together."""
     classes: NDArray[Any]
-    """Label of each class code."""
     candidates: tuple[int, ...]
     """Numbers of the candidates, in the order of every candidate axis."""
 

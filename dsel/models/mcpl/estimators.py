@@ -53,15 +53,10 @@ class MCPLClassifier(DiscriminantClassifier):
         """Return the estimate, certified, and say how it was found."""
         problem = self.problem(labeled.moments)
         start_rows = check_integer(self.start_rows, "start_rows", at_least=0)
-        if pool is None:
-            # Without a pool the supervised fit maximises the likelihood: nothing to
-            # gain.
-            fit = ContrastFit(problem.supervised, 0.0, 0.0, 0, CONVERGED)
-        else:
-            try:
-                fit = fit_contrasts([problem], pool, start_rows=start_rows)[0]
-            except np.linalg.LinAlgError as error:
-                raise ValueError(_NOT_REGULAR) from error
+        try:
+            fit = fit_contrasts([problem], pool, start_rows=start_rows)[0]
+        except np.linalg.LinAlgError as error:
+            raise ValueError(_NOT_REGULAR) from error
         report_fit(self, fit)
         classes: GaussianClasses = fit.classes
         return classes

@@ -29,7 +29,6 @@ from dsel.models.generic import FittedClassifiers, ScikitLearnFamily
 from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
 from dsel.models.mcpl.estimators import MCPLClassifier, report_fit
 from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
-from dsel.solvers.frank_wolfe import CONVERGED
 
 Key = tuple[int, int]
 """Candidate number and split number."""
@@ -170,8 +169,6 @@ def _fits(
     problems: Sequence[ContrastProblem], pool: Any, start_rows: int
 ) -> list[ContrastFit | Exception]:
     """Solve together; where that raises, one by one, so that one fails alone."""
-    if pool is None:
-        return [ContrastFit(p.supervised, 0.0, 0.0, 0, CONVERGED) for p in problems]
     try:
         return [*fit_contrasts(problems, pool, start_rows=start_rows)]
     except Exception as error:

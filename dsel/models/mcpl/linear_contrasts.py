@@ -13,7 +13,7 @@ from dsel.models.mcpl.gaussian import (
     maximum_likelihood,
 )
 from dsel.models.mcpl.pool_passes import ClassScores
-from dsel.models.mcpl.whitening import Whitening, centring_of, whitening_of
+from dsel.models.mcpl.whitening import Whitening, whitening_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,6 @@ class LDAContrast:
     sums: Floats
     """Sums of the labeled rows of each class, shape (K, d)."""
     n_rows: float
-    """Rows in all, labeled and not."""
     supervised: ClassScores
     """Supervised log-density, about the labeled mean, less what all classes share."""
     offset: float
@@ -197,11 +196,9 @@ class NearestMeanContrast:
     whitening: Whitening
     """Coordinates shifted to the mean of all rows."""
     masses: Floats
-    """Labeled rows of each class, shape (K,)."""
     means: Floats
     """Supervised means in these coordinates, shape (K, d)."""
     n_rows: float
-    """Rows in all, labeled and not."""
 
     def expand(self, point: Floats) -> "NearestMeanExpansion":
         """Return the contrast around a point."""
@@ -259,7 +256,9 @@ def nearest_mean_classes(means: Floats) -> GaussianClasses:
 def nearest_mean_contrast(labeled: ClassMoments, pool: Moments) -> NearestMeanContrast:
     """Return the contrast of the nearest mean for labeled rows and a pool's moments."""
     total = labeled.total.merged(pool)
-    whitening = centring_of(total)
     return NearestMeanContrast(
-        whitening, labeled.counts, labeled.means - whitening.shift, total.count
+        Whitening(total.mean, np.eye(len(total.mean))),
+        labeled.counts,
+        labeled.means - total.mean,
+        total.count,
     )

@@ -21,9 +21,8 @@ from dsel.models.mcpl.discriminant import read_labeled, read_pool
 from dsel.models.mcpl.estimators import report_fit
 from dsel.models.mcpl.gaussian import ClassMoments, Moments, dense_blocks
 from dsel.models.mcpl.pool_passes import ClassScores
-from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts
+from dsel.models.mcpl.saddle_point import ContrastProblem, fit_contrasts
 from dsel.models.mcpl.whitening import Whitening
-from dsel.solvers.frank_wolfe import CONVERGED
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,10 @@ class MultinomialContrast:
     whitening: Whitening
     """Coordinates as they are: counts."""
     masses: Floats
-    """Labeled rows of each class, shape (K,)."""
     totals: Floats
     """Sums of the labeled rows of each class, and alpha, shape (K, d)."""
     n_rows: float
-    """Rows in all, labeled and not."""
     supervised: MultinomialClasses
-    """The fit to the labeled rows."""
 
     def expand(self, point: Floats) -> "MultinomialExpansion":
         """Return the contrast around a point."""
@@ -221,20 +217,18 @@ class SemiSupervisedNaiveBayes(ClassifierMixin, BaseEstimator):
         totals = labeled.moments.counts[:, None] * labeled.moments.means + alpha
         supervised = fitted_counts(labeled.moments.counts, totals)
         opened = read_pool(self, pool)
-        fit = ContrastFit(supervised, 0.0, 0.0, 0, CONVERGED)
-        if opened is not None:
-            if opened.reduce(_smallest, min, keep=True) < 0:
-                raise ValueError("`pool` must hold counts, got negative values.")
-            problem = ContrastProblem(
-                labeled.moments,
-                supervised,
-                partial(multinomial_contrast, alpha=alpha),
-                check_positive(self.tol, "tol"),
-                check_integer(self.max_passes, "max_passes", at_least=1),
-                scores=log_count_scores,
-            )
-            start_rows = check_integer(self.start_rows, "start_rows", at_least=0)
-            fit = fit_contrasts([problem], opened, start_rows=start_rows)[0]
+        if opened is not None and opened.reduce(_smallest, min, keep=True) < 0:
+            raise ValueError("`pool` must hold counts, got negative values.")
+        problem = ContrastProblem(
+            labeled.moments,
+            supervised,
+            partial(multinomial_contrast, alpha=alpha),
+            check_positive(self.tol, "tol"),
+            check_integer(self.max_passes, "max_passes", at_least=1),
+            scores=log_count_scores,
+        )
+        start_rows = check_integer(self.start_rows, "start_rows", at_least=0)
+        fit = fit_contrasts([problem], opened, start_rows=start_rows)[0]
         self.class_log_prior_ = fit.classes.log_priors
         self.feature_log_prob_ = fit.classes.log_rates
         report_fit(self, fit)

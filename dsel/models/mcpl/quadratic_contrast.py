@@ -34,7 +34,6 @@ class QDAContrast:
     labeled: Floats
     """The same rows for the labeled data, a ridge included, shape (K, 1 + d + d d)."""
     n_rows: float
-    """Rows in all, labeled and not."""
     supervised: Floats
     """Supervised log-density as a linear function of such rows, less its mean over
     the classes, same shape."""

@@ -27,6 +27,7 @@ from dsel.models.mcpl.pool_passes import (
 )
 from dsel.models.mcpl.whitening import Whitening, log_density_scores
 from dsel.solvers.frank_wolfe import (
+    CONVERGED,
     Expansion,
     Hull,
     Minimum,
@@ -133,6 +134,8 @@ def fit_contrasts(
     which others there are. A subsample of `start_rows` is solved first (0: none),
     unless the pool has less than twice as many.
     """
+    if pool is None:  # the supervised fit maximises the likelihood: nothing to gain
+        return [ContrastFit(p.supervised, 0.0, 0.0, 0, CONVERGED) for p in problems]
     # A subsample pays only where it is much smaller than the pool.
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
     cuts = _cuts(int(pool.boundaries[-1]))

@@ -97,8 +97,3 @@ def whitening_of(total: Moments, *, ridge: float) -> Whitening:
     """Return coordinates in which (scatter + ridge I) / count is the identity."""
     covariance = (total.scatter + ridge * np.eye(len(total.mean))) / total.count
     return Whitening(total.mean, np.asarray(np.linalg.cholesky(covariance)))
-
-
-def centring_of(total: Moments) -> Whitening:
-    """Return coordinates that are shifted to the mean of all rows, and no more."""
-    return Whitening(total.mean, np.eye(len(total.mean)))
