@@ -5,16 +5,25 @@ they print and draw stands on their pages. Python in the other pages is run by
 `tests/test_readme.py`. Formulas become MathML, so a page loads nothing from elsewhere.
 """
 
+import json
 import os
 import re
+from html import escape
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import xarray as xr
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from matplotlib import pyplot as plt
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
 
 import dsel
+from dsel.plots import plot_audit_failures
+from dsel.report.figures import svg_of
 
 # Figures are drawn to files, and all processes that scripts start do the same.
 mpl.use("agg")
@@ -65,7 +74,86 @@ autodoc_typehints_format = "short"
 maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 
+AUDIT = Path(__file__).parent / "theory" / "audit.json"
+"""What `dsel audit --draws 100 --seed 0 --json` printed."""
+
+
+README_FIGURE = Path(__file__).parent / "_static" / "terms.svg"
+COLORS = (
+    "><style>svg:root { color: #1f2328 } @media (prefers-color-scheme: dark) "
+    "{ svg:root { color: #e6edf3 } }</style>"
+)
+"""Of a figure in a file of its own, which has no page to take its colour from."""
+
+
+def described(figure: Any, about: str) -> str:
+    """Return a figure as SVG that has the colours of its page, with its text."""
+    return svg_of(figure).replace("<svg", f'<svg role="img" aria-label="{about}"', 1)
+
+
+def figure_html(svg: str) -> str:
+    """Return SVG as HTML that scrolls where the page is narrow."""
+    return f'<div class="figure">{svg}</div>'
+
+
+def own_colors(gallery: Any, script: Any) -> None:
+    """Begin each script with colours that colour-blind readers can tell apart."""
+    del gallery, script
+    plt.rcdefaults()
+    plt.style.use("tableau-colorblind10")
+
+
+def open_figures(block: Any, variables: Any, gallery: Any, **more: Any) -> str:
+    """Put the figures that a script has drawn on its page; files are for thumbnails."""
+    del block, gallery, more
+    shown = []
+    for number, path in zip(
+        plt.get_fignums(), variables["image_path_iterator"], strict=False
+    ):
+        figure = plt.figure(number)
+        figure.savefig(path, dpi=100)
+        texts = (
+            text
+            for ax in figure.axes
+            for text in (ax.get_title("left"), ax.get_xlabel(), ax.get_ylabel())
+        )
+        about = escape("; ".join(filter(None, texts)).replace("\n", " "))
+        svg = described(figure, about)
+        if variables["src_file"].endswith("compare_certificates.py"):
+            README_FIGURE.write_text(svg.replace(">", COLORS, 1) + "\n")
+        html = figure_html(svg).replace("\n", "\n   ")
+        shown.append(f"\n.. raw:: html\n\n   {html}\n\n")
+    plt.close("all")
+    return "".join(shown)
+
+
+class Audit(SphinxDirective):
+    """The figure of an audit: one setting in each line of the content."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Draw what the audit found."""
+        self.env.note_dependency(str(AUDIT))
+        report = xr.Dataset.from_dict(json.loads(AUDIT.read_text()))
+        unknown = set(self.content) - set(report["setting"].values)
+        if unknown:
+            raise ExtensionError(f"{AUDIT.name} has no setting {sorted(unknown)}")
+        report = report.sel(setting=list(self.content))
+        worst = report["failures"].max("setting") / int(report["n_draws"])
+        about = "Share of draws in which the bound failed: " + ", ".join(
+            f"at most {float(share):.1%} at delta {float(delta):g}"
+            for delta, share in zip(report["delta"], worst, strict=True)
+        )
+        ax = plot_audit_failures(report)
+        html = figure_html(described(ax.figure, about))
+        plt.close(ax.figure)
+        return [nodes.raw("", html, format="html")]
+
+
+suppress_warnings = ["config.cache"]  # of the scraper, a function of this file
 sphinx_gallery_conf: dict[str, Any] = {
+    "image_scrapers": (open_figures,),
     "examples_dirs": ["../examples", "guide"],
     "gallery_dirs": ["gallery", "guides"],
     "within_subsection_order": "FileNameSortKey",
@@ -81,16 +169,18 @@ sphinx_gallery_conf: dict[str, Any] = {
     "show_memory": False,
     "min_reported_time": 10**9,
     "remove_config_comments": True,
-    "reset_modules": ("matplotlib",),
-    "matplotlib_animations": False,
-    "image_srcset": ["2x"],
+    "reset_modules": (own_colors,),
     "reference_url": {"dsel": None},
 }
 
 
 def mathml(tex: str, *, is_block: bool) -> str:
-    r"""Return a formula as MathML, whose brackets grow without ``\big``."""
-    return tex2mathml(re.sub(r"\\[bB]ig(?![a-zA-Z])", "", tex), as_block=is_block)
+    r"""Return a formula as MathML, whose brackets grow without ``\big``.
+
+    Few fonts have the sign that ``\setminus`` becomes, most have the other one.
+    """
+    tex = re.sub(r"\\[bB]ig(?![a-zA-Z])", "", tex)
+    return tex2mathml(tex, as_block=is_block).replace("\u29f5", "\u2216")
 
 
 def block_mathml(self: Any, node: Any) -> None:
@@ -106,5 +196,6 @@ def inline_mathml(self: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Register the formulas' renderer."""
+    """Register the formulas' renderer and the figures of audits."""
+    app.add_directive("audit", Audit)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

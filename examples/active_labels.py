@@ -11,8 +11,9 @@ wrong they are at least.
 # %%
 # Ask for 60 labels
 # -----------------
-# The digits 3 and 8. Each step labels rows of which the model is not sure, by chances
-# that are logged because of ``least``: without it, those of which it is least sure.
+# The digits 3 and 8. Each step asks for rows of which the model is not sure. With
+# ``least`` the rows are drawn, and the probability of each draw is kept; without it,
+# the rows of which the model is least sure are taken.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -52,8 +53,9 @@ for step in steps:
 
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 labels = [len(step.rows) for step in steps]
-for name in steps[0].estimates:
-    ax.plot(labels, [step.estimates[name] for step in steps], "o-", label=name)
+for name, mark in zip(steps[0].estimates, "os^Dvx", strict=True):
+    values = [step.estimates[name] for step in steps]
+    ax.plot(labels, values, marker=mark, fillstyle="none", label=name)  # some are equal
 ax.set_xlabel("labels asked for")
 ax.set_ylabel("estimated error")
 ax.legend(frameon=False)
@@ -62,9 +64,9 @@ plt.show()
 # %%
 # What is known all the same
 # --------------------------
-# Each row's loss, by the model before it was labeled, is weighed by the row's chance.
-# The interval is about the mean error, on the pool, of all models so far; with 50 picks
-# it is wide.
+# Each row's loss, by the model before the row was labeled, is divided by the
+# probability with which the row was picked. The interval is about the error on the
+# pool, averaged over all models so far. With 50 picks it is wide.
 
 risk = steps[-1].risk(delta=0.1)
 print(f"{risk.mean:.3f}, in [{risk.lower:.3f}, {risk.upper:.3f}]")

@@ -56,8 +56,8 @@ for prune, results in found.items():
 # With pruning, hatched cells show the lower limit at which a candidate was dropped;
 # without it every cell has its number.
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(6.4, 8), layout="constrained")
 for ax, (prune, results) in zip(axes, found.items(), strict=True):
     plots.plot_surface(results, ax=ax)
-    ax.set_title("losers dropped" if prune else "every candidate to its end")
+    ax.set_title(f"prune={prune}: {ax.get_title('left')}", loc="left", fontsize=10)
 plt.show()

@@ -12,6 +12,8 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.criteria import CRITERIA
+from dsel.plots import terms_data
+from dsel.results.rounding import at_most
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -71,6 +73,16 @@ def test_readme__bounds_are_those_of_plan_bound():
             small, abs=5e-4
         )
         assert np.all(np.array(small) - large <= 0.0025)
+
+
+def test_readme__figure_has_the_numbers_of_its_example():
+    example = (ROOT / "examples" / "compare_certificates.py").read_text("utf-8")
+    script = {}
+    exec(example.partition("# 2. Add one")[0], script)
+    data = terms_data(script["results"])
+    figure = (ROOT / "docs" / "_static" / "terms.svg").read_text("utf-8")
+    for bound in data.label_term + data.disagreement_term:
+        assert f" {at_most(bound)} " in figure  # else build the site, which draws it
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

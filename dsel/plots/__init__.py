@@ -15,6 +15,11 @@ To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
 from collections.abc import Callable
 from typing import Any, Final
 
+from dsel.plots.audit_failures import (
+    audit_failures_data,
+    draw_audit_failures,
+    plot_audit_failures,
+)
 from dsel.plots.bound_plan import bound_plan_data, draw_bound_plan, plot_bound_plan
 from dsel.plots.loss_curves import (
     draw_loss_curves,
@@ -34,13 +39,16 @@ FIGURES: Final[dict[str, Callable[..., Any]]] = {
 
 __all__ = [
     "FIGURES",
+    "audit_failures_data",
     "bound_plan_data",
+    "draw_audit_failures",
     "draw_bound_plan",
     "draw_loss_curves",
     "draw_surface",
     "draw_terms",
     "draw_timing",
     "loss_curves_data",
+    "plot_audit_failures",
     "plot_bound_plan",
     "plot_loss_curves",
     "plot_surface",

@@ -1,12 +1,14 @@
 """What each certificate would give, by number of folds: the figure of a bound plan."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from dsel import names
-from dsel.plots.style import ACCENT, BLUE, GREY, new_axes, tidy
+from dsel.plots.style import ACCENT, BLUE, INK, MIDDLE, new_axes, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,19 +40,36 @@ def draw_bound_plan(bounds: xr.DataArray, ax: "Axes", *, recommended: str) -> No
         Certificate that wears orange.
     """
     places = np.arange(bounds.sizes[names.N_FOLDS])
-    for certificate in bounds[names.CERTIFICATE].values:
+    ends = bounds.isel({names.N_FOLDS: -1}).values
+    for certificate, end, beside in zip(
+        bounds[names.CERTIFICATE].values, ends, _apart(ends), strict=True
+    ):
         values = bounds.sel({names.CERTIFICATE: certificate}).values
-        color = ACCENT if certificate == recommended else BLUE
+        is_best = certificate == recommended
+        color = ACCENT if is_best else BLUE
         ax.plot(places, values, color=color, marker="o", markersize=3)
+        ax.plot(places[-1] + np.array([0, 0.2]), [end, beside], color=color, lw=0.6)
         ax.annotate(
-            f" {certificate}", (places[-1], values[-1]), color=color, fontsize=8
-        )
+            certificate, (places[-1] + 0.23, beside), color=INK, fontsize=8,
+            va="center", fontweight="bold" if is_best else "normal",
+        )  # fmt: skip
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
-    ax.set_xlim(-0.2, places[-1] + 1.4)
-    ax.grid(axis="y", color=GREY, linewidth=0.5)
-    ax.set_xlabel("folds")
+    ax.set_xlim(-0.2, places[-1] + 1.5)
+    ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
+    ax.set_xlabel("number of folds")
     ax.set_ylabel("bound on the error, on average")
-    tidy(ax, title="What each certificate would give")
+    tidy(ax, title="What each certificate would give (orange: recommended)")
+
+
+def _apart(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return places of labels near `values`, far enough apart to be read."""
+    shown = np.nan_to_num(values)
+    places = shown.copy()
+    order = np.argsort(shown, kind="stable")
+    least = 0.045 * (shown.max() - min(shown.min(), 0.0))
+    for below, above in pairwise(order):
+        places[above] = max(places[above], places[below] + least)
+    return np.asarray(places - (places - shown).mean())
 
 
 def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":

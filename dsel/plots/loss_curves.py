@@ -9,13 +9,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.plots.style import ACCENT, BLUE, GREY, INK, PALE, new_axes, tidy
+from dsel.plots.style import ACCENT, BLUE, GREEN, INK, PINK, new_axes, tidy
 from dsel.searches import select_least_squares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS = (ACCENT, BLUE, INK, PALE, GREY)
+COLORS = (ACCENT, BLUE, INK, GREEN, PINK)
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def draw_loss_curves(data: LossCurvesData, ax: "Axes") -> None:
         ax.axvline(data.chosen, color=ACCENT, lw=0.8, ls=":")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel("regularization", color=INK)
-    ax.set_ylabel("estimated squared error", color=INK)
+    ax.set_xlabel("regularization")
+    ax.set_ylabel("estimated squared error")
     ax.legend(frameon=False, fontsize=8)
     tidy(
         ax,

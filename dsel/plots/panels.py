@@ -10,12 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.plots.style import ACCENT, BLUE, COLORMAP, GREY, INK, PALE, tidy, value_labels
+from dsel.plots.style import (
+    ACCENT,
+    BLUE,
+    COLORMAP,
+    GREEN,
+    GREY,
+    INK,
+    PINK,
+    tidy,
+    value_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS: Final = (INK, BLUE, ACCENT, PALE, GREY)
+COLORS: Final = (INK, BLUE, ACCENT, GREEN, PINK)
+MARKERS: Final = "os^Dv"
 """Of lines and surfaces, in order: the truth comes first."""
 
 
@@ -45,19 +56,20 @@ def draw_lines(data: Lines, ax: "Axes") -> None:
         style = "" if data.unconnected else "--" if label in data.dashed else "-"
         bars = (data.errors or {}).get(label)
         ax.errorbar(
-            np.asarray(places), np.asarray(values), yerr=bars, ls=style, marker="o",
-            ms=3, lw=1.4, capsize=2, color=COLORS[number % len(COLORS)], label=label,
+            np.asarray(places), np.asarray(values), yerr=bars, ls=style, lw=1.4,
+            capsize=2, marker=MARKERS[number % len(MARKERS)], ms=3.5,
+            color=COLORS[number % len(COLORS)], label=label,
         )  # fmt: skip
     if "x" in data.logarithmic:
         ax.set_xscale("log")
     if "y" in data.logarithmic:
         ax.set_yscale("log")
-    ax.set_xlabel(data.x, color=INK, fontsize=8)
-    ax.set_ylabel(data.y, color=INK, fontsize=8)
+    ax.set_xlabel(data.x, fontsize=8)
+    ax.set_ylabel(data.y, fontsize=8)
     if len(data.curves) > 1:
         ax.legend(frameon=False, fontsize=7)
     tidy(ax, title=data.title)
-    ax.tick_params(which="minor", length=0, labelsize=7)
+    ax.tick_params(which="minor", labelsize=7)
 
 
 def draw_alone(data: Lines, drawing: Any) -> None:
@@ -94,7 +106,7 @@ def draw_map(data: Grid, label: str, ax: "Axes", *, most: float) -> None:
         getattr(ax, f"set_{axis}ticks")(
             range(0, len(steps), every), value_labels(steps)[::every]
         )
-        getattr(ax, f"set_{axis}label")(name, color=INK, fontsize=8)
+        getattr(ax, f"set_{axis}label")(name, fontsize=8)
     row, column = np.unravel_index(np.argmin(values), values.shape)
     ax.plot(column, row, "o", color=ACCENT, ms=5)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)

@@ -10,10 +10,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK: Final = "#22303c"
+"""Of texts and axes; pages show it in the colour of their own text."""
+ON_PALE: Final = "#1d2a36"
+"""Of texts on pale cells, on any page."""
 ACCENT: Final = "#d95f02"
-BLUE: Final = "#3b6fa0"
+BLUE: Final = "#4a7fb5"
 PALE: Final = "#a9c4de"
 GREY: Final = "#c9ccd1"
+MIDDLE: Final = "#808890"
+"""Of lines and areas behind the data, half transparent; for light and dark pages."""
+GREEN: Final = "#009e73"
+PINK: Final = "#cc79a7"
 COLORMAP: Final = "Blues"
 
 
@@ -39,8 +46,14 @@ def new_axes(width: float = 6.4, height: float = 4.4) -> "Axes":
 def tidy(ax: "Axes", *, title: str) -> None:
     """Style axes as all figures are."""
     ax.set_title(title, loc="left", fontsize=10, color=INK)
+    ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(length=0, labelsize=8, colors=INK)
+    ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
+    ax.xaxis.label.set_color(INK)
+    ax.yaxis.label.set_color(INK)
+    legend = ax.get_legend()
+    for text in legend.get_texts() if legend else ():
+        text.set_color(INK)
 
 
 def value_labels(values: NDArray[Any]) -> list[str]:

@@ -13,6 +13,7 @@ from dsel.plots.style import (
     COLORMAP,
     GREY,
     INK,
+    ON_PALE,
     PALE,
     new_axes,
     params_label,
@@ -129,8 +130,8 @@ def draw_surface(data: SurfaceData, ax: "Axes") -> None:
     else:
         _draw_points(data, ax)
     note = f"\n{DROPPED}" if data.y and data.is_limit.any() else ""
-    ax.set_xlabel(data.x + note, color=INK)
-    step = max(1, len(data.x_labels) // 16)
+    ax.set_xlabel(data.x + note)
+    step = -(-len(data.x_labels) // 12)
     places = range(0, len(data.x_labels), step)
     ax.set_xticks(list(places), [data.x_labels[place] for place in places])
     tidy(ax, title=data.title)
@@ -219,12 +220,12 @@ def _choice(
     dims = candidate_dims(results)
     places = np.unravel_index(choice.candidate, [results.sizes[dim] for dim in dims])
     certificate = choice.certificate
-    what = (
-        f"error at most {at_most(choice.bound)} with probability "
-        f"{confidence(choice.delta)}"
-        if certificate.certified
-        else f"{choice.estimate:.4g}, no guarantee"
-    )
+    what = f"{choice.estimate:.4g}, an estimate"
+    if certificate.certified:
+        held = confidence(choice.delta)
+        what = f"error at most {at_most(choice.bound)} with probability {held}"
+    elif evaluated.is_guarantee:
+        what = f"{choice.estimate:.4g}, no guarantee"
     return (
         {dim: int(place) for dim, place in zip(dims, places, strict=True)},
         f"{params_label(dict(choice.params))}: {what}",
@@ -250,10 +251,11 @@ def _draw_map(data: SurfaceData, ax: "Axes") -> None:
         norm=_scale(data.values),
     )
     ax.set_facecolor(GREY)
-    ax.set_ylabel(data.y, color=INK)
+    ax.set_ylabel(data.y)
     ax.set_yticks(range(len(data.y_labels)), data.y_labels)
     _draw_cells(data, ax, image)
-    bar = ax.figure.colorbar(image, ax=ax, label=data.label, pad=0.02)
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
+    bar.set_label(data.label, color=INK)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, which="both", labelsize=8, colors=INK)
     bar.ax.yaxis.set_major_formatter("{x:g}")
@@ -274,13 +276,14 @@ def _draw_cells(data: SurfaceData, ax: "Axes", image: Any) -> None:
     with_numbers = data.values.shape[1] <= MOST_NUMBERS
     for (row, column), value in np.ndenumerate(data.values):
         ground = image.cmap(image.norm(value)) if np.isfinite(value) else GREY
+        is_dark = np.isfinite(value) and image.norm(value) > 0.55
         if data.is_limit[row, column]:
-            _draw_cell(ax, row, column, hatch="////", linewidth=0, edgecolor="white")
+            lines = ("white", 0.6) if is_dark else (ON_PALE, 0.35)
+            _draw_cell(ax, row, column, hatch="///", linewidth=0, edgecolor=lines)
         if with_numbers:
-            is_dark = np.isfinite(value) and image.norm(value) > 0.55
             ax.text(
                 column, row, _cell_text(data, row, column), ha="center", va="center",
-                fontsize=7, color="white" if is_dark else INK,
+                fontsize=7, color="white" if is_dark else ON_PALE,
                 bbox={"facecolor": ground, "edgecolor": "none", "pad": 1.0},
             )  # fmt: skip
     if data.chosen is not None:
@@ -322,5 +325,5 @@ def _draw_points(data: SurfaceData, ax: "Axes") -> None:
         at = data.chosen[1]
         ax.plot(at, values[at], "o", color=ACCENT, markersize=9, label="chosen")
     ax.set_ylim(0, 1.1 * values[np.isfinite(values)].max(initial=0.01))
-    ax.set_ylabel(data.label, color=INK)
+    ax.set_ylabel(data.label)
     ax.legend(frameon=False, fontsize=8)

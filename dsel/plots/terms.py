@@ -11,6 +11,7 @@ from dsel import names
 from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, params_label, tidy
 from dsel.results import evidence
 from dsel.results.choice import params_of
+from dsel.results.rounding import at_most
 from dsel.searches.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -98,14 +99,20 @@ def draw_terms(data: TermsData, ax: "Axes") -> None:
     ax.barh(places, data.label_term, height=0.6, color=BLUE, label="from labeled rows")
     ax.barh(
         places, data.disagreement_term, height=0.6, left=data.label_term, color=PALE,
-        label="from disagreement on the pool",
+        edgecolor=BLUE, lw=0.6, label="from disagreement on the pool",
     )  # fmt: skip
+    for place, bound in zip(
+        places, data.label_term + data.disagreement_term, strict=True
+    ):
+        ax.annotate(
+            f" {at_most(bound)}", (bound, place), va="center", fontsize=8, color=INK
+        )
     ax.plot(
         data.cv_error, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
         label="error in cross-validation (an estimate)",
     )  # fmt: skip
     ax.set_yticks(places, data.labels)
-    ax.set_xlabel("bound on the error", color=INK)
+    ax.set_xlabel("bound on the error (share of rows)")
     ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
     tidy(ax, title=data.title)
 
@@ -151,7 +158,7 @@ def plot_terms(
     ...     criterion="cv_bound", duplicates="keep")
     >>> ax = plot_terms(plan.run())
     >>> ax.get_xlabel()
-    'bound on the error'
+    'bound on the error (share of rows)'
     """
     data = terms_data(results, criterion, **options)
     ax = new_axes() if ax is None else ax

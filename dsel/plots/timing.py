@@ -70,7 +70,7 @@ def draw_timing(data: TimingData, ax: "Axes") -> None:
         )  # fmt: skip
     ax.set_yticks(places, data.phases)
     ax.set_xlim(right=1.25 * max(*data.seconds, 1e-9))
-    ax.set_xlabel("seconds, summed over tasks", color=INK)
+    ax.set_xlabel("seconds, summed over tasks")
     tidy(ax, title=f"{data.total:.3g} s of work")
 
 

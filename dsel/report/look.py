@@ -44,9 +44,7 @@ summary { cursor: pointer; color: var(--blue); }
 @media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e6ebf0; --soft: #a3b1bd; --line: #37424d; --accent: #f0883e;
           --blue: #79b0e3; --ground: #14191f; --pale: #1d252d; }
-  .verdict.warning { background: #33241a; }
-  /* Figures are drawn for a light ground. */
-  figure svg { background: #ffffff; border-radius: 6px; } }
+  .verdict.warning { background: #33241a; } }
 @media print { section { break-inside: avoid-page; }
   main { padding: 0; } h2 { break-after: avoid; } }
 """

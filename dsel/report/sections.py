@@ -74,34 +74,31 @@ def surface(story: Story) -> str:
 
 def best(story: Story) -> str:
     """List the candidates with the smallest numbers."""
-    judged = story.judged
-    parts = [
-        each.values.ravel()
-        for each in (judged.estimate, judged.label_term, judged.disagreement_term)
-    ]
-    estimate = parts[0]
-    order = [int(n) for n in np.argsort(estimate, kind="stable")]
-    shown = [n for n in order if np.isfinite(estimate[n])][:N_BEST]
+    judged, is_bound = story.judged, story.judged.is_guarantee
+    columns = {judged.criterion: judged.estimate.values.ravel()}
+    if is_bound:
+        columns["from labels"] = judged.label_term.values.ravel()
+        columns["from the pool"] = judged.disagreement_term.values.ravel()
     cv_error = candidate_table(story.results)[CV_ERROR]
+    order = [int(n) for n in np.argsort(columns[judged.criterion], kind="stable")]
+    shown = [n for n in order if np.isfinite(columns[judged.criterion][n])][:N_BEST]
     lines = [
         (
             n,
             params_label(params_of(story.results, n)),
-            *(_number(each[n], is_bound=judged.is_guarantee) for each in parts),
-            _number(cv_error[n], is_bound=False),
+            *(_number(values[n], is_bound=is_bound) for values in columns.values()),
+            *((_number(cv_error[n], is_bound=False),) if is_bound else ()),
         )
         for n in shown
     ]
-    head = (
-        "no.", "parameters", judged.criterion, "from labels", "from the pool",
-        "error in cross-validation",
-    )  # fmt: skip
+    beside = ("error in cross-validation",) if is_bound else ()
+    head = ("no.", "parameters", *columns, *beside)
     place = (
         shown.index(story.choice.candidate) if story.choice.candidate in shown else -1
     )
     return section(
         f"The best {len(shown)}",
-        table(head, lines, marked=place, numbers=(0, 2, 3, 4, 5)),
+        table(head, lines, marked=place, numbers=(0, *range(2, len(head)))),
     )
 
 
@@ -166,7 +163,7 @@ def assumptions(story: Story) -> str:
     return section(
         "What it rests on",
         paragraph(
-            "Checked: dsel saw to it. Declared: nobody but you can know. Violated: the "
+            "Checked: dsel did it itself. Declared: only you can know. Violated: the "
             "number above is no guarantee."
         ),
         table(("", "state", "assumption", "why"), lines),
@@ -194,7 +191,7 @@ def others(story: Story) -> str:
     return section(
         "Other criteria, same counts",
         paragraph(
-            "For orientation. A bound counts only if its criterion was named before "
+            "To compare. A bound is a guarantee only if its criterion was named before "
             "anybody saw the results."
         ),
         table(("criterion", "would choose", "number", "which is"), lines, numbers=(2,)),

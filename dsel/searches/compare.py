@@ -18,6 +18,7 @@ from dsel import names
 from dsel.bounds import pair_facts
 from dsel.checks import check_counts, check_integer, check_probability
 from dsel.criteria import CRITERIA
+from dsel.criteria.base import is_nested
 from dsel.models.family import FittedGroup
 from dsel.results import Choice, add_pairs
 from dsel.results.choice import candidate_labels
@@ -45,7 +46,7 @@ def compare(results: xr.Dataset, *, delta: float | None = None) -> xr.Dataset:
         certified), ``is_guarantee`` and ``message``.
     """
     answers = {name: _answer(results, name, delta) for name in CRITERIA}
-    rows = [_row(answer) for answer in answers.values()]
+    rows = [_row(name, answer) for name, answer in answers.items()]
     data = {
         "candidate": np.array([row[0] for row in rows]),
         "params": _text([row[1] for row in rows]),
@@ -67,12 +68,14 @@ def _answer(results: xr.Dataset, name: str, delta: float | None) -> Choice | str
         return str(error)
 
 
-def _row(answer: Choice | str) -> tuple[int, str, float, float, str]:
+def _row(name: str, answer: Choice | str) -> tuple[int, str, float, float, str]:
     if isinstance(answer, str):
         return -1, "", np.nan, np.nan, answer
+    # A nested certificate does not rank: the choice's own number is the inner one.
+    estimate = answer.bound if is_nested(CRITERIA[name]) else answer.estimate
     params = ", ".join(f"{name}={value}" for name, value in answer.params.items())
     bound = answer.bound if answer.certificate.certified else np.nan
-    return answer.candidate, params, answer.estimate, bound, ""
+    return answer.candidate, params, estimate, bound, ""
 
 
 def _text(lines: list[str]) -> NDArray[Any]:

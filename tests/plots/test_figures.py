@@ -98,7 +98,7 @@ def test_surface_data__marks_choice_limits_and_failures(cube):
 def test_surface_data__calls_an_estimate_no_guarantee(cube):
     data = surface_data(cube, "cv_error")
     assert data.label == "cv_error (estimate)"
-    assert data.title == "C=2, gamma=1: 0.04, no guarantee"
+    assert data.title == "C=2, gamma=1: 0.04, an estimate"
 
 
 def test_surface_data__shows_the_smallest_over_other_dimensions():

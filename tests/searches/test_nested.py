@@ -392,3 +392,10 @@ def test_run__on_a_cluster_is_the_same(rows, processes):
     there = planned(rows, SVC(), GRID).run(processes)
     for name in ("fold_errors", "inner_errors", "outer_disagreements", "status"):
         np.testing.assert_array_equal(local[name], there[name])
+
+
+@pytest.mark.parametrize("certificate", NESTED)
+def test_compare__shows_the_bound_and_not_the_inner_estimate(searched, certificate):
+    _, _, results = searched
+    answer = results.dsel.compare().sel(criterion=certificate)
+    assert answer.estimate == dsel.select(results, certificate).bound
