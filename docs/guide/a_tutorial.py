@@ -13,8 +13,8 @@ is there (``DSEL_DATA`` names it), else scikit-learn's images of digits.
 # %%
 # 1. Rows
 # -------
-# Every third row or so keeps its label. Which ones is drawn at random: this is what
-# assumption A1 asks for. The others are the pool.
+# 800 rows keep their labels. Which ones is drawn at random, as assumption A1 asks. The
+# others are the pool.
 
 import os
 import tempfile
@@ -54,9 +54,9 @@ print(
 )
 
 # %%
-# A nested search has the smallest one: it pays for no candidate. A plan compares these
-# numbers itself and takes the smallest, before a label is used; ``criterion=``,
-# ``certificate=`` and ``cv=`` name another one.
+# A nested search has the smallest one, since its bound does not grow with the number
+# of candidates. A plan compares these numbers itself and takes the smallest, before a
+# label is used; ``criterion=``, ``certificate=`` and ``cv=`` name another one.
 #
 # 3. Plan
 # -------
@@ -91,7 +91,7 @@ print(choice)
 # %%
 # 5. Read the certificate
 # -----------------------
-# The text names what was checked, what you declare, and where the number comes from.
+# The text says where the number comes from, and what you declare and dsel cannot check.
 
 print(choice.certificate.reading())
 

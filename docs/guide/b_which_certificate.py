@@ -26,8 +26,7 @@ Which one is used must be fixed before the results are seen (A5).
 #    * - A pool, a grid, the model of all labeled rows, fewer fits
 #      - ``certify_rows=0.2`` (``select_then_certify``), or
 #        ``criterion="cv_error", certificate="best_fold_of_leader"``
-#    * - The bound itself shall rank all candidates, and hold for all of
-#        them at once
+#    * - A bound for every candidate at once, and the choice by it
 #      - ``cv_bound``, or ``merged_folds`` from three folds on
 #    * - Fewer than 100,000 pool rows, prediction is cheap
 #      - ``averaged_disagreement``
@@ -69,9 +68,9 @@ pd.concat(tables, axis=1).round(3)
 # %%
 # Read it like this: with 500 labels and an error of 10 %, the bound of the paper
 # (``cv_bound``, ten folds) is above 0.4, and the best certificate for the model of all
-# rows is ``nested``, near 0.2: it searches once without each fold and pays for no
-# candidates. So does ``certify_selection`` for any procedure, with the numbers of one
-# candidate:
+# rows is ``nested``, near 0.2: it searches once without each fold, and its bound does
+# not grow with the number of candidates. ``certify_selection`` does the same for any
+# procedure, with the numbers of one candidate:
 
 one = {
     f"{n:,} labels, error {error:g}": dsel.plan_bound(n, 100_000, 1, 0.01, error)
@@ -105,6 +104,6 @@ _, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
 plots.plot_bound_plan(cases[5_000, 0.05], ax=ax)
 
 # %%
-# Three things are cheap and help: fewer folds, the best fold in place of the mean of
-# all folds, and no price for candidates (``nested``, ``certify_rows``,
+# Three things help: fewer folds, the best fold in place of the mean of all folds, and a
+# bound that does not grow with the number of candidates (``nested``, ``certify_rows``,
 # ``certify_selection``).

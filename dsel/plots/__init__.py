@@ -4,9 +4,9 @@ Each file has a function that returns the plot's data and a short one that draws
 an `Axes`; a third does both for a results cube. Data can be checked without drawing.
 Nothing here computes a bound: numbers come from `dsel.searches.evaluate` and `select`.
 
-Conventions: a darker cell is a larger error; the chosen candidate wears orange; a
-number that is only a lower limit has a hatched ground; a title never calls a number a
-bound where it is none.
+Conventions: a darker cell is a larger error; the chosen candidate is orange; a number
+that is only a lower limit stands on a hatched cell; a title never calls a number a
+bound where it is none. `INK` is the colour of all text, and pages replace it by theirs.
 
 To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
 ``plot_<figure>``, and its line in `FIGURES`. Needs the extra ``plots``.

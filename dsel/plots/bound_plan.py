@@ -37,7 +37,7 @@ def draw_bound_plan(bounds: xr.DataArray, ax: "Axes", *, recommended: str) -> No
     ax
         Where to draw.
     recommended
-        Certificate that wears orange.
+        Certificate that is orange.
     """
     places = np.arange(bounds.sizes[names.N_FOLDS])
     ends = bounds.isel({names.N_FOLDS: -1}).values

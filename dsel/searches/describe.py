@@ -106,7 +106,7 @@ def _pool(plan: SearchSpec) -> str:
 
 def _spans(plan: SearchSpec) -> str:
     n = n_spans(plan)
-    spans = f"{n} span{'s' if n != 1 else ''}, each read once a round"
+    spans = f"{n} span{'s' if n != 1 else ''}, each read once in a round"
     if not plan.stages.may_stop:
         return spans
     return (
@@ -118,8 +118,8 @@ def _spans(plan: SearchSpec) -> str:
 def _splits(plan: SearchSpec) -> str:
     k, pairs = plan.scheme.n_folds, len(plan.scheme.pairs)
     if pairs:
-        return f"{k} folds, {pairs} pairs of folds, and the full one for what is chosen"
-    return f"{k} folds{' and the full one' if plan.scheme.full is not None else ''}"
+        return f"{k} folds, {pairs} pairs of folds, and all rows for what is chosen"
+    return f"{k} folds{' and all rows' if plan.scheme.full is not None else ''}"
 
 
 def _fits(plan: SearchSpec) -> str:
@@ -127,15 +127,17 @@ def _fits(plan: SearchSpec) -> str:
     n = plan.n_candidates * len(plan.work.splits)
     if plan.scheme.is_nested:  # the full model, and the folds' once more, of few
         n = plan.n_candidates * (len(plan.work.splits) - 1) + k + 1
-    return f"{n:,}" + (" at most: losers are dropped on the way" if plan.prune else "")
+    return f"{n:,}" + (
+        " at most: candidates that cannot win are dropped" if plan.prune else ""
+    )
 
 
 def _limit(plan: SearchSpec) -> str:
     if plan.fit_timeout is None:
         return ""
     return (
-        f"{plan.fit_timeout:g} s a fit; which candidates it fails, and so the choice, "
-        f"depends on the machine"
+        f"{plan.fit_timeout:g} s for a fit; which candidates exceed it, and so the "
+        f"choice, depends on the machine"
     )
 
 
@@ -143,14 +145,14 @@ def _tasks(plan: SearchSpec) -> str:
     found = project(plan)
     return (
         f"up to {found.fit_tasks:,} for fits, {found.span_tasks:,} for the pool, "
-        f"{format_bytes(found.pool_nbytes)} read; of a scheduler's time about "
+        f"{format_bytes(found.pool_nbytes)} read; the scheduler needs about "
         f"{found.scheduler_seconds:.1f} s"
     )
 
 
 def _memory(plan: SearchSpec) -> str:
     whole, shared = projected_memory(plan)
-    kept = f", {format_bytes(shared)} of it shared by fits: with less, less is kept"
+    kept = f", {format_bytes(shared)} of it to share work between fits"
     return (
         f"{format_bytes(whole)} for each worker of one thread{kept if shared else ''}"
     )

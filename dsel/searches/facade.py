@@ -58,9 +58,10 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     criterion
         What ranks the candidates; None means what `certificate` needs.
     certificate
-        Criterion of the reported number; ``"auto"`` what is expected to give the
-        smallest bound. None means `criterion`, and ``"auto"`` where that is None, too,
-        and `fit` gets a pool. It decides which model is handed over, see `plan_search`.
+        Criterion of the reported number; ``"auto"`` means the one whose bound is
+        expected to be smallest. None means `criterion`, or ``"auto"`` where that is
+        None, too, and `fit` gets a pool. It decides which model is handed over, see
+        `plan_search`.
     cv
         Number of plain random folds. A scikit-learn splitter, or a list of (train
         rows, test rows), gives estimates only, never a guarantee. None means 3 for a
@@ -75,16 +76,16 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     prune
         Whether to drop candidates as soon as they cannot win.
     certify_rows
-        Part of the labeled rows, such as 0.2, that is split off before anything is
-        selected and then certifies the winner: the tightest bound where labels are
-        few and candidates many. Needs a pool; the criterion is then ``cv_error``
-        unless another one is named that needs no pool.
+        Part of the labeled rows, such as 0.2, that takes no part in the selection and
+        certifies the chosen model: the bound does not grow with the number of
+        candidates, and the selection has fewer rows. Needs a pool; the criterion is
+        ``cv_error``, or another one that needs no pool.
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
         Threads of this process, where there is no Dask client: None and -1 mean one for
-        each core (scikit-learn takes None for 1). With a client it has no effect: its
-        workers do all.
+        each core (in scikit-learn None means 1). No effect with a client, whose workers
+        do the work.
     reserve
         Probability set aside besides `delta` for candidates or certificates that are
         added after results were seen.
@@ -100,8 +101,8 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     train_errors
         Whether errors on training rows are counted even if no criterion reads them.
     verbose
-        0 shows nothing; 1 and more show progress on standard error, in terminals and
-        notebooks; None shows it where one of them is there.
+        0 shows nothing; 1 or more shows progress, in terminals on standard error; None
+        shows it in terminals and notebooks only.
 
     Attributes
     ----------

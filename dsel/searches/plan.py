@@ -199,28 +199,27 @@ def plan_search(
         What ranks the candidates; by default ``cv_error``, and ``cv_bound`` where a
         pool is there and ``auto`` cannot be taken.
     certificate
-        Criterion of the reported number; by default `criterion`, and ``auto`` where
-        neither is given, there is a pool, `cv` is no splitter, and neither `prior` nor
-        `reserve` nor `reading.stop_within` is. It decides which model is returned: with
-        ``holdout_bound`` that of fold 0's training rows, with ``best_fold_model`` that
-        of the fold with the fewest errors, with every other one that of all labeled
-        rows. With ``nested`` the search is made without each fold, too, so that neither
-        the number of candidates nor that of folds is paid for twice: ``nested`` hands
-        over the model of all labeled rows, ``nested_fold_model`` that of the best fold
-        (which needs no pool), ``nested_vote`` the plurality vote of the folds' models.
-        ``auto`` takes what `plan_bound` expects to give the smallest bound for the
-        model of all rows, by the numbers of rows and candidates alone, nested with at
-        most five folds, and the plan says what others would have given.
+        Criterion of the reported number. It decides which model is handed over: with
+        ``holdout_bound`` the one trained without fold 0, with ``best_fold_model`` that
+        of the fold with the fewest errors, with ``nested_fold_model`` that of the best
+        fold (neither needs a pool), with ``nested_vote`` a vote of the folds' models,
+        with every other one the model of all labeled rows. The nested ones make the
+        whole search without each fold, too: more fits, and a bound that does not grow
+        with the number of candidates. ``auto`` takes the one that `plan_bound` expects
+        to be smallest for the model of all rows, from the numbers of rows and
+        candidates alone; the plan says what others would give. By default `criterion`,
+        or ``auto`` where neither is given, there is a pool and plain folds, and none of
+        `prior`, `reserve` and `reading.stop_within` is given.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
         Part of delta for the term of the labeled rows, in (0, 1). By default half of
         it, as in the paper; with a nested search or ``certificate="auto"`` 0.95 where
-        the pool has 10,000 rows, else 0.8.
+        the pool has 10,000 rows or more, else 0.8.
     cv
         Number of plain random folds. A scikit-learn splitter, or a list of (train
-        rows, test rows), gives estimates only, never a guarantee. By default 10; 3 for
-        a nested search, at least.
+        rows, test rows), gives estimates only, never a guarantee. More folds cost more
+        fits, and often a larger bound. By default 10, and 3 for a nested search.
     duplicates
         What to do about pool rows that equal labeled rows: ``"refuse"`` to run,
         ``"exclude"`` them as the same records, or ``"keep"`` them as other records,
@@ -231,13 +230,13 @@ def plan_search(
     random_state
         None, an integer, or a numpy generator; becomes the seed of everything.
     fit_params
-        Keyword arguments of every `fit`; arrays of one value a row are cut to rows.
+        Keyword arguments of every `fit`; arrays of one value per row are cut to rows.
     reserve
         Probability set aside besides `delta` for what is added after results were
         seen: more candidates, another certificate. The probability that any bound ever
         reported is wrong is then at most ``delta + reserve``.
     pool_labels
-        Labels of pool rows by their row numbers, for evaluation: one label a row, a
+        Labels of pool rows by their row numbers, for evaluation: one label per row, a
         masked array where some are not known. They make ``true_error`` (and in
         co-validation ``half_true_error``) readable, on the same rows as the
         disagreement. A label that is not in `y` is an error of every model.

@@ -36,19 +36,18 @@ class PoolReading:
         About how many pool rows to use at most: a random part, fixed in advance.
         ``transductive`` is about the rows that are counted, and no others.
     stop_within
-        If given, a candidate is compared on the pool only until its bound is that near
-        to what the whole pool would give. The bounds then hold at every stage, which
-        makes them slightly larger.
+        If given, a candidate is compared on the pool only until its bound is at most
+        this much above what the whole pool would give. The bounds then hold at every
+        stage, which makes them slightly larger.
     n_stages
         How many times reading may stop, at numbers of rows that grow by a factor; each
         costs its part of delta. With 0 the limits hold after any row instead: larger,
         but later searches of the same data may stop elsewhere. Counts only with
         `stop_within`.
     is_shuffled
-        Whether the pool's rows stand in random order. Stages and parts are then its
-        first rows, and the others are not even fetched; else they are drawn by random
-        numbers of the rows, so that the storage is read through but only drawn rows
-        are predicted.
+        Whether the pool's rows stand in random order. Then its first rows are used and
+        the others are not fetched. Else rows are drawn at random: all chunks are read,
+        but only the drawn rows are predicted.
 
     Raises
     ------
