@@ -1,15 +1,11 @@
 """Limits on a rate that hold after every row at once, so reading may stop any time."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
-from dsel.bounds.binomial import bracket_root
-
-Floats = NDArray[np.float64]
+from dsel.bounds.binomial import Floats, bracket_root
 
 JEFFREYS = (0.5, 0.5)
 
@@ -70,17 +66,7 @@ def anytime_limit(
     >>> float(anytime_limit(200, 10_000, delta=0.05).round(4))
     0.026
     """
-    mixture, shape = _mixture(n_disagreements, n_rows, delta, prior)
-    # Where every row disagrees, and before any row, no rate is excluded: the limit is
-    # 1.
-    limits = np.ones(mixture.s.shape)
-    is_inner = mixture.s < mixture.t
-    inner = mixture.at(is_inner)
-    rate = inner.s / inner.t
-    # Above s/t the martingale rises in q, so one bracket holds the one root; its upper
-    # end is the safe side.
-    _, limits[is_inner] = bracket_root(inner.is_unlikely, rate, np.ones_like(rate))
-    return limits.reshape(shape)[()]
+    return _limits(n_disagreements, n_rows, delta, prior, is_upper=True)
 
 
 def anytime_limit_lower(
@@ -116,56 +102,45 @@ def anytime_limit_lower(
     >>> float(anytime_limit_lower(200, 10_000, delta=0.05).round(4))
     0.015
     """
-    mixture, shape = _mixture(n_disagreements, n_rows, delta, prior)
-    # Without a disagreement no rate is too small.
-    limits = np.zeros(mixture.s.shape)
-    is_inner = mixture.s > 0
-    inner = mixture.at(is_inner)
-    rate = inner.s / inner.t
-    # Below s/t it falls in q: the lower end of the bracket is the safe side.
-    limits[is_inner], _ = bracket_root(
-        lambda q: ~inner.is_unlikely(q), np.zeros_like(rate), rate
-    )
-    return limits.reshape(shape)[()]
+    return _limits(n_disagreements, n_rows, delta, prior, is_upper=False)
 
 
-@dataclass(frozen=True)
-class _Mixture:
-    """The mixture martingale of flat counts, beside its threshold."""
-
-    s: Floats
-    """Disagreements."""
-    t: Floats
-    """Rows."""
-    constant: Floats
-    """ln M(q) - ln(1 / delta), without the terms in q."""
-
-    def at(self, chosen: NDArray[np.bool_]) -> "_Mixture":
-        return _Mixture(self.s[chosen], self.t[chosen], self.constant[chosen])
-
-    def is_unlikely(self, q: Floats) -> NDArray[np.bool_]:
-        """Whether the martingale of rate q has crossed 1 / delta."""
-        # `xlogy` gives 0 for 0 ln 0, which occurs where no row or every row disagrees.
-        log_likelihood = special.xlogy(self.s, q)
-        log_likelihood += special.xlog1py(self.t - self.s, -q)
-        return np.asarray(self.constant - log_likelihood > 0)
-
-
-def _mixture(
+def _limits(
     n_disagreements: ArrayLike,
     n_rows: ArrayLike,
     delta: ArrayLike,
     prior: tuple[float, float],
-) -> tuple[_Mixture, tuple[int, ...]]:
+    *,
+    is_upper: bool,
+) -> Floats:
+    """Return the root on one side of s/t, or the end of [0, 1] where there is none."""
     counts, rows = checks.check_counts_of(
         n_disagreements, n_rows, "n_disagreements", "n_rows"
     )
     shares = checks.check_probabilities(delta, "delta")
     u, v = (checks.check_positive(value, "prior") for value in prior)
     counts, rows, shares = np.broadcast_arrays(counts, rows, shares)
-    s, t = counts.ravel().astype(np.float64), rows.ravel().astype(np.float64)
+    # Where every row disagrees, and before any row, no rate is too large; without a
+    # disagreement none is too small.
+    is_inner = counts < rows if is_upper else counts > 0
+    limits = np.full(counts.shape, float(is_upper))
+    s, t = counts[is_inner].astype(np.float64), rows[is_inner].astype(np.float64)
     log_mixture = special.betaln(u + s, v + t - s)
     # The threshold is raised by more than the rounding of these large terms.
-    threshold = -np.log(shares.ravel()) + 1e-15 * (1.0 + np.abs(log_mixture))
+    threshold = -np.log(shares[is_inner]) + 1e-15 * (1.0 + np.abs(log_mixture))
     constant = log_mixture - special.betaln(u, v) - threshold
-    return _Mixture(s, t, constant), counts.shape
+
+    def is_unlikely(q: Floats) -> NDArray[np.bool_]:
+        # Whether the martingale of rate q has crossed 1 / delta; 0 ln 0 is 0.
+        log_likelihood = special.xlogy(s, q) + special.xlog1py(t - s, -q)
+        return np.asarray(constant - log_likelihood > 0)
+
+    rate = s / t
+    # The martingale rises in q above s/t and falls below it, so one bracket on each
+    # side holds the one root; its outer end is the safe one.
+    if is_upper:
+        limits[is_inner] = bracket_root(is_unlikely, rate, np.ones_like(rate))[1]
+    else:
+        low = np.zeros_like(rate)
+        limits[is_inner] = bracket_root(lambda q: ~is_unlikely(q), low, rate)[0]
+    return limits[()]

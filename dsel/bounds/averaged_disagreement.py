@@ -9,15 +9,13 @@ need is the histogram of ``k D`` over the pool.
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dsel import checks
 from dsel.bounds.betting import BETS, betting_limit, check_histogram
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import Floats, upper_limits
 from dsel.bounds.merged_folds import largest_mean
 from dsel.bounds.semi_supervised import BoundTerms, check_folds, mean_of_limits
-
-Floats = NDArray[np.float64]
 
 
 def averaged_disagreement(

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
+from dsel.bounds.binomial import Floats
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
@@ -12,8 +13,6 @@ from dsel.bounds.semi_supervised import (
     with_disagreement,
 )
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
-
-Floats = NDArray[np.float64]
 
 
 def best_fold(

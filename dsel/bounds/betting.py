@@ -5,9 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
-from dsel.bounds.binomial import bracket_root
-
-Floats = NDArray[np.float64]
+from dsel.bounds.binomial import Floats, bracket_root
 
 BETS = tuple(float(bet) for bet in np.geomspace(1.0, 1e-3, 13))
 """Default stakes: from small pools to some ten million rows."""

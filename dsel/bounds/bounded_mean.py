@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.bounds.binomial import bracket_root
+from dsel.bounds.binomial import Floats, bracket_root
 from dsel.checks import check_integer, check_probability
 
 LARGEST_STAKE = 0.9
 """Below 1, so that no single value takes all of the wealth."""
 STAKES = np.geomspace(0.02, LARGEST_STAKE, 9)
 """Stakes where the mean may change: for some tens of values to some ten thousand."""
-
-Floats = NDArray[np.float64]
 
 
 class MeanInterval(NamedTuple):

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.best_fold import smallest_rate
-from dsel.bounds.binomial import lower_limits
+from dsel.bounds.binomial import Floats, lower_limits
 from dsel.bounds.semi_supervised import (
     check_folds,
     divide_delta,
@@ -16,8 +16,6 @@ from dsel.bounds.semi_supervised import (
     with_disagreement,
 )
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
-
-Floats = NDArray[np.float64]
 
 
 class ErrorInterval(NamedTuple):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dsel.bounds.binomial import Floats
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
@@ -21,8 +22,6 @@ from dsel.bounds.semi_supervised import (
     with_disagreement,
 )
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
-
-Floats = NDArray[np.float64]
 
 _BUDGET_SHIFT = 1e-10
 _DUAL_TOLERANCE = 1e-13

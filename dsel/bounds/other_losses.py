@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsel.bounds.binomial import Floats
 from dsel.bounds.co_validation import error_from_disagreement
-
-Floats = NDArray[np.float64]
 
 
 class ErrorRange(NamedTuple):

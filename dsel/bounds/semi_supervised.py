@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import Floats, upper_limits
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
-
-Floats = NDArray[np.float64]
 
 
 class BoundTerms(NamedTuple):

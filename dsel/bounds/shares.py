@@ -3,11 +3,10 @@
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dsel import checks
-
-Floats = NDArray[np.float64]
+from dsel.bounds.binomial import Floats
 
 _ROUNDING = 1e-12
 

@@ -4,9 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
-from dsel.bounds.binomial import upper_limits
-
-Floats = NDArray[np.float64]
+from dsel.bounds.binomial import Floats, upper_limits
 
 
 def stage_schedule(n_unlabeled: int, n_stages: int) -> NDArray[np.int64]:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from dsel import checks
 from dsel.bounds.anytime import JEFFREYS, anytime_limit
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import Floats, upper_limits
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

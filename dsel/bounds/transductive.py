@@ -5,10 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
-from dsel.bounds.binomial import distinct
+from dsel.bounds.binomial import Floats, distinct
 from dsel.bounds.semi_supervised import BoundTerms, check_folds
-
-Floats = NDArray[np.float64]
 
 _BLOCK = 64
 

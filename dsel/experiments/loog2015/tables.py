@@ -1,7 +1,7 @@
 """Tables 3 to 5 of Loog (2015) from repetitions, beside the printed numbers."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -97,13 +97,8 @@ def constrained_table(results: xr.Dataset) -> xr.Dataset:
             for values in (likelihoods, errors)
             for part in range(len(PARTS))
         ]
-        wins = [
-            _per_cent(better)
-            for values, sign in ((likelihoods, 1.0), (errors, -1.0))
-            for part in range(len(PARTS))
-            for better in _constrained_wins(sign * values[:, :, part])
-        ]
-        found.append(means + wins)
+        pairs = (_CONSTRAINED, _SUPERVISED), (_SEMI, _CONSTRAINED)
+        found.append(means + _wins(likelihoods, pairs) + _wins(-errors, pairs))
     return _beside(results, found, CONSTRAINED_COLUMNS, CONSTRAINED)
 
 
@@ -121,7 +116,17 @@ def compare(results: xr.Dataset) -> list[Comparison]:
         for name in table.data_set.values:
             for column in map(str, table.column.values):
                 cell = table.sel(data_set=name, column=column)
-                line = _compare_cell(source, cell, n=results.sizes[REPETITION])
+                printed = float(cell.published)
+                line = compare_number(
+                    source,
+                    str(name),
+                    column.replace("_", " "),
+                    printed=printed,
+                    ours=(float(cell.value), float(cell.standard_error)),
+                    spread=float(cell.spread),
+                    n=results.sizes[REPETITION],
+                    why_open=_why_open(source, str(name), printed),
+                )
                 if source in of_table and column in BESIDE:
                     pair, part = BESIDE[column]
                     where = {"data_set": name, "pair": pair, "part": part}
@@ -164,20 +169,6 @@ def _exceptions(tests: xr.Dataset, *, n: int) -> list[Comparison]:
     return lines
 
 
-def _compare_cell(source: str, cell: xr.Dataset, *, n: int) -> Comparison:
-    name, printed = str(cell.data_set.values), float(cell.published)
-    return compare_number(
-        source,
-        name,
-        str(cell.column.values).replace("_", " "),
-        printed=printed,
-        ours=(float(cell.value), float(cell.standard_error)),
-        spread=float(cell.spread),
-        n=n,
-        why_open=_why_open(source, name, printed),
-    )
-
-
 def _why_open(source: str, name: str, printed: float) -> str:
     """Return why a printed number cannot be compared; empty where it can."""
     if name in DIFFERENT:
@@ -189,10 +180,14 @@ def _why_open(source: str, name: str, printed: float) -> str:
     return ""
 
 
-def _constrained_wins(values: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
+def _wins(
+    better: NDArray[np.float64], pairs: Sequence[tuple[int, int]]
+) -> list[Estimate]:
+    """Return in how many repetitions the first method of each pair is the better."""
     return [
-        values[:, _CONSTRAINED] > values[:, _SUPERVISED],
-        values[:, _SEMI] > values[:, _CONSTRAINED],
+        _per_cent(better[:, first, part] > better[:, second, part])
+        for part in range(len(PARTS))
+        for first, second in pairs
     ]
 
 
@@ -206,11 +201,7 @@ def _comparisons(values: NDArray[np.float64], *, higher: bool) -> list[Estimate]
         for part in parts
         for method in (_SUPERVISED, _SEMI, _ORACLE)
     ]
-    wins = [
-        _per_cent(better[:, first, part] > better[:, second, part])
-        for part in parts
-        for first, second in ((_SEMI, _SUPERVISED), (_ORACLE, _SEMI))
-    ]
+    wins = _wins(better, ((_SEMI, _SUPERVISED), (_ORACLE, _SEMI)))
     gains = [
         _ratio(
             better[:, _SEMI, part] - better[:, _SUPERVISED, part],

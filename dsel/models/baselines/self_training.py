@@ -184,11 +184,13 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
             steps = LDASteps.of(labeled.moments, moments, ridge=self.ridge)
             self.converged_ = False
             while len(path) < limit and not self.converged_:
-                found = read_posteriors(pool, steps.scores(classes), steps.origin)
+                sums, evidence = read_posteriors(
+                    pool, steps.scores(classes), steps.origin
+                )
                 shared = _shared_part(steps, classes, labeled, moments, self.ridge)
-                path.append(found.log_evidence + shared)
+                path.append(evidence + shared)
                 self.converged_ = len(path) > 1 and _changes_little(path, tol)
-                classes = steps.classes(found.sums)
+                classes = steps.classes(sums)
             self.n_passes_ = len(path) + 1
         self.observed_log_likelihoods_ = np.array(path)
         return classes

@@ -98,14 +98,11 @@ class FittedLeastSquares:
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes, shape (len(which), n_candidates, n_rows)."""
         codes = np.empty((len(which), len(self.candidates), X.shape[0]), np.int64)
-        for models, kernel in self._kernels(X):
-            places = self._places(models)
-            failed = models.counts.status != FIT_DONE
-            axis = np.arange(len(places))[:, np.newaxis]
-            for entry, wanted in enumerate(self._broadcast(which, X.shape[0])):
-                raw, chosen = _scores_of(models, kernel, wanted[places])
-                decided = decide(raw, models.tolerance[chosen, axis])
-                codes[entry, places] = np.where(failed[axis, chosen], -1, decided)
+        for place, models, raw, chosen in self._answers(X, which):
+            axis = np.arange(len(chosen))[:, np.newaxis]
+            decided = decide(raw, models.tolerance[chosen, axis])
+            failed = models.counts.status[axis, chosen] != FIT_DONE
+            codes[place] = np.where(failed, -1, decided)
         return codes
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
@@ -113,13 +110,10 @@ class FittedLeastSquares:
         n_classes = len(self.classes)
         shape = (len(which), len(self.candidates), X.shape[0], n_classes)
         scores = np.empty(shape)
-        for models, kernel in self._kernels(X):
-            places = self._places(models)
-            for entry, wanted in enumerate(self._broadcast(which, X.shape[0])):
-                raw, chosen = _scores_of(models, kernel, wanted[places])
-                if n_classes == 2:
-                    raw = np.concatenate([-raw, raw], axis=-1)
-                scores[entry, places] = np.where(models.seen[chosen], raw, -np.inf)
+        for place, models, raw, chosen in self._answers(X, which):
+            if n_classes == 2:
+                raw = np.concatenate([-raw, raw], axis=-1)
+            scores[place] = np.where(models.seen[chosen], raw, -np.inf)
         return scores
 
     def model(self, candidate: int, split: int) -> KernelLeastSquaresClassifier:
@@ -160,19 +154,21 @@ class FittedLeastSquares:
     def _places(self, models: WidthModels) -> list[int]:
         return [self._place_of[number] for number in models.candidates]
 
-    def _broadcast(self, which: Sequence[Integers], n_rows: int) -> Iterator[Integers]:
-        for entry in which:
-            yield np.broadcast_to(entry, (len(self.candidates), n_rows))
-
-    def _kernels(self, X: Any) -> Iterator[tuple[WidthModels, Floats]]:
-        """Yield each models with the kernel values of its centres at every row."""
+    def _answers(
+        self, X: Any, which: Sequence[Integers]
+    ) -> Iterator[tuple[tuple[int, list[int]], WidthModels, Floats, Integers]]:
+        """Yield query and places of candidates, their models, scores and splits."""
         X = as_floats(numbers(X))
         token, distances = "", np.empty((0, 0))
         for models in self.widths:
             if models.centers_token != token:
                 token = models.centers_token
                 distances = squared_distances(X, models.centers)
-            yield models, exponentiate(distances, models.width)
+            kernel, places = exponentiate(distances, models.width), self._places(models)
+            for query, each in enumerate(which):
+                wanted = np.broadcast_to(each, (len(self.candidates), X.shape[0]))
+                raw, chosen = _scores_of(models, kernel, wanted[places])
+                yield (query, places), models, raw, chosen
 
 
 def empty_models(

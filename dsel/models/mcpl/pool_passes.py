@@ -91,20 +91,6 @@ class Labeling:
 
 
 @dataclass(frozen=True)
-class SoftSums:
-    """Sums under posterior probabilities, and the likelihood that they belong to."""
-
-    sums: Floats
-    """Of the classes, weighted by the probabilities."""
-    log_evidence: float
-    """Sum over the rows of the logarithm of the summed exponentials."""
-
-    def plus(self, other: "SoftSums") -> "SoftSums":
-        """Return the sums over both sets of rows."""
-        return SoftSums(self.sums + other.sums, self.log_evidence + other.log_evidence)
-
-
-@dataclass(frozen=True)
 class FirstPass:
     """What the first pass returns."""
 
@@ -250,14 +236,22 @@ def _add_all(one: list[list[Floats]], other: list[list[Floats]]) -> list[list[Fl
     ]
 
 
-def read_posteriors(pool: Any, scores: ClassScores, origin: Floats) -> SoftSums:
+def read_posteriors(
+    pool: Any, scores: ClassScores, origin: Floats
+) -> tuple[Floats, float]:
     """Share each row among the classes in proportion to exp(score): one pass.
 
     Scores are log-densities of ``x - origin``, up to a constant that all classes share.
+    Returned are the classes' sums, and the sum of the logarithms of what the
+    exponentials of a row add up to.
     """
     count = partial(_chunk_posteriors, scores=scores, origin=origin)
-    found: SoftSums = pool.reduce(count, SoftSums.plus, keep=True)
-    return found
+    sums, log_evidence = pool.reduce(count, _add_pairs, keep=True)
+    return sums, log_evidence
+
+
+def _add_pairs(one: tuple[Any, Any], other: tuple[Any, Any]) -> tuple[Any, Any]:
+    return one[0] + other[0], one[1] + other[1]
 
 
 def _chunk_posteriors(
@@ -266,8 +260,8 @@ def _chunk_posteriors(
     *,
     scores: ClassScores,
     origin: Floats,
-) -> SoftSums:
-    total = SoftSums(scores.no_sums(), 0.0)
+) -> tuple[Floats, float]:
+    total = scores.no_sums(), 0.0
     for block in dense_blocks(X):
         centred = block - origin
         values = scores.of(centred)
@@ -275,5 +269,5 @@ def _chunk_posteriors(
         # Evidence is ln sum exp(score): the weights of a row sum to 1.
         weights = np.exp(values - evidence)
         sums = _weighted_sums(weights, scores, centred)
-        total = total.plus(SoftSums(sums, float(evidence.sum())))
+        total = _add_pairs(total, (sums, float(evidence.sum())))
     return total
