@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from math import prod
 from numbers import Integral, Real
 from typing import Any
@@ -56,12 +56,7 @@ class GridAxes:
             raise IndexError(
                 f"`number` must be in [0, {self.n_candidates - 1}], got {number}."
             )
-        for grid in self.grids:
-            size = prod(len(values) for values in grid.values())
-            if number < size:
-                return _pick(grid, number)
-            number -= size
-        return {}
+        return next(islice(self, number, None))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Iterate over the parameters of every candidate, in order."""
@@ -106,17 +101,12 @@ def grid_axes(grid: Any) -> GridAxes:
     >>> axes.params(3)
     {'C': 10, 'gamma': 1.0}
     """
-    grids = [grid] if isinstance(grid, Mapping) else grid
-    if not isinstance(grids, Sequence) or isinstance(grids, str):
-        raise TypeError(
-            f"`param_grid` must be a dict of parameter values, a list of such dicts or "
-            f"a list of estimators, got {type(grid).__name__}."
-        )
-    if not grids:
-        raise ValueError("`param_grid` is empty; give at least one candidate.")
+    grids = _listed(grid)
     if all(_is_estimator(entry) for entry in grids):
         return _estimator_axes(tuple(grids))
-    checked = tuple(_check_product(entry) for entry in grids)
+    checked = product_grids(grids)
+    for parameter, values in (item for each in checked for item in each.items()):
+        _check_distinct(parameter, values)
     return _product_axes(checked[0]) if len(checked) == 1 else _list_axes(checked)
 
 
@@ -194,17 +184,32 @@ def as_text(value: Any) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
 
 
-def _pick(grid: Mapping[str, tuple[Any, ...]], number: int) -> dict[str, Any]:
-    shape = [len(values) for values in grid.values()]
-    places = np.unravel_index(number, shape) if shape else ()
-    return {
-        parameter: values[place]
-        for (parameter, values), place in zip(grid.items(), places, strict=True)
-    }
-
-
 def _is_estimator(entry: Any) -> bool:
     return hasattr(entry, "get_params") and not isinstance(entry, type)
+
+
+def product_grids(grid: Any) -> tuple[dict[str, tuple[Any, ...]], ...]:
+    """Return the products that a grid is made of, or raise where it is none."""
+    return tuple(_check_product(entry) for entry in _listed(grid))
+
+
+def _listed(grid: Any) -> Sequence[Any]:
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    if not isinstance(grids, Sequence) or isinstance(grids, str):
+        raise TypeError(
+            f"`param_grid` must be a dict of parameter values, a list of such dicts or "
+            f"a list of estimators, got {type(grid).__name__}."
+        )
+    if not grids:
+        raise ValueError("`param_grid` is empty; give at least one candidate.")
+    return grids
+
+
+def is_list(values: Any) -> bool:
+    """Whether these are values of a parameter, and not a single one."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1
+    return isinstance(values, Sequence) and not isinstance(values, str)
 
 
 def _check_product(grid: Any) -> dict[str, tuple[Any, ...]]:
@@ -220,10 +225,10 @@ def _check_product(grid: Any) -> dict[str, tuple[Any, ...]]:
 
 def _check_values(parameter: Any, values: Any) -> None:
     if not isinstance(parameter, str):
-        raise TypeError(f"`param_grid` must have strings as keys, got {parameter!r}.")
-    is_array = isinstance(values, np.ndarray) and values.ndim == 1
-    is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not (is_array or is_list):
+        raise TypeError(
+            f"`param_grid` must name parameters by text, got {parameter!r}."
+        )
+    if not is_list(values):
         raise TypeError(
             f"`param_grid` must give {parameter!r} a list of values, got {values!r}; "
             f"write [{values!r}] for a single one."
@@ -232,7 +237,6 @@ def _check_values(parameter: Any, values: Any) -> None:
         raise ValueError(
             f"`param_grid` gives {parameter!r} no values; give at least one."
         )
-    _check_distinct(parameter, values)
 
 
 def _check_distinct(parameter: str, values: Sequence[Any]) -> None:

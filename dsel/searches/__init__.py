@@ -12,7 +12,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a count:
 8. `engine.pool_rounds.next_members` chooses the candidates of the next round
 9. `engine.count_task.count_spans` counts disagreements over pool rows on a worker
 10. `engine.counts.CountTable.add_span` adds them up by candidate
-11. `engine.pruning.final_evidence` returns the counts that the cube will show
+11. `engine.pruning.Pruning.evidence` returns the counts that the cube will show
 12. `cube.make_results` makes the cube of them, from which `select` chooses
 
 Searches of other kinds have folders of their own, which the engine does not import. To

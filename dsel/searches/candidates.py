@@ -21,6 +21,7 @@ from dsel.data.content import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
+from dsel.results.grid import is_list, product_grids
 from dsel.searches.engine.fit_task import Group
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
@@ -51,7 +52,7 @@ def drawn(grid: Grid, seed: int) -> Any:
     if not all(isinstance(each, Mapping) for each in entries):
         return entries
     values = [value for each in entries for value in each.values()]
-    if isinstance(grid, Sequence) and any(map(_is_list, values)):
+    if isinstance(grid, Sequence) and any(map(is_list, values)):
         return entries  # grids, as scikit-learn reads a list
     return [{name: [value] for name, value in each.items()} for each in entries]
 
@@ -66,7 +67,12 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
         return _listed(grid)
     _check_classifier(estimator, "estimator")
     known = estimator.get_params(deep=True)
-    settings = list(ParameterGrid(_checked(grid)))
+    if not all(product_grids(grid)):
+        raise ValueError(
+            f"`param_grid` must set at least one parameter, got {grid!r}; for one "
+            f"candidate as it is pass estimator=None and [estimator]."
+        )
+    settings = list(ParameterGrid(grid))
     for name in sorted({name for params in settings for name in params}):
         if name not in known and name.partition("__")[0] not in known:
             near = ", ".join(sorted(name for name in known if "__" not in name))
@@ -93,42 +99,6 @@ def takes_nan(candidates: tuple[Candidate, ...]) -> bool:
         hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
         for step in first
     )
-
-
-def _checked(grid: Any) -> Any:
-    dicts = [grid] if isinstance(grid, Mapping) else grid
-    if not isinstance(dicts, Sequence) or not all(
-        isinstance(entry, Mapping) for entry in dicts
-    ):
-        raise TypeError(
-            f"`param_grid` must be a dict of parameter name to values, or a list of "
-            f"such dicts, got {type(grid).__name__}."
-        )
-    for name, values in (item for d in dicts for item in d.items()):
-        _check_values(name, values)
-    empty = any(not d or any(len(v) == 0 for v in d.values()) for d in dicts)
-    if not dicts or empty:
-        raise ValueError(
-            f"`param_grid` must hold at least one value of every parameter, got "
-            f"{grid!r}; for one candidate as it is pass estimator=None and [estimator]."
-        )
-    return grid
-
-
-def _check_values(name: Any, values: Any) -> None:
-    if not isinstance(name, str):
-        raise TypeError(f"`param_grid` must name parameters by text, got {name!r}.")
-    if not _is_list(values):
-        raise TypeError(
-            f"`param_grid` must give {name!r} a list or a one-dimensional array of "
-            f"values, got {values!r}; write list(...) of several, [...] around one."
-        )
-
-
-def _is_list(values: Any) -> bool:
-    if isinstance(values, np.ndarray):
-        return values.ndim == 1
-    return isinstance(values, Sequence) and not isinstance(values, str)
 
 
 def _listed(estimators: Any) -> tuple[Candidate, ...]:

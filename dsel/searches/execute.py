@@ -27,8 +27,8 @@ from dsel.searches.engine.checkpoint import CountCheckpoint, candidate_keys
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.driver import Driver
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
-from dsel.searches.engine.nested import NestedPruning, choices, nested_evidence
-from dsel.searches.engine.pruning import Pruning, Race, final_evidence
+from dsel.searches.engine.nested import NestedPruning, choices
+from dsel.searches.engine.pruning import Pruning, Race
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.nested import (
     chosen_evidence,
@@ -133,8 +133,7 @@ def execute(
         driver.on_progress = on_progress or stack.enter_context(run_progress(verbose))
         driver.fitting.raise_failures = on_failure == "raise"
         with clock.phase("search"):
-            driver.run()
-            evidence = _evidence(plan, driver)
+            evidence = driver.pruning.evidence(driver.run())
             if nested:
                 make = partial(make_executor, client=client, n_jobs=n_jobs)
                 driver, evidence = _run_chosen(plan, driver, evidence, make, stack)
@@ -150,13 +149,6 @@ def execute(
         # The stored cube cannot contain how long it took to store it.
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
     return Outcome(results, choice, model)
-
-
-def _evidence(plan: SearchSpec, driver: Driver) -> dict[str, Any]:
-    """Return what a run has counted of the candidates."""
-    if isinstance(driver.pruning, Pruning):
-        return final_evidence(driver.table, driver.pruning)
-    return nested_evidence(driver.table, prunes=plan.prune)
 
 
 def _run_chosen(
@@ -197,7 +189,14 @@ def _driver(plan: SearchSpec, executor: Executor, store: Checkpoint) -> Driver:
 
     Raises OSError where something is left to count and the store cannot be written to.
     """
-    table = _empty_table(plan)
+    table = CountTable(
+        plan.scheme,
+        plan.work.groups,
+        plan.stages,
+        plan.n_candidates,
+        len(plan.classes),
+        len(plan.work.y),
+    )
     keys = candidate_keys(plan.work.groups)
     checkpoint = CountCheckpoint(store, keys, plan.scheme, plan.fit_timeout)
     checkpoint.replay(table)
@@ -244,17 +243,6 @@ def _results(
     if store.journal is None:
         return results
     return settle(results, account_of(store.read()), declared, keys)
-
-
-def _empty_table(plan: SearchSpec) -> CountTable:
-    return CountTable(
-        plan.scheme,
-        plan.work.groups,
-        plan.stages,
-        plan.n_candidates,
-        len(plan.classes),
-        len(plan.work.y),
-    )
 
 
 def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:

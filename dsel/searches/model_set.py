@@ -186,7 +186,7 @@ def train_grid(
     fit_params: Mapping[str, Any] = MappingProxyType({}),
     client: Any = None,
 ) -> TrainedGroups:
-    """Fit all candidates on every split, those of one family in its groups."""
+    """Fit all candidates, each group on each split as a task: cluster or threads."""
     assignments = assign_families(
         candidates, X, classes=classes, seed=seed, fit_params=fit_params
     )
@@ -196,13 +196,6 @@ def train_grid(
         for group in assigned.groups
     )
     work = SplitWork(X, y, tuple(splits), groups)
-    return train_groups(work, classes, client=client)
-
-
-def train_groups(
-    work: SplitWork, classes: NDArray[Any], *, client: Any = None
-) -> TrainedGroups:
-    """Fit every group on every split, each as a task: cluster or local threads."""
     keys = [
         [f"fit-{place}-{number}" for number in range(len(work.splits))]
         for place in range(len(work.groups))

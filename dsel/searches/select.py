@@ -1,7 +1,6 @@
 """From evidence to a choice: any criterion, any delta, no fit."""
 
 import json
-from dataclasses import dataclass
 from math import nan
 from typing import Final
 
@@ -106,8 +105,8 @@ def select(
     reported = get_criterion(
         certificate or _default_read_out(ledger, criterion, rule), "certificate"
     )
-    by_other_rows = _certified_apart(results, reported)
-    if by_other_rows is None:
+    is_apart = reported is SELECT_THEN_CERTIFY and CERTIFIED_APART in results.attrs
+    if not is_apart:
         check_evidence(reported, counts)
     terms = rule.evaluate(counts, settings)
     chosen = rule.choose(terms, counts)
@@ -119,8 +118,8 @@ def select(
         params=params_of(results, chosen),
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
-        certificate=by_other_rows.of(results, chosen, resolved.delta)
-        if by_other_rows is not None
+        certificate=_certified_apart(results, chosen, resolved.delta)
+        if is_apart
         else _certificate(
             resolved,
             reported,
@@ -144,26 +143,6 @@ def select(
     )
 
 
-@dataclass(frozen=True)
-class CertifyingCertificate:
-    """A certificate by labeled rows that took no part in the search of a cube."""
-
-    label: str
-    """Text of the one candidate that it is about."""
-    certificate: Certificate
-
-    def of(self, results: xr.Dataset, chosen: int, delta: float) -> Certificate:
-        """Return the certificate, or raise where it is not about this choice."""
-        label = candidate_labels(results)[chosen]
-        if (label, delta) == (self.label, self.certificate.delta):
-            return self.certificate
-        raise ValueError(
-            f"`certificate` {self.certificate.criterion!r} was made for {self.label} "
-            f"at delta={self.certificate.delta:g}, not for {label} at "
-            f"delta={delta:g}; ask at that delta, or of the certifying part's results."
-        )
-
-
 def with_certificate(
     results: xr.Dataset, chosen: int, certificate: Certificate, *, reserve: float
 ) -> xr.Dataset:
@@ -175,14 +154,17 @@ def with_certificate(
     return with_ledger(results, ledger).assign_attrs({CERTIFIED_APART: stored})
 
 
-def _certified_apart(
-    results: xr.Dataset, reported: Criterion
-) -> CertifyingCertificate | None:
-    stored = results.attrs.get(CERTIFIED_APART)
-    if stored is None or reported is not SELECT_THEN_CERTIFY:
-        return None
-    label, certificate = json.loads(stored)
-    return CertifyingCertificate(label, Certificate.from_json(certificate))
+def _certified_apart(results: xr.Dataset, chosen: int, delta: float) -> Certificate:
+    """Return the certificate by labeled rows that took no part in the search."""
+    about, text = json.loads(results.attrs[CERTIFIED_APART])
+    found, label = Certificate.from_json(text), candidate_labels(results)[chosen]
+    if (label, delta) == (about, found.delta):
+        return found
+    raise ValueError(
+        f"`certificate` {found.criterion!r} was made for {about} at "
+        f"delta={found.delta:g}, not for {label} at delta={delta:g}; ask at that "
+        f"delta, or of the certifying part's results."
+    )
 
 
 def _default_read_out(

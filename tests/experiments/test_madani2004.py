@@ -20,8 +20,8 @@ from dsel.experiments.madani2004.machines import (
 from dsel.experiments.madani2004.sets import load_problem, one_hot, text_features
 from dsel.experiments.tables import draw_figures
 from dsel.kernels.functions import Polynomial
-from dsel.searches.candidates import make_candidates
-from dsel.searches.co_validation.half_counts import half_counts
+from dsel.results import evidence
+from dsel.searches import covalidate
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,6 @@ def test_machine_counts__are_those_of_the_families(data_dir):
     pool, truth = problem.X[others], problem.y[others]
     X, y = problem.X[rows], problem.y[rows]
     svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
-    candidates = make_candidates(svc, {"degree": [0.5, 1.0, 2.5]})
 
     found = machine_counts(
         inner_products(X, pool), y, truth, halves_of(41, 4, [5, 6]),
@@ -140,12 +139,15 @@ def test_machine_counts__are_those_of_the_families(data_dir):
     )  # fmt: skip
 
     for seed, counts in zip((5, 6), found, strict=True):
-        expected = half_counts(
-            candidates, (X, y), np.array([0, 1]), pool, (pool, truth), repeats=4,
-            seed=seed,
+        cube = covalidate(
+            svc, {"degree": [0.5, 1.0, 2.5]}, X, y, pool, pool_labels=truth, repeats=4,
+            duplicates="keep", random_state=seed,
         )  # fmt: skip
-        for name in expected:
-            np.testing.assert_array_equal(counts[name], expected[name])
+        expected = evidence(cube)
+        for name in counts:
+            np.testing.assert_array_equal(
+                np.ravel(counts[name]), expected[name].ravel()
+            )
 
 
 def stored_run():

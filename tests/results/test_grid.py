@@ -101,7 +101,7 @@ def test_grid_axes__takes_estimators():
         ),
         ({"C": "abc"}, TypeError, "`param_grid` must give 'C' a list"),
         ({"C": np.ones((2, 2))}, TypeError, "`param_grid` must give 'C' a list"),
-        ({3: [1]}, TypeError, "`param_grid` must have strings as keys, got 3"),
+        ({3: [1]}, TypeError, "`param_grid` must name parameters by text, got 3"),
         (7, TypeError, "`param_grid` must be a dict .* got int"),
         ("C", TypeError, "`param_grid` must be a dict .* got str"),
         ([{"C": [1]}, LogisticRegression()], TypeError, "or estimators only"),

@@ -198,10 +198,10 @@ def test_search__refuses_a_criterion_without_its_pool(digits):
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({}, "at least one value"),
-        ({"C": []}, "at least one value"),
+        ({}, "at least one parameter"),
+        ({"C": []}, "gives 'C' no values"),
         ({"c": [1.0]}, "sets 'c', which LogisticRegression lacks"),
-        ([], "at least one value"),
+        ([], "is empty"),
     ],
 )
 def test_search__refuses_grids_that_name_nothing(digits, grid, message):

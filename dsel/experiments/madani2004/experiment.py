@@ -30,6 +30,7 @@ from dsel.experiments.base import Experiment
 from dsel.experiments.madani2004.figures import choice_figures, estimate_figures
 from dsel.experiments.madani2004.machines import (
     Floats,
+    half_estimates,
     halves_of,
     inner_products,
     machine_counts,
@@ -51,7 +52,6 @@ from dsel.experiments.madani2004.tables import (
 from dsel.kernels.functions import Linear, Polynomial
 from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active import sample_uncertain
-from dsel.searches.co_validation.half_counts import half_estimates
 from dsel.searches.leave_one_out import count_leave_one_out
 
 LINEAR: Final = Linear()

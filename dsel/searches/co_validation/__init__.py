@@ -6,5 +6,5 @@ the store of all searches.
 
 Vocabulary: a *repeat* is one halving, its *halves* two splits; *disagreement* is a
 rate over pool rows, never an error bound, since rows picked by active learning are no
-random sample. To add an estimate: a criterion, and its counts in `half_counts`.
+random sample. To add an estimate: a criterion of the counts.
 """

@@ -19,7 +19,7 @@ from dsel.criteria.estimates import cv_score
 from dsel.errors import AllFitsFailedError
 from dsel.models.family import FIT_DONE, FIT_FAILED
 from dsel.searches.engine.counts import CountTable
-from dsel.searches.engine.pruning import ROUNDING
+from dsel.searches.engine.pruning import ROUNDING, with_messages
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +45,11 @@ class NestedPruning:
         """Return the candidate chosen by all folds."""
         return choices(table)[0]
 
+    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
+        """Return the evidence of a finished run, those of inner folds included."""
+        shown, status = _trimmed(table, prunes=self.prunes)
+        return with_messages(table, shown, status) | _inner_counts(table, shown)
+
 
 def choices(table: CountTable) -> list[int]:
     """Return the candidate chosen by all folds, then that without each fold.
@@ -61,19 +66,6 @@ def choices(table: CountTable) -> list[int]:
             f"{some}"
         )
     return [int(number) for number in np.argmin(scores, axis=1)]
-
-
-def nested_evidence(table: CountTable, *, prunes: bool) -> dict[str, NDArray[Any]]:
-    """Return the evidence of a finished run, with messages, as the cube shows it."""
-    shown, status = _trimmed(table, prunes=prunes)
-    evidence = table.evidence(shown)
-    messages = [table.message(j, shown[j]) for j in range(table.n_candidates)]
-    return {
-        **evidence,
-        **_inner_counts(table, shown),
-        names.STATUS: status,
-        names.MESSAGE: np.array(messages),
-    }
 
 
 def _inner_counts(

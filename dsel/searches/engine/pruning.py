@@ -36,6 +36,9 @@ class Race(Protocol):
     def leader(self, table: CountTable) -> int:
         """Return the best complete candidate."""
 
+    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
+        """Return the evidence of a finished run, as the cube shows it."""
+
 
 @dataclass(frozen=True)
 class Pruning:
@@ -80,17 +83,21 @@ class Pruning:
             table.pruned |= table.active & (lower > best + ROUNDING)
         return lower
 
+    def evidence(self, table: CountTable) -> dict[str, NDArray[Any]]:
+        """Return the evidence of a finished run, as the cube shows it."""
+        shown, scored, status = table.in_order, table.scored, table.status
+        if self.prunes:
+            shown, scored, status = _trimmed(table, self)
+        return with_messages(table, shown, status, scored)
 
-def final_evidence(table: CountTable, pruning: Pruning) -> dict[str, NDArray[Any]]:
-    """Return the evidence of a finished run, with messages, as the cube shows it."""
-    shown, scored = table.in_order, table.scored
-    status = table.status
-    if pruning.prunes:
-        shown, scored, status = _trimmed(table, pruning)
-    evidence = table.evidence(shown, scored)
+
+def with_messages(
+    table: CountTable, shown: NDArray[np.bool_], status: NDArray[np.int8], *scored: Any
+) -> dict[str, NDArray[Any]]:
+    """Return the evidence of the fits shown, with what went wrong in them."""
     messages = [table.message(j, shown[j]) for j in range(table.n_candidates)]
-    text = np.array(messages)
-    return evidence | {names.STATUS: status, names.MESSAGE: text}
+    said = {names.STATUS: status, names.MESSAGE: np.array(messages)}
+    return table.evidence(shown, *scored) | said
 
 
 def _trimmed(

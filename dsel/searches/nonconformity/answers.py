@@ -24,7 +24,12 @@ from dsel.data import open_pool
 from dsel.data.lazy import by_block
 from dsel.data.pool import Pool
 from dsel.results import Certificate
-from dsel.searches.nonconformity.row_choice import ANSWER_FIELDS, GapCounter, RowChooser
+from dsel.searches.nonconformity.row_choice import (
+    ANSWER_FIELDS,
+    Answer,
+    GapCounter,
+    RowChooser,
+)
 from dsel.searches.pool_rows import write_rows
 
 THRESHOLD_BOUNDS: Final[Mapping[str, Callable[..., NDArray[np.float64]]]] = (
@@ -69,7 +74,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Labels, shape (n_rows,).
         """
         check_is_fitted(self)
-        return by_block(lambda X, rows: self.classes_[self._answer(X, rows)[0]], X)
+        return by_block(lambda X, rows: self.classes_[self._answer(X, rows).label], X)
 
     def critical_epsilon(self, X: Any) -> Any:
         """Return the smallest epsilon at which some model's region has one label.
@@ -87,11 +92,11 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         n = self.chooser_.calibration.n_validation
-        return by_block(lambda X, rows: self._answer(X, rows)[1] / n, X)
+        return by_block(lambda X, rows: self._answer(X, rows).critical_count / n, X)
 
     def chosen_model(self, X: Any) -> Any:
         """Return the number of the model that predicts each row; see `params_`."""
-        return by_block(lambda X, rows: self._answer(X, rows)[2], X)
+        return by_block(lambda X, rows: self._answer(X, rows).model, X)
 
     def p_values(
         self, X: Any, *, smoothing: bool = True, model: int | None = None
@@ -190,7 +195,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         bound = THRESHOLD_BOUNDS[check_choice(slack, "slack", tuple(THRESHOLD_BOUNDS))]
         return bound(
-            self._answer(X)[1],
+            self._answer(X).critical_count,
             self.chooser_.calibration.n_validation,
             n_models=self.n_candidates_,
             delta=delta,
@@ -330,19 +335,13 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             client=client,
         )
 
-    def _answer(
-        self, X: Any, rows: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return label codes, critical counts and models of rows of these numbers."""
+    def _answer(self, X: Any, rows: NDArray[np.int64] | None = None) -> Answer:
+        """Answer rows of these numbers, by default from 0 on."""
         X = self._checked(X)
         numbers = np.arange(X.shape[0]) if rows is None else rows
         blocks = self.chooser_.blocks(X)
         answers = [self.chooser_.answer(part, numbers[n]) for part, n in blocks]
-        return (
-            np.concatenate([each.labels for each in answers]),
-            np.concatenate([each.counts for each in answers]),
-            np.concatenate([each.models for each in answers]),
-        )
+        return Answer(*map(np.concatenate, zip(*answers, strict=True)))
 
     @staticmethod
     def _labels_of(y: ArrayLike, n_rows: int) -> NDArray[Any]:

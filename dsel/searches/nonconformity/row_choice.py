@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,23 +27,19 @@ from dsel.searches.nonconformity.tie_rules import (
     two_best,
 )
 
-ANSWER_FIELDS: Final = {
-    "label": ((), "int32", -1),
-    "critical_count": ((), "int32", -1),
-    "model": ((), "int32", -1),
-}
-"""Arrays of a pool's predictions: shape of a row, dtype, fill value."""
 
-
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Predictions of a block of rows."""
 
-    labels: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    """Critical counts: validation rows that conform no better to the runner-up."""
-    models: NDArray[np.int64]
+    label: NDArray[np.int64]
+    critical_count: NDArray[np.int64]
+    """Validation rows that conform no better to the runner-up."""
+    model: NDArray[np.int64]
     """Place of the chosen model in the set."""
+
+
+ANSWER_FIELDS: Final = dict.fromkeys(Answer._fields, ((), "int32", -1))
+"""Arrays of a pool's predictions: shape of a row, dtype, fill value."""
 
 
 @dataclass(frozen=True)
@@ -110,17 +106,13 @@ class RowChooser:
         )
         models = TIE_RULES[self.ties](tied_models)
         own = values[models, np.arange(len(rows))]
-        labels = drawn_label(own, label_units) if self._draws else best_label(own)
+        is_drawn = self.ties == "random"
+        labels = drawn_label(own, label_units) if is_drawn else best_label(own)
         return Answer(labels, smallest, models)
 
     def fields(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         """Return predictions as the arrays that are written for a pool."""
-        answer = self.answer(X, rows)
-        return {
-            "label": answer.labels,
-            "critical_count": answer.counts,
-            "model": answer.models,
-        }
+        return self.answer(X, rows)._asdict()
 
     def label_counts(
         self, X: Any, rows: NDArray[np.int64], model: int | None
@@ -128,7 +120,7 @@ class RowChooser:
         """Count for each label by one model; None is the one chosen for the row."""
         values = self.values(X)
         models = (
-            self.answer_values(values, rows).models
+            self.answer_values(values, rows).model
             if model is None
             else np.full(len(rows), model)
         )
@@ -141,10 +133,6 @@ class RowChooser:
         for start in range(0, X.shape[0], step):
             stop = min(start + step, X.shape[0])
             yield X[start:stop], np.arange(start, stop)
-
-    @property
-    def _draws(self) -> bool:
-        return self.ties == "random"
 
 
 @dataclass(frozen=True)

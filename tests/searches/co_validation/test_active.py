@@ -1,19 +1,14 @@
-"""Uncertainty sampling, and co-validation counts in memory."""
+"""Uncertainty sampling."""
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
 
-from dsel import names
-from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active import (
     sample_uncertain,
     sure_margins,
 )
-from dsel.searches.co_validation.covalidate import covalidate
-from dsel.searches.co_validation.half_counts import half_counts, half_estimates
 
 
 @pytest.fixture(scope="module")
@@ -21,53 +16,6 @@ def table():
     return make_classification(
         400, 5, n_informative=4, n_redundant=0, n_classes=2, random_state=3
     )
-
-
-def test_half_counts__are_those_of_covalidate(table):
-    X, y = table
-    grid = {"C": [0.1, 10.0], "gamma": [0.1, 1.0]}
-    evidence = half_counts(
-        make_candidates(SVC(), grid),
-        (X[:41], y[:41]),
-        np.array([0, 1]),
-        X[41:],
-        (X[41:], y[41:]),
-        repeats=3,
-    )
-
-    cube = covalidate(
-        SVC(), grid, X[:41], y[:41], X[41:], repeats=3, pool_labels=y[41:]
-    )
-
-    for name in (
-        names.DISAGREEMENTS,
-        names.TRAIN_ERRORS,
-        names.FOLD_ERRORS,
-        names.HALF_TEST_ERRORS,
-        names.FULL_TEST_ERRORS,
-    ):
-        np.testing.assert_array_equal(np.ravel(evidence[name]), np.ravel(cube[name]))
-    found = half_estimates(evidence).max_dt_e.values
-    np.testing.assert_allclose(found, np.ravel(cube.estimate.sel(criterion="max_dt_e")))
-
-
-def test_half_counts__may_use_other_rows_for_the_true_error(table):
-    X, y = table
-    evidence = half_counts(
-        make_candidates(None, [LogisticRegression()]),
-        (X[:40], y[:40]),
-        np.array([0, 1]),
-        X[40:200],
-        (X[200:], y[200:]),
-        repeats=2,
-    )
-    model = LogisticRegression().fit(X[:40], y[:40])
-
-    assert (
-        int(evidence[names.FULL_TEST_ERRORS][0])
-        == (model.predict(X[200:]) != y[200:]).sum()
-    )
-    assert int(evidence[names.N_UNLABELED]) == 160
 
 
 def test_sample_uncertain__picks_the_row_of_smallest_gap(table):
