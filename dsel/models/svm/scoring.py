@@ -67,9 +67,9 @@ class ScoringPlan:
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block whose kernel values stay in the processor's cache."""
+        """Rows of a block whose values in float32 stay in the processor's cache."""
         # Of many classes, fewer rows seldom have four of one guess for `add_products`.
-        return max(128, BLOCK_NBYTES // (8 * max(1, len(self.labeled.numbers))))
+        return max(128, BLOCK_NBYTES // (4 * max(1, len(self.labeled.numbers))))
 
 
 def _kernel_order(kernel: Kernel) -> tuple[str, float, str]:
