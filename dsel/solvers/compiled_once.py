@@ -25,12 +25,14 @@ _depth = 0  # of functions that are compiled for one another
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles, and caches where any folder can be written."""
+    # No wrapper for callers in C: there are none, and compiling it takes time.
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            made = njit(cache=True, nogil=True, **options)(function)
+            made = njit(cache=True, **options)(function)
         except RuntimeError:  # neither the package nor the user has a writable folder
-            return njit(nogil=True, **options)(function)
+            return njit(**options)(function)
         compile_it = made.compile
 
         def compile_alone(signature: Any) -> Any:

@@ -66,7 +66,7 @@ class KernelRows(NamedTuple):
     """When a slot was last read."""
 
 
-@compiled()
+@compiled(inline="always")
 def blocks_of_rows(n_arrays: Any, n_rows: Any) -> Any:
     """Return zeros, a value per row, that begin where a line of the cache begins."""
     n_blocks = (n_rows + WIDTH - 1) // WIDTH
@@ -121,7 +121,7 @@ def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> 
     return (rising + falling) - lower, lower
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", inline="always")
 def copy_row(kernel: Any, t: Any) -> Any:
     """Copy kernel row t to slot t, at the columns of all members."""
     source = kernel.gram[kernel.members[t]]
@@ -134,7 +134,7 @@ def copy_row(kernel: Any, t: Any) -> Any:
     kernel.slots[t] = t
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", inline="always")
 def is_missing(kernel: Any, t: Any) -> Any:
     """Copy kernel row t if there is a Gram matrix; return whether it is missing."""
     if len(kernel.gram) > 0:

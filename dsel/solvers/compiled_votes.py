@@ -65,8 +65,8 @@ def lay_out(coefs: Any, starts: Any, columns: Any, first: Any) -> Any:
     """
     n_classes, n_others = len(starts) - 1, coefs.shape[1]
     n_models = min(coefs.shape[2] - first, LANES)
-    totals = np.zeros((n_classes, n_others, n_models))
-    counts = np.zeros_like(totals)
+    sums = np.zeros((2, n_classes, n_others, n_models))
+    totals, counts = sums[0], sums[1]
     taken = np.empty(len(coefs) * n_others, dtype=np.int64)
     weights = np.zeros((len(coefs) * n_others, LANES), dtype=np.float32)
     begins, size = np.zeros(n_classes * n_others + 1, dtype=np.int64), 0
@@ -230,7 +230,7 @@ def next_guess(wins: Any, codes: Any, tried: Any, rivals: Any, winner: Any) -> A
     return following
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", inline="always")
 def most_likely(wins: Any, tried: Any, rival: Any, m: Any) -> Any:
     """Return the rival, or else the class not yet tried that may win most pairs."""
     if rival >= 0 and not tried[rival]:
@@ -242,7 +242,7 @@ def most_likely(wins: Any, tried: Any, rival: Any, m: Any) -> Any:
     return best
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", inline="always")
 def known_winner(wins: Any, m: Any) -> Any:
     """Return the class that wins whatever the pairs that are not known, -1 for none."""
     best = 0
@@ -253,59 +253,6 @@ def known_winner(wins: Any, m: Any) -> Any:
         if i != best and wins[0, best, m] < wins[1, i, m] + (i < best):
             return -1
     return best
-
-
-@compiled(error_model="numpy", inline="always")
-def tally(votes: Any, i: Any, j: Any, m: Any, decision: Any, error: Any) -> Any:
-    """Enter a decision of classes i < j into votes, fewest and most of a model."""
-    votes[0, i, m] += 1.0 if decision > 0.0 else 0.0
-    votes[0, j, m] += 0.0 if decision > 0.0 else 1.0
-    votes[1, i, m] += 1.0 if decision > error else 0.0
-    votes[1, j, m] += 1.0 if decision < -error else 0.0
-    votes[2, i, m] += 0.0 if decision < -error else 1.0
-    votes[2, j, m] += 0.0 if decision > error else 1.0
-
-
-@compiled(error_model="numpy", inline="always")
-def winner_of(votes: Any, m: Any) -> Any:
-    """Return the first class with the most votes, and whether it might be another."""
-    n_classes = votes.shape[1]
-    winner = 0
-    for i in range(1, n_classes):
-        if votes[0, i, m] > votes[0, winner, m]:
-            winner = i
-    doubt = False
-    for i in range(n_classes):
-        ahead = votes[1, winner, m] - votes[2, i, m]
-        doubt = doubt or (i < winner and ahead < 1.0) or (i > winner and ahead < 0.0)
-    return winner, doubt
-
-
-@compiled(error_model="numpy")
-def vote(decisions: Any, limits: Any, codes: Any, doubtful: Any) -> Any:
-    """Count the votes of decisions.
-
-    Parameters
-    ----------
-    decisions, limits
-        Decisions and bounds of their errors, (n_pairs, n_rows, n_models).
-    codes, doubtful
-        Written: winner's place among the classes, and whether decisions closer to
-        zero than their error bound could make another one; (n_rows, n_models).
-    """
-    n_pairs, n_rows, n_models = decisions.shape
-    n_classes = int(np.sqrt(2.0 * n_pairs)) + 1
-    votes = np.empty((3, n_classes, n_models))
-    for r in range(n_rows):
-        votes[:] = 0.0
-        p = 0
-        for i in range(n_classes - 1):
-            for j in range(i + 1, n_classes):
-                for m in range(n_models):
-                    tally(votes, i, j, m, decisions[p, r, m], limits[p, r, m])
-                p += 1
-        for m in range(n_models):
-            codes[r, m], doubtful[r, m] = winner_of(votes, m)
 
 
 @compiled(error_model="numpy")

@@ -220,8 +220,7 @@ def solve_pairs(
     )  # fmt: skip
     for q in np.flatnonzero(~small).tolist():
         rows, n_before = compiled_paths.lay_out(spans[q], weights, bool(in_place[q]))
-        weight, y = compiled_paths.take(weights, rows, n_before)
-        own, _ = compiled_paths.take(diagonal, rows, n_before)
+        own, weight, y = compiled_paths.take(diagonal, weights, rows, n_before)
         kernel = None
         if in_place[q]:
             kernel = compiled_paths.rows_in_place(

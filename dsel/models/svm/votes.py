@@ -7,12 +7,13 @@ on the precision, nor on the rows beside.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.arrays import Floats, Integers
+from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.svm.decisions import EPS, LEAST, DecisionWeights, decisions_of
 from dsel.models.svm.queries import slice_of
 
@@ -124,21 +125,44 @@ def _count_again(
     block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
 ) -> Integers:
     """Return winners' places among the classes by float64 and, in doubt, exact sums."""
-    from dsel.solvers import compiled_votes
-
     rows = slice_of(places)
     peaks = block.peaks[duals.machines.present][:, rows]
     values = block.precise(places)
     decisions = decisions_of(duals, values)[..., models]
     limits = duals.limits(peaks, block.errors[rows])[..., models]
-    codes = np.empty(decisions.shape[1:], dtype=np.int64)
-    doubtful = np.empty(codes.shape, dtype=np.bool_)
-    compiled_votes.vote(decisions, limits, codes, doubtful)
+    codes, doubtful = _vote(decisions, limits)
     for row in np.flatnonzero(doubtful.any(axis=1)):
         values = block.exact(int(places[row]))
         for column in np.flatnonzero(doubtful[row]):
             codes[row, column] = _exact_winner(duals, values, int(models[column]))
     return codes
+
+
+def _vote(decisions: Floats, limits: Floats) -> tuple[Integers, Bools]:
+    """Return winners' places among the classes, and where rounding could change them.
+
+    Parameters
+    ----------
+    decisions, limits
+        Decisions and bounds of their errors, (n_pairs, n_rows, n_models).
+    """
+    # Not compiled: only few rows are in doubt, and compiling takes a second.
+    n_classes = isqrt(2 * len(decisions)) + 1
+    classes = np.arange(n_classes)[:, np.newaxis]
+    wins, sure, lost = decisions > 0, decisions > limits, decisions < -limits
+    of_first = np.stack((wins, sure, ~lost), axis=1)
+    of_second = np.stack((~wins, lost, ~sure), axis=1)
+    is_of = np.concatenate(np.triu_indices(n_classes, 1)) == classes
+    votes = np.tensordot(
+        is_of.astype(np.float32), np.concatenate((of_first, of_second)), 1
+    )
+    # By the pairs as they are, by those beyond doubt, and with those in doubt.
+    counted, fewest, most = np.moveaxis(votes, 1, 0)
+    codes = counted.argmax(axis=0)  # the first class with the most votes
+    ahead = np.take_along_axis(fewest, codes[np.newaxis], axis=0) - most
+    others = classes[..., np.newaxis]
+    doubtful = np.where(others < codes, ahead < 1, (others > codes) & (ahead < 0))
+    return codes, doubtful.any(axis=0)
 
 
 def exact_decisions(duals: DecisionWeights, values: Floats, model: int) -> Floats:
