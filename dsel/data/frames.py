@@ -157,6 +157,27 @@ def native(rows: Any) -> Any:
     return rows.native if isinstance(rows, Frame) else rows
 
 
+def unchangeable(rows: Any) -> Any:
+    """Return rows as estimators get them that others will read, too.
+
+    An estimator that works in place, such as ``StandardScaler(copy=False)``, makes a
+    copy or fails: else the next model would read what the last one made of the rows.
+    """
+    rows = native(rows)
+    if isinstance(rows, pd.DataFrame):
+        return rows.copy(deep=False)
+    if sparse.issparse(rows) and rows.format == "csr":
+        parts = _read_only(rows.data), rows.indices, rows.indptr
+        return type(rows)(parts, shape=rows.shape, copy=False)
+    return _read_only(rows) if isinstance(rows, np.ndarray) else rows
+
+
+def _read_only(values: NDArray[Any]) -> NDArray[Any]:
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 def numbers(rows: Any) -> Any:
     """Return rows as an array or CSR, where they may be a `Frame`."""
     return rows.numbers if isinstance(rows, Frame) else rows

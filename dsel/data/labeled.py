@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -264,8 +265,9 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"`X` must be a table of numbers, at least one row by one column; encode "
-            f"text and dates as numbers. {error}"
+            f"`X` must be a table of numbers, at least one row by one column, or a "
+            f"data frame whose columns of text and dates the estimator encodes, as "
+            f"ColumnTransformer does. {shorten(str(error), 200)}"
         ) from error
 
 

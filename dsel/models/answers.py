@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from dsel.data.frames import native
+from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of
 from dsel.data.splits import Split
 from dsel.models.arrays import Floats, Integers
@@ -14,7 +14,7 @@ from dsel.models.arrays import Floats, Integers
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:
     """Predict, one label a row, and turn labels into class codes; see `codes_of`."""
-    answers = column_or_1d(model.predict(native(X)))
+    answers = column_or_1d(model.predict(unchangeable(X)))
     if len(answers) != X.shape[0]:
         raise ValueError(
             f"`predict` of {type(model).__name__} must answer each row with one label, "
@@ -57,7 +57,7 @@ def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     TypeError
         Where the model has neither `decision_function` nor `predict_proba`.
     """
-    X = native(X)
+    X = unchangeable(X)
     if hasattr(model, "decision_function"):
         seen = np.asarray(model.decision_function(X), dtype=np.float64)
         if seen.ndim == 1:

@@ -18,7 +18,7 @@ from sklearn.dummy import DummyClassifier
 
 from dsel.data.cache import nbytes_of
 from dsel.data.content import canonical_text
-from dsel.data.frames import Frame, native
+from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.models.answers import class_scores, count_errors, predict_codes
@@ -239,7 +239,7 @@ class FittedClassifiers:
                 table = part
                 if key:  # a hash: what it stands for transforms once for all of them
                     first = self.models[self.candidates[members[0]], split]
-                    table = first[:-1].transform(native(part))
+                    table = first[:-1].transform(unchangeable(part))
                 for place in members:
                     model = self.models[self.candidates[place], split]
                     found = predict_codes(model[-1] if key else model, table, classes)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from dsel.data.content import content_hash, exact_text
-from dsel.data.frames import native
+from dsel.data.frames import native, unchangeable
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.models.arrays import Integers
@@ -60,7 +60,7 @@ def fitted_prefix(
         train, test = split.train_rows, split.test_rows
         rows = front.fit_transform(native(X[train]), labels[y[train]])
         held_out = front.transform(native(X[test])) if len(test) else None
-        return Prefix(front.steps, rows, held_out)
+        return Prefix(front.steps, unchangeable(rows), held_out)
 
     rows = content_hash(X, y, split.train_rows, split.test_rows)
     made: Prefix = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)

@@ -7,7 +7,10 @@ rows, whose disagreement with that one is counted on the pool.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Lock
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +34,10 @@ OPTIONS: Final = (
     "delta", "label_share", "duplicates", "random_state", "fit_params", "fit_timeout",
     "groups", "reading", "pool_labels", "reserve",
 )  # fmt: skip
+
+_RETURNED: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+"""What procedures have returned in this process, by identity."""
+_RETURNING: Final = Lock()
 
 Procedure = Callable[[Any, Any], Any]
 """Takes features and labels, returns a fitted classifier."""
@@ -56,6 +63,7 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
                 msg="`procedure` must return a fitted classifier, but its %(name)s is "
                 "not fitted; call `fit` before it is returned.",
             )
+        _check_new(model)
         self.model_ = model
         self.classes_ = np.unique(y)
         return self
@@ -168,6 +176,20 @@ def certify_selection(
     if isinstance(model, SelectionProcedure):
         model = model.model_
     return Certified(model, outcome.choice.certificate, outcome.results)
+
+
+def _check_new(model: Any) -> None:
+    """Raise TypeError where an earlier call, in this process, returned the same."""
+    with _RETURNING:
+        is_known = _RETURNED.get(id(model)) is model
+        with suppress(TypeError):  # there are types without weak references
+            _RETURNED[id(model)] = model
+    if is_known:
+        raise TypeError(
+            f"`procedure` must return a new model in each call, but it returned the "
+            f"same {type(model).__name__} again, fitted to other rows; clone it inside "
+            f"the function before it is fitted."
+        )
 
 
 def _as_estimator(procedure: Any) -> Any:

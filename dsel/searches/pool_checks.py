@@ -208,10 +208,15 @@ def _with_finding(
 ) -> SearchSpec:
     """Return the plan with a finding about A1; a violation stays one."""
     first, *others = plan.assumptions
-    if is_broken:
-        state, reason = VIOLATED, f"{found}; {first.reason}"
-    else:
-        state, reason = first.state, f"{first.reason}; {found}"
+    state = VIOLATED if is_broken else first.state
+    if state != VIOLATED:
+        reason = f"{first.reason}; {found}"
+    else:  # what spoke for it is no reason any more
+        reasons = (
+            found if is_broken else "",
+            first.reason if first.is_violated else "",
+        )
+        reason = "; ".join(filter(None, reasons))
     return replace(plan, assumptions=(Assumption("A1", state, reason), *others))
 
 

@@ -17,7 +17,7 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
 from dsel.data.blocks import read_blocks
-from dsel.data.frames import native
+from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -174,7 +174,7 @@ class Answers:
     def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the codes of labels, or values, of a block."""
         del rows
-        found = np.asarray(self.model.predict(native(X)))
+        found = np.asarray(self.model.predict(unchangeable(X)))
         if self.classes is None:
             return {"value": found}
         return {"label": codes_of(found, self.classes)}

@@ -110,7 +110,7 @@ def test_matching_pool__compares_number_and_names():
 @pytest.mark.parametrize(
     ("X", "said"),
     [
-        ([["red"], ["blue"]], "string"),
+        ([["red"], ["blue"]], "data frame.*ColumnTransformer.*string"),
         ([1.0, 2.0], "1D array"),
         (np.empty((0, 3)), "0 "),
     ],

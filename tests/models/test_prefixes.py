@@ -1,13 +1,20 @@
 """Steps that candidates share are fitted once a split; the counts are as of each."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    StandardScaler,
+)
+from sklearn.svm import SVC
 
 import dsel
 
@@ -84,6 +91,64 @@ def test_run__fits_shared_steps_once_a_split(rows, tmp_path):
     params = {"logisticregression__sample_weight": weights}
     plan(rows, Counting(file), fit_params=params).run(n_jobs=1)
     assert file.stat().st_size == 25
+
+
+def counts_behind(first, last, X, y, pool):
+    """Return what a search by `last` behind another step counts on the pool."""
+    models = [clone(last).set_params(**size) for size in SIZES[type(last)]]
+    plan = dsel.plan_search(
+        None, [make_pipeline(first, model) for model in models], X, y, pool,
+        criterion="cv_bound", cv=3, prune=False, random_state=0,
+    )  # fmt: skip
+    return plan.run().disagreements.values
+
+
+SIZES = {
+    LogisticRegression: [{"C": 0.1}, {"C": 1.0}],
+    KNeighborsClassifier: [{"n_neighbors": 1}, {"n_neighbors": 3}],
+    SVC: [{"C": 0.1}, {"C": 1.0}],
+}
+
+
+@pytest.fixture
+def tables(rng):
+    X, pool = rng.normal(3.0, 2.0, (60, 3)), rng.normal(3.0, 2.0, (500, 3))
+    return X, (X[:, 0] > 3.0).astype(int), pool
+
+
+@pytest.mark.parametrize("last", [kind() for kind in SIZES])
+def test_run__steps_that_work_in_place_change_no_rows(tables, last):
+    given = [table.copy() for table in tables]
+    in_place = counts_behind(MinMaxScaler(copy=False), last, *given)
+    np.testing.assert_array_equal(
+        in_place, counts_behind(MinMaxScaler(), last, *tables)
+    )
+    for table, kept in zip(given, tables, strict=True):
+        np.testing.assert_array_equal(table, kept)
+
+
+def doubled(frame):
+    frame["a"] = 2.0 * frame["a"] - 1.0
+    return frame
+
+
+def doubled_copy(frame):
+    return doubled(frame.copy())
+
+
+def test_run__a_step_that_changes_its_data_frame_changes_no_rows(tables):
+    X, y, pool = tables
+    given = [pd.DataFrame(each, columns=list("abc")) for each in (X, pool)]
+    kept = [each.copy() for each in given]
+    found = [
+        counts_behind(
+            FunctionTransformer(each), LogisticRegression(), given[0], y, given[1]
+        )
+        for each in (doubled, doubled_copy)
+    ]
+    np.testing.assert_array_equal(*found)
+    for frame, before in zip(given, kept, strict=True):
+        pd.testing.assert_frame_equal(frame, before)
 
 
 def test_model__may_be_fitted_again_without_changing_another(rows):

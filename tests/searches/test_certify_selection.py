@@ -40,6 +40,13 @@ def by_hand(X, y):
     return max(models, key=lambda model: model.score(X[1::2], y[1::2]))
 
 
+SHARED = SVC()
+
+
+def fitted_again(X, y):
+    return SHARED.fit(X, y)  # every fold's model is then the one that was fitted last
+
+
 @pytest.mark.parametrize("name", SEARCHES)
 def test_certify_selection__takes_searches_of_scikit_learn(rows, name):
     X, y, pool = rows
@@ -127,13 +134,14 @@ def test_certify_selection__says_where_a_procedure_is_not_reproducible(rows, tmp
         (SVC, TypeError, "`procedure` must be an unfitted classifier"),
         (lambda X, y: SVC(), AllFitsFailedError, "its SVC is not fitted"),
         (lambda X, y: None, AllFitsFailedError, "has no `predict`"),
+        (fitted_again, AllFitsFailedError, "returned the same SVC again"),
         (
             lambda X, y: GridSearchCV(SVC(), {"C": [1]}, cv=500).fit(X, y),
             AllFitsFailedError,
             "n_splits=500",
         ),
     ],
-    ids=["none", "class", "not fitted", "no model", "inner folds"],
+    ids=["none", "class", "not fitted", "no model", "one object", "inner folds"],
 )
 def test_certify_selection__refuses_bad_procedures(rows, procedure, error, message):
     X, y, _ = rows

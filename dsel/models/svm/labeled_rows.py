@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from dsel.data.frames import unchangeable
 from dsel.data.splits import Split
 from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Integers, as_floats
@@ -45,7 +46,9 @@ class RowsByClass:
         if self.by_column:
             return as_floats(X)[:, self.numbers]
         return as_floats(
-            X if self.transformer is None else self.transformer.transform(X)
+            X
+            if self.transformer is None
+            else self.transformer.transform(unchangeable(X))
         )
 
     def cut(self, places: Integers) -> "RowsByClass":
@@ -104,7 +107,7 @@ def rows_of_split(
     fitted_on = as_floats(
         front.fit_transform(_safe_indexing(X, train), labels[y[train]])
     )
-    at_predict = as_floats(front.transform(X))
+    at_predict = as_floats(front.transform(unchangeable(X)))
     numbers, starts = _class_by_class(y, len(labels))
     rows = at_predict
     if not _equal(at_predict[train], fitted_on):
