@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import product
 from numbers import Real
 from typing import Any, Final
@@ -21,6 +22,8 @@ from dsel.results.rounding import at_most
 
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
+ORDER: Final = "candidate_order"
+"""Attribute of cubes whose counts name candidates by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,12 @@ def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
     shown = sorted(set(map(str, cell.coords)) - {names.CANDIDATE}) if is_list else dims
     values = {parameter_name(n): _plain(cell.coords[n].values[()]) for n in shown}
     return {n: v for n, v in values.items() if not is_list or _is_set(v)}
+
+
+def candidate_order(cube: xr.Dataset) -> str:
+    """Return a hash of the candidates in their order."""
+    text = "\n".join(candidate_labels(cube))
+    return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def candidate_labels(cube: xr.Dataset) -> list[str]:

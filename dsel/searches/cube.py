@@ -6,6 +6,7 @@ import xarray as xr
 
 from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
+from dsel.results.choice import ORDER, candidate_order
 from dsel.runtime.versions import installed_versions
 from dsel.searches.ledger import open_ledger, with_ledger
 from dsel.searches.spec import SearchSpec
@@ -50,6 +51,8 @@ def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
         reserve=plan.reserve,
         reading=plan.stages.reading,
     )
+    if plan.scheme.is_nested:
+        cube.attrs[ORDER] = candidate_order(cube)
     return with_ledger(cube, ledger)
 
 

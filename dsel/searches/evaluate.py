@@ -13,6 +13,7 @@ from dsel.checks import check_probability
 from dsel.criteria import Criterion, Evidence, Settings, get_criterion
 from dsel.criteria.base import reads_folds
 from dsel.results import check_cube, evidence
+from dsel.results.choice import ORDER, candidate_order
 
 UNDECLARED = (0.05, 0.5)  # delta and label share of a cube without a criterion
 
@@ -94,6 +95,16 @@ def _check_folds(results: xr.Dataset) -> None:
                 f"`results` must hold every {dim} of the search in order, got {found}; "
                 f"take parts of the grid only, and select before you cut by {dim}."
             )
+
+
+def check_order(results: xr.Dataset) -> None:
+    """Raise where the numbers of what a nested search chose mean other candidates."""
+    if results.attrs.get(ORDER) not in (None, candidate_order(results)):
+        raise ValueError(
+            "`results` must hold all candidates of a nested search in their order, "
+            "since its counts name them by their numbers; select before you sort or "
+            "cut them, or sort `results.dsel.table()`."
+        )
 
 
 def _check_candidates(results: xr.Dataset) -> None:

@@ -13,7 +13,9 @@ from dsel import names
 from dsel.checks import check_choice, check_integer
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.family import FIT_DONE, FittedGroup
-from dsel.results import Choice
+from dsel.models.vote import FoldVote
+from dsel.results import Choice, fold_axes, make_cube
+from dsel.results.choice import params_of
 from dsel.results.store import open_store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, run_progress
@@ -288,6 +290,23 @@ def fit_model(plan: SearchSpec, candidate: int, fold: int | None) -> Any:
             f"{plan.work.splits[split].name}: {message}"
         )
     return fitted.model(number, split)
+
+
+def fit_deployed(plan: SearchSpec, choice: Choice) -> Any:
+    """Fit the model that a certificate is about; see `Plan.deployed`."""
+    if choice.voters:
+        models = [fit_model(plan, n, fold) for fold, n in enumerate(choice.voters)]
+        return FoldVote(models, plan.classes)
+    candidates = make_cube(plan.axes, fold_axes(1), {})
+    known = choice.candidate < plan.n_candidates
+    own = params_of(candidates, choice.candidate) if known else {}
+    if repr(own) != repr(choice.params):  # NaN is not itself, but its text is
+        raise ValueError(
+            f"`choice` must be of all results of this plan in their order, but its "
+            f"candidate {choice.candidate} is {choice.params}, and that of the plan "
+            f"{own}; fit the one that you mean by `plan.model(number, fold)`."
+        )
+    return fit_model(plan, choice.candidate, choice.fold)
 
 
 def _split(plan: SearchSpec, fold: int | None) -> int:

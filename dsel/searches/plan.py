@@ -23,7 +23,6 @@ from dsel.data.row_random import seed_from
 from dsel.data.splits import splits_token
 from dsel.models.family import Candidate
 from dsel.models.fit_arguments import check_pool_learners, checked_params, takes_pool
-from dsel.models.vote import FoldVote
 from dsel.results import Choice, grid_axes
 from dsel.results.notebook import as_html
 from dsel.searches.assumptions import inspect_labeled, plan_ledger
@@ -44,7 +43,7 @@ from dsel.searches.engine.stages import (
     checked_reading,
     plan_stages,
 )
-from dsel.searches.execute import execute, fit_model
+from dsel.searches.execute import execute, fit_deployed, fit_model
 from dsel.searches.recommended import taken, warned
 from dsel.searches.spec import SearchSpec
 
@@ -120,7 +119,8 @@ class Plan(SearchSpec):
         Parameters
         ----------
         choice
-            From `select`. Where models vote, all of them are fitted.
+            From `select`, of all results of this plan. Where models vote, all of them
+            are fitted.
 
         Returns
         -------
@@ -139,10 +139,7 @@ class Plan(SearchSpec):
         >>> choice.fold, len(plan.deployed(choice).support_vectors_) < 100
         (1, True)
         """
-        if not choice.voters:
-            return self.model(choice.candidate, choice.fold)
-        models = [self.model(each, fold) for fold, each in enumerate(choice.voters)]
-        return FoldVote(models, self.classes)
+        return fit_deployed(self, choice)
 
     def __repr__(self) -> str:
         return describe(self)

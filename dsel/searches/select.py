@@ -24,6 +24,7 @@ from dsel.searches.engine.pruning import ROUNDING
 from dsel.searches.evaluate import (
     ResolvedCriterion,
     check_evidence,
+    check_order,
     declared_prior,
     resolve,
 )
@@ -105,6 +106,8 @@ def select(
     reported = get_criterion(
         certificate or _default_read_out(ledger, criterion, rule), "certificate"
     )
+    if is_nested(reported):
+        check_order(results)
     is_apart = reported is SELECT_THEN_CERTIFY and CERTIFIED_APART in results.attrs
     if not is_apart:
         check_evidence(reported, counts)

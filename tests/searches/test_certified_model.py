@@ -69,6 +69,26 @@ def learner(cv, **rates):
     return Swayed(row=float(X[probe.work.splits[0].test_rows[0], 0]), **rates)
 
 
+class Unseeded(DummyClassifier):
+    """Gives another model each time that it is fitted."""
+
+    def predict(self, X):
+        if not hasattr(self, "seed_"):
+            self.seed_ = np.random.default_rng().integers(2**32)
+        return np.random.default_rng(self.seed_).choice(self.classes_, len(X))
+
+
+@pytest.mark.parametrize("certificate", ["best_fold_model", "holdout_bound"])
+def test_fit__refuses_to_hand_over_another_model_than_was_counted(rng, certificate):
+    X, y = draw(rng, N_LABELED)
+    search = SemiSupervisedSearchCV(
+        None, [Unseeded(), Unseeded(constant=1)], certificate=certificate, cv=3,
+        random_state=0,
+    )  # fmt: skip
+    with pytest.raises(RuntimeError, match=r"another model.*on fold-.*fixed seed"):
+        search.fit(X, y)
+
+
 def settings(criterion, certificate, **changed):
     common = {"delta": 0.3, "random_state": 0}
     return common | {"criterion": criterion, "certificate": certificate} | changed

@@ -123,7 +123,7 @@ def test_certify_selection__says_where_a_procedure_is_not_reproducible(rows, tmp
     options = {"random_state": 0, "out": tmp_path / "out"}
     dsel.certify_selection(changing, X, y, **options)
     marked.touch()  # counts are read from `out`, and the model is made again
-    with pytest.raises(RuntimeError, match="another model when it was run again"):
+    with pytest.raises(RuntimeError, match="another model when it was fitted again"):
         dsel.certify_selection(changing, X, y, **options)
 
 

@@ -194,6 +194,20 @@ def test_fit__hands_over_the_model_that_was_counted(rows, name, certificate):
     assert isinstance(search.best_estimator_, FoldVote) == bool(choice.voters)
 
 
+def test_select__takes_candidates_in_the_order_of_the_search_alone(searched, tmp_path):
+    _, plan, results = searched
+    choice = dsel.select(results)
+    dsel.save_results(results, tmp_path / "kept")
+    assert dsel.select(dsel.open_results(tmp_path / "kept")) == choice
+    along = results.status.dims[0]
+    backwards = results.isel({along: slice(None, None, -1)})
+    for name in ("nested", "nested_fold_model", "nested_vote"):
+        with pytest.raises(ValueError, match=r"all candidates.*in their order"):
+            dsel.select(backwards, certificate=name)
+    with pytest.raises(ValueError, match="in their order"):
+        plan.deployed(dsel.select(backwards, "cv_error", certificate="cv_error"))
+
+
 def test_run__makes_the_same_choices_pruned_and_exhaustive(rows):
     grid = {"C": list(np.geomspace(1e-3, 100, 6)), "gamma": [1e-5, 1e-4, 1e-3, 1e-2]}
     for seed in range(4):

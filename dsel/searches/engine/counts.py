@@ -72,9 +72,16 @@ class CountTable:
         }
 
     def add_fit(self, record: FitRecord) -> None:
-        """Write the counts of one job; writing them again changes nothing."""
-        counts = record.counts
+        """Write the counts of one job; raise where those of an earlier fit differ."""
+        counts, split = record.counts, record.job.split
         for i, number in enumerate(record.job.candidates):
+            before, now = self.test_errors[number, split], counts.test_errors[i, 0]
+            if min(before, now) >= 0 and before != now:
+                raise RuntimeError(
+                    f"candidate {number} gave another model when it was fitted again "
+                    f"on {self.scheme.splits[split].name}: {now} errors where {before} "
+                    f"were counted. Give it a fixed seed."
+                )
             self.set_fit(
                 number,
                 record.job.split,
