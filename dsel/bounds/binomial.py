@@ -153,7 +153,8 @@ def _look_up(
     _check_underflow(c, a)
     limits = np.empty(c.size)
     pairs, inverse = distinct(m.astype(np.float64), a)
-    if pairs.shape[1] <= _MANY_TABLES and _table_pays(c.size, pairs[0]):
+    largest = pairs[0].max(initial=0.0)
+    if pairs.shape[1] <= _MANY_TABLES and largest <= min(_LARGEST_TABLE, 16 * c.size):
         for number, (n_rows, share) in enumerate(pairs.T):
             chosen = inverse == number
             limits[chosen] = _table(direct, int(n_rows), float(share))[c[chosen]]
@@ -161,10 +162,6 @@ def _look_up(
         triples, inverse = distinct(c.astype(np.float64), m.astype(np.float64), a)
         limits = direct(*triples)[inverse]
     return limits.reshape(shape)[()]
-
-
-def _table_pays(n_wanted: int, rows: Floats) -> bool:
-    return bool(rows.size and rows.max() <= min(_LARGEST_TABLE, 16 * n_wanted))
 
 
 def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:

@@ -80,7 +80,7 @@ def cv_interval(
         share=second,
         reading=reading,
     )
-    below = _lower_fold_limits(errors, rows, side).mean(axis=-1)
+    below = fold_limits(errors, rows, side, limits=lower_limits).mean(axis=-1)
     return ErrorInterval(np.maximum(below - disagreement, 0.0), upper)
 
 
@@ -133,7 +133,7 @@ def best_fold_interval(
     errors, rows = check_folds(fold_errors, fold_rows)
     labeled, second = divide_delta(delta, label_share)
     upper = fold_limits(errors, rows, labeled / 2.0)
-    lower = _lower_fold_limits(errors, rows, labeled / 2.0)
+    lower = fold_limits(errors, rows, labeled / 2.0, limits=lower_limits)
     best = np.expand_dims(smallest_rate(errors, rows), -1)
     # The error is at least that of any fold model less its disagreement: the fold with
     # the largest lower limit says most.
@@ -155,10 +155,3 @@ def best_fold_interval(
 
 def _at(values: NDArray[Any], fold: NDArray[np.intp]) -> NDArray[Any]:
     return np.asarray(np.take_along_axis(values, fold, -1)[..., 0])
-
-
-def _lower_fold_limits(
-    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
-) -> Floats:
-    per_fold = np.asarray(share)[..., np.newaxis] / errors.shape[-1]
-    return np.asarray(lower_limits(errors, rows, per_fold))

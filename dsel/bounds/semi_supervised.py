@@ -1,5 +1,6 @@
 """The bound of semi-supervised cross-validation: fold errors plus disagreement."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -141,11 +142,15 @@ def mean_of_limits(
 
 
 def fold_limits(
-    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats | float
+    errors: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    share: Floats | float,
+    *,
+    limits: Callable[..., Floats] = upper_limits,
 ) -> Floats:
     """Return the limits of all fold models, which hold at once at the share given."""
     per_fold = np.asarray(share)[..., np.newaxis] / errors.shape[-1]
-    return np.asarray(upper_limits(errors, rows, per_fold))
+    return np.asarray(limits(errors, rows, per_fold))
 
 
 def check_folds(

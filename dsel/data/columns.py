@@ -50,17 +50,11 @@ def _column(name: str, column: Any) -> Column:
     is_empty = len(column) > 0 and column.null_count() == len(column)
     if isinstance(dtype, nw.Categorical | nw.Enum):
         values = column.cat.get_categories()
-        listed = values.to_list() if _has_declared(column) else ""
+        # Types of polars and Arrow do not say which there are, or write them out.
+        is_declared = isinstance(getattr(found, "dtype", None), pd.CategoricalDtype)
+        listed = values.to_list() if is_declared else ""
         return Column(name, _kind(values), f"{text} {listed}".strip(), is_empty)
     return Column(name, _kind(column), text, is_empty)
-
-
-def _has_declared(column: Any) -> bool:
-    """Whether the type of categories says which there are; polars' and Arrow's do not.
-
-    An `Enum` of polars writes them itself.
-    """
-    return isinstance(getattr(column.to_native(), "dtype", None), pd.CategoricalDtype)
 
 
 def _kind(column: Any) -> str:

@@ -69,7 +69,12 @@ class Frame:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows as they were given, about."""
-        return nbytes_of_frame(self.given)
+        rows = self.given
+        if is_frame(rows):
+            return int(nw.from_native(rows, eager_only=True).estimated_size())
+        if sparse.issparse(rows):
+            return int(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes)
+        return int(rows.nbytes)
 
     @cached_property
     def native(self) -> Any:
@@ -203,15 +208,6 @@ def concatenated(parts: Sequence[Any]) -> Any:
     joined = nw.concat(frames).to_native()
     first = parts[0]
     return Frame(joined, first.schema) if isinstance(first, Frame) else joined
-
-
-def nbytes_of_frame(rows: Any) -> int:
-    """Return the bytes of a frame, an array or CSR, about."""
-    if is_frame(rows):
-        return int(nw.from_native(rows, eager_only=True).estimated_size())
-    if sparse.issparse(rows):
-        return int(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes)
-    return int(rows.nbytes)
 
 
 def pandas_of(rows: Any) -> pd.DataFrame:

@@ -122,7 +122,8 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Collection:
         names = names or _coordinate_names(source)
         source = source.data
     if hasattr(source, "dask"):
-        return _from_dask(source, names)
+        _check_array(source)
+        return from_dask(source, names)
     if isinstance(source, np.memmap) and source.flags.c_contiguous:
         _check_array(source)
         return from_file(source, names)
@@ -164,7 +165,7 @@ def _from_dask_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
     source = with_checked_names(source)
     if any(getattr(dtype, "kind", "O") not in NUMERIC for dtype in source.dtypes):
         return from_dask_frame(source)
-    rows = _from_dask(source.to_dask_array(), _texts(source.columns))
+    rows = from_dask(source.to_dask_array(), _texts(source.columns))
     lengths = rows.array.chunks[0]
     return replace(rows, frames=partial(from_dask_frame, source, lengths))
 
@@ -179,11 +180,6 @@ def _frame_values(frame: Any) -> Any:
     if values.dtype.kind in NUMERIC:
         return values
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _from_dask(source: Any, names: tuple[str, ...] | None) -> Collection:
-    _check_array(source)
-    return from_dask(source, names)
 
 
 def _coordinate_names(source: Any) -> tuple[str, ...] | None:

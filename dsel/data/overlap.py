@@ -102,7 +102,7 @@ def find_shared_rows(
     `with_chance` it is asked how often chance would find as many equal rows; with
     `leaves_out` too, of the pool without one row for each labeled one.
     """
-    dtype = comparable_dtype(pool)
+    dtype = np.dtype(np.float64) if pool.dtype.kind == "O" else pool.dtype
     in_labeled = _as_in(pool, comparable(_rounded(labeled.X, pool), dtype))
     keys = row_keys(in_labeled)
     hashes = row_hashes(in_labeled)
@@ -337,11 +337,6 @@ def _mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     bits *= _MIX
     bits ^= bits >> np.uint64(32)
     return bits
-
-
-def comparable_dtype(pool: Pool) -> np.dtype[Any]:
-    """Return the type in which the rows of a pool are compared."""
-    return np.dtype(np.float64) if pool.dtype.kind == "O" else pool.dtype
 
 
 def _rounded(X: Any, pool: Pool) -> Any:

@@ -287,6 +287,9 @@ class Pool:
         if client is None and self.collection.is_in_memory:
             keep = False  # the cache would only outlive them
         group = f"pool-{self.token}" if keep else ""
+        # By the pool alone: all machines group sums alike.
+        span_nbytes = min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, self.nbytes // 4))
+        span_rows = max(span_nbytes // self.row_nbytes, 1)
         tasks = [
             Task(
                 f"span-{span.start}",
@@ -295,9 +298,7 @@ class Pool:
                 partial(self.sources, span),
                 place=number if keep else None,
             )
-            for number, span in enumerate(
-                self.spans(max(_span_nbytes(self.nbytes) // self.row_nbytes, 1))
-            )
+            for number, span in enumerate(self.spans(span_rows))
         ]
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
         count = _SpanCount(count_chunk, combine, block_rows, allow_nan)
@@ -338,11 +339,6 @@ class _SpanCount:
         for block in blocks:
             yield self.count_chunk(block.X, block.rows)
             del block  # else it would be there beside the next one
-
-
-def _span_nbytes(pool_nbytes: int) -> int:
-    """Return a task's share, by the pool alone: all machines group sums alike."""
-    return min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, pool_nbytes // 4))
 
 
 def _count_span(

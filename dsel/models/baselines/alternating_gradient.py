@@ -102,8 +102,9 @@ class AlternatingGradientLDA(DiscriminantClassifier):
         if pool is None:
             return classes
         contrast = lda_contrast(labeled.moments, read_moments(pool), ridge=self.ridge)
+        rows = np.vstack(pool.reduce(_chunk_rows, operator.add))
         point, value, gap, self.n_iter_ = _alternate(
-            contrast, classes, _all_rows(pool), step=step, tol=tol, max_iter=max_iter
+            contrast, classes, rows, step=step, tol=tol, max_iter=max_iter
         )
         self.duality_gap_ = gap / contrast.n_rows
         self.contrast_lower_ = (value - gap) / contrast.n_rows
@@ -115,11 +116,6 @@ class AlternatingGradientLDA(DiscriminantClassifier):
                 GuaranteeWarning,
             )
         return contrast.classes(point)
-
-
-def _all_rows(pool: Any) -> Floats:
-    blocks: list[Floats] = pool.reduce(_chunk_rows, operator.add)
-    return np.vstack(blocks)
 
 
 def _chunk_rows(X: Any, rows: Integers) -> list[Floats]:

@@ -187,21 +187,17 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
                 sums, evidence = read_posteriors(
                     pool, steps.scores(classes), steps.origin
                 )
-                shared = _shared_part(steps, classes, labeled, moments, self.ridge)
+                shared = _shared_part(classes, labeled, moments, self.ridge)
                 path.append(evidence + shared)
-                self.converged_ = len(path) > 1 and _changes_little(path, tol)
+                change = abs(path[-1] - path[-2]) if len(path) > 1 else np.inf
+                self.converged_ = bool(change <= tol * abs(path[-1]))
                 classes = steps.classes(sums)
             self.n_passes_ = len(path) + 1
         self.observed_log_likelihoods_ = np.array(path)
         return classes
 
 
-def _changes_little(path: list[float], tol: float) -> bool:
-    return abs(path[-1] - path[-2]) <= tol * abs(path[-1])
-
-
 def _shared_part(
-    steps: LDASteps,
     classes: GaussianClasses,
     labeled: Labeled,
     pool: Moments,

@@ -147,12 +147,9 @@ class FittedLeastSquares:
         model.n_features_in_ = models.centers.shape[1]
         return model
 
-    @cached_property
-    def _place_of(self) -> dict[int, int]:
-        return {number: place for place, number in enumerate(self.candidates)}
-
     def _places(self, models: WidthModels) -> list[int]:
-        return [self._place_of[number] for number in models.candidates]
+        place_of = {number: place for place, number in enumerate(self.candidates)}
+        return [place_of[number] for number in models.candidates]
 
     def _answers(
         self, X: Any, which: Sequence[Integers]

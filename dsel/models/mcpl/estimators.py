@@ -29,6 +29,8 @@ from dsel.models.mcpl.saddle_point import (
 )
 from dsel.solvers.frank_wolfe import CONVERGED
 
+Parts = tuple[GaussianClasses, Callable[[ClassMoments, Moments], Contrast]]
+
 _NOT_REGULAR = (
     "`X` must give a covariance that is regular to rounding; label more rows, remove "
     "features that depend on others, or set `ridge` above 0."
@@ -65,19 +67,14 @@ class MCPLClassifier(DiscriminantClassifier):
         """Return what is to be solved on the pool for these labeled rows."""
         return ContrastProblem(
             labeled,
-            self.supervised(labeled),
-            self.contrast(),
+            *self._parts(labeled),
             check_positive(self.tol, "tol"),
             check_integer(self.max_passes, "max_passes", at_least=1),
         )
 
     @abstractmethod
-    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
-        """Return the estimate from the labeled rows alone."""
-
-    @abstractmethod
-    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
-        """Return what makes the contrast from labeled rows and the pool's moments."""
+    def _parts(self, labeled: ClassMoments) -> Parts:
+        """Return the supervised estimate, and what makes the contrast with it."""
 
 
 def report_fit(model: Any, fit: ContrastFit) -> None:
@@ -203,13 +200,9 @@ class SemiSupervisedLDA(_RidgedClassifier):
 
     predicts_by_coefficients = True
 
-    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
-        """Return the estimate from the labeled rows alone."""
-        return supervised_fit(labeled, ridge=self.ridge, shared=True)
-
-    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
-        """Return what makes the contrast from labeled rows and the pool's moments."""
-        return partial(lda_contrast, ridge=self.ridge)
+    def _parts(self, labeled: ClassMoments) -> Parts:
+        supervised = supervised_fit(labeled, ridge=self.ridge, shared=True)
+        return supervised, partial(lda_contrast, ridge=self.ridge)
 
 
 class SemiSupervisedQDA(_RidgedClassifier):
@@ -258,15 +251,11 @@ class SemiSupervisedQDA(_RidgedClassifier):
     (True, (2, 2, 2))
     """
 
-    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
-        """Return the estimate from the labeled rows alone."""
-        return supervised_fit(
+    def _parts(self, labeled: ClassMoments) -> Parts:
+        supervised = supervised_fit(
             labeled, ridge=self.ridge, shared=False, labels=self.classes_
         )
-
-    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
-        """Return what makes the contrast from labeled rows and the pool's moments."""
-        return partial(qda_contrast, ridge=self.ridge)
+        return supervised, partial(qda_contrast, ridge=self.ridge)
 
 
 class SemiSupervisedNearestMean(MCPLClassifier):
@@ -313,10 +302,5 @@ class SemiSupervisedNearestMean(MCPLClassifier):
         self.max_passes = max_passes
         self.start_rows = start_rows
 
-    def supervised(self, labeled: ClassMoments) -> GaussianClasses:
-        """Return the estimate from the labeled rows alone."""
-        return nearest_mean_classes(labeled.means)
-
-    def contrast(self) -> Callable[[ClassMoments, Moments], Contrast]:
-        """Return what makes the contrast from labeled rows and the pool's moments."""
-        return nearest_mean_contrast
+    def _parts(self, labeled: ClassMoments) -> Parts:
+        return nearest_mean_classes(labeled.means), nearest_mean_contrast
