@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import Floats, upper_limits
+from dsel.bounds.shares import countable_shares
 
 
 def stage_schedule(n_unlabeled: int, n_stages: int) -> NDArray[np.int64]:
@@ -134,6 +135,4 @@ def doubling_shares(n_stages: int, *, delta: float) -> Floats:
     [0.06, 0.02, 0.01]
     """
     stages = checks.check_integer(n_stages, "n_stages", at_least=1)
-    # 1 / (l (l + 1)) = 1 / l - 1 / (l + 1) sums to 1.
-    number = np.arange(1.0, stages + 1)
-    return checks.check_probability(delta, "delta") / (number * (number + 1))
+    return countable_shares(stages, delta=delta)

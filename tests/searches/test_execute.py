@@ -175,7 +175,7 @@ def test_projected_memory__contains_the_kernel_matrices(digits):
     n, n_groups = len(plan.work.y), len(plan.work.groups)
     _, shared = projected_memory(plan)
     assert shared == (2 * 8 + 4 * n_groups) * n**2
-    assert f"{format_bytes(shared)} of it shared by fits" in repr(plan)
+    assert f"{format_bytes(shared)} of it to share work between fits" in repr(plan)
 
 
 @pytest.mark.cluster
