@@ -11,7 +11,7 @@ search on the rows that you have shows both.
 # Bound over labels
 # -----------------
 # A hundred candidates, ``delta = 0.05``, 100,000 pool rows, models of ten folds that
-# differ from the model of all rows on 2 %.
+# differ from the model of all rows on 2 %. The grey line is the expected error.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -21,7 +21,7 @@ import dsel
 labels = np.unique(np.geomspace(100, 50_000, 13).round(-1).astype(int))
 errors = (0.02, 0.05, 0.1)
 certificates = {"cv_bound": "--", "nested": "-", "select_then_certify": ":"}
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(8, 3.4), sharey=True, layout="constrained")
 for ax, error in zip(axes, errors, strict=True):
     plans = [dsel.plan_bound(int(n), 100_000, 100, 0.05, error) for n in labels]
     for name, style in certificates.items():
@@ -29,7 +29,7 @@ for ax, error in zip(axes, errors, strict=True):
         ax.plot(labels, np.minimum(bounds, 1), style, label=name)
     ax.axhline(error, color="0.5", lw=0.8)
     ax.set(xscale="log", ylim=(0, 0.6), xlabel="labeled rows")
-    ax.set_title(f"expected error {error:g} (grey line)", fontsize=10)
+    ax.set_title(f"grey: error {error:g}", fontsize=10)
 axes[0].set_ylabel("bound, five folds")
 axes[0].legend(frameon=False)
 plt.show()

@@ -131,8 +131,8 @@ def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
     With the mean :math:`\bar D` and the unbiased variance :math:`V` of :math:`m` rows,
 
-    .. math::     \bar D + \sqrt{2 V \ln(2/\delta) / m} + \frac{7 \ln(2/\delta)}{3 (m -
-    1)}.
+    .. math::
+        \bar D + \sqrt{2 V \ln(2/\delta) / m} + \frac{7 \ln(2/\delta)}{3 (m - 1)}.
 
     Parameters
     ----------

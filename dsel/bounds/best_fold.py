@@ -31,8 +31,9 @@ def best_fold(
     All fold models have limits at once, so instead of averaging them the best,
     :math:`i^*`, is taken, and disagreement is counted against its model alone:
 
-    .. math::     B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)     + B\big(a^*,
-    m, (1-\gamma)\delta\big).
+    .. math::
+        B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
+        + B\big(a^*, m, (1-\gamma)\delta\big).
 
     Parameters
     ----------

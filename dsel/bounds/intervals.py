@@ -42,8 +42,8 @@ def cv_interval(
     With the limits :math:`b \le B` of each fold at :math:`\gamma\delta / 2k` and the
     limit :math:`T_2 = B(a, m, (1-\gamma)\delta)` of the disagreement,
 
-    .. math::     \frac1k \sum_i b_i - T_2 \le \mathrm{err}(f) \le \frac1k \sum_i B_i +
-    T_2.
+    .. math::
+        \frac1k \sum_i b_i - T_2 \le \mathrm{err}(f) \le \frac1k \sum_i B_i + T_2.
 
     Parameters
     ----------

@@ -43,8 +43,10 @@ def merged_folds(
 
     The label term is the largest mean error that the fold errors allow together,
 
-    .. math::     \max\Big\{\frac1k \sum_i p_i :     \sum_i -\ln P(\mathrm{Bin}(n_i,
-    p_i) \le c_i)     \le k \big(\ln\tfrac{1}{\gamma\delta} + 1\big)\Big\},
+    .. math::
+        \max\Big\{\frac1k \sum_i p_i :
+        \sum_i -\ln P(\mathrm{Bin}(n_i, p_i) \le c_i)
+        \le k \big(\ln\tfrac{1}{\gamma\delta} + 1\big)\Big\},
 
     and the disagreement term is that of :func:`semi_supervised_cv_bound`.
 

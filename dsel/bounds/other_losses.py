@@ -79,7 +79,7 @@ class ClassRates(NamedTuple):
 def precision_recall_from_disagreement(
     disagreement: ArrayLike, *, predicted_share: ArrayLike, class_share: ArrayLike
 ) -> ClassRates:
-    r"""Largest precision and recall of a class that its disagreement leaves.
+    r"""Largest precision and recall of a class that its disagreement allows.
 
     Models answer whether a row is of the class: with :math:`d` their disagreement about
     that, :math:`p` the share of rows that they put into it and :math:`\pi` the share

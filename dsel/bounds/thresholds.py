@@ -187,7 +187,7 @@ def threshold_bound_vc(
 def printed_error_bound(
     counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
 ) -> NDArray[np.float64]:
-    """Return the number that the paper calls a bound on the error. It is none.
+    """Return the number that the paper calls a bound on the error; it is not one.
 
     Proposition 4.2 reads `threshold_bound_vc` at the critical epsilon as a bound on
     the probability that the prediction at the test row is wrong.

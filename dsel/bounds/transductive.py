@@ -24,8 +24,8 @@ def transductive(
     With :math:`E_i` the largest number of errors of fold model :math:`i` on its
     held-out rows and the pool together that is not too unlikely,
 
-    .. math::     E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta /
-    k\},
+    .. math::
+        E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta / k\},
 
     the error rate of the full model on the :math:`m` counted pool rows is at most
 

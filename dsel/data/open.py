@@ -49,7 +49,7 @@ def open_pool(
     columns: Sequence[str] | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Pool:
-    """Open unlabeled rows as a pool; nothing is read that can wait.
+    """Open unlabeled rows as a pool; rows are read when they are used.
 
     Parameters
     ----------

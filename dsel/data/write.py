@@ -55,7 +55,7 @@ def write_pool(
     client: Any = None,
     on_progress: Progress | None = None,
 ) -> Pool:
-    """Write unlabeled rows as a zarr pool; killed anywhere, run it again to go on.
+    """Write unlabeled rows as a zarr pool; once interrupted, the same call goes on.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ import xarray as xr
 from dsel import names
 from dsel.bounds import binomial_tail_inversion, binomial_tail_inversion_lower
 from dsel.plots.style import ACCENT, INK, MIDDLE, new_axes, tidy
+from dsel.searches.auditing.audit import SIGNIFICANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,8 @@ def audit_failures_data(report: xr.Dataset) -> xr.Dataset:
     -------
     xarray.Dataset
         Over (`setting`, `delta`): `share`, failures divided by draws, and the ends
-        `lower` and `upper` of its two-sided 95 % interval (Clopper and Pearson).
+        `lower` and `upper` of its two-sided 95 % interval (Clopper and Pearson);
+        `p_value` as in the report.
     """
     failures, n_draws = report["failures"], int(report["n_draws"])
     lower = binomial_tail_inversion_lower(failures.values, n_draws, delta=0.025)
@@ -35,6 +37,7 @@ def audit_failures_data(report: xr.Dataset) -> xr.Dataset:
             "share": failures / n_draws,
             "lower": (failures.dims, lower),
             "upper": (failures.dims, upper),
+            "p_value": report["p_value"],
             "n_draws": n_draws,
         }
     )
@@ -61,7 +64,7 @@ def draw_audit_failures(data: xr.Dataset, ax: "Axes") -> None:
         shares, places, xerr=bars, fmt="o", ms=4, lw=1.4, capsize=2, color=INK,
         label="failed, with 95 % interval",
     )  # fmt: skip
-    above = table["lower"].values > deltas
+    above = table["p_value"].values < SIGNIFICANCE
     ax.plot(
         shares[above], places[above], "D", ms=6, color=ACCENT, zorder=3,
         label="more than chance allows" if above.any() else None,

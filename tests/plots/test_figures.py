@@ -6,11 +6,15 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy import stats
 
 import dsel.accessor  # noqa: F401  registers `cube.dsel`
+from dsel import audit
 from dsel.plots import (
     FIGURES,
+    audit_failures_data,
     draw_surface,
+    plot_audit_failures,
     plot_surface,
     surface_data,
     terms_data,
@@ -188,3 +192,17 @@ def test_plot__draws_figures_of_others(cube, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(AttributeError, match="no figure 'errors'; it has surface"):
         cube.dsel.plot.errors()
+
+
+def test_audit_failures_data__has_the_share_inside_its_interval():
+    settings = ["holdout_bound, lucky folds", "luckiest fold"]
+    report = audit(settings, delta=(0.5, 0.2), n_draws=20, random_state=0)
+    data = audit_failures_data(report)
+    np.testing.assert_array_equal(data.share * 20, report.failures)
+    assert (data.lower <= data.share).all()
+    assert (data.upper >= data.share).all()
+    some = data.share > 0
+    below = stats.binom.sf(report.failures - 1, 20, data.lower)
+    np.testing.assert_allclose(below[some.values], 0.025, rtol=1e-6)
+    ax = plot_audit_failures(report)
+    assert len(ax.get_yticks()) == 4

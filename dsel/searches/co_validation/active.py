@@ -147,7 +147,7 @@ def sample_logged(
     least: float = 0.2,
     random_state: Any = 0,
 ) -> ActiveRun:
-    """Pick rows to test a fixed model on, unsure ones more often, and log the chances.
+    """Pick rows to test a fixed model, uncertain ones more often; keep the chances.
 
     Each row is drawn among those that are left: with probability `least` any of them,
     else in proportion to how unsure the model is, one half at its median gap.

@@ -1,6 +1,7 @@
 """Certificates hold where the truth is known, and broken bounds are caught."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,10 @@ from dsel.searches.auditing.audit import is_sound, verdicts
 from dsel.searches.auditing.catalogue import CONTROLS, SETTINGS
 from dsel.searches.auditing.settings import Claim, Setting
 
+ROOT = Path(__file__).parents[3]
+STORED = json.loads((ROOT / "docs" / "theory" / "audit.json").read_text())
+"""What the figures of the site show."""
+SHOWN = STORED["coords"]["setting"]["data"]
 NAMES = [each.name for each in SETTINGS]
 CERTIFYING = [each.name for each in SETTINGS if not each.is_control]
 
@@ -44,6 +49,18 @@ def test_settings__have_names_of_their_own_and_every_certificate():
     assert len(set(NAMES)) == len(NAMES)
     asked = {each.options.get("criterion") for each in SETTINGS}
     assert asked | {"select_then_certify"} >= set(CERTIFICATE_EVENTS)
+
+
+def test_stored_audit__has_settings_of_today():
+    assert set(SHOWN) <= set(NAMES)
+
+
+@pytest.mark.slow
+def test_stored_audit__is_what_the_same_draws_give_today():
+    draws, name = STORED["data_vars"]["n_draws"]["data"], "holdout_bound, lucky folds"
+    found = dsel.audit([name], n_draws=draws, random_state=0)
+    kept = STORED["data_vars"]["failures"]["data"][SHOWN.index(name)]
+    assert found["failures"].values.tolist() == [kept]
 
 
 @pytest.mark.parametrize(
