@@ -13,7 +13,7 @@ the paper did not scale. `tests/reference/hardoon2009.json` has every number.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -133,16 +133,17 @@ def run_fold(table: Table, fold: int, scale: Scale) -> dict[str, Any]:
         lambda: MaximumMarginClassifier(SVC(), grid(scale)).fit(X[train], y[train]),
     )
     models, wrong, times = [], [], []
-    for fit in methods:
+
+    def run(make: Callable[[], Any]) -> None:
         started = time.perf_counter()
-        models.append(fit())
+        models.append(make())
         wrong.append(models[-1].predict(X[outside]) != y[outside])
         times.append(time.perf_counter() - started)
+
+    for fit in methods:
+        run(fit)
     for norm in NORMS.values():  # the same models answer by another norm
-        started = time.perf_counter()
-        other = models[2].set_params(norm=norm)
-        wrong.append(other.predict(X[outside]) != y[outside])
-        times.append(time.perf_counter() - started)
+        run(partial(models[2].set_params, norm=norm))
     counts = np.rint(models[0].critical_epsilon(X[outside]) * n_held).astype(int)
     return {
         "error": [float(each.mean()) for each in wrong],

@@ -58,11 +58,12 @@ class ClassScores:
         n_columns = 1 + n_features * (1 if self.quadratic is None else 1 + n_features)
         return np.zeros((n_shares * n_classes, n_columns))
 
-    def of(self, rows: Floats) -> Floats:
-        """Return the scores of `rows`, shape (K, n_rows)."""
+    def of(self, rows: Floats, products: Floats | None = None) -> Floats:
+        """Return the scores of `rows`, shape (K, n_rows); `products` are linear's."""
         # Classes first, rows last: a loop over classes then runs over contiguous
         # memory.
-        scores = self.linear @ rows.T + self.constants[:, None]
+        products = self.linear @ rows.T if products is None else products
+        scores = products + self.constants[:, None]
         if self.quadratic is not None:
             for code, matrix in enumerate(self.quadratic):
                 scores[code] += np.einsum("ij,ij->i", rows @ matrix, rows)
@@ -185,7 +186,7 @@ def chunk_lowest(
             for place, score in enumerate(labeling.scores):
                 here = linear[first : first + len(score.constants)]
                 first += len(score.constants)
-                membership = _lowest(here, score, centred)
+                membership = _lowest(score.of(centred, here))
                 of_shares = [
                     _weighted_sums(
                         membership[:, start:stop], score, centred[start:stop]
@@ -196,12 +197,8 @@ def chunk_lowest(
     return totals
 
 
-def _lowest(linear: Floats, score: ClassScores, rows: Floats) -> Floats:
+def _lowest(values: Floats) -> Floats:
     """Return 1 for the lowest class of each row, 0 for the others, shape (K, rows)."""
-    values = linear + score.constants[:, None]
-    if score.quadratic is not None:
-        for code, matrix in enumerate(score.quadratic):
-            values[code] += np.einsum("ij,ij->i", rows @ matrix, rows)
     # A loop over classes is several times faster than argmin over a short axis.
     lowest = values[0].copy()
     labels = np.zeros(values.shape[1], dtype=np.int16)
