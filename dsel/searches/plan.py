@@ -194,7 +194,8 @@ def plan_search(
         population as the labeled rows.
     criterion
         What ranks the candidates; by default ``cv_error``, and ``cv_bound`` where a
-        pool is there and ``auto`` cannot be taken.
+        pool is there and neither ``auto`` nor a certificate of what leads by
+        ``cv_error`` is taken.
     certificate
         Criterion of the reported number. It decides which model is handed over: with
         ``holdout_bound`` the one trained without fold 0, with ``best_fold_model`` that

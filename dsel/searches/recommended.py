@@ -177,7 +177,9 @@ def taken(
     if label_share is None:
         of_pool = recommended_label_share(sizes[1])
         label_share = of_pool if is_auto or nested else 0.5
-    usual = "cv_bound" if sizes[1] and not nested else "cv_error"
+    # The leader by cross-validation error is the one candidate that it is about.
+    by_error = nested or certificate == "best_fold_of_leader" or not sizes[1]
+    usual = "cv_error" if by_error else "cv_bound"
     return Taken(criterion or usual, certificate, cv, label_share, remarks)
 
 

@@ -129,6 +129,11 @@ def test_plan_search__is_not_auto_where_options_ask_for_another_one(rows, option
     assert (plan.certificate.name, plan.label_share) == ("cv_bound", 0.5)
 
 
+def test_plan_search__ranks_by_error_where_the_certificate_is_about_its_leader(rows):
+    plan = dsel.plan_search(SVC(), GRID, *rows, certificate="best_fold_of_leader")
+    assert plan.criterion.name == "cv_error"
+
+
 def test_plan_search__takes_the_plain_search_of_one_candidate(rows):
     plan = dsel.plan_search(SVC(), {"C": [1.0]}, *rows)
     assert plan.certificate.name == "best_fold_of_leader"
