@@ -153,22 +153,31 @@ def _of_random_fold(bound: Callable[..., Any]) -> Formula:
     """Return the formula of a bound that takes what `cv_bound` takes."""
 
     def formula(evidence: Evidence, settings: Settings) -> Terms:
-        return _terms(
-            bound(
-                evidence[names.FOLD_ERRORS],
-                evidence[names.FOLD_ROWS],
-                evidence[names.DISAGREEMENTS].sum(axis=-1),
-                rows_read(evidence),
-                delta=settings.delta_shares,
-                label_share=settings.label_share,
-                reading=stopping_rule_of(evidence),
-            )
-        )
+        differing = evidence[names.DISAGREEMENTS].sum(axis=-1)
+        return _with_pool(bound, evidence, settings, differing)
 
     return formula
 
 
-def _terms(found: BoundTerms | ErrorInterval) -> Terms:
+def _with_pool(
+    bound: Callable[..., BoundTerms | ErrorInterval],
+    evidence: Evidence,
+    settings: Settings,
+    differing: NDArray[np.int64],
+    **changed: Any,
+) -> Terms:
+    """Return what a bound says of fold errors and of the pool rows that differ."""
+    rows = rows_read(evidence)
+    found = bound(
+        evidence[names.FOLD_ERRORS],
+        evidence[names.FOLD_ROWS],
+        differing,
+        rows if differing.ndim == 1 else rows[:, np.newaxis],
+        delta=settings.delta_shares,
+        label_share=settings.label_share,
+        reading=stopping_rule_of(evidence),
+        **changed,
+    )
     if not isinstance(found, ErrorInterval):
         return Terms(*found)
     unknown = np.full_like(found.upper, np.nan)  # one side's terms are not both's
@@ -191,32 +200,13 @@ def _averaged(evidence: Evidence, settings: Settings) -> Terms:
 
 
 def _best_fold(evidence: Evidence, settings: Settings, **changed: Any) -> Terms:
-    return Terms(
-        *bounds.best_fold(
-            evidence[names.FOLD_ERRORS],
-            evidence[names.FOLD_ROWS],
-            evidence[names.BEST_FOLD_DISAGREEMENTS],
-            rows_read(evidence),
-            delta=settings.delta_shares,
-            label_share=settings.label_share,
-            reading=stopping_rule_of(evidence),
-            **changed,
-        )
-    )
+    differing = evidence[names.BEST_FOLD_DISAGREEMENTS]
+    return _with_pool(bounds.best_fold, evidence, settings, differing, **changed)
 
 
 def _best_fold_interval(evidence: Evidence, settings: Settings) -> Terms:
-    return _terms(
-        bounds.best_fold_interval(
-            evidence[names.FOLD_ERRORS],
-            evidence[names.FOLD_ROWS],
-            evidence[names.FOLD_DISAGREEMENTS],
-            rows_read(evidence)[:, np.newaxis],
-            delta=settings.delta_shares,
-            label_share=settings.label_share,
-            reading=stopping_rule_of(evidence),
-        )
-    )
+    differing = evidence[names.FOLD_DISAGREEMENTS]
+    return _with_pool(bounds.best_fold_interval, evidence, settings, differing)
 
 
 def _best_fold_of_leader(evidence: Evidence, settings: Settings) -> Terms:
@@ -224,12 +214,8 @@ def _best_fold_of_leader(evidence: Evidence, settings: Settings) -> Terms:
     # that is set aside for disagreement: the number of candidates is in the label term.
     all_of_it = (1.0 - settings.label_share) * float(settings.delta_shares.sum())
     terms = _best_fold(evidence, settings, disagreement_delta=all_of_it)
-    return replace(terms, estimate=np.where(_leads(evidence), terms.estimate, np.nan))
-
-
-def _leads(evidence: Evidence) -> NDArray[np.bool_]:
-    """Return where the first candidate of least cross-validation error stands."""
-    return np.asarray(np.arange(len(evidence[names.STATUS])) == leader(evidence))
+    leads = np.arange(len(terms.estimate)) == leader(evidence)
+    return replace(terms, estimate=np.where(leads, terms.estimate, np.nan))
 
 
 def leader(evidence: Evidence) -> int:

@@ -195,14 +195,10 @@ def _open_group(store: Store, group: str, variables: list[str]) -> xr.Dataset:
     return results
 
 
-def find_results(
-    place: str | os.PathLike[str] | Store,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-) -> xr.Dataset | None:
+def find_results(place: str | os.PathLike[str] | Store) -> xr.Dataset | None:
     """Return the saved results cube, or None where there is none."""
     try:
-        return open_results(place, storage_options=storage_options)
+        return open_results(place)
     except FileNotFoundError:
         return None
 

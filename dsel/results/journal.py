@@ -369,13 +369,9 @@ def read_journal(
     return records
 
 
-def read_fingerprint(
-    place: str | os.PathLike[str] | Store,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+def read_fingerprint(place: str | os.PathLike[str] | Store) -> dict[str, Any]:
     """Return the fingerprint of the run at a place; empty where none was begun."""
-    store = open_store(place, storage_options=storage_options, read_only=True)
+    store = open_store(place, read_only=True)
     return next((about for about, _ in _read_whole(store)), {})
 
 

@@ -118,14 +118,9 @@ def open_model(
     return skops.loads(payload, trusted=[*ours, *trusted])
 
 
-def model_key(
-    place: str | os.PathLike[str] | Store,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-) -> str | None:
+def model_key(place: str | os.PathLike[str] | Store) -> str | None:
     """Return the key of the model kept at a place; None where none is."""
-    store = open_store(place, storage_options=storage_options, read_only=True)
-    found = _read(store)
+    found = _read(open_store(place, read_only=True))
     return None if found is None else found[0]
 
 

@@ -9,7 +9,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a count:
 5. `engine.driver.Driver.run` submits tasks, takes their counts and prunes, in a loop
 6. `engine.fits.FitQueue.take` chooses the fits of the next task
 7. `engine.fit_task.fit_jobs` does them on a worker, where the models are kept
-8. `engine.pool_rounds.next_members` chooses the candidates of the next round
+8. `engine.pool_rounds.Scoring.next_members` chooses the candidates of the next round
 9. `engine.count_task.count_spans` counts disagreements over pool rows on a worker
 10. `engine.counts.CountTable.add_span` adds them up by candidate
 11. `engine.pruning.Pruning.evidence` returns the counts that the cube will show

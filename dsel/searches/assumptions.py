@@ -5,7 +5,6 @@ to the last digit, they were scaled with all rows, the held-out ones included.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -36,44 +35,6 @@ _GROUPS: Final = (
     "groups is an estimate, and no bound is known to hold"
 )
 _TOLERANCE: Final = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What was found; empty texts where nothing was."""
-
-    copies: str
-    """Against A1: rows that occur in several folds."""
-    scaling: str
-    """What breaks A3: preprocessing with the held-out rows."""
-    preparation: str
-    """What may break A3, and is declared not to."""
-    frozen: str
-    """What may break A3 and A4: parts that were fitted before."""
-    weights_of_all: str
-    """What breaks A3: weights or priors that the labels of all rows give."""
-    given_weights: str
-    """What may break A3: weights that may have been computed from all labels."""
-
-
-def inspect_labeled(
-    labeled: LabeledRows,
-    splits: Sequence[Split],
-    candidates: Sequence[Candidate],
-    fit_params: Mapping[str, Any],
-) -> Findings:
-    """Return what labeled rows, folds and estimators show about the assumptions."""
-    frozen = frozen_parts(candidates)
-    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    doubts = filter(None, (scaled_by_range(X), frozen))
-    return Findings(
-        copies=copies(labeled.X, splits),
-        scaling=standardised(X),
-        preparation="; ".join(doubts),
-        frozen=frozen,
-        weights_of_all=weights_of_all(labeled, candidates, fit_params),
-        given_weights=given_weights(fit_params),
-    )
 
 
 def standardised(X: Any) -> str:
@@ -226,7 +187,10 @@ def _continuous(X: Any) -> NDArray[Any] | None:
 
 
 def plan_ledger(
-    findings: Findings,
+    labeled: LabeledRows,
+    splits: Sequence[Split],
+    candidates: Sequence[Candidate],
+    fit_params: Mapping[str, Any],
     *,
     random_folds: str | None,
     has_pool: bool,
@@ -235,7 +199,7 @@ def plan_ledger(
     shuffled: bool = False,
     in_groups: bool = False,
 ) -> tuple[Assumption, ...]:
-    """Return the ledger of a plan, A1 to A6.
+    """Return the ledger of a plan, A1 to A6, with what rows and estimators show.
 
     `random_folds` is None where the folds are plain random ones, else what they are
     instead; `pool_is_fitted` whether learners see the fitting part of the pool, which
@@ -243,51 +207,40 @@ def plan_ledger(
     depend on its held-out rows; `shuffled` whether the first pool rows are read in
     place of a random part.
     """
-    folds = (
-        Assumption("A2", CHECKED, "plain random folds from the seed")
-        if random_folds is None
-        else Assumption(
-            "A2", VIOLATED, f"the folds are not plain random: {random_folds}"
-        )
-    )
+    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
+    frozen = frozen_parts(candidates)
     order = "the pool's rows stand in random order" if shuffled else ""
-    drawn = _joined("rows were drawn at random", order, findings.copies)
-    return (
-        Assumption("A1", VIOLATED, _GROUPS)
-        if in_groups
-        else Assumption("A1", DECLARED, drawn),
-        folds,
-        _independence(findings, breaks_independence),
-        _pool_independence(findings, has_pool, pool_is_fitted),
-        Assumption("A5", DECLARED, "the grid, delta and the seed came before the data"),
-        Assumption(
-            "A6", CHECKED, "random numbers of the seed by row, whatever the rows hold"
-        ),
+    drawn = _joined("rows were drawn at random", order, copies(labeled.X, splits))
+    broken = _joined(
+        breaks_independence,
+        standardised(X),
+        weights_of_all(labeled, candidates, fit_params),
     )
-
-
-def _independence(findings: Findings, dependence: str) -> Assumption:
-    if broken := _joined(dependence, findings.scaling, findings.weights_of_all):
-        return Assumption("A3", VIOLATED, broken)
-    inside = "all preprocessing is inside the estimator, fitted per fold"
-    return Assumption(
-        "A3", DECLARED, _joined(inside, findings.given_weights, findings.preparation)
+    inside = _joined(
+        "all preprocessing is inside the estimator, fitted per fold",
+        given_weights(fit_params),
+        scaled_by_range(X),
+        frozen,
     )
-
-
-def _pool_independence(
-    findings: Findings, has_pool: bool, pool_is_fitted: bool
-) -> Assumption:
-    """Return A4, which is declared: what was done to the rows before is not known."""
-    if not has_pool:
-        return Assumption("A4", CHECKED, "there is no pool")
-    seen = (
+    # Declared, since what was done to the rows before is not known.
+    unseen = _joined(
         "learners see a part of the pool that is not counted"
         if pool_is_fitted
-        else "no learner of this search sees the pool"
+        else "no learner of this search sees the pool",
+        "no scaler, PCA or other step was fitted on counted pool rows beforehand",
+        frozen,
     )
-    before = "no scaler, PCA or other step was fitted on counted pool rows beforehand"
-    return Assumption("A4", DECLARED, _joined(seen, before, findings.frozen))
+    found = {
+        "A1": (VIOLATED, _GROUPS) if in_groups else (DECLARED, drawn),
+        "A2": (CHECKED, "plain random folds from the seed")
+        if random_folds is None
+        else (VIOLATED, f"the folds are not plain random: {random_folds}"),
+        "A3": (VIOLATED, broken) if broken else (DECLARED, inside),
+        "A4": (DECLARED, unseen) if has_pool else (CHECKED, "there is no pool"),
+        "A5": (DECLARED, "the grid, delta and the seed came before the data"),
+        "A6": (CHECKED, "random numbers of the seed by row, whatever the rows hold"),
+    }
+    return tuple(Assumption(name, *state) for name, state in found.items())
 
 
 def _joined(*reasons: str) -> str:

@@ -8,7 +8,7 @@ from dsel.criteria import Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
 from dsel.results.choice import ORDER, candidate_order
 from dsel.runtime.versions import installed_versions
-from dsel.searches.ledger import open_ledger, with_ledger
+from dsel.searches.ledger import ledger_of_plan, with_ledger
 from dsel.searches.spec import SearchSpec
 
 CO_VALIDATION: Final = (
@@ -44,16 +44,9 @@ def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
             delta=plan.delta,
             label_share=plan.label_share,
         )
-    ledger = open_ledger(
-        plan.certificate.name,
-        delta=plan.delta,
-        label_share=plan.label_share,
-        reserve=plan.reserve,
-        reading=plan.stages.reading,
-    )
     if plan.scheme.is_nested:
         cube.attrs[ORDER] = candidate_order(cube)
-    return with_ledger(cube, ledger)
+    return with_ledger(cube, ledger_of_plan(plan))
 
 
 def _read_out(plan: SearchSpec, evidence: Evidence) -> list[Criterion]:

@@ -69,10 +69,6 @@ class DesignAssumptions:
         sizes = [(rows + 1, larger), (rows, n_folds - larger)]
         return [(size, number) for size, number in sizes if number]
 
-    def certifying_rows(self, share: float = CERTIFY_SHARE) -> int:
-        """Return how many labeled rows a share of them is."""
-        return round(self.n_labeled * share)
-
     def disagreement(self, left_out: float) -> float:
         """Return how often the full model differs from one without `left_out` rows.
 
@@ -162,79 +158,26 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
 
 
 Terms = tuple[float, float]
+Formula = Callable[[DesignAssumptions, int, float], Terms]
+"""From the number of folds, or of rows held out, and the label share to both terms."""
 
 
-def cv_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
-    """Average terms of `cv_bound`."""
-    first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
-    label = sum(
-        number * mean_limit(rows, design.expected_error, first / n_folds)
+def _mean_of_folds(design: DesignAssumptions, n_folds: int, share: float) -> float:
+    limits = (
+        number * mean_limit(rows, design.expected_error, share / n_folds)
         for rows, number in design.fold_sizes(n_folds)
     )
-    return label / n_folds, design.disagreement_limit(second, 1 / n_folds)
+    return sum(limits) / n_folds
 
 
-def leaders_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
-    """Average terms of `leaders`."""
-    n_leaders = min(N_LEADERS, design.n_candidates)
-    label, _ = cv_terms(design, n_folds, gamma)
-    second = (1 - gamma) * design.delta / n_leaders
-    return label, design.disagreement_limit(second, 1 / n_folds)
-
-
-def merged_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
-    """Average terms of `merged_folds`, over evenly spread draws of the fold errors."""
-    first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
+def _merged(design: DesignAssumptions, n_folds: int, share: float) -> float:
+    """Average over evenly spread draws of the fold errors."""
     sizes, numbers = zip(*design.fold_sizes(n_folds), strict=True)
     rows = np.repeat(sizes, numbers)
     spread = stats.qmc.Sobol(n_folds, scramble=False).random(_N_DRAWS)
     points = spread + 0.5 / _N_DRAWS
     counts = stats.binom.ppf(points, rows, design.expected_error).astype(np.int64)
-    label = float(np.mean(largest_mean(counts, rows, first)))
-    return label, design.disagreement_limit(second, 1 / n_folds)
-
-
-def best_fold_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
-    """Average terms of `best_fold`."""
-    first, second = gamma * design.delta_share, (1 - gamma) * design.delta_share
-    label = _smallest_limit(design, n_folds, first)
-    return label, design.disagreement_limit(second, 1 / n_folds)
-
-
-def best_fold_model_terms(
-    design: DesignAssumptions, n_folds: int, gamma: float
-) -> Terms:
-    """Average terms of `best_fold_model`, which has no second one."""
-    del gamma  # one event, one share
-    return _smallest_limit(design, n_folds, design.delta_share), 0.0
-
-
-def nested_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
-    """Average terms of `nested`, which no candidate has to pay."""
-    label = _smallest_limit(design, n_folds, gamma * design.delta)
-    is_constant = design.growth == 0.0 or design.n_candidates == 1
-    factor = 1.0 if is_constant else OTHER_CHOICE
-    second = (1 - gamma) * design.delta
-    return label, design.disagreement_limit(second, 1 / n_folds, factor)
-
-
-def nested_vote_terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
-    """Average terms of `nested_vote`.
-
-    The vote, which that fold's model is part of, differs from it about as often as the
-    model of all rows does where both are of one candidate.
-    """
-    label = _smallest_limit(design, n_folds, gamma * design.delta)
-    second = (1 - gamma) * design.delta
-    return label, design.disagreement_limit(second, 1 / n_folds)
-
-
-def nested_fold_model_terms(
-    design: DesignAssumptions, n_folds: int, gamma: float
-) -> Terms:
-    """Average terms of `nested_fold_model`, which has no second one."""
-    del gamma  # one event, one share
-    return _smallest_limit(design, n_folds, design.delta), 0.0
+    return float(np.mean(largest_mean(counts, rows, share)))
 
 
 def _smallest_limit(design: DesignAssumptions, n_folds: int, share: float) -> float:
@@ -278,26 +221,61 @@ def holdout_terms(design: DesignAssumptions, n_rows: int, gamma: float) -> Terms
     return mean_limit(n_rows, design.expected_error, design.delta_share), 0.0
 
 
-FOLD_CERTIFICATES: Mapping[str, Callable[[DesignAssumptions, int, float], Terms]] = (
-    MappingProxyType(
-        {
-            "cv_bound": cv_terms,
-            "merged_folds": merged_terms,
-            "leaders": leaders_terms,
-            "best_fold": best_fold_terms,
-            "best_fold_model": best_fold_model_terms,
-            "nested": nested_terms,
-            "nested_fold_model": nested_fold_model_terms,
-            "nested_vote": nested_vote_terms,
-            "transductive": transductive_terms,
-        }
-    )
+def _each(design: DesignAssumptions) -> float:
+    return design.delta_share
+
+
+def _whole(design: DesignAssumptions) -> float:
+    return design.delta
+
+
+def _of_leaders(design: DesignAssumptions) -> float:
+    return design.delta / min(N_LEADERS, design.n_candidates)
+
+
+def _by_folds(
+    label: Callable[[DesignAssumptions, int, float], float],
+    first: Callable[[DesignAssumptions], float],
+    second: Callable[[DesignAssumptions], float] | None = None,
+    factor: float = 1.0,
+) -> Formula:
+    """Return the formula of a label term and, often, a limit of the disagreement.
+
+    `first` and `second` return the delta that each divides; a label term alone has all
+    of it. Where candidates differ, so do the models by the `factor`.
+    """
+
+    def terms(design: DesignAssumptions, n_folds: int, gamma: float) -> Terms:
+        if second is None:
+            return label(design, n_folds, first(design)), 0.0
+        is_constant = design.growth == 0.0 or design.n_candidates == 1
+        share = (1 - gamma) * second(design)
+        return label(design, n_folds, gamma * first(design)), design.disagreement_limit(
+            share, 1 / n_folds, 1.0 if is_constant else factor
+        )
+
+    return terms
+
+
+FOLD_CERTIFICATES: Mapping[str, Formula] = MappingProxyType(
+    {
+        "cv_bound": _by_folds(_mean_of_folds, _each, _each),
+        "merged_folds": _by_folds(_merged, _each, _each),
+        "leaders": _by_folds(_mean_of_folds, _each, _of_leaders),
+        "best_fold": _by_folds(_smallest_limit, _each, _each),
+        "best_fold_of_leader": _by_folds(_smallest_limit, _each, _whole),
+        "best_fold_model": _by_folds(_smallest_limit, _each),
+        "nested": _by_folds(_smallest_limit, _whole, _whole, OTHER_CHOICE),
+        "nested_fold_model": _by_folds(_smallest_limit, _whole),
+        # The vote, which the best fold's model is part of, differs from it about as
+        # often as the model of all rows does where both are of one candidate.
+        "nested_vote": _by_folds(_smallest_limit, _whole, _whole),
+        "transductive": transductive_terms,
+    }
 )
 """Certificates that depend on the number of folds."""
 
-HOLD_OUT_CERTIFICATES: Mapping[
-    str, Callable[[DesignAssumptions, int, float], Terms]
-] = MappingProxyType(
+HOLD_OUT_CERTIFICATES: Mapping[str, Formula] = MappingProxyType(
     {"select_then_certify": certify_terms, "holdout_bound": holdout_terms}
 )
 """Certificates that depend on how many labeled rows are held out."""

@@ -56,6 +56,17 @@ def open_ledger(
     return ledger.read(_read(certificate, delta, label_share, reading))
 
 
+def ledger_of_plan(plan: SearchSpec) -> DeltaLedger:
+    """Return the ledger with which a plan begins."""
+    return open_ledger(
+        plan.certificate.name,
+        delta=plan.delta,
+        label_share=plan.label_share,
+        reserve=plan.reserve,
+        reading=plan.stages.reading,
+    )
+
+
 def ledger_of(results: xr.Dataset) -> DeltaLedger | None:
     """Return the ledger of a cube; None where it was lost, or never there."""
     spent = spent_of(results)
@@ -153,20 +164,13 @@ def add_certificate(
 
 def declaration_of(plan: SearchSpec, keys: Mapping[int, str]) -> Declaration:
     """Return what a plan declares in its place; `keys` are those of its candidates."""
-    ledger = open_ledger(
-        plan.certificate.name,
-        delta=plan.delta,
-        label_share=plan.label_share,
-        reserve=plan.reserve,
-        reading=plan.stages.reading,
-    )
     return Declaration(
         tuple(keys[number] for number in sorted(keys)),
         plan.certificate.name,
         plan.criterion.name,
         plan.delta,
         plan.reserve,
-        ledger.spent,
+        ledger_of_plan(plan).spent,
         () if plan.prior is None else tuple(map(float, plan.prior)),
     )
 

@@ -57,17 +57,14 @@ class ModelSet:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return real scores, shape (n_models, n_rows, n_classes)."""
-        if len(self.parts) == 1 and self._is_in_order(self.parts[0]):
-            return self._part_scores(self.parts[0], X)
         place = {each.number: i for i, each in enumerate(self.candidates)}
+        if len(self.parts) == 1 and self.parts[0].candidates == tuple(place):
+            return self._part_scores(self.parts[0], X)
         scores = np.empty((self.n_models, X.shape[0], len(self.classes)))
         for part in self.parts:
             mine = [place[number] for number in part.candidates]
             scores[mine] = self._part_scores(part, X)
         return scores
-
-    def _is_in_order(self, part: FittedGroup) -> bool:
-        return part.candidates == tuple(each.number for each in self.candidates)
 
     def _part_scores(self, part: FittedGroup, X: Any) -> NDArray[np.float64]:
         return np.asarray(part.scores(X, [np.array(self.split)])[0])

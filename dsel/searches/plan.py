@@ -25,7 +25,7 @@ from dsel.models.family import Candidate
 from dsel.models.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.results import Choice, grid_axes
 from dsel.results.notebook import as_html
-from dsel.searches.assumptions import inspect_labeled, plan_ledger
+from dsel.searches.assumptions import plan_ledger
 from dsel.searches.candidates import (
     Grid,
     drawn,
@@ -331,7 +331,7 @@ def plan_search(
         label_share=took.label_share,
         seed=seed, fit_timeout=fit_timeout, prior=weights,
         assumptions=plan_ledger(
-            inspect_labeled(labeled, scheme.held_out, candidates, params),
+            labeled, scheme.held_out, candidates, params,
             random_folds=None if scheme.is_plain_random else _given(cv),
             has_pool=pool is not None, pool_is_fitted=fitting is not None,
             in_groups=groups is not None or "groups" in params,

@@ -41,7 +41,9 @@ _OF_ANOTHER_ERROR = (
     "nested_fold_model",
     "nested_vote",
 )
-_READ_FOR_LEADER = ("best_fold",)
+
+READ_AS: Final = {"best_fold": "best_fold_of_leader"}
+"""Name of the certificate where its column in the table has another."""
 
 
 def plan_bound(
@@ -173,17 +175,14 @@ def _fold_terms(design: DesignAssumptions, certificate: str, n_folds: int) -> Te
     if n_folds > design.n_labeled or (certificate in NESTED and n_folds < 3):
         return math.nan, math.nan
     gamma = _label_share(certificate, design.n_unlabeled)
-    label, disagreement = FOLD_CERTIFICATES[certificate](design, n_folds, gamma)
-    if certificate in _READ_FOR_LEADER:
-        second = (1 - gamma) * design.delta
-        disagreement = design.disagreement_limit(second, 1 / n_folds)
-    return label, disagreement
+    formula = FOLD_CERTIFICATES[READ_AS.get(certificate, certificate)]
+    return formula(design, n_folds, gamma)
 
 
 def _held_out_terms(design: DesignAssumptions, certificate: str, share: float) -> Terms:
     gamma = _label_share(certificate, design.n_unlabeled)
-    rows = design.certifying_rows(share)
-    return HOLD_OUT_CERTIFICATES[certificate](design, rows, gamma)
+    n_rows = round(design.n_labeled * share)
+    return HOLD_OUT_CERTIFICATES[certificate](design, n_rows, gamma)
 
 
 def terms_of(design: DesignAssumptions, certificate: str, n_folds: int) -> Terms:
@@ -194,7 +193,8 @@ def terms_of(design: DesignAssumptions, certificate: str, n_folds: int) -> Terms
 
 
 def _tabulate(design: DesignAssumptions, folds: list[int]) -> xr.Dataset:
-    certificates = [*FOLD_CERTIFICATES, *HOLD_OUT_CERTIFICATES]
+    every = (*FOLD_CERTIFICATES, *HOLD_OUT_CERTIFICATES)
+    certificates = [name for name in every if name not in READ_AS.values()]
     terms = np.array([[terms_of(design, c, k) for k in folds] for c in certificates])
     held_out = np.full((len(certificates), len(CERTIFY_SHARES)), np.nan)
     for number, certificate in enumerate(certificates):

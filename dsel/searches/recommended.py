@@ -28,7 +28,7 @@ from dsel.searches.expected_terms import (
     DesignAssumptions,
     recommended_label_share,
 )
-from dsel.searches.plan_bound import MOST_NESTED_FOLDS, NESTED, terms_of
+from dsel.searches.plan_bound import MOST_NESTED_FOLDS, NESTED, READ_AS, terms_of
 from dsel.searches.spec import SearchSpec
 
 P = TypeVar("P", bound=SearchSpec)
@@ -51,10 +51,6 @@ _WITHOUT_POOL: Final = {
     "holdout_bound": "holdout_bound",
 }
 APART: Final = "select_then_certify"
-_READ_AS: Final = {"best_fold": "best_fold_of_leader"}
-"""Name of the certificate where its column in the table has another."""
-
-
 LEAST: Final = 1e-12
 """Rate at which nothing is counted."""
 USELESS: Final = 0.5
@@ -83,10 +79,6 @@ def expected_bound(
     if name in HOLD_OUT_CERTIFICATES:
         n_rows = len(plan.scheme.splits[0].test_rows)
         return sum(HOLD_OUT_CERTIFICATES[name](design, n_rows, plan.label_share))
-    if name == "best_fold_of_leader":
-        label, _ = FOLD_CERTIFICATES["best_fold"](design, k, plan.label_share)
-        second = (1 - plan.label_share) * plan.delta
-        return label + design.disagreement_limit(second, 1 / k)
     if name not in FOLD_CERTIFICATES:
         return math.nan
     return sum(FOLD_CERTIFICATES[name](design, k, plan.label_share))
@@ -214,13 +206,13 @@ def _smallest(
         )
     remark += (
         f". Another grid with the same `out` needs the same folds: name certificate "
-        f"{_READ_AS.get(name, name)!r} and cv={n_folds} then"
+        f"{READ_AS.get(name, name)!r} and cv={n_folds} then"
     )
-    return known[name], _READ_AS.get(name, name), n_folds, remark
+    return known[name], READ_AS.get(name, name), n_folds, remark
 
 
 def _listed(found: Iterable[tuple[float, str, int]]) -> str:
     return "; ".join(
-        f"{_READ_AS.get(name, name)} with {n_folds} folds {at_most(bound)}"
+        f"{READ_AS.get(name, name)} with {n_folds} folds {at_most(bound)}"
         for bound, name, n_folds in found
     )

@@ -116,24 +116,24 @@ def select(
     _check_exact(rule, counts, settings, terms, chosen)
     if rule.name == "cv_error" and reported.deploys in (OUTER_FOLD, VOTE):
         chosen = int(counts[names.OUTER_CANDIDATE][_best_outer_fold(counts)])
-    return Choice(
-        candidate=chosen,
-        params=params_of(results, chosen),
-        criterion=rule.name,
-        estimate=float(terms.estimate[chosen]),
-        certificate=_certified_apart(results, chosen, resolved.delta)
-        if is_apart
-        else _certificate(
+    if is_apart:
+        reported_bound = _certified_apart(results, chosen, resolved.delta)
+    else:
+        unpaid = _objections(ledger, reported, resolved)
+        reported_bound = _certificate(
             resolved,
             reported,
             terms if reported is rule else reported.evaluate(counts, settings),
             chosen,
             assumptions=assumptions_of(results),
-            objections=(
-                *_objections(ledger, reported, resolved),
-                *_other_prior(results, resolved),
-            ),
-        ),
+            objections=(*unpaid, *_other_prior(results, resolved)),
+        )
+    return Choice(
+        candidate=chosen,
+        params=params_of(results, chosen),
+        criterion=rule.name,
+        estimate=float(terms.estimate[chosen]),
+        certificate=reported_bound,
         remarks=(
             *_remarks(counts),
             *_too_disputed(rule, counts, chosen),

@@ -58,33 +58,19 @@ _TURNED: Final = partial(
     n_labeled=400,
 )
 """No fold model errs and the full one does: only the pool can show it."""
-_NOISE: Final = partial(
-    _setting,
-    law=biased_coin(0.5),
-    model=RandomTable(),
-    grid={"number": [*range(10)]},
-    criterion="holdout_bound",
-    cv=2,
+_OF_50: Final = {"number": [*range(50)]}
+_SELECTION: Final = partial(
+    _setting, law=biased_coin(0.5), model=RandomTable(), grid=_OF_50
 )
+"""A procedure that picks one of fifty, by the errors on the rows that it has."""
+_FIFTY: Final = partial(_SELECTION, criterion="holdout_bound", cv=2)
+_NOISE: Final = partial(_FIFTY, grid={"number": [*range(10)]})
 """All candidates err on half of the rows; by chance one of them seems better."""
-_FIFTY: Final = partial(
-    _setting,
-    law=biased_coin(0.5),
-    model=RandomTable(),
-    grid={"number": [*range(50)]},
-    criterion="holdout_bound",
-    cv=2,
-)
 _MEMORY: Final = partial(
     _setting, law=biased_coin(0.4), model=Memory(), grid={"otherwise": [0, 1]}
 )
-_SELECTION: Final = partial(
-    _setting, law=biased_coin(0.5), model=RandomTable(), grid={"number": [*range(50)]}
-)
-"""A procedure that picks one of fifty, by the errors on the rows that it has."""
 _POOL_MEMORY: Final = partial(_setting, law=step(0.2), model=None, grid=[PoolMemory()])
 _NESTED: Final = ("nested", "nested_fold_model", "nested_vote")
-_OF_50: Final = {"number": [*range(50)]}
 _COLUMNS: Final = {"n_columns": [2, 5, 10]}
 _PLACE: Final = steps.in_one_place
 _NAMES: Final = tuple(

@@ -1,6 +1,6 @@
 """Uncertainty sampling: label the rows next that the model is least sure of."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,38 +97,23 @@ def sample_uncertain(
     check_integer(batch, "batch", at_least=1)
     seed = seed_from(random_state)
     order = np.random.Generator(np.random.Philox(seed)).permutation(X.shape[0])
-    picked = [int(row) for row in order[:n_start]]
-    labels = list(np.asarray(label_of(order[:n_start])))
-    for chosen in _batches(estimator, X, picked, labels, order, (n_rows, batch, seed)):
-        picked.extend(int(row) for row in chosen)
+    place = np.argsort(order)
+    picked = order[:n_start]
+    labels = list(np.asarray(label_of(picked)))
+    while len(picked) < n_rows:
+        gaps = np.zeros(X.shape[0])
+        if len(set(labels)) > 1:
+            model = fitted_on(estimator, X[picked], np.array(labels), seed)
+            gaps = sure_margins(model, X)
+        free = np.setdiff1d(order, picked, assume_unique=True)
+        # Equal gaps are ordered at random, not as the rows of the table are.
+        best = free[np.lexsort((place[free], gaps[free]))]
+        chosen = best[: min(batch, n_rows - len(picked))]
+        picked = np.concatenate([picked, chosen])
         labels.extend(np.asarray(label_of(chosen)))
     chances = np.full(n_rows, np.nan)
     chances[:n_start] = n_start / X.shape[0]
-    return ActiveRun(np.array(picked), n_start, chances)
-
-
-def _batches(
-    estimator: Any,
-    X: Any,
-    picked: list[int],
-    labels: list[Any],
-    order: NDArray[np.int64],
-    limits: tuple[int, int, int],
-) -> Iterator[NDArray[np.int64]]:
-    """Yield the next rows to label; the caller appends to `picked` and `labels`."""
-    n_rows, batch, seed = limits
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    while len(picked) < n_rows:
-        size = min(batch, n_rows - len(picked))
-        free = np.setdiff1d(order, picked, assume_unique=True)
-        if len(set(labels)) < 2:
-            yield free[np.argsort(place[free])][:size]
-            continue
-        model = fitted_on(estimator, X[np.array(picked)], np.array(labels), seed)
-        gaps = sure_margins(model, X)[free]
-        # Equal gaps are ordered at random, not as the rows of the table are.
-        yield free[np.lexsort((place[free], gaps))][:size]
+    return ActiveRun(picked, n_start, chances)
 
 
 def fitted_on(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:

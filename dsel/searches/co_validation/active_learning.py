@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -74,8 +74,7 @@ class ActiveStep:
         }
 
 
-@dataclass(frozen=True)
-class Picks:
+class Picks(NamedTuple):
     """The best rows of a part of the pool."""
 
     gaps: NDArray[np.float64]
@@ -94,25 +93,14 @@ class Picks:
     def first(self, n_rows: int) -> "Picks":
         """Return the `n_rows` rows of smallest gap, then smallest random number."""
         best = np.lexsort((self.order, self.gaps))[:n_rows]
-        return Picks(
-            self.gaps[best],
-            self.order[best],
-            self.rows[best],
-            self.X[best],
-            self.weights[best],
-            self.total,
-        )
+        *parts, total = self
+        return Picks._make([*(part[best] for part in parts), total])
 
     def joined(self, other: "Picks") -> "Picks":
         """Return the rows of both."""
-        return Picks(
-            np.concatenate([self.gaps, other.gaps]),
-            np.concatenate([self.order, other.order]),
-            np.concatenate([self.rows, other.rows]),
-            stacked([self.X, other.X]),
-            np.concatenate([self.weights, other.weights]),
-            self.total + other.total,
-        )
+        (*mine, total), (*theirs, more) = self, other
+        parts = map(stacked, zip(mine, theirs, strict=True))
+        return Picks._make([*parts, total + more])
 
 
 def learn_actively(

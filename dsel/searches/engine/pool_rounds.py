@@ -2,7 +2,7 @@
 
 import uuid
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -61,50 +61,6 @@ class Round:
         return taken
 
 
-def next_members(
-    table: CountTable,
-    lower: NDArray[np.float64],
-    *,
-    leaders_first: bool,
-    fits_are_over: bool,
-    nbytes: Mapping[int, int],
-    budget: int,
-) -> tuple[int, ...]:
-    """Return the candidates of the next round, smallest lower bound first; or none.
-
-    With pruning, a first round of a few leaders starts as soon as the candidate of
-    smallest lower bound is fitted: its estimate prunes others. All other rounds wait
-    until no fit is left, so that the pool is read as few times as possible. The models
-    of a round, of which `nbytes` are the sizes, must fit into the `budget` of every
-    worker.
-    """
-    ready = np.flatnonzero(table.active & table.fitted)
-    order = ready[np.lexsort((ready, lower[ready]))]
-    if not fits_are_over:
-        active = np.flatnonzero(table.active)
-        top = active[np.lexsort((active, lower[active]))][:1]
-        if not leaders_first or not np.isin(top, ready).all():
-            return ()
-    if leaders_first:
-        order = order[:LEADERS]
-    weights = np.cumsum([nbytes.get(int(number), 0) for number in order])
-    fitting = max(1, int(np.searchsorted(weights, budget, side="right")))
-    return tuple(int(number) for number in order[:fitting])
-
-
-def span_jobs(table: CountTable, members: tuple[int, ...]) -> list[SpanJob]:
-    """Return the spans that members need in their next stage, with these members."""
-    numbers = np.array(members)
-    wanted = table.wanted(numbers)
-    jobs = []
-    for i, (stage, span) in enumerate(table.spans):
-        missing = numbers[wanted[:, i]]
-        if len(missing):
-            mine = tuple(map(int, missing))
-            jobs.append(SpanJob(span.start, span.stop, mine, stage))
-    return jobs
-
-
 ATTEMPTS: Final = 3  # of one task
 MODELS_NBYTES: Final = 2**30  # of one round at most, on every worker
 WORTH_A_TASK = 2**17  # bytes not moved, as many as a slow network moves in 10 ms
@@ -147,23 +103,38 @@ class Scoring:
     def next_members(
         self, lower: NDArray[np.float64], *, leaders_first: bool, fits_are_over: bool
     ) -> tuple[int, ...]:
-        """Return the candidates of the next round, as many as fit into memory."""
-        if not self.table.fitted.any():
+        """Return the candidates of the next round, smallest lower bound first; or none.
+
+        With pruning, a first round of a few leaders starts as soon as the candidate of
+        smallest lower bound is fitted: its estimate prunes others. All other rounds
+        wait until no fit is left, so that the pool is read as few times as possible.
+        The models of a round must fit into the memory of every worker.
+        """
+        active = np.flatnonzero(self.table.active)
+        order = active[np.lexsort((active, lower[active]))]
+        ready = order[self.table.fitted[order]]
+        leads = leaders_first and np.array_equal(order[:1], ready[:1])
+        if not (len(ready) and (fits_are_over or leads)):
             return ()
-        return next_members(
-            self.table,
-            lower,
-            leaders_first=leaders_first,
-            fits_are_over=fits_are_over,
-            nbytes=self.models.nbytes,
-            # Joining copies them, and a block needs memory too. Asked each time: a
-            # worker's process grows with what it loads, which leaves less for models.
-            budget=min(MODELS_NBYTES, self.executor.slot_memory // 4),
-        )
+        if leaders_first:
+            ready = ready[:LEADERS]
+        # Joining copies them, and a block needs memory too. Asked each time: a worker's
+        # process grows with what it loads, which leaves less for models.
+        budget = min(MODELS_NBYTES, self.executor.slot_memory // 4)
+        sizes = np.cumsum([self.models.nbytes.get(number, 0) for number in ready])
+        n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
+        return tuple(ready[:n_fitting].tolist())
 
     def begin(self, members: tuple[int, ...]) -> None:
         """Begin a round for candidates whose models are all kept."""
-        jobs = span_jobs(self.table, members)
+        numbers = np.array(members)
+        jobs = [
+            SpanJob(span.start, span.stop, tuple(numbers[missing].tolist()), stage)
+            for (stage, span), missing in zip(
+                self.table.spans, self.table.wanted(numbers).T, strict=True
+            )
+            if missing.any()
+        ]
         self.n_rounds += 1
         self.n_spans += len(jobs)
         self.current = Round(f"round-{self.n_rounds}", members, jobs)

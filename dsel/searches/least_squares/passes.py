@@ -76,15 +76,15 @@ class Passes:
     def moments(self, basis: Basis) -> Moments:
         """Pass 1: X'X, X'y and their like over all rows."""
         key = f"moments/{basis.width!r}"
-        return self._sum(key, Moments, moments_of_span, basis)
+        return self._sum(key, Moments, basis, count_moments)
 
     def losses(self, basis: Basis, solution: ThinSolution) -> Losses:
         """Pass 2: leave-one-out and split losses over all rows."""
         key = f"losses/{basis.width!r}/{content_hash(solution.regularizations)}"
-        return self._sum(key, Losses, losses_of_span, basis, solution)
+        return self._sum(key, Losses, basis, partial(count_losses, solution))
 
     def _sum(
-        self, name: str, kind: type[Sum], task: Callable[..., Any], *arguments: Any
+        self, name: str, kind: type[Sum], basis: Basis, count: Callable[..., Sum]
     ) -> Sum:
         """Add up the spans, stretch by stretch, in row order."""
         spans = self.pool.spans(SPAN_ROWS)
@@ -94,7 +94,7 @@ class Passes:
             key = f"{name}/{stretch[0].start}-{stretch[-1].stop}"
             found = self.checkpoint.find(key, kind)
             if found is None:
-                found = self._stretch(key, stretch, task, arguments)
+                found = self._stretch(key, stretch, basis, count)
                 self.checkpoint.keep(key, found)
             stretches.append(found)
         return reduce(add, stretches)
@@ -103,14 +103,14 @@ class Passes:
         self,
         name: str,
         spans: Sequence[Span],
-        task: Callable[..., Any],
-        arguments: tuple[Any, ...],
+        basis: Basis,
+        count: Callable[..., Any],
     ) -> Any:
         tasks = (
             Task(
                 f"{name}-{span.start}",
-                task,
-                arguments,
+                sum_of_span,
+                (basis, count),
                 partial(self.pool.sources, span),
             )
             for span in spans
@@ -120,29 +120,17 @@ class Passes:
         )
 
 
-def moments_of_span(
-    work: StreamedWork, payloads: Sequence[Any], sources: list[Any], basis: Basis
-) -> tuple[Moments, None]:
-    """Add up the moments of one span, block by block."""
-    del payloads  # a span needs no other
-    parts = (
-        count_moments(basis.design(rows, work.centers), targets)
-        for rows, targets in _blocks(work, sources)
-    )
-    return reduce(add, parts), None
-
-
-def losses_of_span(
+def sum_of_span(
     work: StreamedWork,
     payloads: Sequence[Any],
     sources: list[Any],
     basis: Basis,
-    solution: ThinSolution,
-) -> tuple[Losses, None]:
-    """Add up the losses of one span, block by block."""
+    count: Callable[[Floats, Floats], Sum],
+) -> tuple[Sum, None]:
+    """Add up what is counted on the design and the targets of one span."""
     del payloads  # a span needs no other
     parts = (
-        count_losses(solution, basis.design(rows, work.centers), targets)
+        count(basis.design(rows, work.centers), targets)
         for rows, targets in _blocks(work, sources)
     )
     return reduce(add, parts), None

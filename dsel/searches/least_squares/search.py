@@ -114,9 +114,7 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y
-            As for `fit`.
-        X_extra, y_extra
+        X, y, X_extra, y_extra
             As for `fit`.
         """
         X, y = validate_data(
