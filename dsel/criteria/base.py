@@ -17,6 +17,9 @@ OUTER_FOLD: Final = "outer fold"
 VOTE: Final = "vote"
 """All folds, and the candidates that were chosen without each: their models vote."""
 
+POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
+"""What says how much of the pool was read."""
+
 Evidence = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 

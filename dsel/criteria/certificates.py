@@ -19,6 +19,7 @@ from dsel.bounds.shares import leading_shares
 from dsel.bounds.stopping import StoppingRule, stopping_rule
 from dsel.criteria.base import (
     BEST_FOLD,
+    POOL_SIZES,
     Evidence,
     Settings,
     Terms,
@@ -33,8 +34,6 @@ from dsel.criteria.estimates import cv_score
 Formula = Callable[[Evidence, Settings], Terms]
 """Takes evidence without a missing count; NaN for candidates that it is not about."""
 
-POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
-"""What says how much of the pool was read."""
 RANDOM_FOLD: Final = (names.FOLD_ERRORS, names.DISAGREEMENTS)
 """Errors of the folds, and disagreement with a fold model drawn for each row."""
 OF_BEST_FOLD: Final = (names.FOLD_ERRORS, names.BEST_FOLD_DISAGREEMENTS)

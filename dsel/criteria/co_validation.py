@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds import error_from_disagreement
-from dsel.criteria.base import Evidence
+from dsel.criteria.base import POOL_SIZES, Evidence
 from dsel.criteria.estimates import Estimate
 
 Floats = NDArray[np.float64]
-
-POOL: Final = (names.POOL_ROWS, names.N_UNLABELED)
 
 
 def pool_disagreement(evidence: Evidence) -> Floats:
@@ -117,7 +115,7 @@ CO_VALIDATION: Final = (
         "disagreement",
         pool_disagreement,
         (names.DISAGREEMENTS,),
-        POOL,
+        POOL_SIZES,
         disagreement_term=pool_disagreement,
     ),
     # Clipped numbers tie, so disagreement decides there.
@@ -125,7 +123,7 @@ CO_VALIDATION: Final = (
         "dis_error",
         dis_error,
         (names.DISAGREEMENTS,),
-        (*POOL, names.N_CLASSES),
+        (*POOL_SIZES, names.N_CLASSES),
         disagreement_term=dis_error,
         tie_break=pool_disagreement,
     ),
@@ -148,7 +146,7 @@ CO_VALIDATION: Final = (
         "max_dt_e",
         max_dt_e,
         (names.TRAIN_ERRORS, names.DISAGREEMENTS),
-        (names.TRAIN_ROWS, *POOL, names.N_CLASSES),
+        (names.TRAIN_ROWS, *POOL_SIZES, names.N_CLASSES),
         label_term=train_error,
         disagreement_term=dis_error,
         tie_break=train_error,
@@ -157,7 +155,7 @@ CO_VALIDATION: Final = (
         "max_cv_dt_e",
         max_cv_dt_e,
         (names.TRAIN_ERRORS, names.FOLD_ERRORS, names.DISAGREEMENTS),
-        (names.TRAIN_ROWS, names.FOLD_ROWS, *POOL, names.N_CLASSES),
+        (names.TRAIN_ROWS, names.FOLD_ROWS, *POOL_SIZES, names.N_CLASSES),
         label_term=two_fold_cv,
         disagreement_term=dis_error,
         tie_break=max_dt_e,

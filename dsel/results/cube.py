@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from math import prod
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -29,22 +29,6 @@ ROWS_OF: Final = {
     names.VOTE_DISAGREEMENTS: names.N_UNLABELED,
 }
 """In how many rows something was counted."""
-
-
-class Evaluation(Protocol):
-    """What a criterion says of every candidate: `dsel.criteria.base.Terms`."""
-
-    @property
-    def estimate(self) -> NDArray[np.float64]:
-        """Numbers, unclipped; smaller is better."""
-
-    @property
-    def label_term(self) -> NDArray[np.float64]:
-        """Part that comes from labeled rows."""
-
-    @property
-    def disagreement_term(self) -> NDArray[np.float64]:
-        """Part that comes from the pool."""
 
 
 def make_cube(
@@ -232,7 +216,7 @@ def candidate_shape(cube: xr.Dataset) -> tuple[int, ...]:
 def add_criterion(
     cube: xr.Dataset,
     name: str,
-    judgement: Evaluation,
+    judgement: Any,
     *,
     delta_shares: ArrayLike,
     delta: float,
@@ -247,7 +231,8 @@ def add_criterion(
     name
         Coordinate along ``criterion``.
     judgement
-        ``estimate``, ``label_term`` and ``disagreement_term``, (n_candidates,) each.
+        Its `Terms`: ``estimate``, ``label_term`` and ``disagreement_term``,
+        (n_candidates,) each.
     delta_shares
         Share of `delta` of each candidate, (n_candidates,).
     delta, label_share

@@ -23,6 +23,12 @@ from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
 from dsel.runtime.threads import single_threaded
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint, stored_records
+from dsel.searches.chosen import (
+    chosen_evidence,
+    chosen_model,
+    of_chosen,
+    without_pool,
+)
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
 from dsel.searches.engine.checkpoint import CountCheckpoint, candidate_keys
@@ -32,12 +38,6 @@ from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
 from dsel.searches.engine.nested import NestedPruning, choices
 from dsel.searches.engine.pruning import Pruning, Race
 from dsel.searches.ledger import declaration_of, settle
-from dsel.searches.nested import (
-    chosen_evidence,
-    chosen_model,
-    of_chosen,
-    without_pool,
-)
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.pool_checks import (
     pool_sample,

@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from dsel.data.cache import process_cache
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.answers import places_of_classes
 from dsel.models.assignment import assign_families
-from dsel.models.family import FIT_DONE, Candidate, Family, FittedGroup
+from dsel.models.family import FIT_DONE, Candidate, FittedGroup
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
+from dsel.searches.engine.fit_task import FitJob, Group, Work, fit_jobs
 
 BLOCK_NBYTES = 2**24
 """Scores of a block of rows: enough for fast products, and they stay in caches."""
@@ -92,29 +92,18 @@ class ModelSet:
 
 
 @dataclass(frozen=True)
-class SplitWork:
-    """What every task needs; sent to the cluster once."""
-
-    X: Any
-    y: NDArray[np.int64]
-    splits: tuple[Split, ...]
-    groups: tuple[tuple[Family, tuple[Candidate, ...]], ...]
-    """Candidates that share work, each group with its family."""
-
-
-@dataclass(frozen=True)
 class TrainedGroups:
     """Fitted groups, before their models are joined."""
 
-    work: SplitWork
-    fitted: tuple[tuple[FittedGroup, ...], ...]
+    work: Work
+    fitted: Mapping[FitJob, FittedGroup]
     """For each group in order, one entry for each split."""
     classes: NDArray[Any]
 
     def failures(self) -> dict[int, str]:
         """Return a message for every candidate of which a fit failed, by its number."""
         failures: dict[int, str] = {}
-        for fitted in (one for group in self.fitted for one in group):
+        for fitted in self.fitted.values():
             for number, status in zip(
                 fitted.candidates, fitted.counts.status[:, 0], strict=True
             ):
@@ -130,14 +119,14 @@ class TrainedGroups:
         Raises AllFitsFailedError where none is left.
         """
         every = sorted(
-            (each for _, group in self.work.groups for each in group),
+            (each for group in self.work.groups for each in group.candidates),
             key=lambda each: each.number,
         )
         kept = tuple(each for each in every if each.number not in failures)
         _report(failures, len(every))
         families: dict[int, list[int]] = {}
-        for place, (family, _) in enumerate(self.work.groups):
-            families.setdefault(id(family), []).append(place)
+        for group in self.work.groups:
+            families.setdefault(id(group.family), []).append(group.number)
         parts = [self.join(places, failures) for places in families.values()]
         return ModelSet(
             kept,
@@ -151,8 +140,8 @@ class TrainedGroups:
         self, places: Sequence[int], failures: Mapping[int, str]
     ) -> FittedGroup | None:
         """Join groups of one family, all splits; None where no candidate is left."""
-        family = self.work.groups[places[0]][0]
-        fitted = [one for place in places for one in self.fitted[place]]
+        family = self.work.groups[places[0]].family
+        fitted = [models for job, models in self.fitted.items() if job.group in places]
         numbers = sorted(
             {n for group in fitted for n in group.candidates if n not in failures}
         )
@@ -187,37 +176,27 @@ def train_grid(
     assignments = assign_families(
         candidates, X, classes=classes, seed=seed, fit_params=fit_params
     )
-    groups = tuple(
-        (assigned.family, group)
-        for assigned in assignments
-        for group in assigned.groups
-    )
-    work = SplitWork(X, y, tuple(splits), groups)
-    keys = [
-        [f"fit-{place}-{number}" for number in range(len(work.splits))]
-        for place in range(len(work.groups))
+    grouped = [(each.family, group) for each in assignments for group in each.groups]
+    groups = [
+        Group(number, family, tuple(group), keys=())
+        for number, (family, group) in enumerate(grouped)
     ]
+    work = Work(X, y, tuple(splits), tuple(groups))
+    jobs = {
+        f"fit-{group.number}-{split.number}": FitJob(
+            group.number, tuple(each.number for each in group.candidates), split.number
+        )
+        for group in groups
+        for split in splits
+    }
     tasks = (
-        Task(key, _fit_group, (place, number), keeps_payload=True)
-        for place, row in enumerate(keys)
-        for number, key in enumerate(row)
+        Task(key, fit_jobs, ([job],), keeps_payload=True) for key, job in jobs.items()
     )
     with closing(make_executor(work, resolve_client(client))) as executor:
         for finished in completed(executor, tasks):
             finished.result()
-        fitted = tuple(tuple(executor.fetch(key) for key in row) for row in keys)
+        fitted = {job: executor.fetch(key)[job] for key, job in jobs.items()}
     return TrainedGroups(work, fitted, classes)
-
-
-def _fit_group(
-    work: SplitWork, payloads: Sequence[Any], place: int, number: int
-) -> tuple[None, FittedGroup]:
-    del payloads  # a fit starts from nothing
-    family, group = work.groups[place]
-    fitted = family.fit(
-        group, work.X, work.y, [work.splits[number]], budget=process_cache()
-    )
-    return None, fitted
 
 
 def _checked_shape(values: Any, shape: tuple[int, int]) -> NDArray[np.float64]:

@@ -10,7 +10,9 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_counts, check_integer, check_probability
+from dsel.searches.assumptions import FEW_ROWS
 from dsel.searches.expected_terms import (
+    CERTIFY_SHARE,
     FOLD_CERTIFICATES,
     HOLD_OUT_CERTIFICATES,
     DesignAssumptions,
@@ -21,9 +23,6 @@ from dsel.searches.expected_terms import (
 
 CERTIFY_SHARES: Final = (0.1, 0.2, 0.3, 0.5)
 """Shares of the labeled rows that are tried as hold-out parts."""
-
-FEW_ROWS: Final = 20
-"""Folds with fewer rows than this bound almost nothing."""
 
 MOST_ROWS: Final = 10**9
 """Most rows that are tried in the search for needed rows."""
@@ -189,7 +188,7 @@ def terms_of(design: DesignAssumptions, certificate: str, n_folds: int) -> Terms
     """Return the average terms of any certificate."""
     if certificate in FOLD_CERTIFICATES:
         return _fold_terms(design, certificate, n_folds)
-    return _held_out_terms(design, certificate, CERTIFY_SHARES[1])
+    return _held_out_terms(design, certificate, CERTIFY_SHARE)
 
 
 def _tabulate(design: DesignAssumptions, folds: list[int]) -> xr.Dataset:
@@ -306,5 +305,5 @@ def _floor(
     label, disagreement = terms_of(design, certificate, n_folds)
     if field == "n_labeled":
         return design.expected_error + disagreement
-    left_out = 1 / n_folds if certificate in FOLD_CERTIFICATES else CERTIFY_SHARES[1]
+    left_out = 1 / n_folds if certificate in FOLD_CERTIFICATES else CERTIFY_SHARE
     return label + (design.disagreement(left_out) if disagreement else 0.0)

@@ -337,7 +337,9 @@ def test_run__names_weights_that_were_computed_from_all_labels(rows):
         c: len(y) / n for c, n in zip(*np.unique(y, return_counts=True), strict=True)
     }
     model = SVC(class_weight=weights)
-    plan = dsel.plan_search(model, GRID, X, y, pool, certificate="nested")
+    plan = dsel.plan_search(
+        model, GRID, X, y, pool, certificate="nested", random_state=0
+    )
     certificate = dsel.select(plan.run(n_jobs=1)).certificate
     assert "A3 is violated" in certificate.reasons[0]
 

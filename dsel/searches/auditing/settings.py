@@ -6,7 +6,7 @@ certified, and the true error of the model that it is about.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -277,20 +277,8 @@ def looked_elsewhere(draw: Draw) -> Iterator[Claim]:
 
 def with_labeled_rows_in_the_pool(draw: Draw) -> Iterator[Claim]:
     """Search with a pool that contains the labeled records, which are excluded."""
-    pool = np.vstack([draw.pool, draw.X])
-    for delta in draw.deltas:
-        plan = plan_search(
-            draw.setting.estimator,
-            draw.setting.grid,
-            draw.X,
-            draw.y,
-            pool,
-            delta=delta,
-            cv=5,
-            duplicates="exclude",
-            random_state=draw.seed,
-        )
-        yield _chosen(draw, plan, plan.run(n_jobs=1), delta)
+    mixed = replace(draw, pool=np.vstack([draw.pool, draw.X]))
+    yield from each(mixed, duplicates="exclude")
 
 
 def _chosen(

@@ -16,7 +16,7 @@ from dsel.searches.engine.checkpoint import CountCheckpoint, log_retry, log_span
 from dsel.searches.engine.count_task import SpanJob, SpanRecord, count_spans, models_of
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fit_queue import BatchSize
-from dsel.searches.engine.fits import ModelRegistry
+from dsel.searches.engine.fits import ATTEMPTS, ModelRegistry
 from dsel.searches.engine.pool_sample import PoolSample
 
 LEADERS = 4  # candidates of the first round, whose counts then prune the others
@@ -61,7 +61,6 @@ class Round:
         return taken
 
 
-ATTEMPTS: Final = 3  # of one task
 MODELS_NBYTES: Final = 2**30  # of one round at most, on every worker
 WORTH_A_TASK = 2**17  # bytes not moved, as many as a slow network moves in 10 ms
 

@@ -23,31 +23,6 @@ REFITS = "kfold_refits"
 
 
 @dataclass(frozen=True)
-class FoldRows:
-    """Rows of the folds; without folds, every row is held out in its turn."""
-
-    tested: tuple[int, ...]
-    """Held-out rows of each fold."""
-    trained: tuple[int, ...]
-    """Rows that its model was trained on."""
-    n_rows: int
-    in_turn: bool
-    """Whether the one fold stands for all rows, each held out alone."""
-
-    @classmethod
-    def of(cls, folds: Sequence[Split], n_rows: int) -> "FoldRows":
-        """Count the rows of splits."""
-        if not folds:
-            return cls((n_rows,), (n_rows - 1,), n_rows, in_turn=True)
-        return cls(
-            tuple(len(fold.test_rows) for fold in folds),
-            tuple(len(fold.train_rows) for fold in folds),
-            n_rows,
-            in_turn=False,
-        )
-
-
-@dataclass(frozen=True)
 class LossChoice:
     """The candidate that an estimate of the squared error chose; no bound."""
 
@@ -67,36 +42,40 @@ def make_loss_cube(
     messages: Mapping[int, str],
     *,
     criterion: str,
-    rows: FoldRows,
+    folds: Sequence[Split],
+    n_rows: int,
     attributes: Mapping[str, Any],
 ) -> xr.Dataset:
     """Put the records of all widths into a cube, with every estimate they allow.
 
     `records` are by place of the width, and `messages` say why the others failed. The
-    criterion that chooses comes first. Raises AllFitsFailedError without any record.
+    criterion that chooses comes first. Without folds, every row is held out in its
+    turn. Raises AllFitsFailedError without any record.
     """
     if not records:
         first = next(iter(messages.values()))
         raise AllFitsFailedError(f"all {len(widths)} widths failed; the first: {first}")
     status, text = _status(widths, regularizations, records, messages)
-    values = _losses(len(widths), len(regularizations), records, rows)
+    values = _losses(len(widths), len(regularizations), records, len(folds))
+    tested = [len(fold.test_rows) for fold in folds] or [n_rows]
+    trained = [len(fold.train_rows) for fold in folds] or [n_rows - 1]
     cube = make_cube(
         loss_axes(widths, regularizations),
-        fold_axes(len(rows.tested)),
+        fold_axes(len(tested)),
         {
             **values,
             names.STATUS: status,
             names.MESSAGE: text,
-            names.FOLD_ROWS: np.array(rows.tested),
-            names.TRAIN_ROWS: np.array(rows.trained),
-            names.N_LABELED: np.array(rows.n_rows),
+            names.FOLD_ROWS: np.array(tested),
+            names.TRAIN_ROWS: np.array(trained),
+            names.N_LABELED: np.array(n_rows),
             names.N_UNLABELED: np.array(0),
         },
         attributes=attributes,
     )
     if bool(cube[names.EXTRA_LOSS].isnull().all()):
         cube = cube.drop_vars(names.EXTRA_LOSS)
-    for name in _estimates(cube, criterion, rows):
+    for name in _estimates(cube, criterion, has_folds=bool(folds)):
         cube = _with_estimate(cube, name)
     _warn_of_failures(status, text)
     return cube
@@ -207,32 +186,31 @@ def _status(
 
 
 def _losses(
-    n_widths: int, n_lam: int, records: Mapping[int, WidthRecord], rows: FoldRows
+    n_widths: int, n_lam: int, records: Mapping[int, WidthRecord], n_folds: int
 ) -> dict[str, Floats]:
-    n_folds = len(rows.tested)
     loo, gcv, extra, seconds = np.full((4, n_widths, n_lam), np.nan)
-    folds = np.full((n_widths, n_lam, n_folds), np.nan)
+    folds = np.full((n_widths, n_lam, n_folds or 1), np.nan)
     for place, record in records.items():
         loo[place] = record.loo_losses
         gcv[place] = record.gcv_losses
         extra[place] = record.extra_loss
         seconds[place] = record.seconds / n_lam
         folds[place] = (
-            record.loo_losses[:, np.newaxis] if rows.in_turn else record.fold_losses
+            record.fold_losses if n_folds else record.loo_losses[:, np.newaxis]
         )
     return {
         names.LOO_LOSSES: loo.ravel(),
         names.GCV_LOSSES: gcv.ravel(),
         names.EXTRA_LOSS: extra.ravel(),
         names.FULL_FIT_SECONDS: seconds.ravel(),
-        names.FOLD_LOSSES: folds.reshape(-1, n_folds),
+        names.FOLD_LOSSES: folds.reshape(-1, n_folds or 1),
     }
 
 
-def _estimates(cube: xr.Dataset, criterion: str, rows: FoldRows) -> list[str]:
+def _estimates(cube: xr.Dataset, criterion: str, *, has_folds: bool) -> list[str]:
     """Return the estimates that the cube allows, the one that chooses first."""
     present = ["loo", "gcv"]
-    if not rows.in_turn:
+    if has_folds:
         present.append("holdout")
         if criterion not in ("holdout", REFITS):
             present.append("kfold")

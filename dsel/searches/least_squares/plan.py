@@ -25,7 +25,7 @@ from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Executor, Task
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint
 from dsel.searches.describe import format_bytes
-from dsel.searches.least_squares.cube import REFITS, FoldRows, make_loss_cube
+from dsel.searches.least_squares.cube import REFITS, make_loss_cube
 from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,
     WidthRecord,
@@ -114,7 +114,8 @@ class LeastSquaresPlan:
             records,
             messages,
             criterion=self.criterion,
-            rows=FoldRows.of(self.work.folds, len(self.work.y)),
+            folds=self.work.folds,
+            n_rows=len(self.work.y),
             attributes={
                 "penalty": self.work.penalty,
                 "fit_intercept": self.work.fit_intercept,

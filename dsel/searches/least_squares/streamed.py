@@ -24,7 +24,6 @@ from dsel.runtime.submission import make_executor
 from dsel.runtime.threads import single_threaded
 from dsel.searches.checkpoint import open_checkpoint
 from dsel.searches.least_squares.cube import (
-    FoldRows,
     make_loss_cube,
     select_least_squares,
 )
@@ -272,7 +271,8 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
             dict(enumerate(records)),
             {},
             criterion=self.criterion,
-            rows=FoldRows.of([], n_rows),
+            folds=(),
+            n_rows=n_rows,
             attributes={
                 "penalty": self.penalty,
                 "fit_intercept": self.fit_intercept,
