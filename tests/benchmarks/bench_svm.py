@@ -4,12 +4,13 @@
 
 Parts: digits, pruned, satimage, scoring, letter (the five that have floors; `floors` is
 all of them), threads (two threads against one), intelex, job, rows, growth (which
-writes a figure). Ours runs on two threads of this process and on two worker processes;
-scikit-learn's is `GridSearchCV(SVC(cache_size=500), n_jobs=2)` and `SVC.predict`, timed
-on a sample of its cells in batches and scaled up. The sides take turns. Printed are
-medians of wall seconds with standard errors, processor seconds of all processes
-together, and the limit: what solving (SMO steps, kernel rows copied) and matrix
-products take by themselves, divided by two. `equal_svm.py` compares all counts.
+writes a figure). Ours runs on two threads of this process and on two worker processes
+with the environment of those that dsel starts; scikit-learn's is
+`GridSearchCV(SVC(cache_size=500), n_jobs=2)` and `SVC.predict`, timed on a sample of
+its cells in batches and scaled up. The sides take turns. Printed are medians of wall
+seconds with standard errors, processor seconds of all processes together, and the
+limit: what solving (SMO steps, kernel rows copied) and matrix products take by
+themselves, divided by two. `equal_svm.py` compares all counts.
 """
 
 import argparse
@@ -113,10 +114,7 @@ def alone(function, *names):
 
 @contextmanager
 def two_processes():
-    """A client of two worker processes of one thread each; not the current client.
-
-    Their environment is that of workers which dsel starts.
-    """
+    """A client of two worker processes of one thread each; not the current client."""
     environment = ONE_THREAD | FREED_MEMORY
     names = {f"{SPAWN_ENVIRONMENT}.{name}": text for name, text in environment.items()}
     with (
