@@ -375,6 +375,8 @@ def _divide_pool(
     if pool is None:
         return None, None, None
     opened = matching_pool(open_pool(pool), labeled)
+    if opened.n_rows == 0:
+        raise ValueError("`pool` must have rows, got none; use None to go without it.")
     check_pool_learners(candidate.estimator for candidate in candidates)
     if not any(takes_pool(candidate.estimator) for candidate in candidates):
         return opened, opened, None

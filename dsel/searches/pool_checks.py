@@ -35,6 +35,7 @@ from dsel.data.row_random import hashed_seed
 from dsel.results import Assumption
 from dsel.results.ledger import VIOLATED
 from dsel.results.records import Record
+from dsel.searches.assumptions import copies
 from dsel.searches.checkpoint import Checkpoint
 from dsel.searches.engine.pool_sample import SAMPLE_ROWS, PoolSample, sample_of_stage
 from dsel.searches.engine.scheme import of_rows_there
@@ -214,7 +215,9 @@ def _with_finding(
     else:  # what spoke for it is no reason any more
         reasons = (
             found if is_broken else "",
-            first.reason if first.is_violated else "",
+            first.reason
+            if first.is_violated
+            else copies(plan.work.X, plan.work.splits),
         )
         reason = "; ".join(filter(None, reasons))
     return replace(plan, assumptions=(Assumption("A1", state, reason), *others))

@@ -45,6 +45,12 @@ def with_labeled_rows_in_fitting_part(rng, seed, n_labeled=120):
     return X, y, pool, fitted[:n_labeled]
 
 
+def test_plan_search__refuses_a_pool_without_rows(rng):
+    X, y = draw(rng, 60)
+    with pytest.raises(ValueError, match="`pool` must have rows, got none; use None"):
+        search(X, y, X[:0])
+
+
 def test_fit__refuses_labeled_rows_in_the_fitting_part_alone(rng):
     X, y, pool, _ = with_labeled_rows_in_fitting_part(rng, 1)
     with pytest.raises(ValueError, match="120 of 120 labeled rows equal one of 120"):

@@ -158,6 +158,15 @@ def test_search__takes_a_category_that_only_the_pool_has(of_labeled):
         assert int(results.pool_rows.isel(dict.fromkeys(grid, 0)).sum()) == 600
 
 
+def test_search__names_pool_rows_that_no_model_can_predict():
+    (X, y), (pool, _) = table(120), table(600, 1, [*CITIES, "Rom"])
+    strict = encoder()
+    strict.set_params(columntransformer__onehotencoder__handle_unknown="error")
+    plan = run(X.drop(columns="since"), y, pool.drop(columns="since"), strict)
+    with pytest.raises(ValueError, match=r"rows 0 to 599: .*Rom.*handle_unknown="):
+        plan.run()
+
+
 def test_search__by_kernel_svms_takes_numbers_and_pipelines_on_text():
     (X, y), (pool, _) = table(90), table(300, seed=1)
     numbers = X[["age", "visits"]]

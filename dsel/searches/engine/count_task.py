@@ -106,7 +106,15 @@ def _count_span(
         row_nbytes, spare_memory(), are_frames=isinstance(work.X, Frame)
     )
     for block in read_blocks(sources, n_rows, allow_nan=work.allow_nan):
-        tally.add(block, parts)
+        try:
+            tally.add(block, parts)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "
+                f"{error}. All rows of `pool` must be such as `predict` takes; where "
+                f"it has categories of its own, encoders must take unknown ones, as "
+                f'OneHotEncoder(handle_unknown="ignore") does.'
+            ) from error
         del block  # else it would be in memory beside the next one
     seconds = time.perf_counter() - started
     return SpanRecord(job, *tally.counts, seconds, tally.sample)
