@@ -119,13 +119,14 @@ class Plan(SearchSpec):
         Parameters
         ----------
         choice
-            From `select`, of all results of this plan. Where models vote, all of them
-            are fitted.
+            From `select`, of all results of this plan; all models of a vote are fitted.
 
         Returns
         -------
         estimator
-            What a search with this certificate hands over.
+            What a search with this certificate hands over; another model, which was
+            not counted, where a learner draws random numbers from anywhere else than
+            its `random_state`.
 
         Examples
         --------
@@ -375,7 +376,7 @@ def _divide_pool(
     if pool is None:
         return None, None, None
     opened = matching_pool(open_pool(pool), labeled)
-    if opened.n_rows == 0:
+    if opened.collection.n_rows == 0:
         raise ValueError("`pool` must have rows, got none; use None to go without it.")
     check_pool_learners(candidate.estimator for candidate in candidates)
     if not any(takes_pool(candidate.estimator) for candidate in candidates):

@@ -80,7 +80,8 @@ class CountTable:
                 raise RuntimeError(
                     f"candidate {number} gave another model when it was fitted again "
                     f"on {self.scheme.splits[split].name}: {now} errors where {before} "
-                    f"were counted. Give it a fixed seed."
+                    f"were counted. Give it a fixed seed, and workers the same "
+                    f"libraries and kind of processor."
                 )
             self.set_fit(
                 number,
