@@ -147,7 +147,7 @@ def selection(data, names):
     for name in names:
         X, y = load_table(name, folder=data)
         X = scale_to_range(X)
-        _, (ours, cv, _) = hardoon2009.run_fold((X, y), 0, scale)
+        ours, cv, *_ = hardoon2009.run_fold((X, y), 0, scale)["seconds"]
         started = time.perf_counter()
         rows = np.random.default_rng(0).permutation(len(X))[: len(X) * 7 // 10]
         GridSearchCV(SVC(), GRID, cv=10, n_jobs=2).fit(X[rows], y[rows])
