@@ -1,6 +1,7 @@
 """What a certificate says holds for the model that is handed over, for every pair."""
 
 import re
+from itertools import count
 
 import numpy as np
 import pytest
@@ -69,22 +70,24 @@ def learner(cv, **rates):
     return Swayed(row=float(X[probe.work.splits[0].test_rows[0], 0]), **rates)
 
 
-class Unseeded(DummyClassifier):
-    """Gives another model each time that it is fitted."""
+N_FITS = count()
 
-    def predict(self, X):
-        if not hasattr(self, "seed_"):
-            self.seed_ = np.random.default_rng().integers(2**32)
-        return np.random.default_rng(self.seed_).choice(self.classes_, len(X))
+
+class Drifting(Swayed):
+    """Errs more often each time that it is fitted, whatever its rows."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.error_ = 0.05 * next(N_FITS)
+        return self
 
 
 @pytest.mark.parametrize("certificate", ["best_fold_model", "holdout_bound"])
 def test_fit__refuses_to_hand_over_another_model_than_was_counted(rng, certificate):
     X, y = draw(rng, N_LABELED)
     search = SemiSupervisedSearchCV(
-        None, [Unseeded(), Unseeded(constant=1)], certificate=certificate, cv=3,
-        random_state=0,
-    )  # fmt: skip
+        Drifting(), GRID, certificate=certificate, cv=3, random_state=0
+    )
     with pytest.raises(RuntimeError, match=r"another model.*on fold-.*fixed seed"):
         search.fit(X, y)
 
