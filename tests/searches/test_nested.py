@@ -1,6 +1,6 @@
 """Nested searches: what is chosen without each fold, its counts and its bounds."""
 
-from itertools import combinations, cycle
+from itertools import combinations, count, cycle
 
 import numpy as np
 import pytest
@@ -344,11 +344,14 @@ def test_run__names_weights_that_were_computed_from_all_labels(rows):
     assert "A3 is violated" in certificate.reasons[0]
 
 
+N_FITS = count()
+
+
 class Forgetful(Fragile):
     """Gives another model each time that it is fitted."""
 
     def fit(self, X, y):
-        rng = np.random.default_rng()
+        rng = np.random.default_rng(next(N_FITS))
         return super().fit(X, rng.permutation(y))
 
 
