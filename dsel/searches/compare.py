@@ -22,7 +22,7 @@ from dsel.criteria.base import is_nested
 from dsel.models.family import FittedGroup
 from dsel.results import Choice, add_pairs
 from dsel.results.choice import candidate_labels
-from dsel.searches.execute import refit
+from dsel.searches.refits import refit
 from dsel.searches.select import select
 from dsel.searches.spec import SearchSpec
 

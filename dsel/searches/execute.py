@@ -10,18 +10,14 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.checks import check_choice, check_integer
+from dsel.checks import check_choice
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.models.family import FIT_DONE, FittedGroup
-from dsel.models.vote import FoldVote
-from dsel.results import Choice, fold_axes, make_cube
-from dsel.results.choice import params_of
+from dsel.results import Choice
 from dsel.results.store import open_store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
-from dsel.runtime.threads import single_threaded
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint, stored_records
 from dsel.searches.chosen import (
     chosen_evidence,
@@ -34,7 +30,7 @@ from dsel.searches.declarations import account_of, declare
 from dsel.searches.engine.checkpoint import CountCheckpoint, candidate_keys
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.driver import Driver
-from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
+from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.nested import NestedPruning, choices
 from dsel.searches.engine.pruning import Pruning, Race
 from dsel.searches.ledger import declaration_of, settle
@@ -46,6 +42,7 @@ from dsel.searches.pool_checks import (
     with_shift,
     without_shared,
 )
+from dsel.searches.refits import split_of
 from dsel.searches.select import select
 from dsel.searches.spec import SearchSpec
 
@@ -225,7 +222,7 @@ def _model(plan: SearchSpec, driver: Driver, choice: Choice) -> Any:
         path = f"{key}/{plan.certificate.name}"
         fit = partial(chosen_model, driver, choice, plan.classes)
         return driver.checkpoint.store.model(path, fit)
-    number = _split(plan, choice.fold)
+    number = split_of(plan, choice.fold)
     keys, store = driver.checkpoint.keys, driver.checkpoint.store
     path = f"{keys[choice.candidate]}/{plan.scheme.splits[number].name}"
     return store.model(path, partial(driver.model, choice.candidate, number))
@@ -266,57 +263,3 @@ def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:
         f"the first was {first}. `results.message` has all.",
         FitFailedWarning,
     )
-
-
-def refit(work: Work, candidate: int, split: int) -> FittedGroup:
-    """Fit a candidate on one split: the same model as the one that a run counted."""
-    job = FitJob(work.group_of(candidate).number, (candidate,), split)
-    with single_threaded():
-        _, fitted = fit_jobs(work, (), [job])
-    return fitted[job]
-
-
-def fit_model(plan: SearchSpec, candidate: int, fold: int | None) -> Any:
-    """Fit one model of a plan and return the estimator; see `Plan.model`."""
-    number = check_integer(
-        candidate, "candidate", at_least=0, at_most=plan.n_candidates - 1
-    )
-    split = _split(plan, fold)
-    fitted = refit(plan.work, number, split)
-    if fitted.counts.status[fitted.candidates.index(number), 0] != FIT_DONE:
-        message = fitted.counts.messages[number, split]
-        raise RuntimeError(
-            f"candidate {number} ({plan.axes.params(number)}) cannot be fitted on "
-            f"{plan.work.splits[split].name}: {message}"
-        )
-    return fitted.model(number, split)
-
-
-def fit_deployed(plan: SearchSpec, choice: Choice) -> Any:
-    """Fit the model that a certificate is about; see `Plan.deployed`."""
-    if choice.voters:
-        models = [fit_model(plan, n, fold) for fold, n in enumerate(choice.voters)]
-        return FoldVote(models, plan.classes)
-    candidates = make_cube(plan.axes, fold_axes(1), {})
-    known = choice.candidate < plan.n_candidates
-    own = params_of(candidates, choice.candidate) if known else {}
-    if repr(own) != repr(choice.params):  # NaN is not itself, but its text is
-        raise ValueError(
-            f"`choice` must be of all results of this plan in their order, but its "
-            f"candidate {choice.candidate} is {choice.params}, and that of the plan "
-            f"{own}; fit the one that you mean by `plan.model(number, fold)`."
-        )
-    return fit_model(plan, choice.candidate, choice.fold)
-
-
-def _split(plan: SearchSpec, fold: int | None) -> int:
-    """Return the number of the split that leaves out a fold, or nothing."""
-    if fold is not None:
-        last = plan.scheme.n_folds - 1
-        return check_integer(fold, "fold", at_least=0, at_most=last)
-    if plan.scheme.full is None:
-        raise ValueError(
-            f"`fold` must be given: {plan.certificate.name!r} trains nothing on all "
-            f"labeled rows; its model is that of `choice.fold`."
-        )
-    return plan.scheme.full

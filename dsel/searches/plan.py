@@ -43,8 +43,9 @@ from dsel.searches.engine.stages import (
     checked_reading,
     plan_stages,
 )
-from dsel.searches.execute import execute, fit_deployed, fit_model
+from dsel.searches.execute import execute
 from dsel.searches.recommended import taken, warned
+from dsel.searches.refits import fit_deployed, fit_model
 from dsel.searches.spec import SearchSpec
 
 FITTING_PART = 0.5  # of the pool, for learners that want one
@@ -124,9 +125,8 @@ class Plan(SearchSpec):
         Returns
         -------
         estimator
-            What a search with this certificate hands over; another model, which was
-            not counted, where a learner draws random numbers from anywhere else than
-            its `random_state`.
+            What a search with this certificate hands over. A certified one is fitted
+            twice; RuntimeError where a learner draws random numbers without a seed.
 
         Examples
         --------

@@ -92,6 +92,39 @@ def test_fit__refuses_to_hand_over_another_model_than_was_counted(rng, certifica
         search.fit(X, y)
 
 
+class Chance(Swayed):
+    """Knows its rows by heart; each fit draws whether it errs elsewhere."""
+
+    def __init__(self, draw=None, seed=None):
+        self.draw = draw
+        self.seed = seed
+
+    def fit(self, X, y):
+        self.classes_, self.known_ = np.unique(y), X[:, 0]
+        self.error_ = (self.draw or np.random.default_rng(self.seed).random)()
+        return self
+
+    def predict(self, X):
+        wrong = (X[:, 0] < self.error_) & ~np.isin(X[:, 0], self.known_)
+        return np.where(wrong, 1 - X[:, 1], X[:, 1]).astype(int)
+
+
+def one_of_two():
+    return float(np.random.randint(2)) / 2  # noqa: NPY002
+
+
+@pytest.mark.parametrize("draw", [None, one_of_two], ids=["own", "of all"])
+@pytest.mark.parametrize("certificate", ["best_fold_model", "best_fold"])
+def test_deployed__refuses_learners_that_draw_without_a_seed(draw, certificate):
+    names = {"criterion": "cv_error", "certificate": certificate}
+    plan = plan_search(None, [Chance(draw)], X, Y, POOL, cv=2, random_state=0, **names)
+    choice = select(plan.run())
+    with pytest.raises(RuntimeError, match=r"is of Chance\(.* fixed seed"):
+        plan.deployed(choice)
+    seeded = plan_search(None, [Chance(seed=3)], X, Y, POOL, random_state=0, **names)
+    assert seeded.deployed(select(seeded.run())).error_ < 0.1
+
+
 def settings(criterion, certificate, **changed):
     common = {"delta": 0.3, "random_state": 0}
     return common | {"criterion": criterion, "certificate": certificate} | changed
