@@ -80,7 +80,7 @@ from dsel.bounds.thresholds import (
 from dsel.bounds.transductive import transductive
 
 cv_bound = semi_supervised_cv_bound
-"""The name that the criterion has."""
+"""The same function, by the name of the criterion."""
 
 __all__ = [
     "AnyTime",

@@ -29,20 +29,21 @@ def anytime_limit(
     Parameters
     ----------
     n_disagreements
-        Disagreements so far, :math:`s`. Integers, any shape.
+        Disagreements so far, :math:`s`. Integers in ``[0, n_rows]``, any shape.
     n_rows
-        Rows so far, :math:`t`, broadcast against `n_disagreements`.
+        Rows read so far, :math:`t`. Integers >= 0, broadcast against `n_disagreements`.
     delta
-        Probability with which any of the limits may fail, in ``(0, 1)``.
+        Probability with which any of the limits may fail, in ``(0, 1)``; an array is
+        broadcast against the counts.
     prior
-        Parameters :math:`u, v > 0`, fixed in advance. For a rate guessed to be
-        :math:`d` take ``(1, 1 / d)``.
+        Parameters :math:`u, v > 0` of the Beta distribution, fixed in advance. Where
+        the rate is expected to be near :math:`d`, ``(1, 1 / d)`` gives small limits.
 
     Returns
     -------
     ndarray
-        Limits in ``(0, 1]``; 1 where no row was read or all disagree. The smallest
-        limit so far is valid too.
+        Limits in ``(0, 1]``, in the broadcast shape; 1 where no row was read or all
+        disagree. The smallest of the limits up to a row is valid too.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def anytime_limit_lower(
     Returns
     -------
     ndarray
-        Limits in ``[0, 1)``; 0 where nothing disagrees.
+        Limits in ``[0, 1)``, in the broadcast shape; 0 where no row disagrees.
 
     Notes
     -----

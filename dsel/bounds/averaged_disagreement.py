@@ -1,9 +1,9 @@
 """Disagreement averaged over all fold models at each row, instead of drawing one.
 
-At a pool row, ``D`` is the share of the k fold models that differ from the full one;
-its mean is the disagreement with a randomly drawn fold model. It varies less than the
-draw, so fewer rows do, at k + 1 predictions a row instead of two. All that the limits
-need is the histogram of ``k D`` over the pool.
+At a pool row, ``D`` is the fraction of the k fold models that differ from the full one;
+its mean is the disagreement with a randomly drawn fold model. ``D`` has a smaller
+variance than the draw, so fewer pool rows give the same limit; a row costs k + 1
+predictions instead of two. The limits need only the histogram of ``k D`` over the pool.
 """
 
 import math
@@ -40,7 +40,7 @@ def averaged_disagreement(
         Pool rows on which 0, 1, ..., k fold models differ from the full one. Integers;
         the last axis has k + 1 entries, the others are candidates.
     bets
-        Stakes of :func:`betting_limit`.
+        Stakes, as :func:`betting_limit` takes them.
 
     Returns
     -------
@@ -63,7 +63,8 @@ def averaged_disagreement(
     Assumes: what :func:`semi_supervised_cv_bound` assumes, with no draw of folds;
     stakes fixed before the pool is read.
     Source: conditional expectation of the draw (Rao and Blackwell) and betting. It
-    pays for fewer than 1e5 pool rows; beyond, two predictions on more rows do more.
+    is smaller than :func:`semi_supervised_cv_bound` mostly for fewer than 1e5 pool
+    rows; for larger pools the time of k + 1 predictions is better spent on more rows.
 
     Examples
     --------
@@ -90,9 +91,12 @@ def averaged_disagreement(
 
 
 def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
-    r"""Upper limit of the mean of a share, from its sum alone.
+    r"""Upper limit of the mean of a fraction, from the sum over rows alone.
 
-    .. math:: B\Big(\Big\lceil \sum_r D_r \Big\rceil, m, \delta / e\Big)
+    With :math:`B` the :func:`binomial_tail_inversion` and :math:`D_r` the fraction at
+    row :math:`r` of :math:`m`,
+
+    .. math:: B\Big(\Big\lceil \sum_r D_r \Big\rceil, m, \delta / e\Big).
 
     Parameters
     ----------
@@ -106,8 +110,8 @@ def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` over the rows, the mean share is
-    at most the limit.
+    Guarantee: with probability at least ``1 - delta`` over the rows, the expected
+    fraction is at most the limit.
     Assumes: independent rows.
     Source: Bentkus (2004): the tail of a sum of independent variables in [0, 1] is at
     most e times that of a binomial of the same mean.
@@ -127,7 +131,7 @@ def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
 
 def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
-    r"""Upper limit of the mean of a share, from its mean and its variance.
+    r"""Upper limit of the mean of a fraction, from sample mean and sample variance.
 
     With the mean :math:`\bar D` and the unbiased variance :math:`V` of :math:`m` rows,
 
@@ -147,8 +151,8 @@ def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` over the rows, the mean share is
-    at most the limit. It is not monotone in the histogram.
+    Guarantee: with probability at least ``1 - delta`` over the rows, the expected
+    fraction is at most the limit. More disagreement can give a smaller limit.
     Assumes: independent rows, at least two.
     Source: Maurer and Pontil (2009), theorem 4.
 
@@ -176,8 +180,9 @@ def merged_disagreement_limit(
 ) -> Floats:
     r"""Upper limit of the mean disagreement with all fold models, merged.
 
-    The program of :func:`merged_folds` with the counts of every fold model on the
-    same pool rows, whose dependence does not matter there.
+    The label term of :func:`merged_folds`, with disagreements on the pool in the place
+    of errors on held-out rows. All fold models are compared on the same pool rows: the
+    counts depend on each other, which that bound allows.
 
     Parameters
     ----------
@@ -206,7 +211,8 @@ def merged_disagreement_limit(
     -----
     Guarantee: with probability at least ``1 - delta`` over the pool, the mean over
     folds of the disagreement with the full model is at most the limit.
-    Assumes: fold models and full model that do not depend on the pool.
+    Assumes: independent pool rows; fold models and a full model that were fixed before
+    they were drawn.
     Source: as :func:`merged_folds`.
 
     Examples

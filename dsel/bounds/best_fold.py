@@ -28,8 +28,9 @@ def best_fold(
 ) -> BoundTerms:
     r"""Error bound through the fold whose model errs least.
 
-    All fold models have limits at once, so instead of averaging them the best,
-    :math:`i^*`, is taken, and disagreement is counted against its model alone:
+    The limits of all fold models hold at once. So the fold of smallest error rate,
+    :math:`i^*`, may be taken in the place of their mean, and disagreement is counted
+    against its model alone:
 
     .. math::
         B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
@@ -43,8 +44,9 @@ def best_fold(
         Pool rows on which the full model differs from that of :func:`best_fold_number`,
         :math:`a^*`. Integers in the shape of the candidates.
     disagreement_delta
-        What the second term may spend in the place of :math:`(1-\gamma)\delta`. For a
-        candidate that was chosen by labeled rows alone it may be the sum over all.
+        Probability with which the second term may fail, in the place of
+        :math:`(1-\gamma)\delta`. Where one candidate was chosen by the labeled rows
+        alone, it need not be divided among the candidates.
 
     Returns
     -------
@@ -63,8 +65,8 @@ def best_fold(
     The label term is a read-out of the same limits as that of the mean, the
     disagreement term is another event and needs a share of its own.
     Source: union bound over folds and the triangle inequality for one fold; not
-    in the literature that dsel follows. It is not monotone in the counts, so it
-    cannot prune.
+    in the papers that dsel follows. More errors can make another fold the best one
+    and the bound smaller, so no candidate can be pruned by it.
 
     Examples
     --------
@@ -90,8 +92,8 @@ def best_fold_model(
 ) -> Floats:
     r"""Error bound of the best fold's model, where that is the one handed over.
 
-    All fold models have limits at once, so the smallest may be picked after they are
-    seen, and it needs no pool:
+    The limits of all fold models hold at once, so the smallest may be picked after the
+    counts were seen. No pool is needed:
 
     .. math:: \min_i B\Big(c_i, n_i, \frac{\delta}{k}\Big).
 
@@ -126,8 +128,8 @@ def best_fold_model(
     Assumes: i.i.d. labeled rows in random folds whose sizes are fixed in advance and
     differ by at most one. The model of fold i may come of any selection, adaptive
     or by hand, that has not seen the rows of fold i.
-    Source: union bound of the test-set bound over folds; not in the literature that
-    dsel follows.
+    Source: union bound of the test-set bound over folds; not in the papers that dsel
+    follows.
 
     Examples
     --------
@@ -144,9 +146,9 @@ def best_fold_model(
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
     r"""Return the fold of smallest error rate, the smallest number among equals.
 
-    For folds whose sizes differ by at most one, the larger first, it is the fold
-    with the smallest limit too, at every ``delta``; so counts against its model can
-    be read at another ``delta``.
+    Where the sizes of the folds differ by at most one and the larger folds come first,
+    this fold also has the smallest limit, whatever ``delta`` is. So disagreements that
+    were counted against its model can be used with another ``delta``.
 
     Parameters
     ----------
@@ -163,6 +165,8 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
 
     Raises
     ------
+    TypeError
+        Where the counts are rates or other non-integers.
     ValueError
         Where a count exceeds its rows.
 

@@ -8,7 +8,7 @@ from dsel import checks
 from dsel.bounds.binomial import Floats, bracket_root
 
 BETS = tuple(float(bet) for bet in np.geomspace(1.0, 1e-3, 13))
-"""Default stakes: from small pools to some ten million rows."""
+"""Default stakes: the large ones for small pools, the small ones for 1e7 rows."""
 
 
 def betting_limit(
@@ -18,40 +18,48 @@ def betting_limit(
     bets: ArrayLike = BETS,
     weights: ArrayLike | None = None,
 ) -> Floats:
-    r"""Upper limit of the mean of a share, by betting against smaller means.
+    r"""Upper limit of the mean of a fraction, by betting that it is smaller.
 
-    The root :math:`q` of :math:`\sum_g \omega_g K_{c_g}(q) = 1/\delta` with
+    With :math:`D_r` the fraction at row :math:`r`, a bet with stake :math:`c` on a mean
+    below :math:`q` ends with the capital
 
     .. math:: K_c(q) = \prod_r \Big(1 + c\,\frac{q - D_r}{1 - q}\Big).
+
+    The limit is the root :math:`q` of
+    :math:`\sum_g \omega_g K_{c_g}(q) = 1/\delta`.
 
     Parameters
     ----------
     histogram
-        Rows with shares 0, 1/k, ..., 1. Integers; the last axis is the share.
+        Rows with the fractions 0, 1/k, ..., 1. Integers; the last axis has k + 1
+        entries, one for each fraction.
     delta
-        Probability with which the limit may fail, in ``(0, 1)``; broadcast.
+        Probability with which the limit may fail, in ``(0, 1)``; broadcast against the
+        other axes of `histogram`.
     bets
         Stakes :math:`c_g` in ``(0, 1]``, fixed in advance or from rows that are not
         in the histogram (:func:`pilot_bet`).
     weights
-        Weights :math:`\omega_g` that sum to 1; equal by default.
+        Weights :math:`\omega_g > 0` of the stakes, with a sum of 1; equal by default.
 
     Returns
     -------
     ndarray
-        Limits in ``(0, 1]``, in the shape of the histogram without its last axis.
+        Limits in ``(0, 1]``, in the broadcast shape of `delta` and the histogram
+        without its last axis.
 
     Raises
     ------
     TypeError
         Where the histogram holds no integers.
     ValueError
-        Where a stake lies outside ``(0, 1]`` or the weights do not sum to 1.
+        Where a stake lies outside ``(0, 1]``, the weights do not sum to 1, or ``delta``
+        lies outside ``(0, 1)``.
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` over the rows, the mean share is
-    at most the limit.
+    Guarantee: with probability at least ``1 - delta`` over the rows, the expected
+    fraction is at most the limit.
     Assumes: independent rows; stakes and weights that do not depend on them.
     Source: nonnegative martingales and Ville's (here Markov's) inequality, as in
     Waudby-Smith and Ramdas (2024).
@@ -81,17 +89,17 @@ def pilot_bet(histogram: ArrayLike, n_rows: int, *, delta: float) -> float:
     Parameters
     ----------
     histogram
-        Rows of the pilot with shares 0, 1/k, ..., 1; for example the first 5 % of the
-        pool. They must not enter the limit itself. Shape ``(k + 1,)``.
+        Rows of a pilot with the fractions 0, 1/k, ..., 1; for example the first 5 % of
+        the pool. They must not enter the limit itself. Shape ``(k + 1,)``.
     n_rows
-        Rows that the limit will be computed from. At least 1.
+        Number of rows that the limit will be computed from. At least 1.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
 
     Returns
     -------
     float
-        One of ``BETS``.
+        One of the 13 default stakes, from 1 to 0.001.
 
     Raises
     ------
@@ -105,7 +113,7 @@ def pilot_bet(histogram: ArrayLike, n_rows: int, *, delta: float) -> float:
     Guarantee: none of its own; :func:`betting_limit` is valid for any stake that does
     not depend on its rows.
     Assumes: the rows of the pilot are left out of the limit.
-    Source: the limit that the pilot, scaled up, would give.
+    Source: the limits that the histogram of the pilot, scaled to `n_rows`, would give.
 
     Examples
     --------
@@ -133,12 +141,12 @@ def pilot_bet(histogram: ArrayLike, n_rows: int, *, delta: float) -> float:
 
 
 def check_histogram(histogram: ArrayLike) -> NDArray[np.int64]:
-    """Return counts of shares 0 to 1 on the last axis, or raise."""
+    """Return counts of the fractions 0 to 1 on the last axis, or raise."""
     counts = checks.check_counts(histogram, "histogram")
     if counts.ndim == 0 or counts.shape[-1] < 2:
         raise ValueError(
-            f"`histogram` must have the shares 0 to 1 on its last axis, at least two, "
-            f"got shape {counts.shape}."
+            f"`histogram` must have counts of the fractions 0, 1/k, ..., 1 on its last "
+            f"axis, at least two, got shape {counts.shape}."
         )
     return counts
 

@@ -1,7 +1,7 @@
 """Intervals for the mean of values in [0, 1], rows drawn with or without replacement.
 
-Losses that are no 0/1 errors, and importance weighted ones, are not binomial: these
-limits hold for any law on [0, 1] and shrink with the variance that was seen.
+Losses other than 0/1 errors, and importance-weighted losses, are not binomial: these
+limits hold for any distribution on [0, 1] and shrink with the variance that was seen.
 """
 
 import math
@@ -32,7 +32,7 @@ def bounded_mean_interval(
 ) -> MeanInterval:
     r"""Interval for the mean of values in [0, 1], by betting against each mean.
 
-    A mean :math:`m` is left out where one of the two capitals
+    The interval leaves out every mean :math:`m` for which one of the two capitals
 
     .. math:: \prod_t (1 + \lambda_t (x_t - m_t)), \qquad
               \prod_t (1 - \lambda_t (x_t - m_t))
@@ -48,8 +48,8 @@ def bounded_mean_interval(
     delta
         Probability with which the interval may fail, in (0, 1).
     n_population
-        Rows that they were drawn from without replacement, N; None for independent
-        draws from a law.
+        Number of rows that they were drawn from without replacement, N; None for
+        independent draws from a distribution.
 
     Returns
     -------
@@ -63,8 +63,8 @@ def bounded_mean_interval(
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` the mean of the law, or of all N
-    rows, lies within the limits.
+    Guarantee: with probability at least ``1 - delta`` the mean of the distribution, or
+    of all N rows, lies within the limits.
     Assumes: independent draws, or a random order of the N rows; also any sequence in
     which every value has the same mean given those before it.
     Source: I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables
@@ -134,29 +134,33 @@ def leveled_risk(
     least: float,
     delta: float,
 ) -> MeanInterval:
-    r"""Risk of a fixed model on a pool, from rows picked one by one with known chances.
+    r"""Risk of a fixed model on a pool, from rows drawn with known probabilities.
 
-    With the :math:`m`-th of :math:`M` rows picked of the :math:`N - m + 1` that are
-    left with chance :math:`q_m`, the leveled estimate is
+    Rows are picked one by one. The :math:`m`-th of :math:`M` was picked with
+    probability :math:`q_m` among the :math:`N - m + 1` rows that were left, and has the
+    loss :math:`L_m`. The leveled estimate is
 
     .. math:: \frac1M \sum_m v_m L_m, \qquad v_m = 1 + \frac{N - M}{N - m}
               \Big(\frac{1}{(N - m + 1) q_m} - 1\Big).
 
-    The interval is of another unbiased sum of the same losses, the mean of
-    :math:`a_m = L_m / (N q_m) + \frac1N \sum_{s < m} L_s`: given the past each of these
-    has the mean loss of the pool as its mean, and lies in :math:`[0, 1/\epsilon]`.
+    The interval is that of another unbiased estimate from the same losses, the mean of
+    :math:`a_m = L_m / (N q_m) + \frac1N \sum_{s < m} L_s`. Given the rows picked
+    before, the expectation of :math:`a_m` is the mean loss on the pool, and
+    :math:`a_m` lies in :math:`[0, 1/\epsilon]`.
 
     Parameters
     ----------
     losses
         In [0, 1], in the order in which rows were picked, shape (M,).
     probabilities
-        Chance of each among the rows that were left, logged when it was picked.
+        Probability of each pick among the rows that were left, as it was when the row
+        was picked, shape (M,).
     n_pool
-        Rows of the pool, N.
+        Number of pool rows, N >= M.
     least
-        Part of the chance that is given to all rows alike, :math:`\epsilon` in (0, 1]:
-        every :math:`q_m` is at least :math:`\epsilon / (N - m + 1)`.
+        Part of the probability that is spread evenly over the rows that are left,
+        :math:`\epsilon` in (0, 1]: every :math:`q_m` is at least
+        :math:`\epsilon / (N - m + 1)`.
     delta
         Probability with which the interval may fail, in (0, 1).
 
@@ -168,16 +172,18 @@ def leveled_risk(
     Raises
     ------
     ValueError
-        Where a loss lies outside [0, 1], or a chance below what `least` says.
+        Where a loss lies outside [0, 1], a probability is smaller than `least` allows,
+        or the arrays differ in length.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the picks, the mean loss of
     the pool's rows lies within the limits.
-    Assumes: a model that was fixed before these rows were labeled, and the chances with
-    which they were really picked.
+    Assumes: a model that was fixed before these rows were labeled; `probabilities` are
+    those with which the rows were picked.
     Source: S. Farquhar, Y. Gal and T. Rainforth, On statistical bias in active
-    learning, ICLR 2021, for both estimates; the limits of `bounded_mean_interval`.
+    learning, ICLR 2021, for both estimates; the limits are those of
+    :func:`bounded_mean_interval`.
 
     Examples
     --------
@@ -222,38 +228,42 @@ def progressive_risk(
 ) -> MeanInterval:
     r"""Mean risk on a pool of the models that an active learner had while it learned.
 
-    Each row is predicted by the model of those that were labeled before it. With
-    :math:`L_m` its loss, :math:`q_m` its chance among the :math:`n_m` rows of
-    :math:`N` that were left, and :math:`E_m` that model's losses on those labeled
-    before,
+    Row :math:`m` is predicted by the model that was trained on the rows labeled before
+    it. With :math:`L_m` the loss, :math:`q_m` the probability with which the row was
+    picked among the :math:`n_m` rows of :math:`N` that were left, and :math:`E_m` the
+    sum of the same model's losses on the rows labeled before,
 
     .. math:: a_m = \frac{L_m / q_m + E_m}{N}
 
-    is unbiased for that model's mean loss on the pool. The mean of :math:`T` of them is
-    returned, and for :math:`x_m = \epsilon a_m` the smallest half-width
+    is unbiased for that model's mean loss on the pool. The estimate is the mean of
+    :math:`a_1, \dots, a_T`. With :math:`x_m = \epsilon a_m`, its limits lie at the
+    distance
 
     .. math:: \min_\lambda \frac{\ln(2G/\delta) + \psi(\lambda) \sum_m
               (x_m - \hat x_m)^2}{\lambda T \epsilon}, \qquad
               \psi(\lambda) = -\ln(1 - \lambda) - \lambda,
 
-    over :math:`G` stakes; :math:`\hat x_m` is the mean of the values before.
+    the minimum over :math:`G` stakes; :math:`\hat x_m` is the mean of the
+    :math:`x` before :math:`m`.
 
     Parameters
     ----------
     losses
         In [0, 1], in the order in which rows were picked, shape (T,).
     probabilities
-        Chance of each among the rows that were left, logged when it was picked.
+        Probability of each pick among the rows that were left, as it was when the row
+        was picked, shape (T,).
     earlier_losses
-        Sum of the losses, on the rows labeled before, of the model that each was
-        predicted by.
+        Sum of the losses of the model that predicted the row, over the rows labeled
+        before it, shape (T,).
     n_left
-        Rows that each was picked from.
+        Number of rows that the row was picked from, shape (T,).
     n_pool
-        Rows of the pool, those of a random start included, N.
+        Number of pool rows, N, those of a random start included.
     least
-        Part of the chance that is given to all rows alike, :math:`\epsilon` in (0, 1]:
-        every chance is at least :math:`\epsilon / n_m`.
+        Part of the probability that is spread evenly over the rows that are left,
+        :math:`\epsilon` in (0, 1]: every :math:`q_m` is at least
+        :math:`\epsilon / n_m`.
     delta
         Probability with which the interval may fail, in (0, 1).
 
@@ -265,15 +275,16 @@ def progressive_risk(
     Raises
     ------
     ValueError
-        Where the arrays differ in length, or a chance is below what `least` says.
+        Where the arrays differ in length, or a probability is smaller than `least`
+        allows.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the picks, the mean of these
-    models' mean losses on the pool lies within the limits. It is no bound of the last
-    model, which is better where learning helps.
-    Assumes: the chances with which rows were really picked; models that are a function
-    of what was picked before, and of independent randomness.
+    models' mean losses on the pool lies within the limits. It says nothing about the
+    last model alone, which is better where learning helps.
+    Assumes: `probabilities` are those with which rows were picked; each model is a
+    function of the rows picked before, and of independent randomness.
     Source: :math:`e^{\lambda\xi - \psi(\lambda)\xi^2} \le 1 + \lambda\xi` for
     :math:`\xi \ge -1` (Fan, Grama and Liu 2015), taken at :math:`\xi = \pm(x_m -
     \hat x_m)`, makes :math:`e^{\pm\lambda(x_m - E x_m) - \psi(x_m - \hat x_m)^2}`
@@ -312,10 +323,10 @@ def progressive_risk(
 
 
 def _check_chances(chances: Floats, left: NDArray[Any], least: float) -> None:
-    """Raise where a chance is below what was said, as of rows picked greedily."""
+    """Raise where a probability is below what was said, as of rows picked greedily."""
     if not 0.0 < least <= 1.0 or not (chances * left >= least * (1 - 1e-9)).all():
         raise ValueError(
             f"`least` must be in (0, 1] and `probabilities` at least `least` over the "
-            f"rows that were left, got least={least!r}; rows that were picked greedily "
-            f"have no chance and cannot be weighted."
+            f"number of rows left, got least={least!r}; rows that were picked greedily "
+            f"(always the least sure one) cannot be weighted."
         )

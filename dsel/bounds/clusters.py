@@ -18,11 +18,13 @@ def clustered_holdout(
     radius: int,
     label_share: float = 0.95,
 ) -> BoundTerms:
-    r"""Bound models by the hold-out errors of those that lead a cluster of them.
+    r"""Error bounds of many models from the held-out errors of a few cluster leaders.
 
-    Models are taken in order: one that differs from an earlier leader on at most
-    `radius` pool rows joins it, any other leads. With :math:`L` leaders among :math:`N`
-    models and :math:`l(j)` that of model j
+    Models are taken in order. One that differs from an earlier leader on at most
+    `radius` pool rows joins the first such leader; any other becomes a leader. With
+    :math:`L` leaders among :math:`N` models, :math:`l(j)` the leader of model
+    :math:`j`, :math:`c_l` its errors and :math:`s_{jl}` the pool rows on which both
+    differ,
 
     .. math:: err(f_j) \le B(c_{l(j)}, n, \gamma\delta/L) + u_j, \qquad
               u_j = B\Big(s_{j\,l(j)}, m, \frac{2(1-\gamma)\delta}{N(N-1)}\Big),
@@ -32,11 +34,11 @@ def clustered_holdout(
     Parameters
     ----------
     n_errors
-        Errors of each model on the held-out rows, (N,).
+        Errors of each model on the held-out rows. Integers, shape (N,).
     n_samples
         Held-out rows, n >= 1; no model was trained on them.
     disagreements
-        Pool rows on which two models differ, (N, N), symmetric.
+        Pool rows on which two models differ. Integers, shape (N, N), symmetric.
     n_unlabeled
         Pool rows, m >= 1.
     delta
@@ -49,26 +51,30 @@ def clustered_holdout(
     Returns
     -------
     BoundTerms
-        The bound, unclipped, and its two terms, (N,).
+        `bound`, `label_term` and `disagreement_term`, not clipped, shape (N,).
 
     Raises
     ------
+    TypeError
+        Where the counts are rates or other non-integers.
     ValueError
-        Where the counts are not those of N models.
+        Where the counts are not those of N models, a count exceeds its rows, or a
+        probability lies outside ``(0, 1)``.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` the bounds of all N models hold
-    at once. Proof: given the models and the pool, who leads is fixed and the held-out
-    labels are fresh, so that a union over the L leaders is enough. The leaders are a
-    function of the pool, so the distances hold by a union over all pairs. The rest is
-    the triangle inequality.
-    Assumes: A1 to A6; models that no held-out row had a part in. **Not** folds: there
-    the models that clusters are made of saw the rows that others are tested on.
-    Source: the union bound over a cover. **Warning**: it hardly pays. Of 225 SVMs 139,
-    113 and 78 clusters remain at a radius of .005, .01 and .02 of the pool: at .01 that
-    is ln 2 less in ln(1/share), about half a percent of bound at 500 held-out rows, and
-    every member pays the radius. Plain `holdout_bound` at delta / N is mostly smaller.
+    at once. Proof: given the models and the pool, the leaders are fixed and the
+    held-out labels are fresh, so a union bound over the L leaders is enough. The
+    leaders are a function of the pool, so the limits of the disagreements hold by a
+    union bound over all pairs. The rest is the triangle inequality.
+    Assumes: A1 to A6; no model was trained on a held-out row. It is **not** valid for
+    folds, where a model was trained on rows that others are tested on.
+    Source: the union bound over a cover. **Warning**: it hardly ever gives a smaller
+    bound. 225 SVMs form 139, 113 and 78 clusters at a radius of .005, .01 and .02 of
+    the pool. At .01 that lowers ln(1/share) by ln 2, which is half a percentage point
+    of bound at 500 held-out rows, and every other member's bound grows by its
+    disagreement. :func:`holdout_bound` at delta / N is mostly smaller.
 
     Examples
     --------
@@ -88,12 +94,13 @@ def clustered_holdout(
             f"`disagreements` must be of all pairs of {n_models} models, with 0 on the "
             f"diagonal, got shape {differ.shape}."
         )
+    held_out = check_integer(n_samples, "n_samples", at_least=max(1, errors.max()))
     share = check_probability(delta, "delta")
     gamma = check_probability(label_share, "label_share")
     pool = check_integer(n_unlabeled, "n_unlabeled", at_least=max(1, differ.max()))
     leaders = _leaders(differ, check_integer(radius, "radius", at_least=0))
     n_leaders = len(np.unique(leaders))
-    label_term = upper_limits(errors[leaders], n_samples, gamma * share / n_leaders)
+    label_term = upper_limits(errors[leaders], held_out, gamma * share / n_leaders)
     n_pairs = max(n_models * (n_models - 1) / 2, 1)
     own = np.arange(n_models)
     near = upper_limits(differ[own, leaders], pool, (1.0 - gamma) * share / n_pairs)

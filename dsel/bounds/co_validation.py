@@ -7,13 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
 from dsel.bounds.binomial import bracket_root, lower_limits, upper_limits
-from dsel.checks import check_counts, check_integer, check_probability
+from dsel.checks import (
+    check_counts,
+    check_counts_of,
+    check_integer,
+    check_probability,
+)
 
 
 def error_from_disagreement(
     disagreement: ArrayLike, *, n_classes: int
 ) -> NDArray[np.float64]:
-    r"""Lower bound on a learner's mean error by the disagreement of its models.
+    r"""Lower bound on a learner's expected error from the disagreement of its models.
 
     For :math:`C` classes and disagreement :math:`d`
 
@@ -46,8 +51,8 @@ def error_from_disagreement(
     least the value, also with noisy labels.
     Assumes: independent trainings and rows from the test distribution. A stable
     learner may err far more: a constant one never disagrees.
-    Source: Madani, Pennock and Flake (2004), equation (4), for two classes; the
-    formula printed there is wrong for more, this one is right for all.
+    Source: Madani, Pennock and Flake (2004), equation (4), for two classes; for more
+    classes that equation is wrong, and this formula is right.
 
     Examples
     --------
@@ -69,17 +74,17 @@ def error_from_disagreement(
 
 
 def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
-    r"""Share of the pairs of models that differ on a row, from its label counts.
+    r"""Fraction of the pairs of models that differ on a row, from its label counts.
 
-    With :math:`s_c` of :math:`B` models giving label :math:`c`:
+    Where :math:`s_c` of :math:`B` models predict label :math:`c`, it is
     :math:`d_x = 1 - \sum_c s_c (s_c - 1) / (B (B - 1))`. Half of it estimates the
     variance of the 0/1 error at the row.
 
     Parameters
     ----------
     label_counts
-        Models that gave each label, shape ``(..., n_classes)``; every row sums to the
-        same B >= 2.
+        Number of models that predict each label. Integers, shape
+        ``(..., n_classes)``; every row sums to the same B >= 2.
 
     Returns
     -------
@@ -93,13 +98,13 @@ def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
-    Guarantee: none at one row; unbiased for the chance that two models trained on
+    Guarantee: none at one row; unbiased for the probability that two models trained on
     independent samples differ there. Half of it is unbiased for the variance of the
-    error with two classes; with more its mean is that variance or larger.
+    error with two classes; with more classes its expectation is at least that variance.
     Assumes: independent models, none of which was trained on the row. Models from
     different halvings of one table are not independent.
-    Source: Madani, Pennock and Flake (2004), equation (2); equals the average over all
-    pairs at the cost of one count.
+    Source: Madani, Pennock and Flake (2004), equation (2); it equals the average over
+    all pairs of models, and needs only one count for each label.
 
     Examples
     --------
@@ -137,8 +142,8 @@ def error_variance_bound(disagreement: ArrayLike) -> NDArray[np.float64]:
     Guarantee: none at a sample; at the true d, the variance over training samples of
     the true error is at most the value.
     Assumes: independent trainings.
-    Source: Madani, Pennock and Flake (2004), Theorem 1. `error_variance_bound_sharp`
-    is never larger.
+    Source: Madani, Pennock and Flake (2004), Theorem 1.
+    :func:`error_variance_bound_sharp` is never larger at the true disagreements.
 
     Examples
     --------
@@ -153,16 +158,18 @@ def error_variance_bound_sharp(
 ) -> NDArray[np.float64]:
     r"""Upper bound on the variance of a learner's error: half the mean square.
 
-    With :math:`D` the disagreement of a random pair, :math:`E[D^2] / 2`. From
-    :math:`s` of :math:`m` rows :math:`s (s-1) / (m (m-1))` is unbiased for
-    :math:`D^2`; it is averaged over the pairs on the last axis.
+    With :math:`D` the disagreement of a random pair of models, the bound is
+    :math:`E[D^2] / 2`. Where a pair differs on :math:`s` of :math:`m` rows,
+    :math:`s (s-1) / (m (m-1))` is unbiased for :math:`D^2`; half its mean over the
+    pairs is returned.
 
     Parameters
     ----------
     disagreements
-        Rows on which each pair differs, :math:`s`, shape ``(..., n_pairs)``.
+        Pool rows on which each pair differs, :math:`s`. Integers, shape
+        ``(..., n_pairs)``.
     pool_rows
-        Rows compared, :math:`m` >= 2, broadcast.
+        Pool rows compared, :math:`m` >= 2, broadcast against `disagreements`.
 
     Returns
     -------
@@ -171,6 +178,8 @@ def error_variance_bound_sharp(
 
     Raises
     ------
+    TypeError
+        Where the counts are rates or other non-integers.
     ValueError
         Where fewer than two rows were compared, or more differ than were compared.
 
@@ -179,8 +188,9 @@ def error_variance_bound_sharp(
     Guarantee: none at a sample; its expectation is at least the variance over
     training samples of the true error, for any number of classes and noisy labels.
     Assumes: pairs of independent models, pool rows from the test distribution.
-    Source: the variance is E(e1 - e2)^2 / 2 and the errors differ by at most D. With D
-    near 0.05 it is 20 times sharper than d / 2.
+    Source: with e1 and e2 the errors of the two models, the variance is
+    E[(e1 - e2)^2] / 2, and the errors differ by at most D. Where D is near 0.05, the
+    bound is a twentieth of d / 2.
 
     Examples
     --------
@@ -204,26 +214,34 @@ def error_variance_limit(
 ) -> float:
     r"""Upper confidence limit for the variance of a learner's error.
 
-    From R independent pairs of models: each pair's disagreement is at most its upper
-    binomial limit :math:`U_r` at :math:`\delta / (2R)`, and the mean of their squares
-    is inverted at :math:`\delta / 2`: the limit is half the root :math:`q` of
+    The disagreement of each of R independent pairs of models is at most its binomial
+    limit :math:`U_r` at :math:`\delta / (2R)`. The expected square is then bounded at
+    :math:`\delta / 2` from the mean of the :math:`U_r^2`. The result is half the root
+    :math:`q`, above that mean, of
 
     .. math:: R \, \mathrm{kl}\Big(\tfrac1R \sum_r U_r^2, q\Big) = \ln(2/\delta).
 
     Parameters
     ----------
     disagreements
-        Rows on which each pair differs, shape (R,).
+        Pool rows on which each pair differs. Integers, shape (R,) with R >= 1.
     pool_rows
-        Rows compared, >= 1, broadcast.
+        Pool rows compared, >= 1, broadcast against `disagreements`.
     delta
         Probability with which the limit may fail, in (0, 1).
 
     Returns
     -------
     float
-        A value in (0, 1/2]. For 10 pairs it is 0.15 or more: with one labeled table
-        the variance stays uncertain.
+        A value in (0, 1/2]. With 10 pairs and ``delta=0.05`` it is 0.15 or more: one
+        labeled table rarely has enough rows for a useful limit.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where more rows differ than were compared, or ``delta`` lies outside (0, 1).
 
     Notes
     -----
@@ -231,15 +249,17 @@ def error_variance_limit(
     variance over training samples of the true error is at most the value.
     Assumes: pairs independent of each other, two disjoint blocks of independent
     training rows each; independent pool rows. Repeated halvings do not qualify.
-    Source: Hoeffding (1963), Theorem 1, for the squares, and Clopper and Pearson.
+    Source: Hoeffding (1963), Theorem 1, for the squares; the binomial limits of Clopper
+    and Pearson (1934) for the disagreements.
 
     Examples
     --------
     >>> round(error_variance_limit([50] * 200, 1000, delta=0.05), 4)
     0.0177
     """
-    counts = np.atleast_1d(check_counts(disagreements, "disagreements"))
-    rows = check_counts(pool_rows, "pool_rows")
+    counts, rows = check_counts_of(
+        np.atleast_1d(disagreements), pool_rows, "disagreements", "pool_rows"
+    )
     share = check_probability(delta, "delta")
     n_pairs = counts.size
     # Given the models their disagreements are binomial, also on shared rows: union
@@ -260,7 +280,7 @@ def error_variance_limit(
 def pair_error_bound(
     disagreements: ArrayLike, pool_rows: ArrayLike, *, delta: float
 ) -> NDArray[np.float64]:
-    r"""Lower bound on the mean error of two given models by their disagreement.
+    r"""Lower bound on the mean error of two given models from their disagreement.
 
     Half the lower binomial limit of the disagreement: two models that differ on a
     row cannot both be right there.
@@ -268,9 +288,9 @@ def pair_error_bound(
     Parameters
     ----------
     disagreements
-        Rows on which the two models differ, any shape.
+        Pool rows on which the two models differ. Integers, any shape.
     pool_rows
-        Rows compared, broadcast.
+        Pool rows compared, broadcast against `disagreements`.
     delta
         Probability with which the bound may fail, in (0, 1).
 
@@ -279,21 +299,29 @@ def pair_error_bound(
     ndarray
         Lower bounds on ``(err(f_1) + err(f_2)) / 2`` in the broadcast shape.
 
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where more rows differ than were compared, or ``delta`` lies outside (0, 1).
+
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the pool rows the mean
     true error of this pair is at least the value. Any number of classes.
     Assumes: models fixed before independent pool rows were drawn; nothing about how
     their training rows were chosen, so it holds under active learning too.
-    Source: the triangle inequality and Clopper and Pearson.
+    Source: the triangle inequality; the lower limit of Clopper and Pearson (1934).
 
     Examples
     --------
     >>> pair_error_bound(100, 1000, delta=0.05).round(4).tolist()
     0.0424
     """
-    counts = check_counts(disagreements, "disagreements")
-    rows = check_counts(pool_rows, "pool_rows")
+    counts, rows = check_counts_of(
+        disagreements, pool_rows, "disagreements", "pool_rows"
+    )
     return lower_limits(counts, rows, check_probability(delta, "delta")) / 2.0
 
 
@@ -302,11 +330,13 @@ def disagreement_limits(
 ) -> tuple[float, float]:
     r"""Confidence limits for the expected disagreement of a learner.
 
-    With :math:`B` models trained on disjoint blocks and :math:`d_x` the share of
-    pairs that differ at a row: half of :math:`\delta` goes to the draw of the models,
-    :math:`\sqrt{\ln(4/\delta) / (2 \lfloor B/2 \rfloor)}`, half to the draw of the
-    rows, Bentkus' limits :math:`B(\lceil \sum_x d_x \rceil, m, \delta / (4e))` and
-    the same for the agreement.
+    :math:`n` models are trained on disjoint blocks of rows, and :math:`d_x` is the
+    fraction of their pairs that differ at row :math:`x` of :math:`m`. Half of
+    :math:`\delta` is spent on the draw of the models, which adds
+    :math:`\sqrt{\ln(4/\delta) / (2 \lfloor n/2 \rfloor)}` on each side. The other half
+    is spent on the draw of the rows, by Bentkus' limit
+    :math:`B(\lceil \sum_x d_x \rceil, m, \delta / (4e))` with :math:`B` the
+    :func:`binomial_tail_inversion`, and the same for the agreement.
 
     Parameters
     ----------
@@ -315,20 +345,23 @@ def disagreement_limits(
     n_pool
         Pool rows, m >= 1.
     n_models
-        Models, each trained on rows of its own, B >= 2.
+        Models, n >= 2, each trained on rows that no other has.
     delta
         Probability with which either limit may fail, in (0, 1).
 
     Returns
     -------
     tuple of float
-        Lower and upper limit in [0, 1]. For 20 models the first part alone is 0.33 or
-        more each way: with one labeled table the expectation stays uncertain.
+        Lower and upper limit in [0, 1]. For 20 models and ``delta`` up to 1/2 the draw
+        of the models alone adds 0.32 or more on each side: one labeled table rarely has
+        enough rows for a useful limit.
 
     Raises
     ------
+    TypeError
+        Where a number of rows or models is no integer.
     ValueError
-        Where `total` lies outside [0, n_pool].
+        Where `total` lies outside [0, n_pool], or another argument its range.
 
     Notes
     -----

@@ -35,15 +35,15 @@ class Event(StrEnum):
     RANDOM_FOLD_DISAGREEMENT = "random_fold_disagreement"
     """The full model differs from randomly drawn fold models at most that often."""
     LEADERS_DISAGREEMENT = "leaders_disagreement"
-    """The same for the candidates that lead on labeled rows, who share all of it."""
+    """The same for the candidates that lead on labeled rows: only they share delta."""
     BEST_FOLD_DISAGREEMENT = "best_fold_disagreement"
     """The full model differs from the best fold's model at most that often."""
     LEADER_DISAGREEMENT = "leader_disagreement"
-    """The same for the one candidate that leads on labeled rows, who has all of it."""
+    """The same for the one candidate that leads on labeled rows, at all of delta."""
     WORST_FOLD_DISAGREEMENT = "worst_fold_disagreement"
     """The same for the fold with the largest lower limit."""
     AVERAGED_DISAGREEMENT = "averaged_disagreement"
-    """The share of fold models that differ from the full one is at most that large."""
+    """The mean fraction of fold models that differ from the full one is so small."""
     HELD_OUT_LIMIT = "held_out_limit"
     """The error of a model fixed before the held-out rows is at most its limit."""
     HELD_OUT_DISAGREEMENT = "held_out_disagreement"
@@ -55,7 +55,7 @@ class Event(StrEnum):
     VOTE_DISAGREEMENT = "vote_disagreement"
     """The vote of these differs from the best of them at most that often."""
     POOL_ERRORS = "pool_errors"
-    """Every fold model errs at most that often on the rows of the pool itself."""
+    """Every fold model errs on at most that many of the counted pool rows."""
 
 
 def is_of_leaders(event: str) -> bool:
@@ -120,7 +120,7 @@ CERTIFICATE_EVENTS: Mapping[str, Basis] = MappingProxyType(
 
 @dataclass(frozen=True)
 class ReadOut:
-    """A certificate read at some share of delta: what it rests on, and for how much."""
+    """The events that a certificate rests on, and the share of delta of each."""
 
     certificate: str
     spends: Mapping[str, float]
@@ -146,9 +146,10 @@ def read_out(
     certificate
         One of the names in ``CERTIFICATE_EVENTS``.
     delta
-        Total probability of failure, over all candidates, in ``(0, 1)``.
+        Probability with which the certificate may fail, over all candidates together,
+        in ``(0, 1)``.
     label_share
-        Part of it that goes to the label term, in ``(0, 1)``.
+        Part of `delta` for the label term, in ``(0, 1)``.
     reading
         When reading the pool may stop. A limit that holds at several stages is another
         event than the limit on the whole pool.
@@ -156,7 +157,7 @@ def read_out(
     Returns
     -------
     ReadOut
-        The events and their shares. A certificate of one event spends all on it.
+        The events and their shares. A certificate of one event has all of delta in it.
 
     Raises
     ------
@@ -189,7 +190,7 @@ def read_out(
 
 @dataclass(frozen=True)
 class DeltaLedger:
-    """Who spent which share of delta; reading a certificate gives a new ledger.
+    """Which events have spent which share of delta; it is never changed in place.
 
     Examples
     --------
@@ -229,7 +230,7 @@ class DeltaLedger:
 
     @property
     def remaining(self) -> float:
-        """What is left outside the reserve."""
+        """Part of delta that is neither spent nor in the reserve."""
         return max(0.0, self.delta - self.reserve - sum(self.spent.values()))
 
     def read(self, read: ReadOut) -> "DeltaLedger":
@@ -251,8 +252,8 @@ class DeltaLedger:
             raise ValueError(
                 f"`{read.certificate}` needs {sum(due.values()):g} more for "
                 f"{' and '.join(due)}, but {self.remaining:g} of delta {self.delta:g} "
-                f"is left; certificates on different events cannot share delta: "
-                f"divide it among them in advance."
+                f"is left; certificates that rest on different events cannot share "
+                f"delta: divide it among them in advance."
             )
         return DeltaLedger(self.delta, self.reserve, (*self.read_outs, read))
 

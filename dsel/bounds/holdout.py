@@ -68,12 +68,12 @@ def select_then_certify(
     label_share: float = 0.5,
     reading: StoppingRule = WHOLE_POOL,
 ) -> BoundTerms:
-    r"""Error bound for the model chosen in any way without the certifying rows.
+    r"""Error bound for a model that was chosen in any way without the certifying rows.
 
-    The winner :math:`g` was chosen and trained without :math:`n` certifying rows, on
-    which it makes :math:`c` errors; :math:`f` is the same configuration trained on all
-    labeled rows, and differs from it on :math:`a` of :math:`m` fresh pool rows. The
-    error of :math:`f` is at most
+    The winner :math:`g` was chosen and trained without :math:`n` certifying rows, and
+    errs on :math:`c` of them. The final model :math:`f` has the same parameters, is
+    trained on all labeled rows, and differs from :math:`g` on :math:`a` of :math:`m`
+    fresh pool rows. The error of :math:`f` is at most
 
     .. math:: B(c, n, \gamma\delta) + B\big(a, m, (1-\gamma)\delta\big).
 

@@ -1,4 +1,4 @@
-"""Lower bounds on the error, and intervals that pay for the disagreement once."""
+"""Intervals for the error: a lower and an upper bound that hold at once."""
 
 from typing import Any, NamedTuple
 
@@ -57,10 +57,12 @@ def cv_interval(
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` the error of the full model
-    lies in the interval. The disagreement is one event and serves both sides.
+    Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
+    draws, the error of the full model lies in the interval. The limit of the
+    disagreement is one event and serves both sides.
     Assumes: what :func:`semi_supervised_cv_bound` assumes.
-    Source: as there, with the lower limits of the folds beside the upper ones.
+    Source: that of :func:`semi_supervised_cv_bound`, with the lower limits of the folds
+    beside the upper ones.
 
     Examples
     --------
@@ -96,10 +98,11 @@ def best_fold_interval(
 ) -> ErrorInterval:
     """Interval for the error through the best fold and the worst one.
 
-    The upper end goes through the fold :math:`i^*` that errs least, the lower end
-    through the fold :math:`i^+` with the largest lower limit. They are two events on
-    the pool, so each gets half of what disagreement may spend; where both are the same
-    fold, one event serves both sides.
+    The upper end is the upper limit of the fold :math:`i^*` of smallest error rate plus
+    the limit of its disagreement. The lower end is the largest lower limit of a fold,
+    :math:`i^+`, minus the limit of its disagreement. The two disagreements are two
+    events, so each gets half of the disagreement's part of delta; where both folds are
+    the same, one event serves both sides.
 
     Parameters
     ----------
@@ -116,8 +119,8 @@ def best_fold_interval(
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` the error of the full model
-    lies in the interval.
+    Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
+    error of the full model lies in the interval.
     Assumes: what :func:`best_fold` assumes; both folds are functions of the labeled
     rows alone.
     Source: as :func:`best_fold`, on both sides.

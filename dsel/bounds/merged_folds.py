@@ -66,8 +66,9 @@ def merged_folds(
     draws, the error of the full model is at most `bound`. With one share for
     each candidate, summing to at most delta, all bounds hold at once.
     Assumes: what :func:`semi_supervised_cv_bound` assumes; folds may depend on
-    each other in any way. It pays for three folds or more, and can be the larger
-    one where the folds' counts differ much: decide for it in advance.
+    each other in any way. It is mostly smaller than that bound with three folds or
+    more, but larger where the folds' counts differ much. Decide for one of them before
+    the counts are seen: the smaller of both is no bound at ``delta``.
     Source: merging of p-values by their geometric mean (Vovk and Wang, 2020),
     solved through the dual of the program, so that rounding errs upwards.
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 def conformal_p_value(
     validation_scores: ArrayLike, test_scores: ArrayLike, *, smoothing: bool = True
 ) -> NDArray[np.float64]:
-    r"""Share of validation rows that conform no better than each test score.
+    r"""P-value of a label: fraction of validation rows that conform no better.
 
     With :math:`n` validation scores :math:`a_j` and a test score :math:`a` the
     count is :math:`c = \#\{j : a_j \le a\}`, the p-value
@@ -35,7 +35,7 @@ def conformal_p_value(
     Raises
     ------
     ValueError
-        Where a score is NaN, no validation score is there, or the shapes differ.
+        Where a score is NaN, there is no validation score, or the leading axes differ.
 
     Notes
     -----
@@ -118,13 +118,13 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray
-        Conformity to every class, in the same shape; -inf for unknown classes. A
-        model that knows one class only gives it +inf. Two-class margins f come as
-        the pair (-f, f), so they are doubled here, which changes no p-value.
+        Conformity to every class, in the same shape; -inf for unknown classes, and
+        +inf for the only known one. Two-class margins f are given as the pair (-f, f),
+        so the conformity is (-2f, 2f), which changes no p-value.
 
     Notes
     -----
-    Guarantee: none by itself; it is a measure for `conformal_p_value`.
+    Guarantee: none by itself; it is a measure for :func:`conformal_p_value`.
     Assumes: nothing.
     Source: Hardoon, Hussain and Shawe-Taylor (2009), equation (3), with the usual
     extension to more than two classes.
@@ -150,7 +150,7 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
 def nearest_neighbour_conformity(
     same_distance: ArrayLike, other_distance: ArrayLike
 ) -> NDArray[np.float64]:
-    """Conformity by neighbours: distance to the others over distance to one's own.
+    """Conformity by neighbours: distance to other classes over distance to this one.
 
     Parameters
     ----------
@@ -166,10 +166,10 @@ def nearest_neighbour_conformity(
 
     Notes
     -----
-    Guarantee: none by itself; it is a measure for `conformal_p_value`.
+    Guarantee: none by itself; it is a measure for :func:`conformal_p_value`.
     Assumes: nothing.
-    Source: Shafer and Vovk (2008), A tutorial on conformal prediction, turned
-    around so that larger is more typical.
+    Source: Shafer and Vovk (2008), A tutorial on conformal prediction; here the
+    reciprocal, so that larger is more typical.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What disagreement says beyond a lower end of the error: of classes, numbers, votes.
+"""What disagreement says about error ranges, precision, recall, numbers and votes.
 
-All are statements about expectations over training samples; at counts of a sample they
-are estimates.
+All but the vote's bound are statements about expectations over training samples; at the
+counts of one sample they are estimates.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from dsel.bounds.co_validation import error_from_disagreement
 
 
 class ErrorRange(NamedTuple):
-    """Both ends of what the mean error of a learner can be."""
+    """The smallest and the largest value that a learner's expected error can have."""
 
     lower: Floats
     upper: Floats
@@ -23,7 +23,7 @@ class ErrorRange(NamedTuple):
 def error_range_from_disagreement(
     disagreement: ArrayLike, *, n_classes: int
 ) -> ErrorRange:
-    r"""Range of a learner's mean error by the disagreement of its models.
+    r"""Range of a learner's expected error from the disagreement of its models.
 
     .. math:: \frac{C-1}{C} \Bigl(1 - \sqrt{1 - \tfrac{C}{C-1} d}\Bigr) \le e \le
               \frac{C-1}{C} \Bigl(1 + \sqrt{1 - \tfrac{C}{C-1} d}\Bigr),
@@ -70,7 +70,7 @@ def error_range_from_disagreement(
 
 
 class ClassRates(NamedTuple):
-    """Upper ends of what precision and recall of a class can be."""
+    """The largest values that precision and recall of a class can have."""
 
     precision: Floats
     recall: Floats
@@ -79,12 +79,13 @@ class ClassRates(NamedTuple):
 def precision_recall_from_disagreement(
     disagreement: ArrayLike, *, predicted_share: ArrayLike, class_share: ArrayLike
 ) -> ClassRates:
-    r"""Largest precision and recall of a class that its disagreement allows.
+    r"""Largest precision and recall of a class that the disagreement about it allows.
 
-    Models answer whether a row is of the class: with :math:`d` their disagreement about
-    that, :math:`p` the share of rows that they put into it and :math:`\pi` the share
-    that is in it, false positives and negatives make :math:`e \ge e_l(d; 2)` together
-    and differ by :math:`p - \pi`, so that
+    Models answer whether a row belongs to the class. Let :math:`d` be the rate at which
+    two of them differ about that, :math:`p` the rate at which they predict the class,
+    and :math:`\pi` the rate at which it occurs. The rates of false positives and false
+    negatives have a sum of at least :math:`e_l(d; 2)`, the lower bound of
+    :func:`error_from_disagreement`, and a difference of :math:`p - \pi`, so that
 
     .. math:: \text{precision} \le 1 - \frac{e_l(d; 2) + p - \pi}{2 p}, \qquad
               \text{recall} \le 1 - \frac{e_l(d; 2) - p + \pi}{2 \pi}.
@@ -92,16 +93,17 @@ def precision_recall_from_disagreement(
     Parameters
     ----------
     disagreement
-        Rate at which one of two models predicts the class and the other does not.
+        Rate d at which one of two models predicts the class and the other does not, in
+        [0, 1], measured on the pool.
     predicted_share
-        Rate at which models predict it, p in (0, 1], measured on the pool.
+        Rate p at which models predict the class, in (0, 1], measured on the pool.
     class_share
-        Rate at which it occurs, in (0, 1], from the labeled rows.
+        Rate at which the class occurs, in (0, 1], from the labeled rows.
 
     Returns
     -------
     ClassRates
-        Upper ends in [0, 1], in the broadcast shape.
+        `precision` and `recall`: upper ends in [0, 1], in the broadcast shape.
 
     Raises
     ------
@@ -113,8 +115,8 @@ def precision_recall_from_disagreement(
     Guarantee: none at a sample; at the true rates precision and recall, as ratios of
     expectations over training samples, are at most the values.
     Assumes: independent trainings, and a pool from the test distribution.
-    Source: `error_from_disagreement` for the class against all others; Madani, Pennock
-    and Flake (2004) name precision and recall as future work.
+    Source: :func:`error_from_disagreement` for the class against all others; Madani,
+    Pennock and Flake (2004) name precision and recall as future work.
 
     Examples
     --------
@@ -142,20 +144,20 @@ def precision_recall_from_disagreement(
 def variance_from_disagreement(
     answers: ArrayLike, others: ArrayLike
 ) -> NDArray[np.float64]:
-    r"""Estimate the variance term of a squared error by real answers on the pool.
+    r"""Estimate the variance of a regression learner from two models' predictions.
 
-    :math:`\frac{1}{2m} \sum_x (f_1(x) - f_2(x))^2` over the pool's rows.
+    It is :math:`\frac{1}{2m} \sum_x (f_1(x) - f_2(x))^2` over the :math:`m` pool rows.
 
     Parameters
     ----------
     answers, others
-        Numbers that two independently trained models predict, the rows on the last
-        axis, m >= 1; earlier axes are pairs.
+        Numbers that two independently trained models predict, of one shape; pool rows
+        on the last axis, m >= 1, pairs of models on the others.
 
     Returns
     -------
     ndarray
-        One number a pair.
+        Estimates >= 0, one for each pair, in squared units of the answers.
 
     Raises
     ------
@@ -164,11 +166,11 @@ def variance_from_disagreement(
 
     Notes
     -----
-    Guarantee: none at a sample; its expectation is the variance term, which the
-    expected squared error is at least, whatever the bias and the noise are.
+    Guarantee: none at a sample; its expectation is the variance over training samples,
+    a lower bound of the expected squared error, whatever bias and noise are.
     Assumes: independent trainings, pool rows from the test distribution.
-    Source: the decomposition into bias, variance and noise: half the mean square of the
-    difference of two independent numbers is their variance.
+    Source: the decomposition of the squared error into bias, variance and noise; half
+    the expected squared difference of two independent numbers is their variance.
 
     Examples
     --------
@@ -187,8 +189,9 @@ def variance_from_disagreement(
 def vote_error_bound(mean_error: ArrayLike, disagreement: ArrayLike) -> Floats:
     r"""Upper bound on the error of a weighted vote of two-class models.
 
-    With :math:`r` the mean error of models drawn by their weights, :math:`r < 1/2`, and
-    :math:`d` the disagreement of two drawn so, measured on the pool,
+    With :math:`r < 1/2` the expected error of a model drawn with the weights as
+    probabilities, and :math:`d` the disagreement of two models that are drawn so,
+    independently of each other,
 
     .. math:: e_{vote} \le 1 - \frac{(1 - 2r)^2}{1 - 2d}.
 
@@ -197,8 +200,8 @@ def vote_error_bound(mean_error: ArrayLike, disagreement: ArrayLike) -> Floats:
     mean_error
         Weighted mean of the models' true errors, r in [0, 1].
     disagreement
-        Rate at which two models differ, each drawn by the weights, the same one at
-        times, d in [0, 1/2].
+        Rate at which two models differ that are drawn with the weights, d in [0, 1/2].
+        The same model may be drawn twice; then it does not differ.
 
     Returns
     -------
@@ -212,9 +215,9 @@ def vote_error_bound(mean_error: ArrayLike, disagreement: ArrayLike) -> Floats:
 
     Notes
     -----
-    Guarantee: at the true rates the vote errs at most that often; the more the models
-    differ at the same error, the better is their vote. With an upper limit of r and a
-    lower limit of d it holds as often as both limits do.
+    Guarantee: at the true rates the error of the vote is at most the value. With an
+    upper limit of r and a lower limit of d in their place, it holds wherever both
+    limits hold. At the same r, the bound falls as d grows.
     Assumes: two classes; weights and models fixed before these rows were seen.
     Source: A. Lacasse, F. Laviolette, M. Marchand, P. Germain and N. Usunier, PAC-Bayes
     bounds for the risk of the majority vote, NIPS 2006 (one-sided Chebyshev).

@@ -1,4 +1,4 @@
-"""What disagreement says about two models without a single label."""
+"""What the disagreement of two models says about their errors, without labels."""
 
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ from dsel.bounds.binomial import lower_limits, upper_limits
 
 
 class PairFacts(NamedTuple):
-    """Facts about the errors of two models that hold at once."""
+    """Two bounds on the errors of two models, which hold at once."""
 
     difference: NDArray[np.float64]
-    """Their errors differ by at most this."""
+    """Upper bound on the difference of their errors."""
     larger_error: NDArray[np.float64]
-    """The larger of their errors, and even their mean, is at least this."""
+    """Lower bound on the larger of their errors, and on the mean of both."""
 
 
 def pair_facts(
@@ -35,8 +35,8 @@ def pair_facts(
     n_unlabeled
         Pool rows compared, broadcast against `n_disagreements`.
     delta
-        Probability with which either fact may fail, in ``(0, 1)``. For facts about
-        every pair of N candidates divide it by ``N (N - 1) / 2``.
+        Probability with which either bound may fail, in ``(0, 1)``. For every pair of
+        N candidates at once, divide it by ``N (N - 1) / 2``.
 
     Returns
     -------
@@ -52,11 +52,11 @@ def pair_facts(
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` over the pool both facts hold.
+    Guarantee: with probability at least ``1 - delta`` over the pool both bounds hold.
     Assumes: two models fixed before independent pool rows were drawn; nothing about
     the rows that they were trained on.
-    Source: the triangle inequality and Clopper and Pearson. One side alone is
-    :func:`pair_error_bound`.
+    Source: the triangle inequality; the binomial limits of Clopper and Pearson (1934).
+    :func:`pair_error_bound` is the lower bound alone, at all of delta.
 
     Examples
     --------

@@ -17,9 +17,9 @@ class BoundTerms(NamedTuple):
     bound: Floats
     """Upper bound on the error of the model trained on all labeled rows."""
     label_term: Floats
-    """Upper bound on the error of what the labeled rows could test."""
+    """Upper bound on the error of the models that the labeled rows tested."""
     disagreement_term: Floats
-    """Upper bound on how often the two differ, from the pool."""
+    """Upper bound on how often the full model differs from these, from the pool."""
 
 
 def semi_supervised_cv_bound(
@@ -60,8 +60,9 @@ def semi_supervised_cv_bound(
     label_share
         Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``.
     reading
-        When reading the pool may have stopped: `FixedStages` or `AnyTime`. By default
-        it did not; after stopping because of what was seen, the default is invalid.
+        Where reading the pool may have stopped: `FixedStages` or `AnyTime`. The default
+        is for reading that went on to an end fixed in advance; it is invalid where
+        reading stopped because of what was counted.
 
     Returns
     -------
@@ -83,10 +84,10 @@ def semi_supervised_cv_bound(
     each candidate, summing to at most delta, all bounds hold at once.
     Assumes: i.i.d. labeled rows in folds drawn at random, never stratified; fold
     models that saw nothing of their fold; a pool of fresh rows that no model saw; the
-    fold model of each pool row drawn uniformly, whatever the rows; shares fixed in
-    advance.
-    Source: [1]_, theorem 1. The full model may be anything; nothing relates it
-    to the fold models but the disagreement counted.
+    fold model of each pool row drawn uniformly, independent of the rows; shares fixed
+    in advance.
+    Source: [1]_, theorem 1. The full model may be any function of the labeled rows:
+    only the disagreement counted relates it to the fold models.
 
     References
     ----------

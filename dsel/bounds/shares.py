@@ -17,7 +17,7 @@ def uniform_shares(n_candidates: int, *, delta: float) -> Floats:
     Parameters
     ----------
     n_candidates
-        Candidates declared, whether or not each is ever fitted. At least 1.
+        Number of candidates declared, those that are never fitted included. At least 1.
     delta
         Total probability of failure, in ``(0, 1)``.
 
@@ -86,7 +86,7 @@ def prior_shares(prior: ArrayLike, *, delta: float) -> Floats:
 def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
     """Divide delta equally among families, then equally inside each.
 
-    A family of 225 machines then does not starve a family of one.
+    So the only member of one family gets as much as 225 members of another together.
 
     Parameters
     ----------
@@ -125,15 +125,15 @@ def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
 
 
 def countable_shares(n_candidates: int, *, delta: float) -> Floats:
-    """Return the first shares of a list of candidates without an end.
+    """Return the first shares for a list of candidates that may be continued.
 
-    Candidate ``j`` (from 0) gets ``delta / ((j + 1) (j + 2))``, so that the list
-    can be continued without touching what was spent.
+    Candidate ``j`` (from 0) gets ``delta / ((j + 1) (j + 2))``. Shares of the whole
+    infinite list sum to delta, so candidates can be added after others were looked at.
 
     Parameters
     ----------
     n_candidates
-        How many candidates of the list to give shares. At least 1.
+        Number of candidates to give shares to. At least 1.
     delta
         Total probability of failure, in ``(0, 1)``.
 
@@ -165,26 +165,26 @@ def countable_shares(n_candidates: int, *, delta: float) -> Floats:
 
 
 def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> Floats:
-    """Divide delta among the candidates that look best on the labeled rows.
+    """Divide delta among the candidates with the smallest label terms.
 
-    For the second term only: given the labeled rows every model is fixed and the
+    For the disagreement term only: given the labeled rows every model is fixed and the
     pool is fresh, so the shares may depend on the labeled rows in any way.
 
     Parameters
     ----------
     label_terms
-        First term of each candidate's bound, a function of labeled rows alone.
-        Shape ``(n_candidates,)``; NaN or infinite where a fit failed.
+        Label term of each candidate's bound, a function of labeled rows alone. Shape
+        ``(n_candidates,)``, at least one; NaN or infinite where a fit failed.
     delta
-        Probability of failure for all second terms together, in ``(0, 1)``.
+        Probability with which any of the disagreement terms may fail, in ``(0, 1)``.
     n_leaders
         How many candidates share it, fixed in advance. At least 1.
 
     Returns
     -------
     ndarray
-        ``delta / n_leaders`` for the smallest label terms (ties: the first), 0 for
-        the others, which have no bound.
+        ``delta / n_leaders`` for the smallest label terms (of equal ones the first), 0
+        for the others, which have no bound.
 
     Raises
     ------
@@ -193,9 +193,10 @@ def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> F
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` over the pool the second
+    Guarantee: with probability at least ``1 - delta`` over the pool the disagreement
     terms of all leaders hold at once, whatever the labeled rows are.
-    Assumes: leaders picked before a row of the pool is read; `n_leaders` fixed.
+    Assumes: leaders picked before a row of the pool is read; `n_leaders` fixed in
+    advance.
     Source: the union bound, conditionally on the labeled rows.
 
     Examples

@@ -16,12 +16,13 @@ def stage_schedule(n_unlabeled: int, n_stages: int) -> NDArray[np.int64]:
     n_unlabeled
         Pool rows in all; the last stage. At least 1.
     n_stages
-        Stages wanted, fixed in advance. Short pools have fewer.
+        Number of stages, fixed in advance. Short pools get fewer.
 
     Returns
     -------
     ndarray
-        Rows at each stage, strictly increasing, from about ``n_unlabeled ** (1/2)``.
+        Rows read at each stage, strictly increasing: from about the square root of
+        `n_unlabeled`, or with one stage from `n_unlabeled` itself, up to `n_unlabeled`.
 
     Raises
     ------
@@ -32,7 +33,8 @@ def stage_schedule(n_unlabeled: int, n_stages: int) -> NDArray[np.int64]:
     -----
     Guarantee: none of its own; :func:`limits_at_stages` gives the limits.
     Assumes: it is computed before the pool is read.
-    Source: a geometric schedule, as slack falls with the square root of the rows.
+    Source: a geometric schedule, since a limit's distance from the rate falls with the
+    square root of the rows.
 
     Examples
     --------
@@ -60,8 +62,9 @@ def limits_at_stages(
     n_disagreements
         Disagreements up to each stage, :math:`s`. Integers; stages on the last axis.
     n_rows
-        Rows up to each stage, :math:`t`, the whole schedule even where only part of
-        it was read, broadcast against `n_disagreements`. The last axis is complete.
+        Rows up to each stage, :math:`t`, broadcast against `n_disagreements`. All
+        stages of the schedule must be given, even where reading stopped earlier: their
+        number divides delta.
     delta
         Probability with which any of the limits may fail, in ``(0, 1)``.
 
@@ -102,14 +105,15 @@ def limits_at_stages(
 
 
 def doubling_shares(n_stages: int, *, delta: float) -> Floats:
-    """Return shares for the first stages of a stream without an end.
+    """Return shares for the first stages of a stream of rows that may go on.
 
-    Stage ``l`` (from 1) gets ``delta / (l (l + 1))``, so that stages can be added.
+    Stage ``l`` (from 1) gets ``delta / (l (l + 1))``. All stages to infinity sum to
+    delta, so stages can be added at any time.
 
     Parameters
     ----------
     n_stages
-        How many stages to give shares. At least 1.
+        Number of stages to give shares to. At least 1.
     delta
         Probability with which any of the limits may fail, in ``(0, 1)``.
 

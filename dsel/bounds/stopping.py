@@ -1,8 +1,8 @@
-"""How a pool is read, and what limit of a rate holds however far reading went.
+"""When reading a pool may stop, and the limits of a rate that then hold.
 
-Reading that stops when it likes what it sees needs limits that hold at every place
-where it may stop. They are the only limits that the bounds of several terms take, so
-that the plain one cannot be had after optional stopping.
+Where reading stops because of what was counted, a limit must hold at every place where
+it could have stopped. Bounds of several terms take their limit from here, so that none
+of them can be computed with the plain limit after such a stop by mistake.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class StoppingRule(Protocol):
 
     @property
     def n_stages(self) -> int:
-        """Stages that divide the share, as the cube has it; 0 where none do."""
+        """Number of stages that the share is divided by; 0 where it is not divided."""
 
     def limits(
         self, n_disagreements: Counts, n_rows: Counts, share: Floats | float
@@ -48,7 +48,7 @@ class StoppingRule(Protocol):
         """
 
     def event(self, name: str) -> str:
-        """Return the name of what the limits of all places say of a disagreement."""
+        """Return the name of the event that all of these limits hold."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FixedStages:
     """
 
     n_stages: int = 1
-    """Stages, each of which gets the same part of the share."""
+    """Number of stages; each gets the same part of the share."""
 
     def __post_init__(self) -> None:
         checks.check_integer(self.n_stages, "n_stages", at_least=1)
@@ -87,13 +87,13 @@ class FixedStages:
 class AnyTime:
     """Reading that may stop after any row.
 
-    Its limits are larger than those of some fixed stages, but hold for places
-    that are decided on later.
+    Its limits are larger than those of a few fixed stages, but the places where reading
+    may stop need not be fixed in advance.
 
     Notes
     -----
     Guarantee: the limits after every number of rows hold at once.
-    Assumes: as `StoppingRule`, but no schedule.
+    Assumes: as `StoppingRule`, without a schedule.
     Source: :func:`anytime_limit`.
     """
 

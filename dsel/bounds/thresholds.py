@@ -1,9 +1,9 @@
-r"""Bounds on wrong answers beyond a margin, for all margins and models at once.
+r"""Bounds on the probability of an error with a large margin, for all margins at once.
 
-With F_k(t) = P(a_k(X, Y) <= t), the probability that the true label of a fresh row
-conforms at most t to model k, and c validation scores of n at or below t: for t = -m
-this is the probability that model k errs with margin m or more. These bound F_k(t),
-never the error at one test row.
+The functions bound F_k(t) = P(a_k(X, Y) <= t), the probability that the conformity of
+a fresh row to its true label under model k is at most t, from the number c of n
+validation scores that are at most t. For t = -m this is the probability that model k
+errs with a margin of m or more. They never bound the error at one test row.
 """
 
 import math
@@ -17,23 +17,24 @@ from dsel.checks import check_counts, check_integer, check_probability
 
 
 class SelectiveRisk(NamedTuple):
-    """Limits at every threshold of a score, up to which answers are kept."""
+    """Limits at each threshold, where rows with a score up to it keep their answer."""
 
     joint: NDArray[np.float64]
     """Upper limit of P(kept and wrong)."""
     coverage: NDArray[np.float64]
     """Lower limit of P(kept)."""
     conditional: NDArray[np.float64]
-    """Upper limit of P(wrong | kept); 1 where nothing is known."""
+    """Upper limit of P(wrong | kept); 1 where the lower limit of P(kept) is 0."""
 
 
 def threshold_bound(
     counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
 ) -> NDArray[np.float64]:
-    r"""Bound on the errors beyond a margin: binomial tails, sharp at small counts.
+    r"""Bound on the rate of errors with a large margin: sharp at small counts.
 
-    With :math:`c` of :math:`n` validation scores at or below the threshold and
-    :math:`K` models the bound is :math:`B(c, n, \delta / (K (c+1)(c+2)))`.
+    With :math:`c` of :math:`n` validation scores at or below the threshold, :math:`K`
+    models and :math:`B` the :func:`binomial_tail_inversion`, the bound is
+    :math:`B(c, n, \delta / (K (c+1)(c+2)))`.
 
     Parameters
     ----------
@@ -49,7 +50,15 @@ def threshold_bound(
     Returns
     -------
     ndarray
-        Bounds on :math:`F_k(t)` in (0, 1], in the shape of `counts`; 1 at c = n.
+        Bounds on :math:`P(a_k(X, Y) \le t)` in (0, 1], in the shape of `counts`; 1 at
+        c = n.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a count exceeds `n_validation`, or ``delta`` lies outside (0, 1).
 
     Notes
     -----
@@ -75,10 +84,10 @@ def threshold_bound(
 def threshold_bound_even(
     counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
 ) -> NDArray[np.float64]:
-    r"""Bound on the errors beyond a margin: binomial tails, delta shared evenly.
+    r"""Bound on the rate of errors with a large margin: delta divided evenly.
 
-    :math:`B(c, n, \delta / (K n))`: better than `threshold_bound` where many
-    validation rows lie below the threshold, worse where few do.
+    It is :math:`B(c, n, \delta / (K n))`, smaller than :func:`threshold_bound` where
+    many validation scores lie below the threshold, larger where few do.
 
     Parameters
     ----------
@@ -109,9 +118,9 @@ def threshold_bound_even(
 def threshold_bound_dkw(
     counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
 ) -> NDArray[np.float64]:
-    r"""Bound on the errors beyond a margin: one slack for all counts.
+    r"""Bound on the rate of errors with a large margin: one term for all counts.
 
-    :math:`c/n + \sqrt{\ln(K/\delta) / (2n)}`, unclipped.
+    It is :math:`c/n + \sqrt{\ln(K/\delta) / (2n)}`, not clipped at 1.
 
     Parameters
     ----------
@@ -146,9 +155,9 @@ def threshold_bound_dkw(
 def threshold_bound_vc(
     counts: ArrayLike, n_validation: int, *, n_models: int, delta: float, d: int = 1
 ) -> NDArray[np.float64]:
-    r"""Bound on the errors beyond a margin with the slack that the paper prints.
+    r"""Bound on the rate of errors with a large margin, as the paper prints it.
 
-    :math:`c/n + 5.66 \sqrt{(d \ln(en/d) + \ln(8K/\delta)) / n}`, unclipped.
+    It is :math:`c/n + 5.66 \sqrt{(d \ln(en/d) + \ln(8K/\delta)) / n}`, not clipped.
 
     Parameters
     ----------
@@ -165,11 +174,12 @@ def threshold_bound_vc(
 
     Notes
     -----
-    Guarantee: that of `threshold_bound`, and no more; with another d, for all sets of a
-    system of that dimension at once.
+    Guarantee: that of :func:`threshold_bound` with d = 1; with another d, for all sets
+    of a system of that dimension at once.
     Assumes: independent validation rows that no model was trained on.
     Source: Hardoon, Hussain and Shawe-Taylor (2009), Theorem 4.1, with delta divided
-    by the models. For n = 50 it is above 3; kept beside the sharper ones to compare.
+    by the number of models. With 110 models it is above 3 for n = 50; it is here to be
+    compared with the sharper bounds.
 
     Examples
     --------
@@ -189,8 +199,8 @@ def printed_error_bound(
 ) -> NDArray[np.float64]:
     """Return the number that the paper calls a bound on the error; it is not one.
 
-    Proposition 4.2 reads `threshold_bound_vc` at the critical epsilon as a bound on
-    the probability that the prediction at the test row is wrong.
+    Proposition 4.2 takes :func:`threshold_bound_vc` at the critical epsilon for a bound
+    on the probability that the prediction at the test row is wrong.
 
     Parameters
     ----------
@@ -209,7 +219,8 @@ def printed_error_bound(
     Guarantee: none. The proof bounds the joint probability of an error and a margin;
     the model and the margin are chosen at the test row. On labels that are pure noise
     (true error 0.50) with 110 models and 10,000 validation rows it reports 0.26.
-    Assumes: what no data set grants.
+    Assumes: model and margin fixed before the test row is seen, which the method never
+    does.
     Source: Hardoon, Hussain and Shawe-Taylor (2009), Proposition 4.2, as printed.
 
     Examples
@@ -302,10 +313,11 @@ def selective_error_bound(
 def selective_risk_bound(
     n_wrong: ArrayLike, n_kept: ArrayLike, n_rows: int, *, delta: float
 ) -> SelectiveRisk:
-    r"""Bound the errors among the answers that are kept, at every threshold at once.
+    r"""Bound the error rate among the answers kept, at every threshold at once.
 
-    Of :math:`n` fresh labeled rows :math:`k_t` have a score of at most :math:`t`, and
-    :math:`c_t` of these a wrong answer. With :math:`B` the inverse binomial tail,
+    An answer is kept where its score is at most :math:`t`. That holds for :math:`k_t`
+    of :math:`n` fresh labeled rows, and :math:`c_t` of these have a wrong answer. With
+    :math:`B` the :func:`binomial_tail_inversion`,
 
     .. math:: P(\text{wrong}, s \le t)
         \le B\Big(c_t, n, \frac{\delta/2}{(c_t+1)(c_t+2)}\Big) = J_t,\qquad
@@ -327,7 +339,8 @@ def selective_risk_bound(
     Returns
     -------
     SelectiveRisk
-        Unconditional and conditional bound, and the lower limit of the share kept.
+        `joint` and `conditional` upper limits and the lower limit `coverage`, in the
+        shape of `n_kept`.
 
     Raises
     ------
@@ -337,10 +350,11 @@ def selective_risk_bound(
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the labeled rows, all three
-    hold at every threshold at once, so also at one that is picked by looking at them.
-    Assumes: rows drawn like future ones that played no part in what answers or scores.
-    Source: `threshold_bound` of one model, applied to the score where the answer is
-    wrong (and plus infinity where it is right), and to minus the score.
+    hold at every threshold at once, so also at one that was picked after seeing them.
+    Assumes: labeled rows drawn like future ones, which no model was trained on and no
+    score was calibrated on.
+    Source: :func:`threshold_bound` with one model, of the score where the answer is
+    wrong (plus infinity where it is right), and of minus the score.
 
     Examples
     --------

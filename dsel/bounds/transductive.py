@@ -1,4 +1,4 @@
-"""The bound on the error that a model makes on the rows of the pool themselves."""
+"""The bound on the error rate of a model on the rows of the pool itself."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,13 +21,16 @@ def transductive(
 ) -> BoundTerms:
     r"""Error bound on the counted pool rows, through the fold where it is smallest.
 
-    With :math:`E_i` the largest number of errors of fold model :math:`i` on its
-    held-out rows and the pool together that is not too unlikely,
+    With :math:`c_i` errors of fold model :math:`i` on its :math:`n_i` held-out rows,
+    the largest number of its errors on these and on the pool together that is not
+    rejected at :math:`\delta / k` is
 
     .. math::
         E_i = \max\{E : P(\mathrm{Hyp}(n_i + m, E, n_i) \le c_i) \ge \delta / k\},
 
-    the error rate of the full model on the :math:`m` counted pool rows is at most
+    with :math:`\mathrm{Hyp}` the hypergeometric law of the errors among :math:`n_i` of
+    all rows. The error rate of the full model on the :math:`m` counted pool rows is at
+    most
 
     .. math:: \min_i \frac{E_i - c_i}{m} + \frac{a_i}{m}.
 
@@ -55,9 +58,10 @@ def transductive(
     Assumes: labeled rows and pool are exchangeable draws; folds drawn at random,
     never stratified; fold models that saw nothing of their fold; models that do not
     depend on the pool.
-    Source: exact hypergeometric tails given the bag of rows; it says nothing about
-    rows that were not counted, be they in a larger pool (which was cut by
-    a `PoolReading`, divided for a learner, or from which labeled rows were excluded).
+    Source: exact hypergeometric tails, given all rows but not which of them are
+    labeled. It says nothing about rows that were not counted. These can be in the pool
+    too: where a `PoolReading` took a part of it, where a learner was trained on another
+    part, or where rows equal to labeled ones were left out.
 
     Examples
     --------

@@ -1,22 +1,25 @@
 """What turns counts into one number per candidate.
 
-A criterion names the evidence that it needs, gives a number to candidates whose
-evidence is complete and a lower bound of it to the others (what pruning compares), has
-a rule for ties, and says whether its number is a guarantee. It is a pure function:
-another criterion, another `delta` of the same evidence costs no fit. Smaller is better.
+A criterion names the counts that it needs. It gives a number to each candidate whose
+counts are complete, and to the others a lower bound of that number, which pruning
+compares. It has a rule for ties, and says whether its number is a guarantee. It is a
+pure function: another criterion or another `delta` on the same counts costs no fit.
+Smaller is better.
 
-Vocabulary: *evidence* is the cube's counts with the candidates flattened into the first
-axis; *terms* are the number and what it is made of; *settings* are delta's shares.
+Vocabulary: *evidence* is a dict of the cube's variables, the candidates flattened into
+the first axis, -1 where nothing was counted yet; *terms* are the number and the parts
+that it is the sum of; *settings* are the shares of delta.
 
 To add a criterion: a formula, and one line that makes it a `Bound` or an `Estimate` in
 `certificates`, `estimates`, `co_validation` or `losses`; from outside of dsel,
-`CRITERIA[name] = ...`.
+``CRITERIA[name] = Estimate(...)``, where ``CRITERIA`` has all criteria by name.
 """
 
 from typing import Final
 
 from dsel.checks import check_choice
-from dsel.criteria.base import Criterion, Evidence, Settings, Terms, is_nested
+from dsel.criteria.base import Criterion, Settings, Terms, is_nested
+from dsel.criteria.base import Evidence as Evidence
 from dsel.criteria.certificates import CERTIFICATES, Bound
 from dsel.criteria.co_validation import CO_VALIDATION
 from dsel.criteria.estimates import ESTIMATES, Estimate
@@ -43,14 +46,24 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
     Parameters
     ----------
     name
-        One of `CRITERIA`.
+        Key of ``CRITERIA``, such as ``"cv_bound"``.
     argument
-        What messages call it.
+        Name of the argument that messages are about.
+
+    Returns
+    -------
+    Criterion
+        A `Bound`, which is a guarantee, or an `Estimate`, which is none.
 
     Raises
     ------
     ValueError
-        Where there is none; the message lists the names.
+        Where there is no criterion of that name; the message lists all names.
+
+    Examples
+    --------
+    >>> get_criterion("cv_bound").is_guarantee, get_criterion("cv_error").is_guarantee
+    (True, False)
     """
     if name in LOSS_CRITERIA:
         raise ValueError(
@@ -68,23 +81,30 @@ def named_criteria(
 
     Parameters
     ----------
+    criterion
+        Name of the criterion that ranks the candidates.
+    certificate
+        Name of the criterion that is reported of the chosen one; None for the same.
+
+    Returns
+    -------
     criterion, certificate
-        Names; None for the certificate that the criterion is.
+        Both criteria.
 
     Raises
     ------
     ValueError
-        Where there is no criterion of a name, or a nested search is to choose by
-        another one than cross-validation error.
+        Where there is no criterion of a name, or where the certificate is one of a
+        nested search and `criterion` is not ``"cv_error"``, by which these choose.
     """
     for argument, name in (("criterion", criterion), ("certificate", certificate)):
         if name is not None and is_nested(get_criterion(name, argument)):
             if {criterion, certificate} <= {None, name, "cv_error"}:
                 return get_criterion("cv_error"), get_criterion(name)
             raise ValueError(
-                f"`certificate` {name!r} is about a search that chooses by "
-                f"cross-validation error, with or without each fold, but criterion is "
-                f"{criterion!r} and certificate {certificate!r}; leave `criterion` out."
+                f"`certificate` {name!r} is for searches that choose by the "
+                f"cross-validation error, but criterion is {criterion!r} and "
+                f"certificate is {certificate!r}; leave `criterion` out."
             )
     rule = get_criterion(criterion)
     return rule, get_criterion(certificate or rule.name, "certificate")
@@ -96,7 +116,6 @@ __all__ = [
     "Bound",
     "Criterion",
     "Estimate",
-    "Evidence",
     "Settings",
     "Terms",
     "get_criterion",

@@ -11,40 +11,42 @@ from dsel import names
 from dsel.errors import AllFitsFailedError
 
 BEST_FOLD: Final = "best fold"
-"""In the place of a split's name: that of the fold with the smallest error rate."""
+"""Stands for the split of the fold with the smallest error rate."""
 OUTER_FOLD: Final = "outer fold"
-"""The same, and the candidate that was chosen without that fold."""
+"""Stands for the same split and for the candidate chosen without that fold."""
 VOTE: Final = "vote"
-"""All folds, and the candidates that were chosen without each: their models vote."""
+"""Stands for all folds; the models of the candidates chosen without each fold vote."""
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
-"""What says how much of the pool was read."""
+"""Variables that say how much of the pool was read."""
 
 Evidence = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
-Integers that were not counted (yet) are -1. Scalars have shape ().
+Counts that were not made (yet) are -1. Scalars have shape ().
 """
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a criterion needs beside the evidence."""
+    """What a criterion needs beside the counts: how delta is divided."""
 
     delta_shares: NDArray[np.float64]
     """Share of delta of every candidate, (n_candidates,); the sum is at most delta."""
     label_share: float
-    """Part of each share that goes to the first term, in (0, 1)."""
+    """Part of each share for the label term, in (0, 1)."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A criterion's numbers, one per candidate; NaN where not computed."""
+    """A criterion's numbers, each of shape (n_candidates,); NaN where not computed."""
 
     estimate: NDArray[np.float64]
-    """Unclipped; smaller is better; +inf where a fit failed."""
+    """The number that is compared, not clipped at 1; +inf where a fit failed."""
     label_term: NDArray[np.float64]
+    """Part of it that comes from labeled rows."""
     disagreement_term: NDArray[np.float64]
+    """Part of it that comes from the pool."""
     lower: NDArray[np.float64] | None = None
     """Lower end of an interval, for criteria that have one."""
 
@@ -54,7 +56,7 @@ class Criterion(Protocol):
 
     @property
     def name(self) -> str:
-        """Value of `criterion=` and of the coordinate of that name."""
+        """Value of `criterion=`, and label along the cube's dimension ``criterion``."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class Criterion(Protocol):
 
     @property
     def reads_whole_pool(self) -> bool:
-        """Whether reading the pool may not stop before its end."""
+        """Whether every row of the pool must be read before it has a number."""
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Return the terms of candidates whose evidence is complete, NaN for others."""
@@ -82,7 +84,7 @@ class Criterion(Protocol):
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
-        """Return every candidate's number with each missing count at its smallest."""
+        """Return every candidate's number with 0 for each count that is missing."""
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
         """Return the number of the best candidate by this criterion's tie rule."""
@@ -93,7 +95,7 @@ class Criterion(Protocol):
 
     @property
     def by_halves(self) -> bool:
-        """Whether it reads random halvings, which are no folds."""
+        """Whether it reads counts of random halves, not of folds."""
 
     @property
     def only_about(self) -> str:

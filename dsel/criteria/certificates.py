@@ -1,8 +1,8 @@
 """Criteria that are guarantees: bounds of counts at each candidate's share of delta.
 
-To add one: a formula of the evidence, and its line in `CERTIFICATES`. Two of them share
-delta only if they name the same events (`dsel.bounds.events`): the smaller of two
-bounds is no guarantee.
+To add one: a formula of the evidence, and its line in `CERTIFICATES`. Two of them can
+be reported at one delta only if they rest on the same events (`dsel.bounds.events`):
+the smaller of two bounds is not a guarantee at the same delta.
 """
 
 from collections.abc import Callable
@@ -46,37 +46,40 @@ N_LEADERS: Final = 10
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the error of every candidate, or of some.
+    """A criterion that bounds the error of every candidate, or of some of them.
 
     Notes
     -----
     Guarantee: with probability at least 1 - delta the bounds of all candidates that
-    have one hold at once, so that of whichever is chosen does.
+    have one hold at once, so that of the chosen candidate holds.
     Assumes: A1 to A6; the shares sum to at most delta.
-    Source: as the function of `dsel.bounds` of the same name.
+    Source: the function of `dsel.bounds` that `formula` calls.
     """
 
     name: str
     """Value of `criterion=` and of `certificate=`."""
     formula: Formula
+    """Function of evidence and settings that returns the terms."""
     counts: tuple[str, ...]
-    """Variables that may not be counted yet."""
+    """Variables of the cube that it reads and that may not be counted yet."""
     sizes: tuple[str, ...] = (names.FOLD_ROWS, *POOL_SIZES)
-    """Variables that are known from the start."""
+    """Variables of the cube that it reads and that are known from the start."""
     can_prune: bool = False
-    """Whether it rises with every count."""
+    """Whether the bound never falls when a count grows."""
     compares_all: bool = False
-    """Whether the bound of one candidate needs the folds of all."""
+    """Whether the bound of one candidate needs the fold errors of all."""
     deploys: str = "full"
     """Name of the split whose model it is about."""
     only_about: str = ""
-    """Which candidates have a number, and what helps others; empty: all have."""
+    """Which candidates have a bound, and what to do for others; empty: all have."""
     by_halves: bool = False
+    """Always False: no guarantee reads random halves."""
     holds_out_one_fold: bool = False
     """Whether it reads the first fold only."""
     reads_whole_pool: bool = False
-    """Whether it is about this pool, all of it."""
+    """Whether every row of the pool must be read before it has a number."""
     is_guarantee: bool = True
+    """Always True."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -84,7 +87,7 @@ class Bound:
         return self.counts + self.sizes
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return the terms where the folds and enough of the pool are counted."""
+        """Return the terms of candidates with all counts; NaN for the others."""
         if self.holds_out_one_fold:
             first = evidence[names.FOLD_ERRORS][:, :1]
             evidence = {**evidence, names.FOLD_ERRORS: first}
@@ -99,10 +102,10 @@ class Bound:
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
-        """Return every bound as if all that was not counted yet were 0.
+        """Return every bound with 0 for each count that is missing.
 
-        Where the bound does not rise with every count, a partial count proves nothing:
-        the number is 0 then.
+        Where a bound may fall when a count grows, incomplete counts say nothing about
+        it, and the number is 0.
         """
         if self.can_prune:
             every = np.ones(len(evidence[names.STATUS]), dtype=bool)

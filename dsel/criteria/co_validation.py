@@ -1,9 +1,9 @@
 """Criteria of co-validation: random halves of the labeled rows, compared on the pool.
 
-Guarantee: none, of any. They are about the error of models of half the labeled rows,
-for rows drawn at random and a pool apart from them; for rows that active learning
-picked, estimates by cross-validation are too high.
-Assumes: nothing is claimed, so nothing is assumed.
+Guarantee: none. They estimate the error of models of half the labeled rows, where these
+were drawn at random and are no rows of the pool. Where active learning picked the rows,
+cross-validation estimates are too high.
+Assumes: nothing, since nothing is claimed.
 Source: O. Madani, D. Pennock and G. Flake, "Co-validation: using model disagreement on
 unlabeled data to validate classification algorithms", NIPS 2004.
 

@@ -46,40 +46,49 @@ def has_whole_pool(evidence: Evidence) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A criterion that rises with every count and needs no delta.
+    """A criterion without a guarantee, which needs no delta.
 
     Notes
     -----
     Guarantee: none.
-    Assumes: nothing is claimed, so nothing is assumed.
+    Assumes: nothing, since nothing is claimed.
     Source: that of its formula.
     """
 
     name: str
+    """Value of `criterion=`."""
     estimate: Formula
+    """Function of the evidence that returns one number for each candidate."""
     counts: tuple[str, ...]
-    """Variables that may not be counted yet; missing ones are 0 in the lower bound."""
+    """Variables of the cube that it reads and that may not be counted yet."""
     sizes: tuple[str, ...]
-    """Variables that are known from the start: rows, classes."""
+    """Variables of the cube that it reads and that are known from the start."""
     label_term: Formula = no_term
+    """Function that returns the part of the number that comes from labeled rows."""
     disagreement_term: Formula = no_term
+    """Function that returns the part of the number that comes from the pool."""
     margin: Formula | None = None
-    """What the best may be worse by, at the best candidate, and count as equal."""
+    """Numbers above the smallest one by at most its margin count as equal to it."""
     exact: Formula | None = None
-    """A multiple of the number that does not round: what is compared in its place."""
+    """A multiple of the number without rounding, which is compared in its place."""
     tie_break: Formula = no_tie_break
-    """What decides between equal numbers, before the candidate's number does."""
+    """The smallest value of this is chosen among equal numbers, then the first."""
     rounding: float = 0.0
     """Numbers this close, relative to the smallest, count as equal."""
     by_halves: bool = False
+    """Whether it reads counts of random halves, not of folds."""
     reads_whole_pool: bool = True
-    """Whether no limit holds where reading stopped."""
+    """Whether every row of the pool must be read before it has a number."""
     is_guarantee: bool = False
+    """Always False."""
     can_prune: bool = True
-    """It never falls when a count grows."""
+    """Whether the number never falls when a count grows."""
     deploys: str = "full"
+    """Name of the split whose model it is about."""
     only_about: str = ""
+    """Empty: all candidates have a number."""
     holds_out_one_fold: bool = False
+    """Whether it reads the first fold only."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -97,13 +106,13 @@ class Estimate:
     def lower_bound(
         self, evidence: Evidence, settings: Settings
     ) -> NDArray[np.float64]:
-        """Return every number as if all that was not counted yet were 0."""
+        """Return every number with 0 for each count that is missing."""
         del settings
         every = np.ones(len(evidence[names.STATUS]), dtype=bool)
         return self._terms(evidence, every).estimate
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
-        """Return the best candidate; equal ones by the tie break, then the first."""
+        """Return the candidate of smallest number; of equal ones by the tie break."""
         counts, values = smallest(evidence, *self.counts), terms.estimate
         if self.exact is not None:
             values = np.where(np.isfinite(values), self.exact(counts), np.inf)

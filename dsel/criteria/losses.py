@@ -5,7 +5,7 @@ the noise, in squared units of the target. Ties go to the larger regularization,
 the larger width: the smoother model.
 
 Guarantee: none with a probability. The expectation of an estimate from rows left out is
-that of G + :math:`\sigma^2` for the number of training rows that remain.
+the expectation of G + :math:`\sigma^2` at the number of training rows that remain.
 Assumes: i.i.d. inputs and zero-mean noise of equal variance, independent of all.
 Source: M. Sugiyama, Pattern Information Processing: Model Selection by Cross-Validation
 (slides), but for `gcv`; `dsel.solvers.least_squares` has the proof of the closed form.

@@ -1,6 +1,6 @@
-"""Bounds of nested searches: on what is chosen without each fold, and by all of them.
+"""Bounds of nested searches, in which a candidate is also chosen without each fold.
 
-None of them is divided among candidates: the models may come of any, in any number.
+Their delta is not divided among candidates: the bounds hold whichever was chosen.
 """
 
 from typing import Any, Final

@@ -58,10 +58,10 @@ def open_pool(
         sparse matrix, a Dask array or data frame, a zarr array, a DataArray, the path
         or URL of a zarr pool, of a Parquet file or of a folder of them (partitioned
         ones too), the path of an ``.npy`` file, or a pool, which is returned as it is.
-        Two-dimensional; data frames of anything, all else numeric. A Dask collection
-        of unknown chunk lengths is passed over once. What every chunk of one needs,
-        such as means of the columns, is computed for each chunk anew: persist or
-        compute it first.
+        Two-dimensional; columns of data frames may have any type, all else is numeric.
+        A Dask collection whose chunk lengths are unknown is read once to count them.
+        Each of its chunks is computed by itself: what all chunks depend on, such as
+        means of columns, is computed again for each of them, so persist it first.
     columns
         Names of the columns, where the source has none; of Parquet files, the columns
         to read.

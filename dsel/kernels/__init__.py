@@ -4,17 +4,27 @@ Promise: numbers in, numbers out, on numpy and scipy alone. Float64 unless an ar
 says otherwise.
 
 Vocabulary: the *base* of a kernel is what kernels with other parameters share: squared
-distances, inner products, or the values themselves where the user computed them.
-*Reference rows* are fixed ones (the labeled rows, say) with which other rows have a
-base. A *spectrum* is the factorisation that all regularizations of least squares share.
+distances, inner products, or the kernel values themselves where the user computed them.
+*Reference rows* are fixed rows, such as the labeled ones, and the base of other rows is
+computed with them. A *spectrum* is the factorisation that all regularizations of least
+squares share.
 
-To add a kernel: see `functions`.
+To add a kernel: a frozen dataclass in `functions` with the methods of `Kernel`, and its
+line in `KERNELS` of `dsel.models.svm.settings`.
 """
 
-from dsel.kernels.functions import Linear, Polynomial, Precomputed, Rbf, Sigmoid
+from dsel.kernels.functions import (
+    Kernel,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Rbf,
+    Sigmoid,
+)
 from dsel.kernels.reference_rows import squared_distances
 
 __all__ = [
+    "Kernel",
     "Linear",
     "Polynomial",
     "Precomputed",

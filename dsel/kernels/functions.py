@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class Kernel(Protocol):
-    """A kernel function, given what all kernels of a grid share.
+    """A kernel function of the base that all kernels of a grid share.
 
     Members are frozen dataclasses of numbers; equal parameters make equal members.
     """
@@ -55,7 +55,14 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """The linear kernel, x . z."""
+    """The linear kernel, x . z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear().values(np.array([4.0])).tolist()
+    [4.0]
+    """
 
     base: ClassVar[str] = PRODUCTS
 
@@ -76,9 +83,9 @@ class Linear:
 class Polynomial:
     """The polynomial kernel, (gamma x . z + coef0)^degree, of any real degree.
 
-    A fractional degree needs features and coef0 >= 0. Called with two tables it gives
-    their kernel matrix, so that scikit-learn's `SVC` takes it as ``kernel=`` where its
-    own polynomial allows whole degrees only.
+    A fractional degree needs features and coef0 >= 0. It can be called with two tables
+    and returns their kernel matrix, so scikit-learn's `SVC` takes it as ``kernel=``;
+    the polynomial kernel of `SVC` itself allows whole degrees only.
 
     Examples
     --------
@@ -135,7 +142,14 @@ class Polynomial:
 
 @dataclass(frozen=True)
 class Precomputed:
-    """A kernel that the user computed: the table is the Gram matrix."""
+    """A kernel that the user computed: the table is the Gram matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Precomputed().values(np.array([0.5])).tolist()
+    [0.5]
+    """
 
     base: ClassVar[str] = VALUES
 
@@ -183,7 +197,14 @@ class Rbf:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """The sigmoid kernel, tanh(gamma x . z + coef0); not positive definite."""
+    """The sigmoid kernel, tanh(gamma x . z + coef0); not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Sigmoid(gamma=0.5, coef0=1.0).values(np.array([-2.0, 0.0])).round(4).tolist()
+    [0.0, 0.7616]
+    """
 
     base: ClassVar[str] = PRODUCTS
     gamma: float

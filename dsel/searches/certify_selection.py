@@ -128,7 +128,7 @@ def certify_selection(
         Where `procedure` is neither an estimator nor a function, or an option is none
         of these.
     ValueError
-        Where `certificate` needs a pool, or is about something else.
+        Where `certificate` is none of the two, or is ``"best_fold"`` without a pool.
     AllFitsFailedError
         Where the procedure raises on one of its folds, or returns what is not fitted.
     RuntimeError

@@ -91,10 +91,10 @@ def compare_pairs(
     delta: float = 0.05,
     client: Any = None,
 ) -> xr.Dataset:
-    """Return how much the errors of pairs of candidates can and must differ from 0.
+    """Bound the errors of pairs of candidates by how often they disagree on the pool.
 
     The full models of a few candidates are fitted again and compared in one pass over
-    the pool.
+    the pool. No label is used.
 
     Parameters
     ----------
@@ -103,12 +103,13 @@ def compare_pairs(
     plan
         The plan that it came from.
     candidates
-        Numbers of candidates; by default the best by the search's criterion.
+        Numbers of the candidates to compare; by default the `n_best` best by the
+        search's criterion.
     n_best
-        How many of them, at least 2.
+        How many candidates to compare by default, at least 2.
     delta
-        Probability with which any of the facts may fail, over all pairs. It is spent
-        in addition to that of the search.
+        Probability with which any of the bounds may fail, over all pairs, in (0, 1). It
+        is spent in addition to that of the search.
     client
         A `distributed.Client` for the pass; None means the current one, else
         local threads.
@@ -116,9 +117,10 @@ def compare_pairs(
     Returns
     -------
     xarray.Dataset
-        Over (``candidate``, ``other``): ``differing_rows`` of the pool;
-        ``difference``, which the two error rates differ by at most; ``larger_error``,
-        which the larger of them is at least. ``params`` names the candidates.
+        Over (``candidate``, ``other``): ``differing_rows``, the pool rows on which the
+        two models differ; ``difference``, an upper bound on the difference of their
+        error rates; ``larger_error``, a lower bound on the larger of the two.
+        ``params`` names the candidates.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def compare_pairs(
 
     Notes
     -----
-    Guarantee: with probability at least ``1 - delta`` the facts hold for all pairs of
+    Guarantee: with probability at least ``1 - delta`` the bounds hold for all pairs of
     the search's candidates at once, so also for pairs picked after seeing results.
     Assumes: pool rows are independent draws, and no model depends on them.
     Source: `dsel.bounds.pair_facts`, delta divided by the number of pairs.

@@ -73,15 +73,15 @@ def plan_bound(
     expected_error
         Error rate that the chosen model is expected to have, in ``(0, 1)``.
     expected_disagreement
-        How often the model of all rows is expected to differ from a fold's model, of
-        ten, in ``(0, 1)``. It is larger the fewer folds there are. Or what a pilot
-        search has shown, by number of folds: ``{10: 0.02, 3: 0.05}``.
+        Rate at which the model of all rows is expected to differ from the model of one
+        of ten folds, in ``(0, 1)``; with fewer folds it is larger. Or the rates of a
+        pilot search, by number of folds: ``{10: 0.02, 3: 0.05}``.
     disagreement_growth
-        Its power of the rows left out over the rows seen, at least 0; 0 for a
-        disagreement that is the same for all folds and certificates; else that of
-        `nested` is a quarter larger, since its models may be of several candidates.
-        None takes it from a pilot of two numbers of folds or more, else 0.6. Both
-        numbers are what benchmarks have shown.
+        Exponent, at least 0, by which this rate grows with (rows left out) / (rows
+        trained on). With 0 the rate is the same for all folds and certificates;
+        otherwise that of `nested` is a quarter larger, since its models may be of
+        several candidates. None estimates it from a pilot with two or more numbers of
+        folds, and takes 0.6 without one. The 0.6 and the quarter come from benchmarks.
     n_folds
         Numbers of folds to compare, each at least 2.
     wanted_bound
@@ -91,16 +91,17 @@ def plan_bound(
     -------
     xarray.Dataset
         `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
-        averaged over binomial counts, not clipped at 1. Those that hold out a part of
-        the labeled rows have the same value for every number of folds, with a fifth
-        held out; `certify_bound` over (`certificate`, `certify_share`) has theirs for
-        other shares. `label_share` is the part of delta that the label term gets.
+        averaged over binomial counts, not clipped at 1. Certificates that hold out a
+        part of the labeled rows have the same value for every number of folds, with a
+        fifth held out; `certify_bound` over (`certificate`, `certify_share`) has their
+        bounds for other parts. `label_share` is the part of delta for the label term.
         `recommended`, `recommended_n_folds` and `recommended_certify_share` (0 and NaN
-        where they play no role) name the smallest bound for the model of all rows,
-        among those whose models see two thirds of the labeled rows or more (what is
-        chosen by fewer rows is often worse) and nested searches of five folds or fewer.
-        With `wanted_bound`, `labels_needed` and `pool_rows_needed` over (`certificate`,
-        `n_folds`), to 1 % (-1: no number up to 1e9 is enough, all else the same).
+        where they do not apply) name the smallest bound for the model of all rows. Only
+        those count whose models see two thirds of the labeled rows or more, since a
+        choice made with fewer rows is often worse, and nested searches of at most five
+        folds. With `wanted_bound` also `labels_needed` and `pool_rows_needed` over
+        (`certificate`, `n_folds`), exact to 1 %, each with all else the same; -1 where
+        no number up to 1e9 is enough.
 
     Raises
     ------
@@ -116,12 +117,12 @@ def plan_bound(
 
     Notes
     -----
-    The best fold is read out for the candidate that leads in cross-validation, as
-    ``criterion="cv_error", certificate="best_fold_of_leader"`` does; another choice
-    divides the second term's delta among all candidates. `transductive` bounds the
-    error on the pool's rows only, `holdout_bound`, `best_fold_model` and
-    `nested_fold_model` that of a model trained without the part held out, `nested_vote`
-    that of several, so none of them is recommended.
+    The number of `best_fold` is that of the candidate of least cross-validation error,
+    as ``criterion="cv_error", certificate="best_fold_of_leader"`` reports it; with
+    another criterion the disagreement term's delta is divided among all candidates.
+    None of these is recommended: `transductive` bounds the error on the pool's rows
+    only, `holdout_bound`, `best_fold_model` and `nested_fold_model` that of a model
+    trained without the part held out, and `nested_vote` that of a vote of several.
 
     Examples
     --------

@@ -1,13 +1,12 @@
-"""What is taken where a search is asked to choose its own certificate: `auto`.
+"""Options that a search chooses by itself, such as the certificate ``"auto"``.
 
-It is a function of the numbers of rows, of candidates and of folds, and of delta, which
-are there before a label is used. So it is fixed in advance, as A5 demands.
+The choice is a function of the numbers of rows, candidates and folds, and of delta,
+which are known before a label is used. So it is fixed in advance, as A5 demands.
 
-What it does not take, and why: `select_then_certify` is two searches of different rows
-with a store each, which a plan of one cannot be (`certify_rows=` of the estimator makes
-both); `nested_fold_model` and `nested_vote` are about other models than that of all
-rows, which is for the user to want. The line that names what was taken says what these
-would give, too.
+Never chosen are `select_then_certify`, which needs two searches on different rows with
+a store each (`certify_rows=` of the estimator makes both), and with a pool
+`nested_fold_model` and `nested_vote`, which are about other models than that of all
+rows. The plan says what bounds the first two of them would give.
 """
 
 import math
@@ -37,7 +36,7 @@ AUTO: Final = "auto"
 ERROR: Final = 0.1
 """Error rate that is expected where none is declared."""
 DISAGREEMENT: Final = 0.02
-"""Disagreement of the models of ten folds, likewise."""
+"""Disagreement of the full model with a model of ten folds that is expected."""
 FOLDS: Final = (3, 5, 10)
 """Numbers of folds that are compared where none is given."""
 _CRITERIA: Final = {
@@ -52,9 +51,9 @@ _WITHOUT_POOL: Final = {
 }
 APART: Final = "select_then_certify"
 LEAST: Final = 1e-12
-"""Rate at which nothing is counted."""
+"""Error rate at which no error is expected to be counted."""
 USELESS: Final = 0.5
-"""A plan whose bound cannot be below it warns."""
+"""A plan whose bound cannot be smaller gives a warning."""
 
 
 def expected_bound(
@@ -62,8 +61,8 @@ def expected_bound(
 ) -> float:
     """Return the bound that a plan is expected to give, before a label is used.
 
-    It is that on average, unclipped, for the candidate with the largest part of delta;
-    NaN where the certificate is none that `plan_bound` knows.
+    It is the average bound, not clipped, of the candidate with the largest part of
+    delta; NaN where `plan_bound` does not know the certificate.
     """
     name, k = plan.certificate.name, plan.scheme.n_folds
     share = 1 / plan.n_candidates if plan.prior is None else plan.prior.max()
@@ -85,13 +84,13 @@ def expected_bound(
 
 
 def is_certifiable(plan: SearchSpec) -> bool:
-    """Whether a plan's number may be a guarantee: nothing known speaks against it."""
+    """Whether a plan's bound is a guarantee, as far as is known before the run."""
     violated = any(each.is_violated for each in plan.assumptions)
     return plan.certificate.is_guarantee and not violated
 
 
 def too_large(plan: SearchSpec) -> str:
-    """Return why no label can make a plan's bound useful; empty where some can."""
+    """Return why a plan's bound is useless whatever the labels are; else nothing."""
     least = expected_bound(plan, LEAST, LEAST)
     if not (is_certifiable(plan) and least > USELESS):
         return ""
@@ -106,8 +105,8 @@ def too_large(plan: SearchSpec) -> str:
 
 
 def warned(plan: P) -> P:
-    """Return a plan, after a warning where no label can make its bound useful."""
-    # Audits and experiments plan searches, too, whose bounds nobody uses.
+    """Return a plan, after a warning where its bound is useless whatever happens."""
+    # Audits and experiments plan searches too, but only to compare their bounds.
     if not is_task() and (doubt := too_large(plan)):
         warn(doubt, GuaranteeWarning)
     return plan
@@ -115,14 +114,14 @@ def warned(plan: P) -> P:
 
 @dataclass(frozen=True)
 class Taken:
-    """Options of a search, those that were left open included."""
+    """Options of a search, after those that the user left open were chosen."""
 
     criterion: str
     certificate: str | None
     cv: Any
     label_share: float
     remarks: tuple[str, ...] = ()
-    """What `auto` has taken, and what the others would have given."""
+    """What ``"auto"`` has chosen, and the expected bounds of the others."""
 
 
 def taken(
@@ -135,14 +134,15 @@ def taken(
     delta: float,
     is_special: bool = False,
 ) -> Taken:
-    """Return the options of a search with what was left open.
+    """Return the options of a search, after choosing those that were left open.
 
     `sizes` are labeled rows, counted rows of the pool (0 without one), and candidates.
-    Where `is_special`, other options ask for what `auto` has not: then it is taken only
-    where it is named. Else it is, too, where there is a pool and nothing is named.
+    ``"auto"`` applies where it is named, and where there is a pool and neither
+    criterion nor certificate is named, unless `is_special`: the search has other
+    options that ``"auto"`` does not know.
 
-    Raises ValueError where `auto` is to rank by a criterion of the user's, or by other
-    folds than random ones.
+    Raises ValueError where ``"auto"`` comes with another criterion than ``"cv_error"``,
+    or with other folds than random ones.
     """
     remarks: tuple[str, ...] = ()
     is_plain = cv is None or isinstance(cv, Integral)
@@ -152,17 +152,16 @@ def taken(
     if is_auto:
         if {criterion, certificate} - {None, AUTO, "cv_error"}:
             raise ValueError(
-                f"`certificate` 'auto' takes criterion and certificate that are "
-                f"expected to give the smallest bound, but criterion is {criterion!r} "
-                f"and certificate {certificate!r}; leave `criterion` out."
+                f"`certificate` 'auto' chooses criterion and certificate itself, but "
+                f"criterion is {criterion!r} and certificate is {certificate!r}; leave "
+                f"`criterion` out."
             )
         if hasattr(cv, "split"):
             raise ValueError(
                 f"`cv` must be a number of random folds for certificate 'auto', got "
                 f"{cv!r}; name the certificate, such as 'cv_bound'."
             )
-        criterion, certificate, cv, remark = _smallest(sizes, delta, cv)
-        remarks = (remark,)
+        criterion, certificate, cv, remarks = _smallest(sizes, delta, cv)
     nested = {criterion, certificate} & set(NESTED)
     if cv is None:
         cv = 3 if nested else 10
@@ -177,8 +176,8 @@ def taken(
 
 def _smallest(
     sizes: tuple[int, int, int], delta: float, cv: Any
-) -> tuple[str, str, int, str]:
-    """Return criterion, certificate, folds, and a line that says what others give."""
+) -> tuple[str, str, int, tuple[str, ...]]:
+    """Return criterion, certificate, folds, and lines that say what others give."""
     tried = FOLDS if cv is None else (check_integer(cv, "cv", at_least=2),)
     folds = [k for k in tried if k <= sizes[0]] or tried[-1:]
     design = DesignAssumptions(*sizes, delta, ERROR, DISAGREEMENT, GROWTH)
@@ -193,26 +192,27 @@ def _smallest(
     known = _CRITERIA if sizes[1] else _WITHOUT_POOL
     ranked = sorted(map(smallest, known))
     _, name, n_folds = ranked[0]
-    remark = (
-        f"certificate='auto' takes the smallest bound expected at an error of "
-        f"{ERROR:g}, where models of ten folds differ on {DISAGREEMENT:g}: "
+    remarks = [
+        f"certificate='auto' takes the smallest bound, as expected at an error of "
+        f"{ERROR:g} where models of ten folds differ on {DISAGREEMENT:g} of the rows: "
         f"{_listed(ranked)}"
-    )
+    ]
     if sizes[1]:
         other, (apart, _, _) = smallest("nested_fold_model"), smallest(APART)
-        remark += (
-            f". Not taken: {_listed([other])}, for a model of fewer rows, and {APART} "
-            f"with certify_rows={CERTIFY_SHARE:g} {at_most(apart)}, by two searches"
+        remarks.append(
+            f"'auto' never takes these two: {_listed([other])} (for a model that was "
+            f"trained on fewer rows); {APART} with certify_rows={CERTIFY_SHARE:g}: "
+            f"{at_most(apart)} (needs two searches)"
         )
-    remark += (
-        f". Another grid with the same `out` needs the same folds: name certificate "
-        f"{READ_AS.get(name, name)!r} and cv={n_folds} then"
+    remarks.append(
+        f"for another grid with the same `out`, which needs the same folds, give "
+        f"certificate={READ_AS.get(name, name)!r} and cv={n_folds}"
     )
-    return known[name], READ_AS.get(name, name), n_folds, remark
+    return known[name], READ_AS.get(name, name), n_folds, tuple(remarks)
 
 
 def _listed(found: Iterable[tuple[float, str, int]]) -> str:
     return "; ".join(
-        f"{READ_AS.get(name, name)} with {n_folds} folds {at_most(bound)}"
+        f"{READ_AS.get(name, name)} with {n_folds} folds: {at_most(bound)}"
         for bound, name, n_folds in found
     )

@@ -165,8 +165,8 @@ def test_auto__tells_which_folds_another_grid_with_the_same_out_needs(rows, tmp_
     plan = dsel.plan_search(SVC(), GRID, *rows, random_state=0)
     plan.run(out=tmp_path)
     folds = plan.scheme.n_folds
-    [remark] = [each for each in plan.remarks if "takes the smallest bound" in each]
-    assert remark.endswith(f"{plan.certificate.name!r} and cv={folds} then")
+    [remark] = [each for each in plan.remarks if "another grid with the same" in each]
+    assert remark.endswith(f"certificate={plan.certificate.name!r} and cv={folds}")
     named = {"certificate": plan.certificate.name, "random_state": 0}
     other = dsel.plan_search(SVC(), GRID, *rows, cv=folds + 1, **named)
     with pytest.raises(StoreMismatchError, match=f"{folds} folds.*, .*{folds + 1} f"):

@@ -22,7 +22,7 @@ _LOWEST = -1000.0
 
 
 class AlternatingGradientLDA(DiscriminantClassifier):
-    """MCPL for LDA by the scheme of the paper, kept for comparison.
+    """MCPL for LDA by the scheme of Loog's paper, kept for comparison.
 
     A step fits LDA to soft labels, then moves the soft labels of every row against
     the gradient of the contrast by ``step / t`` and projects them on the simplex. It

@@ -17,10 +17,11 @@ from dsel.models.mcpl.pool_passes import read_moments
 class DensityRatioLDA(DiscriminantClassifier):
     """LDA whose labeled rows have the weights p(x | pool) / p(x | labeled).
 
-    Weighted likelihood is meant for labeled rows that lie elsewhere than the pool;
-    where they do not, it can still lower the variance. Both densities are Gaussian with
-    one covariance, so that the logarithm of the ratio is linear and one pass for the
-    pool's moments is enough. It carries no guarantee.
+    A weighted likelihood is meant for labeled rows that were drawn from another
+    distribution than the pool; where both are the same, it can still lower the
+    variance. Both densities are Gaussian with one covariance, so the logarithm of the
+    ratio is linear and one pass for the pool's moments is enough. It carries no
+    guarantee.
 
     Parameters
     ----------

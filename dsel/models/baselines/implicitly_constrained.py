@@ -94,12 +94,12 @@ def constrained_likelihood(
 
 
 class ImplicitlyConstrainedLDA(DiscriminantClassifier):
-    """LDA as some soft labeling of the pool would give it, likeliest on labeled rows.
+    """LDA fitted to labeled rows and softly labeled pool, best on the labeled rows.
 
-    Of all fits to labeled rows and pool, the pool's labels being free, the one that
-    gives the labeled rows the highest likelihood: the pool only restricts. The problem
-    is not concave; it is climbed from the supervised labeling by steps towards the
-    labeling that each row's gradient asks for, to a local maximum. No guarantee.
+    Each soft labeling of the pool gives a fit to labeled rows and pool. Of all these
+    fits, the one with the highest likelihood on the labeled rows is wanted: the pool
+    only restricts the fits. The problem is not concave. Conditional gradient steps from
+    the labeling by the supervised fit lead to a local maximum. No guarantee.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ class MomentConstrainedLDA(DiscriminantClassifier):
     With mean and covariance :math:`(m_l, T_l)` of the labeled rows and
     :math:`(m, T)` of labeled rows and pool together, each labeled row becomes
     :math:`(T T_l^{-1})^{1/2} (x - m_l) + m`, and LDA is fitted to these. The priors
-    stay. As LDA itself it does not depend on the coordinates of the rows. It carries
-    no guarantee: the likelihood on all rows may be below the supervised one.
+    stay. Like LDA it does not change under affine maps of the features. It carries no
+    guarantee: the likelihood on all rows may be below the supervised one.
 
     Parameters
     ----------

@@ -52,7 +52,8 @@ class LDASteps:
 class SelfLearningLDA(DiscriminantClassifier):
     """LDA refitted to its own labeling of the pool until the labels repeat.
 
-    It carries no guarantee: likelihood and error may be worse than supervised.
+    It carries no guarantee: likelihood and error may be worse than those of the
+    supervised fit.
 
     Parameters
     ----------

@@ -125,7 +125,8 @@ class SemiSupervisedLDA(_RidgedClassifier):
     r"""Maximum contrastive pessimistic likelihood (MCPL) for LDA.
 
     The parameters :math:`\theta` maximise the gain in log-likelihood over the
-    supervised estimate, under the labeling q of the pool that makes it least:
+    supervised estimate :math:`\theta_s`, under the soft labeling q of the pool U for
+    which this gain is smallest:
 
     .. math:: \max_\theta \min_q \; L(\theta; X, y, U, q) - L(\theta_s; X, y, U, q).
 
@@ -174,12 +175,13 @@ class SemiSupervisedLDA(_RidgedClassifier):
 
     Notes
     -----
-    The optimum is found by fully corrective Frank-Wolfe in the space of class masses
-    and class sums: a read of the pool returns K (d + 1) numbers for each of eight runs
-    of rows, whose labelings are weighted apart, and soft labels are never stored.
-    Where no positive gain can be certified (the pool repeats the labeled statistics,
-    say) the supervised estimate is returned, with a gain of 0. The log-likelihood can
-    only be compared between fits on the same features.
+    The optimum is found by the fully corrective Frank-Wolfe method in the space of
+    class masses and class sums. The pool is divided into eight parts, whose labelings
+    get weights of their own; a read of the pool returns K (d + 1) numbers for each
+    part, and soft labels are never stored. Where no positive gain can be certified, for
+    example because the pool has the same statistics as the labeled rows, the supervised
+    estimate is returned, with a gain of 0. Log-likelihoods can only be compared between
+    fits on the same features.
 
     References
     ----------

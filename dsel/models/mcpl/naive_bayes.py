@@ -158,9 +158,9 @@ class SemiSupervisedNaiveBayes(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Any exponential family in the place of the multinomial one has the same form; a
-    mixture in each class has not. A read of the pool returns K (d + 1) numbers, and d^2
-    at the first: some hundred columns.
+    The same method works for any exponential family in the place of the multinomial
+    distribution, but not for a mixture in each class. A read of the pool returns
+    K (d + 1) numbers, the first read d^2 more, so it is for up to some hundred columns.
 
     Examples
     --------

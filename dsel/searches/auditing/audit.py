@@ -24,7 +24,7 @@ _DRAWS_A_TASK: Final = 10
 
 
 def audit(
-    settings: Sequence[str | Setting] = SETTINGS,
+    settings: Sequence[str | Setting] | None = None,
     *,
     delta: float | Sequence[float] = (0.5, 0.2, 0.05),
     n_draws: int = 500,
@@ -40,15 +40,15 @@ def audit(
     Parameters
     ----------
     settings
-        Names, or settings of your own; by default all.
+        Names of settings, or settings of your own; None for all of dsel.
     delta
         Probability with which a certificate may fail, in ``(0, 1)``; one or more.
     n_draws
         Draws of each setting, at least 1.
     random_state
-        Seed of all draws.
+        None, an integer or a numpy generator: the seed of all draws.
     n_jobs
-        Processes; as joblib takes it.
+        Number of processes; None means one, -1 one for each core.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def audit(
     Raises
     ------
     TypeError
-        Where something is no number.
+        Where `delta` or `n_draws` is no number.
     ValueError
-        Where there is no setting of a name, or a number is out of range.
+        Where there is no setting of a name, or `delta` or `n_draws` is out of range.
 
     See Also
     --------
@@ -83,7 +83,7 @@ def audit(
     >>> found.holds.values
     array([ True, False])
     """
-    chosen = [_setting(each) for each in settings]
+    chosen = [_setting(each) for each in (SETTINGS if settings is None else settings)]
     deltas = tuple(sorted(np.atleast_1d(check_probabilities(delta, "delta")))[::-1])
     draws = check_integer(n_draws, "n_draws", at_least=1)
     seed = seed_from(random_state)

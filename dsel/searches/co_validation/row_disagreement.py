@@ -147,7 +147,7 @@ def most_disputed(
     Parameters
     ----------
     path
-        Group that one of the functions above wrote.
+        What `write_row_disagreement` or `write_half_disagreement` wrote.
     n_rows
         How many rows.
 
