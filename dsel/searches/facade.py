@@ -58,14 +58,14 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     criterion
         What ranks the candidates; None means what `certificate` needs.
     certificate
-        Criterion of the reported number; ``"auto"`` means the one whose bound is
-        expected to be smallest. None means `criterion`, or ``"auto"`` where that is
-        None, too, and `fit` gets a pool. It decides which model is handed over, see
-        `plan_search`.
+        Criterion of the reported bound, which decides which model is handed over, see
+        `plan_search`; ``"auto"`` takes the one whose bound is expected to be smallest.
+        None means `criterion`, or ``"auto"`` where `criterion` is None too and `fit`
+        gets a pool.
     cv
         Number of plain random folds. A scikit-learn splitter, or a list of (train
         rows, test rows), gives estimates only, never a guarantee. None means 3 for a
-        nested search, else 10; ``"auto"`` has its own.
+        nested search, else 10; with ``"auto"`` it is chosen too.
     delta
         Probability with which the reported bound may fail, in (0, 1).
     label_share
@@ -115,7 +115,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     certificate_results_ : xarray.Dataset
         Counts of the certifying rows; only with `certify_rows`.
     cv_results_ : dict
-        What scikit-learn's searches have, made from `results_`, for
+        The table that scikit-learn's searches have, made from `results_`, for
         ``pd.DataFrame(search.cv_results_)``: ``params``, ``param_C``,
         ``split0_test_score``, ``mean_test_score`` (accuracy; larger is better),
         ``rank_test_score``, ``mean_fit_time``; beside them ``status`` and the number of
@@ -124,14 +124,14 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     best_params_ : dict
         Parameters of the chosen candidate.
     best_score_ : float
-        Its mean accuracy on the held-out folds: an estimate, larger is better.
+        Mean accuracy of the chosen candidate on the held-out folds: an estimate.
     best_index_ : int
         Its number. The criterion chose it, so its ``rank_test_score`` need not be 1.
     best_estimator_ : estimator
-        The chosen model, the one that `certificate_` is about: trained on all labeled
-        rows, or, where it is ``holdout_bound``, without fold 0, where it is
-        ``best_fold_model`` or ``nested_fold_model``, without the fold that it names,
-        and where it is ``nested_vote``, several that vote.
+        The model that `certificate_` is about. It was trained on all labeled rows, but
+        with ``holdout_bound`` without fold 0, and with ``best_fold_model`` or
+        ``nested_fold_model`` without the fold ``choice_.fold``; with ``nested_vote`` it
+        is a vote of the folds' models.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so a
         pickle of the search does not contain it.

@@ -183,8 +183,8 @@ def plan_search(
     param_grid
         Dict of parameter to values, list of such dicts, or list of estimators. Or
         candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
-        any iterable of dicts of parameter to value. It is read once, here: delta is
-        shared by the candidates that it gives. One without a random state draws by
+        any iterable of dicts of parameter to value. It is read once, here; delta is
+        divided among its candidates. A sampler without a random state draws by
         `random_state`.
     X
         Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
@@ -194,9 +194,9 @@ def plan_search(
         Unlabeled rows: anything that `open_pool` takes. Drawn from the same
         population as the labeled rows.
     criterion
-        What ranks the candidates; by default ``cv_error``, and ``cv_bound`` where a
-        pool is there and neither ``auto`` nor a certificate of what leads by
-        ``cv_error`` is taken.
+        What ranks the candidates. By default ``cv_bound`` with a pool and ``cv_error``
+        without one; ``cv_error`` too where `certificate` is a nested one or
+        ``best_fold_of_leader``, or ``auto`` takes one of these.
     certificate
         Criterion of the reported number. It decides which model is handed over: with
         ``holdout_bound`` the one trained without fold 0, with ``best_fold_model`` that

@@ -33,20 +33,20 @@ class PoolReading:
     Parameters
     ----------
     max_rows
-        About how many pool rows to use at most: a random part, fixed in advance.
-        ``transductive`` is about the rows that are counted, and no others.
+        About how many pool rows to use at most: a random part, fixed in advance. The
+        bound ``transductive`` is then about these rows only.
     stop_within
         If given, a candidate is compared on the pool only until its bound is at most
         this much above what the whole pool would give. The bounds then hold at every
         stage, which makes them slightly larger.
     n_stages
-        How many times reading may stop, at numbers of rows that grow by a factor; each
-        costs its part of delta. With 0 the limits hold after any row instead: larger,
-        but later searches of the same data may stop elsewhere. Counts only with
-        `stop_within`.
+        Number of places where reading may stop, at numbers of rows that grow by a
+        factor; delta is divided among them. With 0 the limits hold after every row;
+        they are larger, but later searches of the same data may stop at other places.
+        Used with `stop_within` only.
     is_shuffled
-        Whether the pool's rows stand in random order. Then its first rows are used and
-        the others are not fetched. Else rows are drawn at random: all chunks are read,
+        Whether the pool's rows are in random order. If so, its first rows are used and
+        the others are not read. If not, rows are drawn at random: all chunks are read,
         but only the drawn rows are predicted.
 
     Raises

@@ -23,19 +23,19 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
     Parameters
     ----------
     widths
-        Values of c > 0.
+        Widths c > 0 of the Gaussian kernels.
     regularizations
-        Values of lambda >= 0.
+        Weights lambda >= 0 of the penalty.
     penalty
         ``"coefficients"`` (the centres stay where they are when rows are left out) or
-        ``"rkhs"``.
+        ``"rkhs"``; see `dsel.models.KernelLeastSquares`.
     criterion
         ``"loo"``, ``"gcv"``, ``"kfold"``, ``"holdout"`` (the first fold only),
         ``"extra_sample"`` (with fresh rows given to `fit`), or ``"kfold_refits"``,
         which trains every fold again to check the closed form.
     cv
-        Number of random folds, a scikit-learn splitter, or None for no folds (the
-        cube then has one, in which every row is held out in its turn).
+        Number of random folds, a scikit-learn splitter, or None for no folds. The cube
+        then has one fold, which stands for leaving out each row in turn.
     fit_intercept
         Whether the models have an unpenalised constant.
     random_state
@@ -66,13 +66,13 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
     Notes
     -----
     All criteria are estimates of the squared error, noise included: none is a bound.
-    The epsilon-insensitive loss and the l1 penalty of the slides have no closed form of
-    leave-one-out, so there is no solver of them here: search over scikit-learn's `SVR`
-    or `Lasso`, with its `GridSearchCV`, instead.
-    Ties go to the larger regularization, then to the larger width.
+    The epsilon-insensitive loss and the l1 penalty of Sugiyama's slides have no closed
+    form of leave-one-out, so dsel has no solver for them: search over scikit-learn's
+    `SVR` or `Lasso` with its `GridSearchCV` instead. Ties go to the larger
+    regularization, then to the larger width.
 
-    The closed forms equal refits in exact arithmetic with the same kernel matrix, to
-    1e-8 of each sum of squares for lambda >= 1e-8 and to 1e-10 for lambda >= 1e-3.
+    The closed forms differ from refits with the same kernel matrix by at most 1e-8 of
+    each sum of squares for lambda >= 1e-8, and by 1e-10 for lambda >= 1e-3.
 
     Examples
     --------

@@ -43,9 +43,9 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
     """Choose width and regularization with few centres and any number of rows.
 
     Two passes over the rows for each width give the exact leave-one-out error of the
-    model with these centres, for every regularization. Memory is that of a chunk and
-    of centres x centres. Passes run on the current Dask client if there is one, else
-    on local threads.
+    model with these centres, for every regularization. Memory holds a chunk of rows and
+    matrices of centres x centres. Passes run on the current Dask client if there is
+    one, else on local threads.
 
     Parameters
     ----------

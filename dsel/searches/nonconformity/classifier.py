@@ -30,11 +30,11 @@ LARGEST_VALIDATION: Final = 50
 class NonconformityClassifier(NonconformityAnswers):
     """Train every model of a grid once; let each test row choose among them.
 
-    A validation part is held out. A model's p-value for a label is the share of
-    validation rows that conform no better to their own label. Each test row is
-    predicted by the model whose p-value for the least conforming label is smallest:
-    the prediction is the most conforming label. There is one fit per candidate, where
-    k-fold cross-validation has k.
+    A part of the rows is held out for validation. A model's p-value for a label at a
+    test row is the fraction of validation rows that conform no better to their own
+    label. The model whose smallest p-value over the labels is smallest predicts the
+    row: it answers with the label that conforms best. Each candidate is fitted once,
+    where k-fold cross-validation fits it k times.
 
     Parameters
     ----------
@@ -44,18 +44,19 @@ class NonconformityClassifier(NonconformityAnswers):
         Parameter grid as in `GridSearchCV`, or a ``ParameterSampler``; or, with
         ``estimator=None``, a list of classifiers.
     validation_size
-        Rows held out: a number, a share in (0, 1), or None for min(n / 5, 50), the
-        paper's rule. A small or one-class validation part makes most rows a tie.
+        Rows held out: a number, a fraction in (0, 1), or None for min(n / 5, 50), the
+        paper's rule. With few validation rows, or rows of one class only, several
+        models tie at most test rows.
     measure
         Conformity of a row to a label: ``"margin"`` of the scores, ``"probability"``,
         ``"nearest"`` (distance to other classes over distance to one's own; the same
         for all models), or a function of (fitted model, rows) that returns one number
         per row and class in the order of the model's ``classes_``.
     ties
-        Which of the models with the smallest count answers: ``"random"`` (the paper),
-        ``"margin"`` (largest relative to the model's median), ``"vote"`` (majority,
-        then margin), ``"first"``, or ``"literal"`` (random, and a coin flip against
-        the model's own sign where its labels tie too, as the paper prints it).
+        Which of several models with the smallest p-value answers: ``"random"`` (the
+        paper), ``"margin"`` (the largest relative to the model's median), ``"vote"``
+        (the majority, then the margin), ``"first"``, or ``"literal"`` (random, and
+        where the model's labels tie too a random label, as the paper prints it).
     random_state
         Seed of split, ties and learners.
 
@@ -70,9 +71,10 @@ class NonconformityClassifier(NonconformityAnswers):
     params_
         Parameters of each model, in the order of `chosen_model`.
     failures_
-        Number of each candidate that could not be used, and why.
+        Reason by number of each candidate that could not be used.
     n_candidates_
-        Candidates of the grid, failed ones included; what bounds share delta over.
+        Number of candidates of the grid, failed ones included; bounds divide delta by
+        it.
     nbytes_
         Bytes of models and validation scores.
     n_features_in_, feature_names_in_

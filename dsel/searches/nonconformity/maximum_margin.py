@@ -23,9 +23,9 @@ MARGINS = ("functional", "geometric")
 class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train every model of a grid; at each row the largest margin decides.
 
-    Known as SVM-L-infinity; with another `norm` the labels compete by the norm of the
-    margins of all models that predict them: SVM-L1, SVM-L2. No rows are held out, so a
-    model with large margins wins even where they are not justified.
+    Known as SVM-L-infinity. With another `norm`, the weight of a label is that norm of
+    the margins of all models that predict it: SVM-L1, SVM-L2. No rows are held out, so
+    a model that overfits, with large margins everywhere, decides too.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class MaximumMarginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     params_
         Parameters of each model, in the order of `chosen_model`.
     norms_
-        What margins are divided by, one a model: 1, or the norm of the hyperplane.
+        Divisor of the margins, one for each model: 1, or the norm of its hyperplane.
     failures_
-        Number of each candidate that could not be fitted, and why.
+        Reason by number of each candidate that could not be fitted.
     nbytes_
         Bytes of the models.
     n_features_in_, feature_names_in_
