@@ -1,9 +1,8 @@
 r"""Bounds on the probability of an error with a large margin, for all margins at once.
 
-The functions bound F_k(t) = P(a_k(X, Y) <= t), the probability that the conformity of
-a fresh row to its true label under model k is at most t, from the number c of n
-validation scores that are at most t. For t = -m this is the probability that model k
-errs with a margin of m or more. They never bound the error at one test row.
+They bound P(a_k(X, Y) <= t), the probability that a fresh row conforms to its label at
+most t under model k, from the number c of n validation scores up to t. For t = -m this
+is the probability that model k errs with margin m or more, not that at one test row.
 """
 
 import math
@@ -50,13 +49,10 @@ def threshold_bound(
     Returns
     -------
     ndarray
-        Bounds on :math:`P(a_k(X, Y) \le t)` in (0, 1], in the shape of `counts`; 1 at
-        c = n.
+        Bounds in (0, 1], in the shape of `counts`; 1 at c = n.
 
     Raises
     ------
-    TypeError
-        Where the counts are rates or other non-integers.
     ValueError
         Where a count exceeds `n_validation`, or ``delta`` lies outside (0, 1).
 
@@ -219,8 +215,7 @@ def printed_error_bound(
     Guarantee: none. The proof bounds the joint probability of an error and a margin;
     the model and the margin are chosen at the test row. On labels that are pure noise
     (true error 0.50) with 110 models and 10,000 validation rows it reports 0.26.
-    Assumes: model and margin fixed before the test row is seen, which the method never
-    does.
+    Assumes: model and margin fixed before the test row, against what the method does.
     Source: Hardoon, Hussain and Shawe-Taylor (2009), Proposition 4.2, as printed.
 
     Examples
@@ -315,9 +310,8 @@ def selective_risk_bound(
 ) -> SelectiveRisk:
     r"""Bound the error rate among the answers kept, at every threshold at once.
 
-    An answer is kept where its score is at most :math:`t`. That holds for :math:`k_t`
-    of :math:`n` fresh labeled rows, and :math:`c_t` of these have a wrong answer. With
-    :math:`B` the :func:`binomial_tail_inversion`,
+    An answer is kept where its score is at most :math:`t`: for :math:`k_t` of :math:`n`
+    fresh labeled rows, :math:`c_t` of them wrong. With :math:`B` the inverse tail,
 
     .. math:: P(\text{wrong}, s \le t)
         \le B\Big(c_t, n, \frac{\delta/2}{(c_t+1)(c_t+2)}\Big) = J_t,\qquad
@@ -339,8 +333,7 @@ def selective_risk_bound(
     Returns
     -------
     SelectiveRisk
-        `joint` and `conditional` upper limits and the lower limit `coverage`, in the
-        shape of `n_kept`.
+        Upper limits `joint` and `conditional`, lower limit `coverage`.
 
     Raises
     ------
