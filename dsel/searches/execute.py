@@ -81,7 +81,8 @@ def execute(
         A `distributed.Client`; None means the current one, else local threads.
     out
         Directory or URL of the results store: finished tasks are written there, and
-        a later run of the same plan continues from them.
+        a later run of the same plan continues from them. Models that took longer than a
+        second to fit stay there until they have predicted all rows of the pool.
     storage_options
         Passed to fsspec where `out` is a URL; never stored.
     on_failure

@@ -57,6 +57,7 @@ class Driver:
                 self.executor, self._next_task, on_turn=self._begin_turn
             ):
                 self._take(finished)
+            self.fitting.kept.release(())
             return self.table
         finally:
             self.checkpoint.store.flush()
@@ -100,7 +101,7 @@ class Driver:
             self.scoring.begin(members)
 
     def _take(self, finished: Finished) -> None:
-        if finished.key in self.fitting.running:
+        if self.fitting.has(finished.key):
             self.fitting.take(finished)
         elif finished.key in self.scoring.running and self.scoring.take(finished):
             self._release()

@@ -112,7 +112,7 @@ def fit_jobs(
         else:
             budget = ending if first.group in last_of else cache
             models = _fit(work, together, budget)
-            records += _records(together, models)
+            records += records_of(together, models)
             if keeps_models:
                 fitted[first] = models
     cache.forget(ending.own_keys)
@@ -148,7 +148,7 @@ def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
     )
 
 
-def _records(jobs: Sequence[FitJob], models: FittedGroup) -> list[FitRecord]:
+def records_of(jobs: Sequence[FitJob], models: FittedGroup) -> list[FitRecord]:
     """Return one record for each job of a call."""
     counts, share = models.counts, models.nbytes // len(jobs)
     return [
