@@ -242,6 +242,11 @@ def test_compare__marks_what_does_not_differ_and_what_is_not_there(data_dir):
     assert all("not available" in line.why for line in missing)
     tested = [line for line in lines if line.source == "permutation tests"]
     assert [line.where for line in tested] == ["spectf"]
+    claims = {line.what: line for line in lines if line.source.startswith("section 6")}
+    error = results.error.sel(data_set="spectf", part="train")
+    worse = error.sel(classifier="semi") - error.sel(classifier="supervised")
+    claim = claims["train error, MCPL - supervised"]  # an exception of the text
+    assert claim.ours == pytest.approx(float(worse.mean()))
 
 
 def test_learning_curve__takes_any_table(rng):

@@ -19,6 +19,7 @@ from dsel.experiments.comparison import (
     share_of,
     too_few,
 )
+from dsel.experiments.loog2015.claims import compare_text
 from dsel.experiments.loog2015.numbers import (
     COMPARISON_COLUMNS,
     CONSTRAINED,
@@ -103,7 +104,7 @@ def constrained_table(results: xr.Dataset) -> xr.Dataset:
 
 
 def compare(results: xr.Dataset) -> list[Comparison]:
-    """Put Tables 3 to 5 beside the printed ones."""
+    """Put Tables 3 to 5, and what the text says of them, beside the printed ones."""
     tables = {
         "Table 3": comparison_table(results, "log_likelihood"),
         "Table 4": comparison_table(results, "error"),
@@ -133,7 +134,8 @@ def compare(results: xr.Dataset) -> list[Comparison]:
                     line = _marked(line, float(of_table[source].sel(where)), pair)
                 lines.append(line)
         lines.append(_not_available(source, table.sizes["column"]))
-    return lines + _exceptions(tests, n=results.sizes[REPETITION])
+    lines += _exceptions(tests, n=results.sizes[REPETITION])
+    return lines + compare_text(results, tables)
 
 
 def _marked(line: Comparison, p_value: float, pair: str) -> Comparison:
