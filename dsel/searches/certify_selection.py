@@ -7,20 +7,35 @@ rows, whose disagreement with that one is counted on the pool.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
+from math import inf
 from threading import Lock
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+import cloudpickle
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
+from dsel.bounds import best_fold_number
 from dsel.checks import check_choice
+from dsel.data.frames import Frame
+from dsel.errors import GuaranteeWarning, warn
 from dsel.models.answers import predict_codes
+from dsel.results import evidence
+from dsel.results.ledger import VIOLATED
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.submission import in_order, make_executor
+from dsel.runtime.tasks import Task
 from dsel.searches.certify import Certified
+from dsel.searches.engine.fit_task import FitJob
+from dsel.searches.engine.time_limits import fit_jobs_in_time
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
 
@@ -34,6 +49,9 @@ OPTIONS: Final = (
     "delta", "label_share", "duplicates", "random_state", "fit_params", "fit_timeout",
     "groups", "reading", "pool_labels", "reserve",
 )  # fmt: skip
+
+FEWEST_VALUES: Final = 20
+"""Values of labeled rows that are looked for in a procedure."""
 
 _RETURNED: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
 """What procedures have returned in this process, by identity."""
@@ -50,8 +68,15 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         self.procedure = procedure
 
     def fit(self, X: Any, y: NDArray[Any]) -> "SelectionProcedure":
-        """Run the procedure; raise where what it returns is no fitted classifier."""
-        model = self.procedure(X, y)
+        """Run the procedure; raise where what it returns is no fitted classifier.
+
+        Each call has a copy of its own: what one keeps in a closure, an object or a
+        global of ``__main__``, no other sees.
+        """
+        procedure = self.procedure
+        with suppress(Exception):  # whatever they raise that cannot be pickled
+            procedure = cloudpickle.loads(cloudpickle.dumps(self.procedure))
+        model = procedure(X, y)
         if not callable(getattr(model, "predict", None)):
             raise TypeError(
                 f"`procedure` must return a fitted classifier, got {model!r}, which "
@@ -93,7 +118,8 @@ def certify_selection(
         a feature selection, or a function of features and labels that returns a fitted
         classifier. Whatever it does with the rows that it is given is allowed; it must
         see no others, and give the same model when it is called with the same rows
-        again.
+        again. Each call of a function gets a copy of it, made by cloudpickle: what it
+        writes outside of itself is lost.
     X, y
         Labeled rows, shape (n_labeled, n_columns), and their labels.
     pool
@@ -109,7 +135,8 @@ def certify_selection(
         where there is a pool. To be fixed before any result is seen.
     client
         A `distributed.Client`; None means the current one, else local threads. Each run
-        of the procedure is one task.
+        of the procedure is one task. The call of a function whose number is reported is
+        made once more, in a process of its own.
     **options
         ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``
         (of an estimator), ``fit_timeout``, ``groups``, ``reading``, ``pool_labels``,
@@ -132,7 +159,8 @@ def certify_selection(
     AllFitsFailedError
         Where the procedure raises on one of its folds, or returns what is not fitted.
     RuntimeError
-        Where it gave another model when it was run again.
+        Where it gave another model when it was run again: it draws random numbers
+        without a seed, or keeps rows of earlier calls.
 
     See Also
     --------
@@ -170,12 +198,98 @@ def certify_selection(
         None, [candidate], X, y, pool, cv=cv, criterion=wanted,
         **{**options, "train_errors": True},  # what `_check_same` compares
     )  # fmt: skip
-    outcome = execute(plan, client, with_model=True, **running)
-    _check_same(plan, outcome)
-    model = outcome.model
-    if isinstance(model, SelectionProcedure):
-        model = model.model_
-    return Certified(model, outcome.choice.certificate, outcome.results)
+    if candidate is procedure:  # an estimator, which every fit clones
+        outcome = execute(plan, client, with_model=True, **running)
+        _check_same(plan, outcome)
+        return Certified(outcome.model, outcome.choice.certificate, outcome.results)
+    plan, kept = _with_copies(plan)
+    try:
+        outcome = execute(plan, client, with_model=True, **running)
+        _check_same(plan, outcome)
+        if kept:
+            _check_alone(plan, outcome.results, kept, client)
+    finally:
+        if kept:  # all copies share classes of `__main__`: make them what they were
+            cloudpickle.loads(kept)
+    return Certified(outcome.model.model_, outcome.choice.certificate, outcome.results)
+
+
+def _with_copies(plan: Plan) -> tuple[Plan, bytes]:
+    """Return the plan, whose A3 says what calls share, and the pickled procedure.
+
+    No bytes where it cannot be pickled.
+    """
+    try:
+        kept = cloudpickle.dumps(plan.work.groups)  # before any call can change it
+        said = "each call of `procedure` gets a copy"
+    except Exception as error:  # whatever an object raises that cannot be pickled
+        kept = b""
+        said = (
+            f"`procedure` keeps no rows of earlier calls, which cannot be seen: it "
+            f"cannot be pickled ({type(error).__name__}: {error})"
+        )
+    if holds := _holds_rows(kept, plan.work.X):
+        said = "`procedure` holds labeled rows, in a closure, an attribute or a global"
+        said += ": it may use those only that it is called with"
+    ledger = tuple(
+        replace(each, state=VIOLATED, reason=said)
+        if each.name == "A3" and holds and not each.is_violated
+        else replace(each, reason=f"{each.reason}; {said}")
+        if each.name == "A3"
+        else each
+        for each in plan.assumptions
+    )
+    return replace(plan, assumptions=ledger), kept
+
+
+def _holds_rows(kept: bytes, X: Any) -> bool:
+    """Whether bytes hold values of most labeled rows, of those with many digits."""
+    values = X.float_columns if isinstance(X, Frame) else X
+    values = values.data if sparse.issparse(values) else values.ravel()
+    values = np.asarray(values, dtype=np.float64)
+    values = np.unique(values[np.mod(values * 2.0**16, 1.0) > 0])
+    if len(values) < FEWEST_VALUES:
+        return False
+    looked_for = values[:: len(values) // FEWEST_VALUES]
+    kinds = ("<f8", ">f8", "<f4")  # of arrays, of Python's floats
+    found = [
+        sum(np.array([v], kind).tobytes() in kept for v in looked_for) for kind in kinds
+    ]
+    return max(found) > len(looked_for) / 2
+
+
+def _check_alone(plan: Plan, results: xr.Dataset, kept: bytes, client: Any) -> None:
+    """Raise RuntimeError where the certified fold's call errs otherwise when alone.
+
+    In a process of its own nothing is left of earlier calls, whether they kept it in a
+    class or in a module; and the number rests on the errors of this one fold.
+    """
+    counts = evidence(results)
+    errors = counts[names.FOLD_ERRORS][0]
+    fold = int(best_fold_number(errors, counts[names.FOLD_ROWS]))
+    work = replace(plan.work, groups=cloudpickle.loads(kept))
+    job, seconds = FitJob(0, (0,), fold), plan.fit_timeout or inf
+    task = Task("alone", fit_jobs_in_time, ([job], False, seconds))
+    try:
+        with closing(make_executor(work, resolve_client(client), 1)) as executor:
+            [[record]] = in_order(executor, [task])
+    except (OSError, RuntimeError) as error:
+        warn(
+            f"`procedure` could not be called in a process of its own ({error}), so "
+            f"it was not seen whether it keeps rows of earlier calls.",
+            GuaranteeWarning,
+        )
+        return
+    alone = int(record.counts.test_errors.item())
+    if alone != errors[fold]:
+        wrong = record.counts.messages.get((0, fold), f"{alone} errors")
+        raise RuntimeError(
+            f"`procedure` gave another model when it was called again without fold "
+            f"{fold}, in a process of its own: {wrong} on this fold where "
+            f"{errors[fold]} errors were counted. Either it keeps rows of earlier "
+            f"calls, and must use those of its call only; or it draws random numbers, "
+            f"and needs a fixed seed."
+        )
 
 
 def _check_new(model: Any) -> None:
@@ -220,19 +334,23 @@ def _check_options(options: Mapping[str, Any], candidate: Any) -> None:
 
 
 def _check_same(plan: Plan, outcome: Outcome) -> None:
-    """Raise where the full model does not err as the one that was counted.
+    """Raise where the model that is handed over does not err as it was counted.
 
-    A model is fitted again where it was not kept: after a worker died, or where a run
-    goes on from its `out`. That of a fold is compared where it is counted again.
+    It is fitted again where it was not kept: after a worker died, or where a run goes
+    on from its `out`. And what it answers may depend on later calls.
     """
-    if outcome.choice.fold is not None:
-        return
-    counted = outcome.results[names.FULL_TRAIN_ERRORS]
-    codes = predict_codes(outcome.model, plan.work.X, plan.classes)
-    n_errors = int(np.sum(codes != plan.work.y))
+    fold, counted = outcome.choice.fold, outcome.results[names.FULL_TRAIN_ERRORS]
+    number = plan.scheme.full if fold is None else fold
+    assert number is not None, "a certificate of the full model has one"
+    split = plan.work.splits[number]
+    rows = split.train_rows if fold is None else split.test_rows
+    if fold is not None:
+        counted = outcome.results[names.FOLD_ERRORS].isel({names.FOLD: fold})
+    codes = predict_codes(outcome.model, plan.work.X[rows], plan.classes)
+    n_errors = int(np.sum(codes != plan.work.y[rows]))
     if n_errors != int(counted.item()):
         raise RuntimeError(
             f"`procedure` gave another model when it was run again on the same rows: "
             f"{n_errors} errors where {int(counted.item())} were counted. Give it a "
-            f"fixed seed."
+            f"fixed seed, and let it use the rows of its call only."
         )

@@ -1,5 +1,9 @@
 """Any selection procedure is certified by running it once without each fold."""
 
+from itertools import product
+from threading import Lock
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -47,6 +51,107 @@ def fitted_again(X, y):
     return SHARED.fit(X, y)  # every fold's model is then the one that was fitted last
 
 
+class Recall:
+    """Knows the labels of some rows by heart."""
+
+    def __init__(self, known):
+        self.known = known
+
+    def predict(self, X):
+        return np.array([self.known.get(value, 0) for value in X[:, 0]])
+
+
+class Keeper:
+    """Keeps the rows of all its calls: in the object, or in a class or module."""
+
+    of_class: ClassVar = {}
+
+    def __init__(self, known, when):
+        self.known = known
+        self.when = when
+
+    def __call__(self, X, y):
+        shared = {"class": Keeper.of_class, "module": OF_MODULE}
+        known = self.known if isinstance(self.known, dict) else shared[self.known]
+        known.update(zip(X[:, 0].tolist(), y.tolist(), strict=True))
+        return Recall(known if self.when == "predict" else dict(known))
+
+
+OF_MODULE = {}
+
+
+def kept_in(where, when):
+    """Return a procedure that keeps rows, and looks them up in `fit` or `predict`."""
+    if where != "closure":
+        return Keeper({} if where == "object" else where, when)
+    known = {}
+
+    def procedure(X, y):
+        return Keeper(known, when)(X, y)
+
+    return procedure
+
+
+@pytest.fixture
+def noise(rng):
+    Keeper.of_class.clear()
+    OF_MODULE.clear()
+    return rng.normal(size=(90, 2)), rng.integers(0, 2, 90), rng.normal(size=(200, 2))
+
+
+QUICK = [("object", "predict", True), ("class", "fit", True), ("module", "fit", False)]
+KEEPING = [
+    each if each in QUICK else pytest.param(*each, marks=pytest.mark.slow)
+    for each in product(
+        ("closure", "object", "class", "module"), ("fit", "predict"), (True, False)
+    )
+]
+
+
+@pytest.mark.parametrize(("where", "when", "has_pool"), KEEPING)
+def test_certify_selection__certifies_nothing_by_rows_of_earlier_calls(
+    noise, where, when, has_pool
+):
+    X, y, pool = noise
+    options = {"pool": pool if has_pool else None, "random_state": 0}
+    procedure = kept_in(where, when)
+    if where in ("closure", "object"):  # each call has a copy of its own
+        found = dsel.certify_selection(procedure, X, y, **options)
+        assert found.certificate.bound > 0.5
+        return
+    if where == "module":  # as after a trial on all rows
+        procedure(X, y)
+    with pytest.raises(RuntimeError, match="gave another model when it was"):
+        dsel.certify_selection(procedure, X, y, **options)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "floats"])
+def test_certify_selection__sees_labeled_rows_in_the_procedure(noise, kind):
+    X, y, pool = noise
+    mine = X if kind == "arrays" else dict(zip(map(tuple, X.tolist()), y, strict=True))
+
+    def with_rows_of_before(X, y):
+        assert len(mine)
+        return SVC().fit(X, y)
+
+    found = dsel.certify_selection(with_rows_of_before, X, y, pool, random_state=0)
+    reasons = str(found.certificate.reasons)
+    assert "A3 is violated: `procedure` holds labeled rows" in reasons
+
+
+def test_certify_selection__says_what_cannot_be_seen_of_a_procedure(noise):
+    X, y, _ = noise
+    lock = Lock()
+
+    def locking(X, y):
+        with lock:
+            return SVC().fit(X, y)
+
+    found = dsel.certify_selection(locking, X, y, random_state=0)
+    (third,) = (each for each in found.certificate.assumptions if each.name == "A3")
+    assert "it cannot be pickled (TypeError: cannot pickle" in third.reason
+
+
 @pytest.mark.parametrize("name", SEARCHES)
 def test_certify_selection__takes_searches_of_scikit_learn(rows, name):
     X, y, pool = rows
@@ -71,19 +176,22 @@ def test_certify_selection__without_a_pool_hands_over_the_best_folds_model(rows)
     assert found.model.shape_fit_[0] == 100  # half of two folds' rows
 
 
-def test_certify_selection__costs_one_run_a_fold_and_one_more(rows):
+def test_certify_selection__costs_one_run_a_fold_and_two_more(rows, tmp_path):
     X, y, pool = rows
-    seen = []
+    seen = tmp_path / "seen"
 
     def counted(X, y):
-        seen.append(len(y))
+        with seen.open("a") as file:
+            file.write(f"{len(y)} ")
         return by_hand(X, y)
 
     dsel.certify_selection(counted, X, y, pool, cv=5, random_state=0, n_jobs=1)
-    assert sorted(seen) == [240] * 5 + [300]
-    seen.clear()
+    # The last one is made in a process of its own.
+    assert sorted(seen.read_text().split()) == ["240"] * 6 + ["300"]
+    seen.unlink()
     dsel.certify_selection(counted, X, y, cv=5, random_state=0, n_jobs=1)
-    assert seen == [240] * 6  # the model that is handed over was not kept
+    # The model that is handed over was not kept.
+    assert seen.read_text().split() == ["240"] * 7
 
 
 def test_certify_selection__pays_neither_for_candidates_nor_for_disagreement(rows):

@@ -21,7 +21,7 @@ from dsel.criteria import CRITERIA
 from dsel.results import Certificate, evidence
 from dsel.searches.auditing.laws import Codes, Floats, Law
 from dsel.searches.certify import certify
-from dsel.searches.certify_selection import certify_selection
+from dsel.searches.certify_selection import SelectionProcedure, certify_selection
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.ledger import add_certificate
@@ -172,7 +172,9 @@ def selected_in_folds(draw: Draw, certificate: str) -> Iterator[Claim]:
 
     for delta in draw.deltas:
         found = certify_selection(
-            procedure,
+            SelectionProcedure(
+                procedure
+            ),  # known to keep nothing: no process of its own
             draw.X,
             draw.y,
             draw.pool if certificate == "best_fold" else None,
