@@ -21,6 +21,15 @@ from dsel.results.ledger import CHECKED, DECLARED, VIOLATED
 
 FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
+FEW_COPIES: Final = 100
+"""One labeled row in so many may have a copy in another fold."""
+FEW_EQUAL: Final = 20
+"""A measured column has so many more possible values than rows."""
+_COPIES: Final = (
+    "are copies of rows of other folds, equal in columns in which hardly any others "
+    "are, so rows are not independent: take each once; to balance classes, oversample "
+    "inside the pipeline or use class_weight; rows that belong together are `groups`"
+)
 _FEW_VALUES: Final = 10
 _BALANCED: Final = (
     "weighs classes by their sizes among all labeled rows, held-out ones included: use "
@@ -124,23 +133,67 @@ def given_weights(fit_params: Mapping[str, Any]) -> str:
     return f"{', '.join(given)} was not computed from the labels of all rows"
 
 
-def copies(X: Any, splits: Sequence[Split]) -> str:
-    """Return how many labeled rows equal one that another fold holds out."""
+def copies(X: Any, y: NDArray[Any], splits: Sequence[Split]) -> tuple[str, bool]:
+    """Return how many labeled rows equal one that another fold holds out.
+
+    And whether they cannot be so by chance: more than one row in `FEW_COPIES` equals,
+    with its label, a row of another fold also in what was measured, not only in small
+    whole numbers or categories.
+    """
     values = encoded(X)
     hashes = row_hashes(comparable(values, values.dtype))
-    content = np.unique(hashes, return_inverse=True)[1]
+    _, first, content = np.unique(hashes, return_index=True, return_inverse=True)
     fold = np.full(len(content), -1)
     for split in splits:
         fold[split.test_rows] = split.number
-    pairs = np.unique(np.stack([content, fold], axis=1), axis=0)
-    folds_with = np.bincount(pairs[:, 0], minlength=content.max() + 1)
-    n_rows = int((folds_with[content] > 1).sum())
+    in_folds = _n_different(content, fold)
+    copied = in_folds > 1
+    n_rows, n = int(copied[content].sum()), len(content)
     if not n_rows:
-        return ""
+        return "", False
+    one_label = _n_different(content, y) == 1
+    if n_rows * FEW_COPIES > n and one_label[copied].mean() > 0.9:
+        sure = _measured(X.float_columns if isinstance(X, Frame) else X, first)
+        n_sure = int((copied & one_label & sure)[content].sum())
+        if n_sure * FEW_COPIES > n:
+            return f"{n_sure:,} of {n:,} labeled rows {_COPIES}", True
     return (
         f"{n_rows:,} labeled rows equal a row of another fold: if they are copies of "
         f"one record, rows are not independent"
-    )
+    ), False
+
+
+def _n_different(content: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many different values go with each content."""
+    pairs = np.unique(np.stack([content, values], axis=1), axis=0)
+    return np.bincount(pairs[:, 0])
+
+
+def _measured(X: Any, first: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of the different rows, `first`, have a measured value.
+
+    One that no other of them has, in a column where this holds for half of them, and
+    whose steps are so small that chance would make hardly any two equal.
+    """
+    rows = X[first].tocsc() if sparse.issparse(X) else X[first]
+    found, n = np.zeros(len(first), dtype=bool), len(first)
+    for place in range(rows.shape[1]):
+        if sparse.issparse(rows) and rows[:, [place]].nnz < n / 2:
+            continue
+        column = rows[:, [place]]
+        column = column.toarray() if sparse.issparse(rows) else column
+        column = np.asarray(column, dtype=np.float64)[:, 0]
+        scale = np.nanmax(np.abs(column), initial=0.0) or 1.0
+        values, of_row, times = np.unique(
+            np.round(column / scale, 9), return_inverse=True, return_counts=True
+        )
+        single = (times == 1) & np.isfinite(values)
+        if single.sum() < max(FEW_ROWS, n / 2):
+            continue
+        low, high = np.quantile(values[single], [0.1, 0.9])
+        if (high - low) / np.diff(values[single]).min() > n * FEW_EQUAL:
+            found |= single[of_row]
+    return found
 
 
 def few_rows(splits: Sequence[Split]) -> str:
@@ -210,7 +263,9 @@ def plan_ledger(
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     frozen = frozen_parts(candidates)
     order = "the pool's rows stand in random order" if shuffled else ""
-    drawn = _joined("rows were drawn at random", order, copies(labeled.X, splits))
+    equal, are_copies = copies(labeled.X, labeled.y, splits)
+    drawn = _joined("rows were drawn at random", order, equal)
+    dependent = _joined(_GROUPS if in_groups else "", equal if are_copies else "")
     broken = _joined(
         breaks_independence,
         standardised(X),
@@ -231,7 +286,7 @@ def plan_ledger(
         frozen,
     )
     found = {
-        "A1": (VIOLATED, _GROUPS) if in_groups else (DECLARED, drawn),
+        "A1": (VIOLATED, dependent) if dependent else (DECLARED, drawn),
         "A2": (CHECKED, "plain random folds from the seed")
         if random_folds is None
         else (VIOLATED, f"the folds are not plain random: {random_folds}"),

@@ -217,7 +217,7 @@ def _with_finding(
             found if is_broken else "",
             first.reason
             if first.is_violated
-            else copies(plan.work.X, plan.work.splits),
+            else copies(plan.work.X, plan.work.y, plan.work.splits)[0],
         )
         reason = "; ".join(filter(None, reasons))
     return replace(plan, assumptions=(Assumption("A1", state, reason), *others))

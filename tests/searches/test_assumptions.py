@@ -1,6 +1,9 @@
 """What is looked at before a certificate is believed."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 import dsel
@@ -218,10 +222,49 @@ class Counting(ClassifierMixin, BaseEstimator):
         return self.inner_.predict(X)
 
 
-def test_certificate__says_which_rows_are_copies_of_another_fold(rows):
-    X, y = rows
-    twice = np.concatenate([np.arange(200), np.arange(200)])
-    found = certificate(X[twice], y[twice], X[300:])
+def oversampled(y):
+    """Return row numbers such that both classes have equally many."""
+    rare = np.flatnonzero(y == 1)
+    return np.concatenate(
+        [np.arange(len(y)), np.resize(rare, (y == 0).sum() - len(rare))]
+    )
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "frame", "one column"])
+def test_certificate__is_refused_for_copies_of_labeled_rows(rows, kind):
+    X, _ = rows
+    y = (np.arange(200) % 10 == 0).astype(int)
+    table = {
+        "array": X,
+        "sparse": sparse.csr_array(X),
+        "frame": pd.DataFrame(X.round(6), columns=list("abc")).assign(d=1),
+        "one column": X[:, :1],
+    }[kind]
+    part = table.iloc[:200] if kind == "frame" else table[:200]
+    for which in (oversampled(y), np.repeat(np.arange(200), 2)):
+        twice = part.iloc[which] if kind == "frame" else part[which]
+        learner = DecisionTreeClassifier(random_state=0)
+        plan = dsel.plan_search(None, [learner], twice, y[which], cv=3,
+            criterion="best_fold_model", random_state=1)  # fmt: skip
+        found = select(plan.run()).certificate
+        assert not found.certified
+        said = r"A1 is violated: .* rows are copies of rows of other folds, .*each once"
+        assert re.search(said, found.reasons[0])
+
+
+@pytest.mark.parametrize("kind", ["few", "whole numbers", "other labels", "tenths"])
+def test_certificate__mentions_rows_that_may_be_equal_by_chance(rows, kind):
+    X, y = rows[0][:300], rows[1][:300]
+    if kind == "few":
+        X, y = np.append(X, X[:2], axis=0), np.append(y, y[:2])
+    elif kind == "whole numbers":  # one column of ages, one of something of few values
+        X = np.column_stack([np.round(20 + 10 * np.abs(X[:, 0])), X[:, 1] > 0])
+    elif kind == "tenths":  # also where they are scaled
+        X = np.round(X[:, :1], 1) / 3.7
+    else:
+        X, y = np.repeat(X, 2, axis=0), np.tile([0, 1], 300)
+    found = certificate(X, y, None, criterion="best_fold_model")
+    assert found.certified
     assert "labeled rows equal a row of another fold" in reason(found, "A1").reason
 
 
