@@ -127,6 +127,17 @@ def open_figures(block: Any, variables: Any, gallery: Any, **more: Any) -> str:
     return "".join(shown)
 
 
+class MainJobFirst:
+    """The order of scripts: the one to begin with, then by name."""
+
+    def __init__(self, folder: str) -> None:
+        del folder
+
+    def __call__(self, name: str) -> tuple[bool, str]:
+        """Return what scripts are sorted by."""
+        return name != "choose_a_model.py", name
+
+
 class Audit(SphinxDirective):
     """The figure of an audit: one setting in each line of the content."""
 
@@ -156,7 +167,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "image_scrapers": (open_figures,),
     "examples_dirs": ["../examples", "guide"],
     "gallery_dirs": ["gallery", "guides"],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": MainJobFirst,
+    "default_thumb_file": str(README_FIGURE),  # of scripts that draw nothing
     # Two need worker processes, or documents that are no part of the project: they are
     # shown here, and tests run them.
     "filename_pattern": r"/(?!main_job_on_workers|text_covalidation)\w+\.py$",

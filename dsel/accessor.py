@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
 class ResultsAccessor:
-    """Choices, bounds and figures of a results cube; only `pairs` ever fits.
+    """Choices, bounds and figures of a results cube; only `pairs` fits models again.
 
     Examples
     --------
@@ -121,8 +121,8 @@ class ResultsAccessor:
         Parameters
         ----------
         delta
-            Probability with which each one's bound may fail; by default that of the
-            search. Which of them is used is to be fixed before looking.
+            Probability with which each criterion's bound may fail; by default that of
+            the search. Decide which one you use before you look at them.
 
         Returns
         -------
@@ -194,12 +194,12 @@ class ResultsAccessor:
 
 
 class ResultsPlots:
-    """The figures of a cube: methods that draw on ``ax=``, or on new axes; return them.
+    """The figures of a cube: methods that draw on ``ax=`` or on new axes.
 
     ``surface(criterion)`` draws a criterion over the grid, ``terms(criterion)`` what
-    the best bounds are made of, ``timing()`` where the time went. Each has one panel,
-    and takes the arguments of the function of `dsel.plots` that has its name, such as
-    `dsel.plots.plot_surface`.
+    the best bounds are made of, ``timing()`` where the time went. Each draws one panel,
+    returns its axes, and takes the arguments of the function of `dsel.plots` that has
+    its name, such as `dsel.plots.plot_surface`.
     """
 
     def __init__(self, results: xr.Dataset) -> None:

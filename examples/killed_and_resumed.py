@@ -69,4 +69,9 @@ whole = plan.run()
 for name in ("fold_errors", "inner_errors"):
     same = np.array_equal(results[name], whole[name], equal_nan=True)
     print(f"{name}: the same counts {same}")
+
+# %%
+# Where the time of the fits and the pool went:
+
+results.dsel.plot.timing()
 folder.cleanup()

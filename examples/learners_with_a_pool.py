@@ -71,7 +71,13 @@ plan = dsel.plan_search(
     random_state=0,
 )
 print(plan)
-choice = dsel.select(plan.run())
+results = plan.run()
+choice = dsel.select(results)
 print(choice.summary())
 wrong = plan.deployed(choice).predict(X[rest]) != y[rest]
 print(f"Observed {100 * wrong.mean():.1f} % on the labels of the unlabeled rows")
+
+# %%
+# The bound of every candidate:
+
+results.dsel.plot.surface("best_fold")

@@ -10,6 +10,7 @@ trained once, all are kept, and a small held-out part tells how unusual an answe
 # Three hundred labeled digits; the others have labels that only we may look at.
 
 import numpy as np
+from matplotlib import pyplot as plt
 from sklearn.svm import SVC
 
 from dsel.datasets import load_digits_problem
@@ -36,6 +37,16 @@ print(
     f"of the {sure.mean():.0%} surest {wrong[sure].mean():.3f}"
 )
 print("rows answered by each model:", np.bincount(model.chosen_model(problem.pool)))
+
+# %%
+# The error among the surest answers, by how many of them are kept:
+
+order = np.argsort(model.critical_epsilon(problem.pool), kind="stable")
+kept = np.arange(1, len(order) + 1)
+fig, ax = plt.subplots()
+ax.plot(kept / len(order), np.cumsum(wrong[order]) / kept)
+ax.set_xlabel("share of the rows, the surest first")
+ax.set_ylabel("error among them")
 
 # %%
 # Regions: with a model fixed in advance the true label is missed in 10 % at most.

@@ -12,6 +12,7 @@ from pool rows, and says so.
 # ----------------------------------------------
 
 import numpy as np
+from matplotlib import pyplot as plt
 from sklearn.svm import SVC
 
 import dsel
@@ -28,6 +29,15 @@ def draw(n_rows, *, moved=0.0):
 
 X, y = draw(300)
 pools = {"like the labeled rows": draw(3_000)[0], "moved": draw(3_000, moved=1.0)[0]}
+
+fig, ax = plt.subplots()
+bins = np.linspace(-4, 6, 41)
+for name, rows in {"labeled rows": X, **pools}.items():
+    label = name if rows is X else f"pool {name}"
+    ax.hist(rows[:, 0], bins, density=True, histtype="step", linewidth=2, label=label)
+ax.set_xlabel("first feature")
+ax.set_ylabel("density")
+ax.legend()
 
 # %%
 # What the certificate says

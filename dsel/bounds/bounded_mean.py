@@ -236,7 +236,7 @@ def progressive_risk(
     .. math:: a_m = \frac{L_m / q_m + E_m}{N}
 
     is unbiased for that model's mean loss on the pool. The estimate is the mean of
-    :math:`a_1, \dots, a_T`. With :math:`x_m = \epsilon a_m`, its limits lie at the
+    :math:`a_1, \ldots, a_T`. With :math:`x_m = \epsilon a_m`, its limits lie at the
     distance
 
     .. math:: \min_\lambda \frac{\ln(2G/\delta) + \psi(\lambda) \sum_m

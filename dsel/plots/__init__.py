@@ -1,4 +1,4 @@
-"""Plots: one file per figure.
+"""Plots: the figures of searches, plans and audits.
 
 Each file has a function that returns the plot's data and a short one that draws it on
 an `Axes`; a third does both for a results cube. Data can be checked without drawing.

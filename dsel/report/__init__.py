@@ -1,4 +1,4 @@
-"""Report: one HTML page about a search, in plain words, that needs no net to read.
+"""Report: one HTML page about a search, in plain words, readable without a network.
 
 The page says first what is guaranteed or why nothing is, then what was chosen, how the
 candidates compare, on which assumptions it rests, where the time went, and how to get
