@@ -80,4 +80,4 @@ print(f"Observed {100 * wrong.mean():.1f} % on the labels of the unlabeled rows"
 # %%
 # The bound of every candidate:
 
-results.dsel.plot.surface("best_fold")
+_ = results.dsel.plot.surface("best_fold")
