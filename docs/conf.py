@@ -178,6 +178,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "download_all_examples": False,
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_", "__repr__"),
+    "ignore_repr_types": r"matplotlib\.(axes|legend|text)",
     "show_memory": False,
     "min_reported_time": 10**9,
     "remove_config_comments": True,

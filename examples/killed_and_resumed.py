@@ -73,5 +73,5 @@ for name in ("fold_errors", "inner_errors"):
 # %%
 # Where the time of the fits and the pool went:
 
-_ = results.dsel.plot.timing()
+results.dsel.plot.timing()
 folder.cleanup()

@@ -80,4 +80,4 @@ print(f"Observed {100 * wrong.mean():.1f} % on the labels of the unlabeled rows"
 # %%
 # The bound of every candidate:
 
-_ = results.dsel.plot.surface("best_fold")
+results.dsel.plot.surface("best_fold")

@@ -47,7 +47,6 @@ fig, ax = plt.subplots()
 ax.plot(kept / len(order), np.cumsum(wrong[order]) / kept)
 ax.set_xlabel("share of the rows, the surest first")
 ax.set_ylabel("error among them")
-fig.tight_layout()
 
 # %%
 # Regions: with a model fixed in advance the true label is missed in 10 % at most.

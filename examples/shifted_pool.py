@@ -38,7 +38,6 @@ for name, rows in {"labeled rows": X, **pools}.items():
 ax.set_xlabel("first feature")
 ax.set_ylabel("density")
 ax.legend()
-fig.tight_layout()
 
 # %%
 # What the certificate says
