@@ -134,7 +134,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
 
 
 def check_files(wanted: Iterable[str], *, folder: str | Path | None = None) -> None:
-    """Raise where sets are not in the folder, and say as what they are published.
+    """Raise where sets are not in the folder; the message has their public names.
 
     Parameters
     ----------

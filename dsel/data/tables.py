@@ -156,20 +156,22 @@ def _named_columns(arrays: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a file holds; unlabeled where no target was named or found."""
+    """Rows, labels and column names of a file."""
 
     X: Any
     """Features, shape (n_rows, n_columns), numeric array or CSR; a data frame where a
     column of CSV or Parquet holds something else."""
     y: NDArray[Any] | None
-    """Labels, shape (n_rows,), as written; class names where the file has them."""
+    """Labels, shape (n_rows,), as written, or class names where the file has them; None
+    where no target was named or found."""
     columns: tuple[str, ...] | None
+    """Names of the columns of `X`; None where the file has none."""
     split: NDArray[Any] | None = None
     """Official division of the rows (0 train, 1 test), where the file has one."""
 
 
 def read_table(path: str | Path, *, target: str | None = None) -> Table:
-    """Read a table into memory.
+    r"""Read a table into memory.
 
     Parameters
     ----------
@@ -178,16 +180,32 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         ``y``. npz files and groups may hold ``classes`` (distinct names of the codes
         0, 1, ... in y), ``feature_names`` and ``split``. Nothing is ever unpickled.
     target
-        Column, or array, of labels. Without it CSV and Parquet are unlabeled, npz
-        and zarr take ``y``; svmlight files say it themselves.
+        Name of the column, or array, of labels. Without it a CSV or Parquet file is
+        unlabeled, and npz and zarr take ``y``. Lines of svmlight files begin with the
+        label, so they need none.
+
+    Returns
+    -------
+    Table
+        ``X``, ``y`` (None where unlabeled), ``columns`` and ``split``.
 
     Raises
     ------
     FileNotFoundError
         Where there is nothing at the path.
     ValueError
-        Where the kind of file is unknown, the target is not in it, or a code in y is
-        none of its classes.
+        Where the kind of file is unknown, the target is not in it, or a code in ``y``
+        is none of its classes.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "table.csv"
+    ...     _ = path.write_text("age,label\n41,stays\n35,leaves\n")
+    ...     table = read_table(path, target="label")
+    >>> table.columns, table.y.tolist()
+    (('age',), ['stays', 'leaves'])
     """
     location = str(path)
     if not os.path.exists(location):

@@ -55,7 +55,7 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """The linear kernel, x . z.
+    """The linear kernel, <x, z>.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Polynomial:
-    """The polynomial kernel, (gamma x . z + coef0)^degree, of any real degree.
+    """The polynomial kernel, (gamma <x, z> + coef0)^degree, of any real degree.
 
     A fractional degree needs features and coef0 >= 0. It can be called with two tables
     and returns their kernel matrix, so scikit-learn's `SVC` takes it as ``kernel=``;
@@ -197,7 +197,7 @@ class Rbf:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """The sigmoid kernel, tanh(gamma x . z + coef0); not positive definite.
+    """The sigmoid kernel, tanh(gamma <x, z> + coef0); not positive definite.
 
     Examples
     --------

@@ -87,8 +87,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray
-            Multiples of 1/n_validation in [0, 1], shape (n_rows,): the printed
-            p-value of the strangest label, without smoothing.
+            Multiples of 1/n_validation in [0, 1], shape (n_rows,): the smallest over
+            models of the second largest p-value of a label, without smoothing.
         """
         check_is_fitted(self)
         n = self.chooser_.calibration.n_validation

@@ -32,9 +32,10 @@ class NonconformityClassifier(NonconformityAnswers):
 
     A part of the rows is held out for validation. A model's p-value for a label at a
     test row is the fraction of validation rows that conform no better to their own
-    label. The model whose smallest p-value over the labels is smallest predicts the
-    row: it answers with the label that conforms best. Each candidate is fitted once,
-    where k-fold cross-validation fits it k times.
+    label. Its second largest p-value at the row (of two labels, the smaller one) says
+    how well any other label than its answer conforms. The model for which this number
+    is smallest predicts the row, by the label that conforms best. Each candidate is
+    fitted once, where k-fold cross-validation fits it k times.
 
     Parameters
     ----------
@@ -53,10 +54,11 @@ class NonconformityClassifier(NonconformityAnswers):
         for all models), or a function of (fitted model, rows) that returns one number
         per row and class in the order of the model's ``classes_``.
     ties
-        Which of several models with the smallest p-value answers: ``"random"`` (the
-        paper), ``"margin"`` (the largest relative to the model's median), ``"vote"``
-        (the majority, then the margin), ``"first"``, or ``"literal"`` (random, and
-        where the model's labels tie too a random label, as the paper prints it).
+        Which of several models answers for which this number is smallest: ``"random"``
+        (the paper), ``"margin"`` (the largest relative to the model's median),
+        ``"vote"`` (the majority, then the margin), ``"first"``, or ``"literal"``
+        (random, and where the model's labels tie too a random label, as the paper
+        prints it).
     random_state
         Seed of split, ties and learners.
 
