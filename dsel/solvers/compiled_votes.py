@@ -256,18 +256,41 @@ def known_winner(wins: Any, m: Any) -> Any:
 
 
 @compiled(error_model="numpy")
-def add_terms(values: Any, coefs: Any, model: Any, terms: Any, limits: Any) -> Any:
-    """Add one class's terms of one model in the order of its rows.
+def add_terms(
+    values: Any,
+    columns: Any,
+    coefs: Any,
+    starts: Any,
+    rows: Any,
+    models: Any,
+    terms: Any,
+    limits: Any,
+) -> Any:
+    """Add each class's terms of cells in the order of the class's support vectors.
 
-    `values` (n_rows,) are kernel values and `coefs` (n_rows, n_classes - 1, n_models)
-    dual coefficients; `terms` and `limits` (n_classes - 1,) get the sums of the terms
-    and what adding them may have changed.
+    Parameters
+    ----------
+    values
+        Kernel values, (n_rows, n_columns).
+    columns, coefs, starts
+        See `lay_out`.
+    rows, models
+        Row and model of each cell, (n_cells,).
+    terms, limits
+        Zeros, (n_classes, n_classes - 1, n_cells). Written there: the sums, and what
+        adding may have changed.
     """
-    counts, sizes = np.zeros(len(terms)), np.zeros(len(terms))
-    for t in range(len(values)):
-        for q in range(len(terms)):
-            term = values[t] * coefs[t, q, model]
-            terms[q] += term
-            sizes[q] += abs(term)
-            counts[q] += coefs[t, q, model] != 0.0
-    limits[:] = EPS * (counts + 8.0) * sizes
+    n_classes, n_others, _ = terms.shape
+    sums = np.zeros((2, n_classes, n_others))
+    counts, sizes = sums[0], sums[1]
+    for cell in range(len(rows)):
+        sums[:] = 0.0
+        for i in range(n_classes):
+            for t in range(starts[i], starts[i + 1]):
+                value = values[rows[cell], columns[t]]
+                for q in range(n_others):
+                    coef = coefs[t, q, models[cell]]
+                    terms[i, q, cell] += value * coef
+                    sizes[i, q] += abs(value * coef)
+                    counts[i, q] += coef != 0.0
+        limits[:, :, cell] = EPS * (counts + 8.0) * sizes

@@ -30,7 +30,7 @@ the kernel values have from float64 (`Kernel.rounding`), and the constant's roun
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any, Final
 
@@ -39,6 +39,12 @@ from numpy.typing import NDArray
 
 from dsel.kernels.functions import Kernel
 from dsel.models.arrays import Bools, Floats, Integers
+
+
+@cache
+def places_of_pairs(n_classes: int) -> tuple[Integers, Integers]:
+    """Return the first and the second class of each pair, in libsvm's order."""
+    return np.triu_indices(n_classes, 1)
 
 
 @dataclass(frozen=True)
@@ -176,7 +182,7 @@ class DecisionWeights:
         layout for every `LANES` models, and which these are.
         """
         layouts, first = [], 0
-        i, j = np.triu_indices(len(self.machines.present), 1)
+        i, j = places_of_pairs(len(self.machines.present))
         for columns, weights, starts, totals, counts in self.pieces:
             models = slice(first, first + totals.shape[2])
             offsets = self.machines.offsets[:, models]
@@ -214,7 +220,7 @@ class DecisionWeights:
         errors
             Bound of the error of each row's kernel values, (n_rows,).
         """
-        i, j = np.triu_indices(len(self.machines.present), 1)
+        i, j = places_of_pairs(len(self.machines.present))
         sums, slack, fixed = self.bounds
         bounds = errors[:, np.newaxis] * sums[:, np.newaxis]
         bounds += fixed[:, np.newaxis]
@@ -255,7 +261,7 @@ def _bounds(
         unit = float(np.finfo(dtype).eps) / 2
         added = np.minimum(counts, union[..., np.newaxis] / 4 + 3)
         slack += 1.2 * unit * (added + 26)
-    i, j = np.triu_indices(len(totals), 1)
+    i, j = places_of_pairs(len(totals))
     sums = totals[i, j - 1] + totals[j, i]
     tiny = float(np.finfo(dtype).tiny)
     fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST[dtype] * sums

@@ -14,7 +14,7 @@ from dsel.models.family import FitCounts
 from dsel.models.svm.decisions import Machines
 from dsel.models.svm.estimators import dummy_of, svc_of
 from dsel.models.svm.labeled_rows import RowsByClass
-from dsel.models.svm.queries import Query, query_of, row_order
+from dsel.models.svm.queries import Query, query_of, row_order, slice_of
 from dsel.models.svm.scoring import (
     ScoringPlan,
     kernel_blocks,
@@ -98,8 +98,11 @@ class PackedSVMs:
         for plan in self.plans:
             step = plan.block_rows
             for start in range(0, n_rows, step):
-                rows = order[start : start + step]
-                self._predict_block(plan, X, rows, queries, codes)
+                mine = slice(start, start + step)
+                self._predict_block(plan, X, order[mine], queries, codes[..., mine])
+        if (order[1:] < order[:-1]).any():
+            for row in codes.reshape(-1, n_rows):
+                row[order] = row.copy()
         return codes
 
     def _predict_block(
@@ -110,6 +113,7 @@ class PackedSVMs:
         queries: list[Query],
         codes: Integers,
     ) -> None:
+        """Write the codes of some rows, in their order, (n_queries, ..., n_rows)."""
         mine = [query.at(rows) for query in queries]
         splits = {d.machines.split for _, ds in plan.by_kernel for d in ds}
         asked = np.zeros(len(rows), dtype=np.bool_)
@@ -131,7 +135,9 @@ class PackedSVMs:
                         models = duals.machines.model_of[chosen]
                         found = decide(block, duals, places, models, guess)
                         guess[places] = found[:, len(models) // 2]
-                        target[np.ix_(at[chosen], rows[kept[places]])] = found.T
+                        where = slice_of(kept[places])
+                        for place, answers in zip(at[chosen], found.T, strict=True):
+                            target[place, where] = answers
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores; see `FittedGroup.scores`.

@@ -187,9 +187,9 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     limits = duals.limits(block.peaks[duals.machines.present], block.errors)
     doubtful = np.abs(decisions) <= limits
     for row in np.flatnonzero(doubtful.any(axis=(0, 2))):
-        alone = block.exact(int(row))
-        for model in np.flatnonzero(doubtful[:, row].any(axis=0)):
-            decisions[:, row, model] = exact_decisions(duals, alone, int(model))
+        models = np.flatnonzero(doubtful[:, row].any(axis=0))
+        exact = exact_decisions(duals, block.exact(int(row)), models)
+        decisions[:, row, models] = exact
     if n_present == 2:
         return np.stack((decisions[0], -decisions[0]), axis=-1)
     return _votes(decisions, duals.machines)

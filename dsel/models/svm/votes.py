@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.models.arrays import Bools, Floats, Integers
-from dsel.models.svm.decisions import EPS, LEAST, DecisionWeights, decisions_of
-from dsel.models.svm.queries import slice_of
+from dsel.models.svm.decisions import (
+    EPS,
+    LEAST,
+    DecisionWeights,
+    places_of_pairs,
+)
 
 
 @dataclass(frozen=True)
@@ -84,14 +88,11 @@ def decide(
     present = duals.machines.present
     if len(present) == 1:
         return np.broadcast_to(present, (len(places), len(models)))
-    distinct, back = np.unique(models, return_inverse=True)
-    codes = _settle(block, duals, places, distinct, guess)
-    again = np.flatnonzero((codes < 0).any(axis=1))
-    if len(again):
-        some = np.flatnonzero((codes < 0).any(axis=0))
-        cells = np.ix_(again, some)
-        codes[cells] = _count_again(block, duals, places[again], distinct[some])
-    return present[codes[:, back]]
+    codes = _settle(block, duals, places, models, guess)
+    rows, doubtful = np.nonzero(codes < 0)
+    if len(rows):
+        codes[rows, doubtful] = _count_again(block, duals, places[rows], doubtful)
+    return present[codes[:, models]]
 
 
 def _settle(
@@ -101,7 +102,10 @@ def _settle(
     models: Integers,
     guess: Integers,
 ) -> Integers:
-    """Return winners' places among the classes, -1 where float32 cannot tell."""
+    """Return winners' places among the classes, (n_rows, n_models of `duals`).
+
+    They are -1 where float32 cannot tell, and 0 for models that are not asked.
+    """
     from dsel.solvers import compiled_votes
 
     present = duals.machines.present
@@ -118,24 +122,51 @@ def _settle(
             values, places, layout, peaks, block.errors, first.copy(), found
         )
         codes[:, some] = found
-    return codes[:, models]
+    return codes
 
 
 def _count_again(
     block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
 ) -> Integers:
-    """Return winners' places among the classes by float64 and, in doubt, exact sums."""
-    rows = slice_of(places)
+    """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
+    rows, at = np.unique(places, return_inverse=True)
     peaks = block.peaks[duals.machines.present][:, rows]
-    values = block.precise(places)
-    decisions = decisions_of(duals, values)[..., models]
-    limits = duals.limits(peaks, block.errors[rows])[..., models]
+    decisions, _ = _add_cells(duals, block.precise(rows), at, models)
+    limits = duals.limits(peaks, block.errors[rows])[:, at, models]
     codes, doubtful = _vote(decisions, limits)
-    for row in np.flatnonzero(doubtful.any(axis=1)):
-        values = block.exact(int(places[row]))
-        for column in np.flatnonzero(doubtful[row]):
-            codes[row, column] = _exact_winner(duals, values, int(models[column]))
+    for row in np.unique(at[doubtful]):
+        cells = np.flatnonzero(doubtful & (at == row))
+        exact = exact_decisions(duals, block.exact(int(rows[row])), models[cells])
+        codes[cells], _ = _vote(exact, np.zeros_like(exact))
     return codes
+
+
+def _add_cells(
+    duals: DecisionWeights, values: Floats, rows: Integers, models: Integers
+) -> tuple[Floats, Floats]:
+    """Return decisions of rows and models, and what adding them may have changed.
+
+    Both are (n_pairs, n_cells). A cell's terms are added in a fixed order.
+    """
+    from dsel.solvers import compiled_votes
+
+    machines = duals.machines
+    n_present = len(machines.present)
+    terms, limits = np.zeros((2, n_present, n_present - 1, len(rows)))
+    compiled_votes.add_terms(
+        np.ascontiguousarray(values),
+        np.concatenate(duals.columns),
+        np.ascontiguousarray(machines.coefs),
+        machines.starts,
+        rows,
+        np.ascontiguousarray(models),
+        terms,
+        limits,
+    )
+    i, j = places_of_pairs(n_present)
+    offsets = machines.offsets[:, models]
+    changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
+    return terms[i, j - 1] + terms[j, i] + offsets, changed
 
 
 def _vote(decisions: Floats, limits: Floats) -> tuple[Integers, Bools]:
@@ -144,7 +175,7 @@ def _vote(decisions: Floats, limits: Floats) -> tuple[Integers, Bools]:
     Parameters
     ----------
     decisions, limits
-        Decisions and bounds of their errors, (n_pairs, n_rows, n_models).
+        Decisions and bounds of their errors, (n_pairs, n_cells).
     """
     # Not compiled: only few rows are in doubt, and compiling takes a second.
     n_classes = isqrt(2 * len(decisions)) + 1
@@ -152,7 +183,7 @@ def _vote(decisions: Floats, limits: Floats) -> tuple[Integers, Bools]:
     wins, sure, lost = decisions > 0, decisions > limits, decisions < -limits
     of_first = np.stack((wins, sure, ~lost), axis=1)
     of_second = np.stack((~wins, lost, ~sure), axis=1)
-    is_of = np.concatenate(np.triu_indices(n_classes, 1)) == classes
+    is_of = np.concatenate(places_of_pairs(n_classes)) == classes
     votes = np.tensordot(
         is_of.astype(np.float32), np.concatenate((of_first, of_second)), 1
     )
@@ -160,13 +191,12 @@ def _vote(decisions: Floats, limits: Floats) -> tuple[Integers, Bools]:
     counted, fewest, most = np.moveaxis(votes, 1, 0)
     codes = counted.argmax(axis=0)  # the first class with the most votes
     ahead = np.take_along_axis(fewest, codes[np.newaxis], axis=0) - most
-    others = classes[..., np.newaxis]
-    doubtful = np.where(others < codes, ahead < 1, (others > codes) & (ahead < 0))
+    doubtful = np.where(classes < codes, ahead < 1, (classes > codes) & (ahead < 0))
     return codes, doubtful.any(axis=0)
 
 
-def exact_decisions(duals: DecisionWeights, values: Floats, model: int) -> Floats:
-    """Return one row's decisions by sums in a fixed order, (n_pairs,).
+def exact_decisions(duals: DecisionWeights, values: Floats, models: Integers) -> Floats:
+    """Return one row's decisions by sums in a fixed order, (n_pairs, n_cells).
 
     A decision within rounding of zero is exactly 0: duplicates and symmetric data make
     exact ties, which no order of adding should turn into a vote.
@@ -177,30 +207,9 @@ def exact_decisions(duals: DecisionWeights, values: Floats, model: int) -> Float
         Machines over the columns of `values`, with weights in float64.
     values
         Kernel values of the row, (n_columns,), computed for this row alone.
-    model
-        Place of the model.
+    models
+        Place of the model of each cell, (n_cells,).
     """
-    from dsel.solvers import compiled_votes
-
-    n_present = len(duals.machines.present)
-    terms, limits = np.zeros((2, n_present, n_present - 1))
-    for columns, weights, *parts in zip(
-        duals.columns, duals.weights, terms, limits, strict=True
-    ):
-        mine = np.ascontiguousarray(values[columns])
-        compiled_votes.add_terms(mine, weights, model, *parts)
-    decisions = duals.machines.offsets[:, model].copy()
-    for p, (i, j) in enumerate(duals.machines.pairs):
-        limit = limits[i, j - 1] + limits[j, i] + EPS * abs(decisions[p])
-        decision = terms[i, j - 1] + terms[j, i] + decisions[p]
-        decisions[p] = decision if abs(decision) > limit else 0.0
-    return decisions
-
-
-def _exact_winner(duals: DecisionWeights, values: Floats, model: int) -> int:
-    """Return the winner's place among the classes by one row's exact decisions."""
-    decisions = exact_decisions(duals, values, model)
-    votes = np.zeros(len(duals.machines.present), dtype=np.int64)
-    for decision, (i, j) in zip(decisions, duals.machines.pairs, strict=True):
-        votes[i if decision > 0 else j] += 1
-    return int(np.argmax(votes))
+    rows = np.zeros(len(models), dtype=np.int64)
+    decisions, limits = _add_cells(duals, values[np.newaxis], rows, models)
+    return np.where(np.abs(decisions) > limits, decisions, 0.0)
