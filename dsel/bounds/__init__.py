@@ -13,15 +13,14 @@ To add a member: a function in the file of its kind, with a docstring that says
 Guarantee, Assumes and Source, its line here, and a coverage test that could fail.
 """
 
-from dsel.bounds.anytime import anytime_limit, anytime_limit_lower
+from dsel.bounds.anytime import anytime_limit
 from dsel.bounds.averaged_disagreement import (
     averaged_disagreement,
-    bentkus_limit,
     bernstein_limit,
     merged_disagreement_limit,
 )
 from dsel.bounds.best_fold import best_fold, best_fold_model, best_fold_number
-from dsel.bounds.betting import betting_limit, pilot_bet
+from dsel.bounds.betting import betting_limit
 from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
 from dsel.bounds.bounded_mean import (
     MeanInterval,
@@ -59,13 +58,12 @@ from dsel.bounds.other_losses import (
 from dsel.bounds.pairs import PairFacts, pair_facts
 from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
 from dsel.bounds.shares import (
-    countable_shares,
     family_shares,
     leading_shares,
     prior_shares,
     uniform_shares,
 )
-from dsel.bounds.stages import doubling_shares, limits_at_stages, stage_schedule
+from dsel.bounds.stages import limits_at_stages, stage_schedule
 from dsel.bounds.stopping import AnyTime, FixedStages, StoppingRule
 from dsel.bounds.thresholds import (
     SelectiveRisk,
@@ -97,9 +95,7 @@ __all__ = [
     "SelectiveRisk",
     "StoppingRule",
     "anytime_limit",
-    "anytime_limit_lower",
     "averaged_disagreement",
-    "bentkus_limit",
     "bernstein_limit",
     "best_fold",
     "best_fold_interval",
@@ -111,11 +107,9 @@ __all__ = [
     "bounded_mean_interval",
     "clustered_holdout",
     "conformal_p_value",
-    "countable_shares",
     "cv_bound",
     "cv_interval",
     "disagreement_limits",
-    "doubling_shares",
     "error_from_disagreement",
     "error_range_from_disagreement",
     "error_variance_bound",
@@ -132,7 +126,6 @@ __all__ = [
     "nearest_neighbour_conformity",
     "pair_error_bound",
     "pair_facts",
-    "pilot_bet",
     "precision_recall_from_disagreement",
     "printed_error_bound",
     "prior_shares",

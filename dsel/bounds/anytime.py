@@ -67,64 +67,15 @@ def anytime_limit(
     >>> float(anytime_limit(200, 10_000, delta=0.05).round(4))
     0.026
     """
-    return _limits(n_disagreements, n_rows, delta, prior, is_upper=True)
-
-
-def anytime_limit_lower(
-    n_disagreements: ArrayLike,
-    n_rows: ArrayLike,
-    *,
-    delta: ArrayLike,
-    prior: tuple[float, float] = JEFFREYS,
-) -> Floats:
-    """Lower limit of a rate, valid at every row at once.
-
-    The root :math:`q < s/t` of the equation of :func:`anytime_limit`.
-
-    Parameters
-    ----------
-    n_disagreements, n_rows, delta, prior
-        As :func:`anytime_limit` takes them, with the same errors.
-
-    Returns
-    -------
-    ndarray
-        Limits in ``[0, 1)``, in the broadcast shape; 0 where no row disagrees.
-
-    Notes
-    -----
-    Guarantee: with probability at least ``1 - delta`` the rate is at least the limit,
-    and at most :func:`anytime_limit` with the same prior, at every number of rows.
-    Assumes: as :func:`anytime_limit`.
-    Source: the same event as :func:`anytime_limit`, so both sides cost delta once.
-
-    Examples
-    --------
-    >>> float(anytime_limit_lower(200, 10_000, delta=0.05).round(4))
-    0.015
-    """
-    return _limits(n_disagreements, n_rows, delta, prior, is_upper=False)
-
-
-def _limits(
-    n_disagreements: ArrayLike,
-    n_rows: ArrayLike,
-    delta: ArrayLike,
-    prior: tuple[float, float],
-    *,
-    is_upper: bool,
-) -> Floats:
-    """Return the root on one side of s/t, or the end of [0, 1] where there is none."""
     counts, rows = checks.check_counts_of(
         n_disagreements, n_rows, "n_disagreements", "n_rows"
     )
     shares = checks.check_probabilities(delta, "delta")
     u, v = (checks.check_positive(value, "prior") for value in prior)
     counts, rows, shares = np.broadcast_arrays(counts, rows, shares)
-    # Where every row disagrees, and before any row, no rate is too large; without a
-    # disagreement none is too small.
-    is_inner = counts < rows if is_upper else counts > 0
-    limits = np.full(counts.shape, float(is_upper))
+    # Where every row disagrees, and before any row, no rate is too large.
+    is_inner = counts < rows
+    limits = np.ones(counts.shape)
     s, t = counts[is_inner].astype(np.float64), rows[is_inner].astype(np.float64)
     log_mixture = special.betaln(u + s, v + t - s)
     # The threshold is raised by more than the rounding of these large terms.
@@ -137,11 +88,6 @@ def _limits(
         return np.asarray(constant - log_likelihood > 0)
 
     rate = s / t
-    # The martingale rises in q above s/t and falls below it, so one bracket on each
-    # side holds the one root; its outer end is the safe one.
-    if is_upper:
-        limits[is_inner] = bracket_root(is_unlikely, rate, np.ones_like(rate))[1]
-    else:
-        low = np.zeros_like(rate)
-        limits[is_inner] = bracket_root(lambda q: ~is_unlikely(q), low, rate)[0]
+    # The martingale rises in q above s/t; the upper end of the bracket is the safe one.
+    limits[is_inner] = bracket_root(is_unlikely, rate, np.ones_like(rate))[1]
     return limits[()]

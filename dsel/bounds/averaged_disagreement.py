@@ -6,14 +6,12 @@ variance than the draw, so fewer pool rows give the same limit; a row costs k + 
 predictions instead of two. The limits need only the histogram of ``k D`` over the pool.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dsel import checks
 from dsel.bounds.betting import BETS, betting_limit, check_histogram
-from dsel.bounds.binomial import Floats, upper_limits
+from dsel.bounds.binomial import Floats
 from dsel.bounds.merged_folds import largest_mean
 from dsel.bounds.semi_supervised import BoundTerms, check_folds, mean_of_limits
 
@@ -88,46 +86,6 @@ def averaged_disagreement(
     label_term = mean_of_limits(errors, rows, gamma * shares)
     second = betting_limit(counts, delta=(1.0 - gamma) * shares, bets=bets)
     return BoundTerms(label_term + second, label_term, second)
-
-
-def bentkus_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:
-    r"""Upper limit of the mean of a fraction, from the sum over rows alone.
-
-    With :math:`B` the :func:`binomial_tail_inversion` and :math:`D_r` the fraction at
-    row :math:`r` of :math:`m`,
-
-    .. math:: B\Big(\Big\lceil \sum_r D_r \Big\rceil, m, \delta / e\Big).
-
-    Parameters
-    ----------
-    histogram, delta
-        As :func:`betting_limit` takes them, with the same errors.
-
-    Returns
-    -------
-    ndarray
-        Limits in ``(0, 1]``, in the shape of the histogram without its last axis.
-
-    Notes
-    -----
-    Guarantee: with probability at least ``1 - delta`` over the rows, the expected
-    fraction is at most the limit.
-    Assumes: independent rows.
-    Source: Bentkus (2004): the tail of a sum of independent variables in [0, 1] is at
-    most e times that of a binomial of the same mean.
-
-    Examples
-    --------
-    >>> float(bentkus_limit([9_950, 40, 10], delta=0.025).round(4))
-    0.0046
-    """
-    counts = check_histogram(histogram)
-    shares = checks.check_probabilities(delta, "delta")
-    n_shares = counts.shape[-1] - 1
-    # k times the sum of D, in integers: no ceiling of a rounded quotient.
-    total = counts @ np.arange(n_shares + 1)
-    rounded_up = -(-total // n_shares)
-    return upper_limits(rounded_up, counts.sum(axis=-1), shares / math.e)
 
 
 def bernstein_limit(histogram: ArrayLike, *, delta: ArrayLike) -> Floats:

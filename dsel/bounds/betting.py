@@ -38,7 +38,7 @@ def betting_limit(
         other axes of `histogram`.
     bets
         Stakes :math:`c_g` in ``(0, 1]``, fixed in advance or from rows that are not
-        in the histogram (:func:`pilot_bet`).
+        in the histogram.
     weights
         Weights :math:`\omega_g > 0` of the stakes, with a sum of 1; equal by default.
 
@@ -81,63 +81,6 @@ def betting_limit(
     log_shares = np.log(np.broadcast_to(shares, shape).ravel())
     limits = _limits(flat, log_shares, stakes, _check_weights(weights, stakes))
     return limits.reshape(shape)[()]
-
-
-def pilot_bet(histogram: ArrayLike, n_rows: int, *, delta: float) -> float:
-    """Return the default stake that would serve best if all rows were like these.
-
-    Parameters
-    ----------
-    histogram
-        Rows of a pilot with the fractions 0, 1/k, ..., 1; for example the first 5 % of
-        the pool. They must not enter the limit itself. Shape ``(k + 1,)``.
-    n_rows
-        Number of rows that the limit will be computed from. At least 1.
-    delta
-        Probability with which the limit may fail, in ``(0, 1)``.
-
-    Returns
-    -------
-    float
-        One of the 13 default stakes, from 1 to 0.001.
-
-    Raises
-    ------
-    TypeError
-        Where the histogram holds no integers.
-    ValueError
-        Where the pilot has no row, or ``delta`` lies outside ``(0, 1)``.
-
-    Notes
-    -----
-    Guarantee: none of its own; :func:`betting_limit` is valid for any stake that does
-    not depend on its rows.
-    Assumes: the rows of the pilot are left out of the limit.
-    Source: the limits that the histogram of the pilot, scaled to `n_rows`, would give.
-
-    Examples
-    --------
-    >>> round(pilot_bet([995, 4, 1], 10_000, delta=0.01), 3)
-    0.562
-    """
-    counts = check_histogram(histogram)
-    rows = checks.check_integer(n_rows, "n_rows", at_least=1)
-    share = checks.check_probability(delta, "delta")
-    if counts.ndim != 1 or not counts.sum():
-        raise ValueError(
-            f"`histogram` must be one row of counts with a positive sum, got shape "
-            f"{counts.shape} and sum {counts.sum()}."
-        )
-    # Half a row of full disagreement keeps a lucky pilot from the largest stake.
-    pilot = counts + 0.5 * (np.arange(counts.size) == counts.size - 1)
-    # The histogram that all rows would have if they were like those of the pilot.
-    scaled = pilot * (rows / pilot.sum())
-    log_share = np.log([share])
-    one = np.ones(1)
-    limits = [
-        _limits(scaled[np.newaxis], log_share, np.array([bet]), one)[0] for bet in BETS
-    ]
-    return BETS[int(np.argmin(limits))]
 
 
 def check_histogram(histogram: ArrayLike) -> NDArray[np.int64]:

@@ -124,46 +124,6 @@ def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
     return prior_shares(prior, delta=delta)
 
 
-def countable_shares(n_candidates: int, *, delta: float) -> Floats:
-    """Return the first shares for a list of candidates that may be continued.
-
-    Candidate ``j`` (from 0) gets ``delta / ((j + 1) (j + 2))``. Shares of the whole
-    infinite list sum to delta, so candidates can be added after others were looked at.
-
-    Parameters
-    ----------
-    n_candidates
-        Number of candidates to give shares to. At least 1.
-    delta
-        Total probability of failure, in ``(0, 1)``.
-
-    Returns
-    -------
-    ndarray
-        Shares that sum to less than delta, shape ``(n_candidates,)``.
-
-    Raises
-    ------
-    ValueError
-        Where there is no candidate or ``delta`` lies outside ``(0, 1)``.
-
-    Notes
-    -----
-    Guarantee: as :func:`uniform_shares`, for every continuation of the list.
-    Assumes: the order of candidates is fixed before data are looked at.
-    Source: the union bound and a telescoping sum.
-
-    Examples
-    --------
-    >>> countable_shares(3, delta=0.12).round(3).tolist()
-    [0.06, 0.02, 0.01]
-    """
-    n = checks.check_integer(n_candidates, "n_candidates", at_least=1)
-    # 1 / ((j + 1) (j + 2)) = 1 / (j + 1) - 1 / (j + 2): the whole list sums to 1.
-    j = np.arange(n, dtype=np.float64)
-    return checks.check_probability(delta, "delta") / ((j + 1) * (j + 2))
-
-
 def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> Floats:
     """Divide delta among the candidates with the smallest label terms.
 

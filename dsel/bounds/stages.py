@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
 from dsel.bounds.binomial import Floats, upper_limits
-from dsel.bounds.shares import countable_shares
 
 
 def stage_schedule(n_unlabeled: int, n_stages: int) -> NDArray[np.int64]:
@@ -102,41 +101,3 @@ def limits_at_stages(
             "call `stage_schedule` before the pool is read."
         )
     return upper_limits(counts, rows, share / rows.shape[-1])
-
-
-def doubling_shares(n_stages: int, *, delta: float) -> Floats:
-    """Return shares for the first stages of a stream of rows that may go on.
-
-    Stage ``l`` (from 1) gets ``delta / (l (l + 1))``. All stages to infinity sum to
-    delta, so stages can be added at any time.
-
-    Parameters
-    ----------
-    n_stages
-        Number of stages to give shares to. At least 1.
-    delta
-        Probability with which any of the limits may fail, in ``(0, 1)``.
-
-    Returns
-    -------
-    ndarray
-        Shares that sum to less than delta, shape ``(n_stages,)``.
-
-    Raises
-    ------
-    ValueError
-        Where there is no stage or ``delta`` lies outside ``(0, 1)``.
-
-    Notes
-    -----
-    Guarantee: limits at these shares hold at every stage at once.
-    Assumes: the sizes of the stages are fixed in advance, say by doubling.
-    Source: the union bound and a telescoping sum.
-
-    Examples
-    --------
-    >>> doubling_shares(3, delta=0.12).round(3).tolist()
-    [0.06, 0.02, 0.01]
-    """
-    stages = checks.check_integer(n_stages, "n_stages", at_least=1)
-    return countable_shares(stages, delta=delta)

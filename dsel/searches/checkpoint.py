@@ -1,7 +1,7 @@
 """The store of a run: how it is opened, and what is written to it.
 
 A checkpoint is the place of a run: the journal, in which every finished task is a
-record, the cube, and the chosen model. `engine.checkpoint` writes the counts of a grid
+record, the cube, and the chosen model. `engine.records` writes the counts of a grid
 search to it; least squares and experiments write dataclasses and arrays.
 """
 

@@ -27,12 +27,12 @@ from dsel.searches.chosen import (
 )
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
-from dsel.searches.engine.checkpoint import CountCheckpoint, candidate_keys
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.driver import Driver
 from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.nested import NestedPruning, choices
 from dsel.searches.engine.pruning import Pruning, Race
+from dsel.searches.engine.records import CountCheckpoint, candidate_keys
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.pool_checks import (

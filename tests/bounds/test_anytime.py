@@ -4,9 +4,7 @@ from scipy import special
 
 from dsel.bounds import (
     anytime_limit,
-    anytime_limit_lower,
     binomial_tail_inversion,
-    doubling_shares,
     limits_at_stages,
     stage_schedule,
 )
@@ -41,16 +39,6 @@ def test_anytime_limit__has_its_closed_form_without_disagreements():
 @pytest.mark.parametrize(("count", "rows"), [(0, 0), (7, 7)])
 def test_anytime_limit__says_nothing_without_agreement(count, rows):
     assert anytime_limit(count, rows, delta=0.1) == 1.0
-
-
-def test_anytime_limit_lower__lies_below_the_rate_and_the_upper_above(rng):
-    counts = rng.integers(0, 101, 50)
-    upper = anytime_limit(counts, 100, delta=0.2)
-    lower = anytime_limit_lower(counts, 100, delta=0.2)
-    assert (lower <= counts / 100).all()
-    assert (upper >= counts / 100).all()
-    mirrored = 1 - anytime_limit(100 - counts, 100, delta=0.2)
-    np.testing.assert_allclose(lower, mirrored, atol=1e-12)
 
 
 def test_anytime_limit__refuses_a_prior_that_is_none():
@@ -89,7 +77,3 @@ def test_stage_schedule__ends_with_the_whole_pool():
 def test_limits_at_stages__refuses_looks_out_of_order():
     with pytest.raises(ValueError, match="in increasing order"):
         limits_at_stages([1, 2], [100, 100], delta=0.1)
-
-
-def test_doubling_shares__never_sum_to_delta():
-    assert doubling_shares(10_000, delta=0.1).sum() < 0.1

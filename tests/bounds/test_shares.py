@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsel.bounds import (
-    countable_shares,
     family_shares,
     prior_shares,
     uniform_shares,
@@ -15,11 +14,6 @@ def test_uniform_shares__spend_delta(n_candidates, delta):
     shares = uniform_shares(n_candidates, delta=delta)
     assert shares.shape == (n_candidates,)
     assert shares.sum() == pytest.approx(delta)
-
-
-def test_countable_shares__are_the_same_for_every_continuation():
-    assert (countable_shares(50, delta=0.1)[:9] == countable_shares(9, delta=0.1)).all()
-    assert countable_shares(10_000, delta=0.1).sum() < 0.1
 
 
 def test_family_shares__give_each_family_the_same():

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Executor, Finished, Task
-from dsel.searches.engine.checkpoint import CountCheckpoint
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fits import Fitting
 from dsel.searches.engine.pool_rounds import Scoring
 from dsel.searches.engine.pool_sample import PoolSample
 from dsel.searches.engine.pruning import Race
+from dsel.searches.engine.records import CountCheckpoint
 
 
 @dataclass

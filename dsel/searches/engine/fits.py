@@ -18,11 +18,11 @@ from dsel.errors import ClusterLostError
 from dsel.models.family import FIT_DONE
 from dsel.runtime.tasks import Executor, Finished, Task, TaskFunction, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
-from dsel.searches.engine.checkpoint import CountCheckpoint, log_fit, log_retry
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fit_queue import FitQueue
 from dsel.searches.engine.fit_task import FitJob, FitRecord, fit_jobs
 from dsel.searches.engine.kept_models import KeptModels, load_models, pack_models
+from dsel.searches.engine.records import CountCheckpoint, log_fit, log_retry
 from dsel.searches.engine.time_limits import fit_jobs_in_time
 
 

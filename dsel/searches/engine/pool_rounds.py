@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from dsel.data.pool import SPAN_NBYTES
 from dsel.runtime.tasks import Executor, Finished, Task
-from dsel.searches.engine.checkpoint import CountCheckpoint, log_retry, log_span
 from dsel.searches.engine.count_task import SpanJob, SpanRecord, count_spans, models_of
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fit_queue import BatchSize
 from dsel.searches.engine.fits import ATTEMPTS, ModelRegistry
 from dsel.searches.engine.pool_sample import PoolSample
+from dsel.searches.engine.records import CountCheckpoint, log_retry, log_span
 
 LEADERS = 4  # candidates of the first round, whose counts then prune the others
 
