@@ -132,10 +132,11 @@ def sample_logged(
     least: float = 0.2,
     random_state: Any = 0,
 ) -> ActiveRun:
-    """Pick rows to test a fixed model, uncertain ones more often; keep the chances.
+    """Pick rows to test a fixed model, uncertain ones more often, with probabilities.
 
-    Each row is drawn among those that are left: with probability `least` any of them,
-    else in proportion to how unsure the model is, one half at its median gap.
+    Each row is drawn among those that are left: with probability `least` all of them
+    have the same weight, else a row has the weight 1 / (1 + gap / median gap), where
+    its gap is that between the model's two best scores.
 
     Parameters
     ----------
@@ -147,15 +148,17 @@ def sample_logged(
     n_rows
         Rows to pick.
     least
-        Part of the chance that all rows have alike, in (0, 1]: `leveled_risk` takes it.
+        Probability with which all rows that are left have the same weight, in (0, 1];
+        `dsel.bounds.leveled_risk` takes it.
     random_state
         Seed of the draws.
 
     Returns
     -------
     ActiveRun
-        Rows in order with their chances. `dsel.bounds.leveled_risk` makes an estimate
-        of the model's error and an interval of the labels of these rows.
+        Rows in order with their probabilities. From the labels of these rows
+        `dsel.bounds.leveled_risk` makes an estimate of the model's error and an
+        interval.
 
     Examples
     --------

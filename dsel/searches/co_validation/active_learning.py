@@ -32,21 +32,23 @@ class ActiveStep:
     """Cube of `covalidate` on them and the rest of the pool. Its assumptions say that
     nothing can be certified, and why."""
     log: NDArray[np.float64]
-    """A row for each pick by known chances: loss of the model that picked it, chance,
-    errors of that model on the rows labeled before, and rows that were left."""
+    """One row for each pick after the random start: loss of the model that picked it,
+    probability of the pick, errors of that model on the rows labeled before, and number
+    of rows that were left."""
     least: float | None
-    """Part of the chance that all rows had alike; None where picks were greedy."""
+    """As `learn_actively` takes it; None where picks were greedy."""
 
     def risk(self, *, delta: float = 0.05) -> MeanInterval:
         """Return the mean error on the pool of all models so far, with an interval.
 
-        It is importance weighted, so it holds although rows were picked. The model of
-        all labels is usually better than the mean of those before it.
+        The losses are weighted by the probabilities of the picks, so it holds although
+        rows were not drawn uniformly. The model of all labels is usually better than
+        the mean of those before it.
 
         Parameters
         ----------
         delta
-            Probability with which the interval may fail; of each step alone.
+            Probability with which the interval of this step may fail, in (0, 1).
 
         Raises
         ------
@@ -140,9 +142,9 @@ def learn_actively(
     batch
         Rows to label before the model is trained again; it divides `every`.
     least
-        None picks the rows of the smallest gaps. A number in (0, 1] draws them with
-        chances that are logged: the least sure row has at most ``1 / least`` times the
-        chance of the surest one, and each step has a `risk`.
+        None picks the rows of the smallest gaps. A number in (0, 1] draws rows with
+        known probabilities: that of the least sure row is at most ``1 / least`` times
+        that of the surest one. Then each step has a `risk`.
     random_state
         Seed of the start, of ties, of the halvings and of the learner.
     **options
@@ -168,9 +170,9 @@ def learn_actively(
     -----
     Rows so picked are no random sample, so no bound holds for what is trained on
     them. In the paper's experiments disagreement is then nearer to the true error
-    than cross-validation is. With `least` there is an interval all the same:
-    `ActiveStep.risk` weighs each row's loss, by the model before it was labeled, by its
-    chance.
+    than cross-validation is. With `least` there is an interval all the same, from
+    `ActiveStep.risk`: the loss at each row, of the model before it was labeled, is
+    weighted by the probability of the pick.
 
     Examples
     --------
