@@ -54,11 +54,12 @@ def command(delta: float, seed: int, **options: Any) -> None:
     compile_ahead()
     if not options["as_json"]:
         click.echo(f"{plan}\n")
+    running = store_arguments(options)  # refused before any worker starts
     with connected(options) as client:
         outcome = execute(
             plan,
             client,
-            **store_arguments(options),
+            **running,
             verbose=is_verbose(options),
             with_model=True,
         )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from dsel.results.store import open_store
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -59,8 +61,14 @@ store_options = _adding(
 
 
 def store_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of `store_options` as `execute` takes them."""
-    return {"out": options["out"], "storage_options": storage_options(options)}
+    """Return the options of `store_options` as `execute` takes them.
+
+    Raises what `open_store` does where `out` can be no place: before workers start.
+    """
+    out, reach = options["out"], storage_options(options)
+    if out is not None:
+        open_store(out, storage_options=reach)
+    return {"out": out, "storage_options": reach}
 
 
 def storage_options(options: dict[str, Any]) -> dict[str, Any] | None:

@@ -264,6 +264,12 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         )
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
+        if isinstance(next(iter(X), None), str):
+            raise kind(
+                "`X` must be a table, got one text for each row; make a data frame of "
+                "it, pandas.DataFrame({'text': X}), and begin the pipeline with "
+                "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
+            ) from error
         raise kind(
             f"`X` must be a table of numbers, at least one row by one column, or a "
             f"data frame whose columns of text and dates the estimator encodes, as "

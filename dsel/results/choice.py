@@ -151,11 +151,18 @@ def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
     cell = cube[names.STATUS].isel(
         {dim: int(place) for dim, place in zip(dims, places, strict=True)}
     )
-    is_list = names.CANDIDATE in dims
+    is_list = names.CANDIDATE in cube.coords
     # Coordinates come back from a file in another order.
-    shown = sorted(set(map(str, cell.coords)) - {names.CANDIDATE}) if is_list else dims
+    along = sorted(set(map(str, cell.coords)) - {names.CANDIDATE}) if is_list else dims
+    shown = sorted({*along, *_fixed(cube)})
     values = {parameter_name(n): _plain(cell.coords[n].values[()]) for n in shown}
     return {n: v for n, v in values.items() if not is_list or _is_set(v)}
+
+
+def _fixed(cube: xr.Dataset) -> list[str]:
+    """Return the parameters of which a cube holds one value, as `isel` leaves them."""
+    own = (str(name) for name in cube.coords if cube.coords[name].ndim == 0)
+    return sorted(name for name in own if name not in names.RESERVED)
 
 
 def candidate_order(cube: xr.Dataset) -> str:
@@ -174,7 +181,7 @@ def candidate_labels(cube: xr.Dataset) -> list[str]:
     >>> candidate_labels(make_cube(axes, fold_axes(5), {}))[:2]
     ['C=1, kernel=linear', 'C=1, kernel=rbf']
     """
-    keep_unset = names.CANDIDATE not in candidate_dims(cube)
+    keep_unset = names.CANDIDATE not in cube.coords
     columns, n = _columns(cube), cube[names.STATUS].size
     return [
         ", ".join(
@@ -261,12 +268,15 @@ def _judged(cube: xr.Dataset) -> dict[str, Any]:
 
 def _columns(cube: xr.Dataset) -> dict[str, list[Any]]:
     """Return the values of each parameter, candidate by candidate."""
-    dims = candidate_dims(cube)
+    dims, n = candidate_dims(cube), cube[names.STATUS].size
+    fixed = {name: [cube[name].item()] * n for name in _fixed(cube)}
     if names.CANDIDATE in dims:
         along = sorted(str(name) for name in cube.coords if cube[name].dims == dims)
-        return {n: cube[n].values.tolist() for n in along if n != names.CANDIDATE}
+        own = {n: cube[n].values.tolist() for n in along if n != names.CANDIDATE}
+        return own | fixed
     rows = list(product(*(cube[dim].values.tolist() for dim in dims)))
-    return {dim: [row[place] for row in rows] for place, dim in enumerate(dims)}
+    own = {dim: [row[place] for row in rows] for place, dim in enumerate(dims)}
+    return dict(sorted((own | fixed).items()))
 
 
 def _plain(value: Any) -> Any:

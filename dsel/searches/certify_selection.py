@@ -6,25 +6,21 @@ paid for. The best fold's model can be handed over as it is, or the model of all
 rows, whose disagreement with that one is counted on the pool.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from math import inf
-from threading import Lock
 from typing import Any, Final
-from weakref import WeakValueDictionary
 
 import cloudpickle
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
 from dsel.bounds import best_fold_number
 from dsel.checks import check_choice
+from dsel.data.content import exact_text
 from dsel.data.frames import Frame
 from dsel.errors import GuaranteeWarning, warn
 from dsel.models.answers import predict_codes
@@ -38,6 +34,7 @@ from dsel.searches.engine.fit_task import FitJob
 from dsel.searches.engine.time_limits import fit_jobs_in_time
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
+from dsel.searches.procedures import Procedure, SelectionAlone, SelectionProcedure
 
 CERTIFICATES: Final = ("best_fold", "best_fold_model")
 """About the model of all labeled rows, and about the best fold's."""
@@ -50,52 +47,11 @@ OPTIONS: Final = (
     "groups", "reading", "pool_labels", "reserve",
 )  # fmt: skip
 
+_REFUSED: Final[set[Any]] = set()
+"""What was refused in this process, where ``__main__`` may still hold what it kept."""
+
 FEWEST_VALUES: Final = 20
 """Values of labeled rows that are looked for in a procedure."""
-
-_RETURNED: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
-"""What procedures have returned in this process, by identity."""
-_RETURNING: Final = Lock()
-
-Procedure = Callable[[Any, Any], Any]
-"""Takes features and labels, returns a fitted classifier."""
-
-
-class SelectionProcedure(ClassifierMixin, BaseEstimator):
-    """A selection procedure as a classifier: `fit` runs it."""
-
-    def __init__(self, procedure: Procedure) -> None:
-        self.procedure = procedure
-
-    def fit(self, X: Any, y: NDArray[Any]) -> "SelectionProcedure":
-        """Run the procedure; raise where what it returns is no fitted classifier.
-
-        Each call has a copy of its own: what one keeps in a closure, an object or a
-        global of ``__main__``, no other sees.
-        """
-        procedure = self.procedure
-        with suppress(Exception):  # whatever they raise that cannot be pickled
-            procedure = cloudpickle.loads(cloudpickle.dumps(self.procedure))
-        model = procedure(X, y)
-        if not callable(getattr(model, "predict", None)):
-            raise TypeError(
-                f"`procedure` must return a fitted classifier, got {model!r}, which "
-                f"has no `predict`."
-            )
-        if isinstance(model, BaseEstimator):
-            check_is_fitted(
-                model,
-                msg="`procedure` must return a fitted classifier, but its %(name)s is "
-                "not fitted; call `fit` before it is returned.",
-            )
-        _check_new(model)
-        self.model_ = model
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that the model gives."""
-        return np.asarray(self.model_.predict(X))
 
 
 def certify_selection(
@@ -202,25 +158,37 @@ def certify_selection(
         outcome = execute(plan, client, with_model=True, **running)
         _check_same(plan, outcome)
         return Certified(outcome.model, outcome.choice.certificate, outcome.results)
-    plan, kept = _with_copies(plan)
+    plan, kept = _with_copies(plan, procedure)
     try:
         outcome = execute(plan, client, with_model=True, **running)
         _check_same(plan, outcome)
         if kept:
             _check_alone(plan, outcome.results, kept, client)
-    finally:
-        if kept:  # all copies share classes of `__main__`: make them what they were
-            cloudpickle.loads(kept)
+    except RuntimeError as error:
+        if type(error) is RuntimeError:  # another model than before, no lost cluster
+            _REFUSED.add(_name_of(procedure))
+        raise
     return Certified(outcome.model.model_, outcome.choice.certificate, outcome.results)
 
 
-def _with_copies(plan: Plan) -> tuple[Plan, bytes]:
+def _name_of(procedure: Procedure) -> Any:
+    """Return what tells a procedure from others, whatever it has kept elsewhere."""
+    code = getattr(procedure, "__code__", None)
+    return code or (type(procedure), exact_text(vars(procedure)))
+
+
+def _with_copies(plan: Plan, procedure: Procedure) -> tuple[Plan, bytes]:
     """Return the plan, whose A3 says what calls share, and the pickled procedure.
 
-    No bytes where it cannot be pickled.
+    No bytes where it cannot be pickled. Raises RuntimeError where it was refused.
     """
+    if _name_of(procedure) in _REFUSED:
+        raise RuntimeError(
+            f"`procedure` {procedure!r} gave another model when it was run again, in "
+            f"this process, which may hold rows that it kept; mend it and start anew."
+        )
     try:
-        kept = cloudpickle.dumps(plan.work.groups)  # before any call can change it
+        kept = cloudpickle.dumps(procedure)  # before any call can change it
         said = "each call of `procedure` gets a copy"
     except Exception as error:  # whatever an object raises that cannot be pickled
         kept = b""
@@ -267,7 +235,9 @@ def _check_alone(plan: Plan, results: xr.Dataset, kept: bytes, client: Any) -> N
     counts = evidence(results)
     errors = counts[names.FOLD_ERRORS][0]
     fold = int(best_fold_number(errors, counts[names.FOLD_ROWS]))
-    work = replace(plan.work, groups=cloudpickle.loads(kept))
+    (group,) = plan.work.groups
+    alone = replace(group.candidates[0], estimator=SelectionAlone(kept))
+    work = replace(plan.work, groups=(replace(group, candidates=(alone,)),))
     job, seconds = FitJob(0, (0,), fold), plan.fit_timeout or inf
     task = Task("alone", fit_jobs_in_time, ([job], False, seconds))
     try:
@@ -280,29 +250,15 @@ def _check_alone(plan: Plan, results: xr.Dataset, kept: bytes, client: Any) -> N
             GuaranteeWarning,
         )
         return
-    alone = int(record.counts.test_errors.item())
-    if alone != errors[fold]:
-        wrong = record.counts.messages.get((0, fold), f"{alone} errors")
+    n_errors = int(record.counts.test_errors.item())
+    if n_errors != errors[fold]:
+        wrong = record.counts.messages.get((0, fold), f"{n_errors} errors")
         raise RuntimeError(
             f"`procedure` gave another model when it was called again without fold "
             f"{fold}, in a process of its own: {wrong} on this fold where "
             f"{errors[fold]} errors were counted. Either it keeps rows of earlier "
             f"calls, and must use those of its call only; or it draws random numbers, "
             f"and needs a fixed seed."
-        )
-
-
-def _check_new(model: Any) -> None:
-    """Raise TypeError where an earlier call, in this process, returned the same."""
-    with _RETURNING:
-        is_known = _RETURNED.get(id(model)) is model
-        with suppress(TypeError):  # there are types without weak references
-            _RETURNED[id(model)] = model
-    if is_known:
-        raise TypeError(
-            f"`procedure` must return a new model in each call, but it returned the "
-            f"same {type(model).__name__} again, fitted to other rows; clone it inside "
-            f"the function before it is fitted."
         )
 
 

@@ -139,6 +139,12 @@ def without_shared(plan: SearchSpec, resolved: Resolved | None) -> SearchSpec:
         part and part.excluding(resolved.left_out)
         for part in (plan.pool, plan.work.fitting_pool)
     )
+    if pool is not None and pool.n_rows == 0:
+        raise ValueError(
+            f"`pool` must have rows besides the labeled ones, but none is left: "
+            f"{len(resolved.left_out):,} equal labeled rows and are excluded. Pass "
+            f"unlabeled rows, or pool=None."
+        )
     stages = plan.stages if pool is plan.pool else replace(plan.stages, pool=pool)
     return replace(
         _with_finding(plan, resolved.found, is_broken=resolved.is_broken),

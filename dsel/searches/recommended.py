@@ -52,23 +52,31 @@ _WITHOUT_POOL: Final = {
 APART: Final = "select_then_certify"
 LEAST: Final = 1e-12
 """Error rate at which no error is expected to be counted."""
+MANY_ROWS: Final = 10**9
+"""A pool of so many rows adds nothing to a bound."""
 USELESS: Final = 0.5
 """A plan whose bound cannot be smaller gives a warning."""
 
 
 def expected_bound(
-    plan: SearchSpec, error: float = ERROR, disagreement: float = DISAGREEMENT
+    plan: SearchSpec,
+    error: float = ERROR,
+    disagreement: float = DISAGREEMENT,
+    n_unlabeled: int | None = None,
 ) -> float:
     """Return the bound that a plan is expected to give, before a label is used.
 
     It is the average bound, not clipped, of the candidate with the largest part of
-    delta; NaN where `plan_bound` does not know the certificate.
+    delta; NaN where `plan_bound` does not know the certificate. `n_unlabeled` are the
+    rows of another pool.
     """
+    if n_unlabeled is None:
+        n_unlabeled = 0 if plan.pool is None else plan.pool.n_rows
     name, k = plan.certificate.name, plan.scheme.n_folds
     share = 1 / plan.n_candidates if plan.prior is None else plan.prior.max()
     design = DesignAssumptions(
         len(plan.work.y),
-        0 if plan.pool is None else plan.pool.n_rows,
+        n_unlabeled,
         round(1 / share),
         plan.delta,
         error,
@@ -94,13 +102,19 @@ def too_large(plan: SearchSpec) -> str:
     least = expected_bound(plan, LEAST, LEAST)
     if not (is_certifiable(plan) and least > USELESS):
         return ""
+    said = f"{plan.certificate.name} cannot be below {at_least(least)}, even where no "
+    many = expected_bound(plan, LEAST, LEAST, n_unlabeled=MANY_ROWS)
+    if plan.pool is not None and many <= USELESS:
+        return (
+            f"{said}models differ: the pool has too few rows ({plan.pool.n_rows:,}). "
+            f"Take more, or certificate='best_fold_model', which needs no pool"
+        )
     k, is_nested = plan.scheme.n_folds, plan.certificate.name in NESTED
     what = "" if is_nested else f"{plan.n_candidates:,} candidates and "
     way = "" if is_nested else f", or take fewer candidates, or certificate={AUTO!r}"
     return (
-        f"{plan.certificate.name} cannot be below {at_least(least)}, even where no "
-        f"error is counted: {len(plan.work.y):,} labeled rows are few for {what}{k} "
-        f"folds. Label more rows (dsel.plan_bound says how many){way}"
+        f"{said}error is counted: {len(plan.work.y):,} labeled rows are few for {what}"
+        f"{k} folds. Label more rows (dsel.plan_bound says how many){way}"
     )
 
 

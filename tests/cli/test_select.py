@@ -51,6 +51,10 @@ def test_select__a_dry_run_prints_the_plan_and_runs_nothing(table):
         (["--split", "--scheduler", NOBODY], "127.0.0.1:1"),
         # What is wrong is said before any worker is started or asked for.
         (["--split", "--scheduler", NOBODY, "--delta", "2"], "between 0 and 1"),
+        (
+            ["--split", "--scheduler", NOBODY, "--out", "s3://me:secret@bucket/out"],
+            "`out` must not hold a password",
+        ),
         (["--split", "--criterion", "magic"], "`criterion` must be one of"),
         (["--split", "--certificate", "magic"], "`certificate` must be one of"),
         (["--split", "--reserve", ".1", "--certify-rows", ".2"], "leave out one"),

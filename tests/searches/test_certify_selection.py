@@ -5,10 +5,13 @@ from threading import Lock
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.model_selection import (
     GridSearchCV,
@@ -17,6 +20,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.bounds import best_fold_model, binomial_tail_inversion
@@ -121,8 +125,11 @@ def test_certify_selection__certifies_nothing_by_rows_of_earlier_calls(
         return
     if where == "module":  # as after a trial on all rows
         procedure(X, y)
-    with pytest.raises(RuntimeError, match="gave another model when it was"):
-        dsel.certify_selection(procedure, X, y, **options)
+    procedure.has_pool = has_pool  # not the one that was refused with the other
+    message = "gave another model when it was (called again without|fitted again)"
+    for said in (message, "in this process, .* mend it and start anew"):
+        with pytest.raises(RuntimeError, match=said):
+            dsel.certify_selection(procedure, X, y, **options)
 
 
 @pytest.mark.parametrize("kind", ["arrays", "floats"])
@@ -327,3 +334,16 @@ def test_certify_selection__says_what_the_procedure_did_wrong(rows):
     wanted = "^the only candidate failed: fold-0: NotFittedError: `procedure` must"
     with pytest.raises(AllFitsFailedError, match=wanted):
         dsel.certify_selection(lambda X, y: SVC(), X, y, random_state=0)
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series])
+def test_certify_selection__says_how_texts_are_given(make):
+    y = np.arange(60) % 2
+    texts = make([f"{'good' if label else 'bad'} {n}" for n, label in enumerate(y)])
+    words = make_pipeline(TfidfVectorizer(), DecisionTreeClassifier(random_state=0))
+    with pytest.raises(ValueError, match="begin the pipeline with ColumnTransformer"):
+        dsel.certify_selection(words, texts, y, random_state=0)
+    encoder = ColumnTransformer([("words", TfidfVectorizer(), "text")])
+    procedure = make_pipeline(encoder, DecisionTreeClassifier(random_state=0))
+    found = dsel.certify_selection(procedure, pd.DataFrame({"text": texts}), y)
+    assert (found.results.fold_errors == 0).all()

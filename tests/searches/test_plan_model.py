@@ -66,6 +66,22 @@ def test_model__gives_halves_of_co_validation(digits):
         assert np.count_nonzero(wrong) == counted[half]
 
 
+@pytest.mark.parametrize("grid", [{"C": [0.5, 2.0]}, [{"C": [0.5]}, {"C": [2.0]}]])
+def test_select__names_the_parameters_of_one_picked_candidate(digits, grid):
+    X, y = digits
+    named = {"criterion": "best_fold_model", "cv": 3, "random_state": 0}
+    plan = dsel.plan_search(SVC(), grid, X[:90], y[:90], prune=False, **named)
+    results = plan.run(n_jobs=1)
+    (dim,) = results.status.dims
+    picked = results.isel({dim: 1})
+    assert dsel.select(picked).params == {"C": 2.0}
+    assert picked.dsel.table()["C"].tolist() == [2.0]
+    with pytest.raises(ValueError, match="of all results of this plan in their order"):
+        plan.deployed(dsel.select(picked))
+    choice = dsel.select(results.isel({dim: 0}))
+    assert plan.deployed(choice).get_params()["C"] == 0.5
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

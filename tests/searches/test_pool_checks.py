@@ -82,6 +82,12 @@ def test_fit__certifies_no_learner_that_remembers_labeled_rows_of_its_pool():
     assert failed == 0  # the learner errs on all new rows, which no bound is below
 
 
+def test_fit__refuses_a_pool_of_which_nothing_is_left(rng):
+    X, y = draw(rng, 200)
+    with pytest.raises(ValueError, match="none is left: 50 equal labeled rows"):
+        search(X, y, X[:50], duplicates="exclude")
+
+
 def nearly(X, how):
     return {
         "noise": lambda: X * (1 + 1e-9),

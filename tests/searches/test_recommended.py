@@ -72,6 +72,13 @@ def test_plan__says_the_bound_that_plan_bound_expects(rows, criterion, certifica
     assert float(line.split()[2]) == pytest.approx(expected, abs=0.001)
 
 
+def test_plan_search__warns_of_a_pool_of_too_few_rows(rows):
+    X, y, pool = rows
+    message = r"even where no models differ: the pool has too few rows \(1\)"
+    with pytest.warns(GuaranteeWarning, match=message):
+        dsel.plan_search(SVC(), GRID, X, y, pool[:1], cv=3, certificate="best_fold")
+
+
 def test_plan_search__warns_where_no_label_can_make_the_bound_useful(rows):
     X, y, pool = rows
     message = r"cv_bound cannot be below 0\.\d+, even where no error is counted"

@@ -21,11 +21,12 @@ from dsel.criteria import CRITERIA
 from dsel.results import Certificate, evidence
 from dsel.searches.auditing.laws import Codes, Floats, Law
 from dsel.searches.certify import certify
-from dsel.searches.certify_selection import SelectionProcedure, certify_selection
+from dsel.searches.certify_selection import certify_selection
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.ledger import add_certificate
 from dsel.searches.plan import Plan, plan_search
+from dsel.searches.procedures import SelectionProcedure
 from dsel.searches.select import select
 
 
