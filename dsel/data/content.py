@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Set
 from hashlib import blake2b, sha256
 from numbers import Integral, Real
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import cloudpickle
@@ -32,7 +32,7 @@ NEVER_AGAIN: Final = "of this plan only"
 
 _SCALARS: Final = (type(None), bool, int, float, complex, str, bytes)
 _PLAIN: Final = "biufcSUM"
-_CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType)
+_CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
 _AT_ONCE: Final = 2**24
 _OF_CLASSES: Final = frozenset(
     (
@@ -210,6 +210,11 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
     def _parts_of_code(self, value: Any) -> tuple[str, Iterable[Any]] | None:
         if type(value) is CodeType:
             return "code", _of_code(value)
+        if type(value) is CellType:  # methods share one until cloudpickle made them
+            try:
+                return "cell", (value.cell_contents,)
+            except ValueError:
+                return "empty cell", ()
         if isinstance(value, type):
             return self._parts_of_class(value)
         if type(value) is FunctionType:

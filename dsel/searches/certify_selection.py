@@ -174,7 +174,7 @@ def certify_selection(
 def _name_of(procedure: Procedure) -> Any:
     """Return what tells a procedure from others, whatever it has kept elsewhere."""
     code = getattr(procedure, "__code__", None)
-    return code or (type(procedure), exact_text(vars(procedure)))
+    return code or (type(procedure), exact_text(getattr(procedure, "__dict__", {})))
 
 
 def _with_copies(plan: Plan, procedure: Procedure) -> tuple[Plan, bytes]:

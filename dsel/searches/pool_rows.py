@@ -145,6 +145,8 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     answers = Answers(model, classes)
     allow_nan = bool(get_tags(model).input_tags.allow_nan)
+    if opened.n_rows == 0:
+        raise ValueError("`pool` must have rows to predict, got none.")
     # A row is answered first: an unfitted model, or other columns, are told at once.
     span = opened.spans(1)[0]
     found = opened.between(span.start, span.stop).reduce(

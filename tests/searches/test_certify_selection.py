@@ -146,6 +146,24 @@ def test_certify_selection__sees_labeled_rows_in_the_procedure(noise, kind):
     assert "A3 is violated: `procedure` holds labeled rows" in reasons
 
 
+class Slotted:
+    """A procedure without a `__dict__`."""
+
+    __slots__ = ("C",)
+
+    def __init__(self):
+        self.C = 1.0
+
+    def __call__(self, X, y):
+        return SVC(C=self.C).fit(X, y)
+
+
+def test_certify_selection__takes_objects_with_slots(noise):
+    X, y, _ = noise
+    found = dsel.certify_selection(Slotted(), X, y, random_state=0)
+    assert found.certificate.certified
+
+
 def test_certify_selection__says_what_cannot_be_seen_of_a_procedure(noise):
     X, y, _ = noise
     lock = Lock()

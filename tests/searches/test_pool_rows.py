@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import zarr
+from sklearn.naive_bayes import GaussianNB
 
+import dsel
 from dsel.data import open_pool
 from dsel.searches import pool_rows, read_rows
 from dsel.searches.pool_rows import write_rows
@@ -39,6 +41,12 @@ def place(rows, tmp_path):
         open_pool(rows), tmp_path / "sums", _sum, FIELDS, block_rows=9, attributes={}
     )
     return tmp_path / "sums"
+
+
+def test_predict_pool__refuses_a_pool_without_rows(tmp_path):
+    model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="`pool` must have rows to predict"):
+        dsel.searches.predict_pool(model, np.empty((0, 1)), tmp_path / "answers")
 
 
 def test_read_rows__gives_what_was_written(place, rows):

@@ -4,6 +4,7 @@ import functools
 import os
 import shutil
 
+import cloudpickle
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -266,6 +267,22 @@ def test_run__never_finds_again_what_cannot_be_pickled(tmp_path):
     assert "cannot be pickled: another run with the same `out`" in repr(plan())
     plan().run(out=tmp_path)
     assert int(plan().run(out=tmp_path).fold_errors.sum()) == 0
+
+
+def test_run__finds_counts_again_after_its_classes_were_sent(tmp_path):
+    class Rule:  # of no module, so cloudpickle sends it with its methods
+        def __init__(self):
+            super().__init__()
+
+        def __call__(self, X):
+            super().__init__()
+            return X[:, 0] > 0
+
+    plan = plan_of(ROWS, Own(), {"function": [Rule()]})
+    first = plan.run(out=tmp_path)
+    cloudpickle.loads(cloudpickle.dumps(Rule()))  # as where workers return a model
+    again = plan_of(ROWS, Own(), {"function": [Rule()]}).run(out=tmp_path)
+    assert (again.fit_seconds == first.fit_seconds).all()
 
 
 def test_run__that_has_ended_is_opened_without_reading_its_pool(tmp_path, rng):
