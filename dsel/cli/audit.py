@@ -23,7 +23,7 @@ def command(settings: tuple[str, ...], **options: Any) -> None:
     """Search where the truth is known, and count how often certificates fail.
 
     SETTINGS are names from the printed table; without any, all are audited, which
-    takes about an hour at 500 draws. Ends with 1 where a certificate fails too often.
+    takes an hour or more at 500 draws. Ends with 1 where a certificate fails too often.
     """
     report = audit(
         settings or None,
