@@ -211,11 +211,15 @@ def _with_copies(plan: Plan, procedure: Procedure) -> tuple[Plan, bytes]:
 
 
 def _holds_rows(kept: bytes, X: Any) -> bool:
-    """Whether bytes hold values of most labeled rows, of those with many digits."""
+    """Whether bytes hold values of labeled rows, one in six of those with many digits.
+
+    So few, since a procedure may have kept one column of some of the rows.
+    """
     values = X.float_columns if isinstance(X, Frame) else X
     values = values.data if sparse.issparse(values) else values.ravel()
     values = np.asarray(values, dtype=np.float64)
-    values = np.unique(values[np.mod(values * 2.0**16, 1.0) > 0])
+    values = np.unique(values[np.isfinite(values)])
+    values = values[np.abs(values * 1e4 - np.rint(values * 1e4)) > 1e-3]
     if len(values) < FEWEST_VALUES:
         return False
     looked_for = values[:: len(values) // FEWEST_VALUES]
@@ -223,7 +227,7 @@ def _holds_rows(kept: bytes, X: Any) -> bool:
     found = [
         sum(np.array([v], kind).tobytes() in kept for v in looked_for) for kind in kinds
     ]
-    return max(found) > len(looked_for) / 2
+    return max(found) > len(looked_for) / 6
 
 
 def _check_alone(plan: Plan, results: xr.Dataset, kept: bytes, client: Any) -> None:
