@@ -25,7 +25,6 @@ tls=(--tls-ca-file "$certificates/ca.pem" --tls-cert "$certificates/cert.pem"
 # last line tasks would wait for ever once the last worker is gone.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 export MALLOC_TRIM_THRESHOLD_=33554432 MALLOC_MMAP_THRESHOLD_=33554432
-export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 export DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE=False
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
 export DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT=120s

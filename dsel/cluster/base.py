@@ -24,14 +24,12 @@ ONE_THREAD: Final = {
 FREED_MEMORY: Final = {
     "MALLOC_TRIM_THRESHOLD_": str(2**25),
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 """Environment in which glibc keeps freed memory for the next chunk of a pool.
 
 With Dask's defaults a worker returns freed memory to the system at once, and for every
 chunk the system has to clear new pages. glibc allows at most 32 MiB here; larger arrays
-are returned at once as before, and come in huge pages where Linux has them: chunks of
-200 MB are read in half the processor time for it.
+are returned at once as before.
 """
 
 
