@@ -29,7 +29,8 @@ FREED_MEMORY: Final = {
 
 With Dask's defaults a worker returns freed memory to the system at once, and for every
 chunk the system has to clear new pages. glibc allows at most 32 MiB here; larger arrays
-are returned at once as before.
+are returned at once as before. With huge pages too (`glibc.malloc.hugetlb`) chunks of
+200 MB are read in half the processor time, but fits of SVMs take 5 to 20 % more.
 """
 
 

@@ -39,8 +39,11 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
 
-CHUNK_NBYTES: Final = 2**25
-"""Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest."""
+CHUNK_NBYTES: Final = 2**25 - 2**12
+"""Bytes of a chunk where the source suggests none: 20 to 100 MB read fastest.
+
+With its header it stays below the 32 MiB that workers keep for the next chunk.
+"""
 LARGEST_CHUNK_NBYTES: Final = 10**8
 
 
