@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from dsel.results.store import open_store
+from dsel.checks import check_url
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -63,11 +63,12 @@ store_options = _adding(
 def store_arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `store_options` as `execute` takes them.
 
-    Raises what `open_store` does where `out` can be no place: before workers start.
+    Raises what `check_url` does where `out` is a URL that will not do: before workers
+    start.
     """
     out, reach = options["out"], storage_options(options)
-    if out is not None:
-        open_store(out, storage_options=reach)
+    if out is not None and "://" in out:
+        check_url(out, "out")
     return {"out": out, "storage_options": reach}
 
 
