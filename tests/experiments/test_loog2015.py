@@ -133,6 +133,13 @@ def test_run_repetition__a_singular_draw_gets_a_small_ridge(data_dir):
     assert found["error"][METHODS.index("semi"), 0] < 0.3
 
 
+def test_run_repetition__weights_that_leave_too_few_rows_get_a_small_ridge(data_dir):
+    table = load_table("spambase", folder=data_dir)
+    found = run_repetition(table, 57, seed=0, clean=False)
+    assert found["ridge"] == 0.0  # the rows without weights are enough
+    assert np.isfinite(found["log_likelihood"]).all()
+
+
 def test_heuristic_passes__exact_solver_has_the_smaller_gap(data_dir):
     found = heuristic_passes(load_table("spectf", folder=data_dir), 0, seed=0)
     exact, matched, heuristic = (

@@ -197,10 +197,21 @@ def _fit_all(
     truth = y[draw.unlabeled]
     oracle = OracleLDA(ridge=ridge).fit(*labeled, pool=pool, pool_labels=truth)
     rivals = [
-        Rival(ridge=ridge).fit(*labeled, pool=pool)
-        for Rival in (MomentConstrainedLDA, DensityRatioLDA, ImplicitlyConstrainedLDA)
+        _rival(kind, ridge, labeled, pool)
+        for kind in (MomentConstrainedLDA, DensityRatioLDA, ImplicitlyConstrainedLDA)
     ]
     return [supervised, semi, oracle, *rivals], ridge, seconds
+
+
+def _rival(kind: Any, ridge: float, labeled: Any, pool: NDArray[np.float64]) -> Any:
+    """Return a rival's fit, with the small ridge where its covariance is singular.
+
+    That of weighted rows can be so where that of the rows is not.
+    """
+    try:
+        return kind(ridge=ridge).fit(*labeled, pool=pool)
+    except ValueError:
+        return kind(ridge=SINGULAR_RIDGE * len(labeled[1])).fit(*labeled, pool=pool)
 
 
 def needed_ridge(X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
