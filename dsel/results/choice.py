@@ -59,6 +59,9 @@ class Choice:
     more often on the pool than the error of cross-validation allows."""
     voters: tuple[int, ...] = ()
     """Where models vote: the candidate that was chosen without each fold."""
+    errors: int | None = None
+    """Held-out rows on which the model that the certificate is about erred, where it is
+    that of a fold."""
     deployments: tuple[Deployment, ...] = ()
     """Of a nested search: what it can hand over, each with its bound at this delta.
     Only that of `certificate` is a guarantee, unless the others were declared, too."""

@@ -139,7 +139,8 @@ def without_shared(plan: SearchSpec, resolved: Resolved | None) -> SearchSpec:
         part and part.excluding(resolved.left_out)
         for part in (plan.pool, plan.work.fitting_pool)
     )
-    if pool is not None and pool.n_rows == 0:
+    # A pool that was empty before is that of active learning, at its last labels.
+    if len(resolved.left_out) and pool is not None and pool.n_rows == 0:
         raise ValueError(
             f"`pool` must have rows besides the labeled ones, but none is left: "
             f"{len(resolved.left_out):,} equal labeled rows and are excluded. Pass "

@@ -74,9 +74,24 @@ def fit_deployed(plan: SearchSpec, choice: Choice) -> Any:
         split, before = split_of(plan, fold), _numpy_state()
         fitted = _fitted(plan, number, split)
         if choice.certificate.certified:
+            _check_errors(plan, fitted, number, choice.errors)
             _check_repeatable(plan, fitted, number, split, before)
         models.append(fitted.model(number, split))
     return FoldVote(models, plan.classes) if choice.voters else models[0]
+
+
+def _check_errors(
+    plan: SearchSpec, fitted: FittedGroup, number: int, counted: int | None
+) -> None:
+    """Raise RuntimeError where a fold's model errs otherwise than it was counted."""
+    errors = int(fitted.counts.test_errors[fitted.candidates.index(number), 0])
+    if counted is not None and errors != counted:
+        learner = shorten(repr(plan.candidate(number).estimator), 80)
+        raise RuntimeError(
+            f"`choice` is of {learner}, which gave another model when it was fitted "
+            f"again: {errors} errors on its fold where {counted} were counted. Give it "
+            f"a fixed seed (`random_state`) and search again."
+        )
 
 
 def _check_repeatable(

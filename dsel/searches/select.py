@@ -142,6 +142,7 @@ def select(
         voters=tuple(counts[names.OUTER_CANDIDATE].tolist())
         if reported.deploys == VOTE
         else (),
+        errors=_errors_of(reported, counts, chosen, reported_bound.fold),
         deployments=deployments(counts, settings) if is_nested(reported) else (),
     )
 
@@ -301,6 +302,17 @@ def _fold_of(reported: Criterion, counts: Evidence, chosen: int) -> int | None:
         return 0
     errors, rows = counts[names.FOLD_ERRORS][chosen], counts[names.FOLD_ROWS]
     return int(best_fold_number(errors, rows))
+
+
+def _errors_of(
+    reported: Criterion, counts: Evidence, chosen: int, fold: int | None
+) -> int | None:
+    """Return the errors of a fold's model on its held-out rows; None without one."""
+    is_outer = reported.deploys == OUTER_FOLD
+    errors = counts.get(names.OUTER_ERRORS if is_outer else names.FOLD_ERRORS)
+    if fold is None or errors is None:
+        return None
+    return int(errors[fold] if is_outer else errors[chosen, fold])
 
 
 def _best_outer_fold(counts: Evidence) -> int:

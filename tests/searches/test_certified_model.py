@@ -125,6 +125,22 @@ def test_deployed__refuses_learners_that_draw_without_a_seed(draw, certificate):
     assert seeded.deployed(select(seeded.run())).error_ < 0.1
 
 
+LATER_FITS_ERR = iter([0.0, 0.0, 0.5, 0.5])
+
+
+def in_turn():
+    return next(LATER_FITS_ERR)
+
+
+def test_deployed__refuses_another_model_that_two_fits_agree_on():
+    names = {"criterion": "cv_error", "certificate": "best_fold_model"}
+    plan = plan_search(None, [Chance(in_turn)], X, Y, cv=2, random_state=0, **names)
+    choice = select(plan.run(n_jobs=1))
+    assert (choice.errors, choice.certificate.certified) == (0, True)
+    with pytest.raises(RuntimeError, match=r"where 0 were counted.* fixed seed"):
+        plan.deployed(choice)
+
+
 def settings(criterion, certificate, **changed):
     common = {"delta": 0.3, "random_state": 0}
     return common | {"criterion": criterion, "certificate": certificate} | changed
@@ -254,8 +270,8 @@ def test_choice__names_the_model_where_it_is_not_that_of_all_rows():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_plan_search__refuses_what_cannot_be_counted_together(criterion):
-    refused = "must read the same splits|took no part in the selection|chooses by cross"
-    refused += "|count_pairs"
+    refused = "must read the same splits|took no part in the selection|count_pairs"
+    refused += "|choose by the cross-validation error"
     for certificate in CRITERIA:
         if not cannot_be_counted(criterion, certificate):
             continue

@@ -322,7 +322,7 @@ def test_plan_search__refuses_what_cannot_be_nested(rows):
         planned(rows, SVC(), GRID, cv=2)
     with pytest.raises(ValueError, match="folds of a splitter"):
         planned(rows, SVC(), GRID, cv=StratifiedKFold(3))
-    with pytest.raises(ValueError, match="chooses by cross-validation error"):
+    with pytest.raises(ValueError, match="choose by the cross-validation error"):
         planned(rows, SVC(), GRID, criterion="cv_bound")
     with pytest.raises(ValueError, match=r"needs unlabeled rows.*nested_fold_model"):
         dsel.plan_search(SVC(), GRID, X, y, certificate="nested")
