@@ -63,11 +63,15 @@ def _nodes(kind):
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node
 
 
-# A process and the one that it started itself speak through a pipe, in memory.
-BETWEEN_OWN_PROCESSES = (
-    "dsel/searches/engine/time_limits.py",
-    "cloudpickle.loads",
-)
+MAY_UNPICKLE = {
+    # A process and the one that it started itself speak through a pipe, in memory.
+    ("dsel/searches/engine/time_limits.py", "cloudpickle.loads"),
+    # What this user signed: `test_kept_models` has what others wrote.
+    ("dsel/searches/engine/kept_models.py", "cloudpickle.loads"),
+    # A procedure that this run was given, copied in memory.
+    ("dsel/searches/procedures.py", "cloudpickle.loads"),
+    ("dsel/searches/procedures.py", "pickle"),
+}
 
 
 def test_sources__call_nothing_that_runs_what_it_reads():
@@ -75,7 +79,7 @@ def test_sources__call_nothing_that_runs_what_it_reads():
         f"{where} {ast.unparse(call.func)}"
         for where, call in _nodes(ast.Call)
         if ast.unparse(call.func) in FORBIDDEN_CALLS
-        and (where.partition(":")[0], ast.unparse(call.func)) != BETWEEN_OWN_PROCESSES
+        and (where.partition(":")[0], ast.unparse(call.func)) not in MAY_UNPICKLE
     ]
     assert found == []
 
@@ -98,6 +102,7 @@ def test_sources__import_no_module_that_unpickles():
         for where, node in _nodes(ast.Import | ast.ImportFrom)
         for name in _imported(node)
         if name.split(".")[0] in FORBIDDEN_IMPORTS
+        and (where.partition(":")[0], name) not in MAY_UNPICKLE
     ]
     assert found == []
 

@@ -4,7 +4,6 @@ Kept are the models of tasks that took long and are not too large, until no row 
 pool is left to predict with them. A record of the journal names the fits.
 """
 
-import pickle
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +46,7 @@ def load_models(
     holds other models.
     """
     del work, payloads
-    found: Payload = pickle.loads(packed)
+    found: Payload = cloudpickle.loads(packed)
     if set(_jobs_of(found)) != set(jobs):
         raise ValueError("the kept models are those of other fits")
     records = [
