@@ -1,6 +1,8 @@
 """Protocol, tables and published numbers of the MCPL paper."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,6 +125,16 @@ def test_run_repetition__training_likelihoods_are_ordered(data_dir, clean):
         assert supervised < semi < oracle
         assert semi - supervised >= found["contrast_lower"] > 0.0
         assert found["duality_gap"] <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["banknote", "climate", "spectf"])
+def test_run_repetition__gives_the_stored_numbers(name, data_dir):
+    place = Path(__file__).parents[1] / "reference" / "loog2015.json"
+    stored = json.loads(place.read_text())["sets"][name]["first_errors"]
+    table = load_table(name, folder=data_dir)
+    for repeat, errors in enumerate(stored):
+        found = run_repetition(table, repeat, seed=0, clean=False)["error"]
+        np.testing.assert_allclose(found, errors, atol=1e-4)
 
 
 def test_run_repetition__a_singular_draw_gets_a_small_ridge(data_dir):
