@@ -303,15 +303,17 @@ def score(title, fits, k, pool, floor, options, *, n_models):
         return 2 * len(joined.candidates) / len(some) * len(pool) / len(rows)
 
     def on_processes(_):
-        client.gather([client.submit(predict_blocks, held, part, k, pure=False)
-                       for part in parts])  # fmt: skip
+        client.gather([
+            client.submit(predict_blocks, held, part, k, workers=[address], pure=False)
+            for part, address in zip(parts, workers, strict=True)
+        ])  # fmt: skip
 
     def on_threads(_):
         list(threads.map(predict_blocks, [joined] * CORES, mine, [k] * CORES))
 
     with two_processes() as client, ThreadPoolExecutor(CORES) as threads:
         held = client.scatter(joined, broadcast=True)
-        workers = client.scheduler_info()["workers"]
+        workers = list(client.scheduler_info()["workers"])
         parts = [
             client.scatter([part], workers=[address])[0]
             for part, address in zip(mine, workers, strict=True)
