@@ -64,6 +64,12 @@ class FitCounts:
         """Keep what a fit raised: a failed fit is data, not the end of a run."""
         self.messages[candidate, split] = f"{type(error).__name__}: {error}"
 
+    def refuse(self, place: tuple[int, int], key: tuple[int, int], why: str) -> None:
+        """Count a fit that was done as failed; `key` as in `messages`."""
+        self.test_errors[place] = self.train_errors[place] = -1
+        self.status[place] = FIT_FAILED
+        self.messages[key] = why
+
     def copy(self, places: Any, source: "FitCounts") -> None:
         """Write the counts of other arrays to `places` of these, and all messages."""
         self.test_errors[places] = source.test_errors

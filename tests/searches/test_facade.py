@@ -9,6 +9,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, ParameterSampler, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
@@ -298,3 +299,13 @@ def test_fit__raises_what_a_fit_raised_if_asked_to():
         assert search.fit(X, y).best_params_ == {"C": 1.0}
     with pytest.raises(RuntimeError, match="'C' parameter"):
         clone(search).set_params(on_failure="raise").fit(X, y)
+
+
+def test_fit__a_remark_about_a_fit_is_no_failure(digits):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(max_iter=3), {"C": [0.1, 1.0]}, cv=3, random_state=0, on_failure="raise"
+    )
+    with pytest.warns(ConvergenceWarning, match="terminated early"):
+        search.fit(X, y)
+    assert "max_iter=3" in search.results_.message.values[0]

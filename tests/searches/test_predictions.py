@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, scale
+from sklearn.svm import SVC
 
 import dsel
+from dsel.errors import AllFitsFailedError
 from dsel.data import labeled as labels
 
 NEAR = {
@@ -141,3 +146,45 @@ def test_run__an_answer_for_other_rows_is_a_failed_fit():
     plan = dsel.plan_search(None, [One()], X, y, cv=5, random_state=0)
     with pytest.raises(dsel.errors.AllFitsFailedError, match="answer each row with"):
         plan.run()
+
+
+class Ranks(KNeighborsClassifier):
+    """Answers the larger half of each call with the second class."""
+
+    def predict(self, X):
+        return np.asarray(self.classes_)[(X[:, 0] > np.median(X[:, 0])).astype(int)]
+
+
+class OnlySeveral(KNeighborsClassifier):
+    """Has no answer to a row alone, as where ``np.squeeze`` stands in ``predict``."""
+
+    def predict(self, X):
+        return np.squeeze(super().predict(X))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        make_pipeline(FunctionTransformer(scale), SVC()),
+        make_pipeline(FunctionTransformer(scale), LinearDiscriminantAnalysis()),
+        Ranks(),
+        OnlySeveral(),
+    ],
+    ids=["svm", "linear", "ranks", "squeeze"],
+)
+def test_run__refuses_learners_that_look_at_the_rows_of_a_call(learner, rng):
+    y = rng.integers(0, 2, 90)
+    X = rng.normal(size=(90, 3)) + 2 * y[:, np.newaxis]
+    plan = dsel.plan_search(None, [learner], X, y, criterion="cv_error", cv=3)
+    with pytest.raises(AllFitsFailedError, match="of 8 rows otherwise alone"):
+        plan.run()
+    with pytest.raises(AllFitsFailedError, match="of 8 rows otherwise alone"):
+        dsel.certify_selection(learner.fit, X, y, random_state=0)
+
+
+def test_run__takes_functions_of_a_row(rng):
+    y = rng.integers(0, 2, 90)
+    X = rng.normal(size=(90, 3)) + 2 * y[:, np.newaxis]
+    learner = make_pipeline(FunctionTransformer(np.tanh), SVC())
+    plan = dsel.plan_search(None, [learner], X, y, criterion="best_fold_model", cv=3)
+    assert dsel.select(plan.run()).certificate.certified

@@ -248,7 +248,7 @@ class Fitting:
             if is_fitted_now:
                 self.queue.batch_size.add(float(np.nansum(record.counts.seconds)))
                 log_fit(self.table.scheme, record)
-            if self.raise_failures and record.counts.messages:
+            if self.raise_failures and (record.counts.status != FIT_DONE).any():
                 raise RuntimeError(next(iter(record.counts.messages.values())))
             if not self._was_fitted(record.job):
                 self.checkpoint.fit(record)
