@@ -10,8 +10,8 @@ from sklearn.preprocessing import FunctionTransformer, scale
 from sklearn.svm import SVC
 
 import dsel
-from dsel.errors import AllFitsFailedError
 from dsel.data import labeled as labels
+from dsel.errors import AllFitsFailedError
 
 NEAR = {
     "below": (float, lambda label: label - 0.4),
