@@ -353,7 +353,9 @@ def _encoded(column: Any) -> NDArray[np.float64]:
     if dtype.is_numeric() or dtype == nw.Boolean:
         if isinstance(found, pd.Series):
             return np.asarray(found.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(column.cast(nw.Float64()).to_numpy(), dtype=np.float64)
+        if not dtype.is_integer():  # of which Arrow's cast refuses those above 2^53
+            column = column.cast(nw.Float64())
+        return np.asarray(column.to_numpy(), dtype=np.float64)
     if isinstance(dtype, nw.Datetime | nw.Duration | nw.Date):
         times = pd.Series(column.to_pandas())
         if times.dtype.kind not in "mM" and not hasattr(times.dtype, "tz"):

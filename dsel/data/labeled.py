@@ -306,7 +306,13 @@ def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
         raise TypeError(
             f"`y` must hold labels of one type, got {listed}; convert them."
         )
-    return np.array(labels.tolist())
+    found = np.array(labels.tolist())
+    if found.ndim != 1:
+        raise TypeError(
+            f"`y` must hold one label for each row, got {labels[0]!r} for row 0; make "
+            f"a text of it."
+        )
+    return found
 
 
 def _kind(label: Any) -> str:

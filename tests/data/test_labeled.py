@@ -81,6 +81,20 @@ def test_labeled_rows__refuses_labels_of_mixed_type():
         labeled_rows(X, np.array([1, "a", 1, "a"], dtype=object))
 
 
+def test_labeled_rows__refuses_several_values_as_a_label():
+    pairs = pd.Series([(0, 1), (1, 2), (0, 1), (1, 2)])
+    with pytest.raises(TypeError, match=r"`y` must hold one label .* got \(0, 1\)"):
+        labeled_rows(X, pairs)
+
+
+def test_labeled_rows__takes_long_numbers_of_arrow():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"id": [2**60, None, 3, 4], "flag": [True, None, False, True]})
+    found = labeled_rows(table, list("abab"), allow_nan=True, as_frame=True).X.encoded
+    assert found[0].tolist() == [2.0**60, 1.0]
+    assert np.isnan(found[1]).all()
+
+
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_labeled_rows__refuses_missing_labels(missing):
     with pytest.raises(ValueError, match="row 2 is"):

@@ -199,7 +199,8 @@ def _refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
         cause = f" (alone: {type(error).__name__}: {error})"
     else:
         cause = ""
-    for place, n in zip(done, np.sum(alone != together[:, some], axis=1), strict=True):
+    n_differ = np.sum(alone != together[:, some], axis=1)
+    for place, n in zip(done.tolist(), n_differ, strict=True):
         if n > 1 or cause:
             counts.refuse((place, column), (fitted.candidates[place], split.number), (
                 f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
