@@ -49,6 +49,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"dsel {release}"
 html_static_path = ["_static"]
 html_css_files = ["dsel.css"]
+html_sidebars = {"why": [], "install": []}  # have no pages below them
 html_show_sourcelink = False
 html_copy_source = False
 html_math_renderer = "mathml"
@@ -128,14 +129,14 @@ def open_figures(block: Any, variables: Any, gallery: Any, **more: Any) -> str:
 
 
 class MainJobFirst:
-    """The order of scripts: the one to begin with, then by name."""
+    """The order of scripts: the one to begin with, others by name, the one not run."""
 
     def __init__(self, folder: str) -> None:
         del folder
 
-    def __call__(self, name: str) -> tuple[bool, str]:
+    def __call__(self, name: str) -> tuple[bool, bool, str]:
         """Return what scripts are sorted by."""
-        return name != "choose_a_model.py", name
+        return name != "choose_a_model.py", name == "main_job_on_workers.py", name
 
 
 class Audit(SphinxDirective):
@@ -168,10 +169,9 @@ sphinx_gallery_conf: dict[str, Any] = {
     "examples_dirs": ["../examples", "guide"],
     "gallery_dirs": ["gallery", "guides"],
     "within_subsection_order": MainJobFirst,
-    "default_thumb_file": str(README_FIGURE),  # of scripts that draw nothing
-    # Two need worker processes, or documents that are no part of the project: they are
-    # shown here, and tests run them.
-    "filename_pattern": r"/(?!main_job_on_workers|text_covalidation)\w+\.py$",
+    "default_thumb_file": str(README_FIGURE),  # dsel.css hides it: nothing was drawn
+    # One starts worker processes: it is shown here, and a test runs it.
+    "filename_pattern": r"/(?!main_job_on_workers)\w+\.py$",
     "write_computation_times": False,
     "notebook_extensions": set(),
     "copyfile_regex": r".*\.py$",
@@ -208,7 +208,24 @@ def inline_mathml(self: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
+NUMPY_TYPES = {
+    r"~?[\w.]*\b_Buffer \|.*?_NestedSequence\[complex \| bytes \| str\]": "ArrayLike",
+    r"~?numpy\.ndarray\[tuple\[.*?\], ~?numpy\.dtype\[(.*?)\]\]": r"NDArray[\1]",
+}
+"""Names of types by what autodoc writes for them."""
+
+
+def short_types(*arguments: Any) -> tuple[str, str]:
+    """Return a signature, and what it returns, with numpy's names of types."""
+    *_, signature, returned = arguments
+    for pattern, name in NUMPY_TYPES.items():
+        signature = re.sub(pattern, name, signature or "")
+        returned = re.sub(pattern, name, returned or "")
+    return signature, returned
+
+
 def setup(app: Any) -> None:
-    """Register the formulas' renderer and the figures of audits."""
+    """Register the formulas' renderer, the figures of audits, and short signatures."""
+    app.connect("autodoc-process-signature", short_types)
     app.add_directive("audit", Audit)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

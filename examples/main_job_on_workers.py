@@ -2,14 +2,9 @@
 The main job on worker processes
 ================================
 
-From a file to a certificate, on worker processes of this machine.
-
-A few hundred labeled rows, a pool in zarr that no process holds whole, a grid of
-support vector machines: which one, and how wrong can it be?
-
-::
-
-    python examples/main_job_on_workers.py
+From a file to a certificate: the pool is a zarr array that tasks read chunk by chunk,
+and two processes of this machine do the work. The address of a cluster's scheduler
+would do the same elsewhere.
 """
 
 import tempfile
@@ -36,11 +31,12 @@ def population(n_rows: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.
 
 def main(folder: Path) -> None:
     """Build a pool, search, and read what was found."""
-    # 1. The pool is written once, chunk by chunk; afterwards only tasks read it.
-    pool = dsel.write_pool(population(50_000, seed=1)[0], folder / "pool.zarr")
+    # 1. The pool is written once; afterwards only tasks read it.
+    rows, _ = population(50_000, seed=1)
+    pool = dsel.write_pool(rows, folder / "pool.zarr", chunk_rows=10_000)
     print(pool)
 
-    # 2. The plan checks everything and says what it will cost; nothing has run yet.
+    # 2. Two worker processes. A run that is interrupted goes on from what is in `out`.
     X, y = population(1_000, seed=2)
     plan = dsel.plan_search(
         make_pipeline(StandardScaler(), SVC()),
@@ -48,29 +44,19 @@ def main(folder: Path) -> None:
         X,
         y,
         pool,
-        cv=5,
-        delta=0.05,
         random_state=0,
     )
-    print(plan)
-
-    # 3. Two worker processes; an address or a YAML file would do the same elsewhere.
-    #    If it is interrupted, the same line goes on from what is in `out`.
     with dsel.cluster.connect(dsel.cluster.Local(workers=2)) as client:
         results = plan.run(client, out=folder / "results")
 
-    # 4. The cube holds counts, so another bound or delta of it costs no fit.
-    print(results[["fold_errors", "inner_errors", "status"]])
-    print(results.dsel.bound(delta=0.01).round(3).to_pandas())
-
-    # 5. The choice, in words; and the truth, which only a simulation knows.
+    # 3. The choice in words, its model, and the truth, which only a simulation knows.
     choice = dsel.select(results)
     print(choice.certificate.reading())
-    model = plan.model(choice.candidate)
+    model = plan.deployed(choice)
     fresh, truth = population(50_000, seed=3)
     print(f"{choice.params} errs on {np.mean(model.predict(fresh) != truth):.3f}")
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # worker processes import this file
     with tempfile.TemporaryDirectory() as folder:
         main(Path(folder))

@@ -50,7 +50,7 @@ for name, law in cases.items():
     results = plan.run()
     choice = dsel.select(results)
     fresh, truth = rings(20_000, 3, **law)
-    answer = plan.model(choice.candidate).predict(fresh)
+    answer = plan.deployed(choice).predict(fresh)
     numbers[name] = (choice.bound, np.mean(answer != truth))
     found = np.mean(answer[truth])
     print(

@@ -3,19 +3,16 @@ A table with names, categories and gaps
 =======================================
 
 Some hundred labeled rows in one Parquet file, many unlabeled ones in a folder of them,
-and a pipeline that encodes columns by name. Run it from anywhere:
-
-    python examples/tables.py [folder]
-
-It writes both to the folder (a new one without it) and searches. From there, a shell
-does the same by
+and a pipeline that encodes columns by name. ``python examples/tables.py FOLDER`` writes
+both to the folder and searches. From there, a shell does the same by
 
 .. code-block:: sh
 
-    dsel select labeled.parquet --target label --pool unlabeled \
+    dsel select labeled.parquet --target label --pool unlabeled --duplicates keep \
         --model tables:pipeline --grid logisticregression__C=0.01,0.1,1,10
 
-where tables is this file, found in the folder that the command is called in.
+where tables is this file, found in the folder that the command is called in. With so
+few columns, different customers may look alike: duplicates are kept.
 """
 
 import sys

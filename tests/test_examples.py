@@ -58,12 +58,3 @@ def test_main_job__runs():
     )
 
     assert "With probability at least 95%" in done.stdout
-
-
-@pytest.mark.slow
-def test_text_covalidation__runs(capsys, data_dir, monkeypatch):
-    monkeypatch.setenv("DSEL_DATA", str(data_dir))
-
-    runpy.run_path(str(EXAMPLES / "text_covalidation.py"), run_name="__main__")
-
-    assert "active learning" in capsys.readouterr().out

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from dask.utils import format_time
 
 from dsel import names
 from dsel.plots.style import BLUE, INK, new_axes, tidy
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 PHASES = {
     names.FIT_SECONDS: "fits on folds",
+    names.INNER_FIT_SECONDS: "fits on pairs of folds",
     names.FULL_FIT_SECONDS: "fits on all labeled rows",
     names.SCORE_SECONDS: "passes over the pool",
 }
@@ -21,7 +23,10 @@ PHASES = {
 
 @dataclass(frozen=True)
 class TimingData:
-    """Seconds of work by phase; of all tasks, whatever ran side by side."""
+    """Seconds of work by phase; of all tasks, whatever ran side by side.
+
+    A phase that was not measured is left out: nested searches do not time the pool.
+    """
 
     phases: tuple[str, ...]
     seconds: tuple[float, ...]
@@ -46,8 +51,13 @@ def timing_data(results: xr.Dataset) -> TimingData:
     TimingData
         What `draw_timing` draws.
     """
-    seconds = tuple(float(np.nansum(results[name].values)) for name in PHASES)
-    return TimingData(tuple(PHASES.values()), seconds)
+    sums = {
+        phase: float(results[name].sum())
+        for name, phase in PHASES.items()
+        if name in results
+    }
+    found = {phase: seconds for phase, seconds in sums.items() if seconds}
+    return TimingData(tuple(found), tuple(found.values()))
 
 
 def draw_timing(data: TimingData, ax: "Axes") -> None:
@@ -65,13 +75,13 @@ def draw_timing(data: TimingData, ax: "Axes") -> None:
     for place, seconds in zip(places, data.seconds, strict=True):
         share = seconds / data.total if data.total else 0.0
         ax.annotate(
-            f" {seconds:.3g} s ({share:.0%})", (seconds, place), va="center",
+            f" {format_time(seconds)} ({share:.0%})", (seconds, place), va="center",
             fontsize=8, color=INK,
         )  # fmt: skip
     ax.set_yticks(places, data.phases)
-    ax.set_xlim(right=1.25 * max(*data.seconds, 1e-9))
+    ax.set_xlim(right=1.25 * max((*data.seconds, 1e-9)))
     ax.set_xlabel("seconds, summed over tasks")
-    tidy(ax, title=f"{data.total:.3g} s of work")
+    tidy(ax, title=f"{format_time(data.total)} of work")
 
 
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":

@@ -45,6 +45,8 @@ summary { cursor: pointer; color: var(--blue); }
   :root { --ink: #e6ebf0; --soft: #a3b1bd; --line: #37424d; --accent: #f0883e;
           --blue: #79b0e3; --ground: #14191f; --pale: #1d252d; }
   .verdict.warning { background: #33241a; } }
-@media print { section { break-inside: avoid-page; }
-  main { padding: 0; } h2 { break-after: avoid; } }
+@media print { body { font-size: 10.5pt; } main { padding: 0; }
+  figure, tr, .verdict { break-inside: avoid; } section > p { break-after: avoid; }
+  h2 { break-after: avoid; margin-top: 26px; } figure svg { max-height: 78mm; }
+  details::details-content { content-visibility: visible; } summary { display: none; } }
 """

@@ -15,6 +15,7 @@ from dsel.plots.style import params_label
 from dsel.report.figures import as_svg
 from dsel.report.html import figure, paragraph, section, table, text
 from dsel.report.story import Story
+from dsel.results.certificate import percent
 from dsel.results.choice import CV_ERROR, candidate_table, params_of
 from dsel.results.rounding import at_most
 
@@ -33,7 +34,7 @@ def verdict(story: Story) -> str:
     choice, certificate = story.choice, story.choice.certificate
     chosen = params_label(dict(choice.params))
     if certificate.certified:
-        headline = f"Error at most {at_most(choice.bound, decimals=2, percent=True)} %"
+        headline = f"Error at most {percent(choice.bound)}"
         kind = "verdict"
     else:
         headline = "No guarantee"
@@ -125,6 +126,9 @@ def deployments(story: Story) -> str:
     choice, estimate = story.choice, story.choice.certificate.estimate
     if not choice.deployments:
         return ""
+    is_observed = any(each.observed is not None for each in choice.deployments)
+    head = ("model", "certificate", "bound", "cross-validation", "observed error")
+    head = head if is_observed else head[:-1]
     lines = [
         (
             each.model,
@@ -132,25 +136,25 @@ def deployments(story: Story) -> str:
             _number(min(1.0, each.bound), is_bound=True),
             _number(estimate, is_bound=False),
             "" if each.observed is None else f"{each.observed:.4f}",
-        )
+        )[: len(head)]
         for each in choice.deployments
     ]
     named = [each.certificate for each in choice.deployments]
-    head = ("model", "certificate", "bound", "cross-validation", "observed error")
+    about = (
+        "The model of all rows, that of the best fold, which has seen fewer rows and "
+        "needs no pool, and the vote of the folds' models. Only the one whose "
+        "certificate was named before anybody saw the results has a guarantee. "
+        "Cross-validation is about what is chosen without a fold."
+    )
+    observed = " Observed is the error on pool rows whose labels were not used."
     return section(
         "Which model to hand over",
-        paragraph(
-            "The model of all rows, that of the best fold, which has seen fewer rows "
-            "and needs no pool, and the vote of the folds' models. Only the one whose "
-            "certificate was named before anybody saw the results has a guarantee. "
-            "Cross-validation is about what is chosen without a fold; observed is the "
-            "error on pool rows whose labels the search has not used."
-        ),
+        paragraph(about + observed * is_observed),
         table(
             head,
             lines,
             marked=named.index(choice.certificate.criterion),
-            numbers=(2, 3, 4),
+            numbers=range(2, len(head)),
         ),
     )
 
@@ -179,7 +183,7 @@ def others(story: Story) -> str:
     lines = [
         (
             str(name),
-            str(answers.params.values[n]),
+            params_label(params_of(story.results, int(answers.candidate.values[n]))),
             _number(
                 answers.estimate.values[n],
                 is_bound=bool(answers.is_guarantee.values[n]),
@@ -192,7 +196,7 @@ def others(story: Story) -> str:
         "Other criteria, same counts",
         paragraph(
             "To compare. A bound is a guarantee only if its criterion was named before "
-            "anybody saw the results."
+            "anybody saw the results, and if no assumption is violated."
         ),
         table(("criterion", "would choose", "number", "which is"), lines, numbers=(2,)),
     )

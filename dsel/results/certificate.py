@@ -239,7 +239,7 @@ class Certificate:
 
 def percent(rate: float) -> str:
     """Return a rate in percent with one digit, rounded up."""
-    return f"{at_most(100 * rate, decimals=1)} %"
+    return f"{at_most(rate, decimals=1, percent=True)} %"
 
 
 def _sentence(reason: str) -> str:

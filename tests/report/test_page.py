@@ -77,7 +77,7 @@ def test_report_html__says_what_is_guaranteed():
     cube = make()
     page = report_html(cube)
     bound = dsel.select(cube).bound
-    assert f"Error at most {100 * bound:.2f} %" in page
+    assert f"Error at most {at_most(bound, decimals=1, percent=True)} %" in page
     assert "With probability at least 95%" in words(page)
 
 

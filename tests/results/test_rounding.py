@@ -43,6 +43,10 @@ def test_at_most__leaves_what_fits_as_it_is(text):
     assert Decimal(at_most(float(text), percent=True)) == 100 * Decimal(text)
 
 
+def test_summary__leaves_seven_percent_as_it_is():
+    assert "7.0 %" in Certificate(0.07, 0.05, "cv_bound").facts()[0][1]
+
+
 @given(delta=st.floats(1e-12, 1, exclude_max=True))
 def test_confidence__is_no_more_than_it_was(delta):
     assert 0 <= 1 - Decimal(repr(delta)) - Decimal(confidence(delta)) <= Decimal("1e-6")
