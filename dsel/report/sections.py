@@ -127,8 +127,8 @@ def deployments(story: Story) -> str:
     if not choice.deployments:
         return ""
     is_observed = any(each.observed is not None for each in choice.deployments)
-    head = ("model", "certificate", "bound", "cross-validation", "observed error")
-    head = head if is_observed else head[:-1]
+    head = ["model", "certificate", "bound", "cross-validation"]
+    head += ["observed error"] * is_observed
     lines = [
         (
             each.model,
