@@ -13,7 +13,6 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from dsel.data.cache import nbytes_of
@@ -34,6 +33,7 @@ from dsel.models.family import (
 from dsel.models.fit_arguments import cut_to_rows, takes_pool
 from dsel.models.linear import LinearStack, stack_linear
 from dsel.models.prefixes import (
+    cloned,
     fitted_prefix,
     has_prefix,
     prefix_hashes,
@@ -174,7 +174,7 @@ class ScikitLearnFamily:
             return model, prefix.test
 
     def _seeded(self, candidate: Candidate, split: Split) -> Any:
-        model = clone(candidate.estimator)
+        model = cloned(candidate.estimator)
         if has_prefix(model):
             with_seeds(model[:-1], split, self.seed)
         unset = {
@@ -182,7 +182,8 @@ class ScikitLearnFamily:
             for name, value in sorted(model.get_params(deep=True).items())
             if value is None and name.rpartition("__")[2] == "random_state"
         }
-        return model.set_params(**unset)
+        model.set_params(**unset)  # of a FrozenEstimator it returns None
+        return model
 
 
 class _Length:

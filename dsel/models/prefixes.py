@@ -13,6 +13,7 @@ from typing import Any
 import cloudpickle
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from dsel.data.content import content_hash, exact_text
@@ -54,7 +55,7 @@ def fitted_prefix(
     They are fitted on the training rows of `split`; those whose `random_state` is None
     get a hash of `seed`. What the cache does not hold is fitted for each candidate.
     """
-    front = with_seeds(clone(estimator[:-1]), split, seed)
+    front = with_seeds(cloned(estimator[:-1]), split, seed)
 
     def make() -> Prefix:
         train, test = split.train_rows, split.test_rows
@@ -65,6 +66,23 @@ def fitted_prefix(
     rows = content_hash(X, y, split.train_rows, split.test_rows)
     made: Prefix = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
     return made
+
+
+def cloned(estimator: Any) -> Any:
+    """Return a clone whose frozen parts have wrappers of their own.
+
+    `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each
+    part while it is fitted: fits on other threads would meet there.
+    """
+    model = clone(estimator)
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(model.estimator)
+    frozen = {
+        name: FrozenEstimator(value.estimator)
+        for name, value in model.get_params(deep=True).items()
+        if isinstance(value, FrozenEstimator)
+    }
+    return model.set_params(**frozen) if frozen else model
 
 
 def with_seeds(front: Any, split: Split, seed: int) -> Any:

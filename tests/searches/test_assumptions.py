@@ -125,8 +125,7 @@ def test_certificate__says_that_a_part_was_fitted_before(rows):
     frozen = FrozenEstimator(StandardScaler().fit(X[300:]))
     estimator = make_pipeline(frozen, LogisticRegression())
     made = plan(X[:300], y[:300], X[300:], estimator)
-    # One frozen part is shared by all clones, which scikit-learn's threads cannot bear.
-    found = select(made.run(n_jobs=1)).certificate
+    found = select(made.run()).certificate
     for name in ("A3", "A4"):
         assert reason(found, name).state == "declared"
         assert "a frozen part" in reason(found, name).reason

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
@@ -15,7 +14,7 @@ from dsel.data.frames import unchangeable
 from dsel.data.splits import Split
 from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Integers, as_floats
-from dsel.models.prefixes import with_seeds
+from dsel.models.prefixes import cloned, with_seeds
 
 AS_GIVEN: Final = ""
 
@@ -102,7 +101,7 @@ def rows_of_split(
     origin
         Text that other steps, rows or training rows do not have.
     """
-    front = with_seeds(clone(Pipeline(steps)), split, seed)
+    front = with_seeds(cloned(Pipeline(steps)), split, seed)
     train = split.train_rows
     fitted_on = as_floats(
         front.fit_transform(_safe_indexing(X, train), labels[y[train]])
