@@ -215,13 +215,12 @@ NUMPY_TYPES = {
 """Names of types by what autodoc writes for them."""
 
 
-def short_types(*arguments: Any) -> tuple[str, str]:
+def short_types(*arguments: Any) -> tuple[str | None, ...]:
     """Return a signature, and what it returns, with numpy's names of types."""
-    *_, signature, returned = arguments
+    texts = arguments[-2:]  # None where there is none
     for pattern, name in NUMPY_TYPES.items():
-        signature = re.sub(pattern, name, signature or "")
-        returned = re.sub(pattern, name, returned or "")
-    return signature, returned
+        texts = tuple(text and re.sub(pattern, name, text) for text in texts)
+    return texts
 
 
 def setup(app: Any) -> None:

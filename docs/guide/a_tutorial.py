@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -98,6 +99,7 @@ print(choice.certificate.reading())
 # %%
 # The ledger of assumptions as a table:
 
+pd.set_option("display.max_colwidth", None)
 results.dsel.assumptions
 
 # %%

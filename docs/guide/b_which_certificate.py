@@ -3,8 +3,9 @@ Which certificate?
 ==================
 
 A certificate is a rule that turns counts into a bound. They differ in which model the
-bound is about, in what they assume to exist (a pool or not), and in how small they are.
-Which one is used must be fixed before the results are seen (A5).
+bound is about, in whether they need a pool, and in how small they are. With a pool and
+no other wish dsel takes the one that is expected to be smallest for the model of all
+labeled rows. Whoever names another one does so before the results are seen (A5).
 """
 
 # %%
@@ -83,7 +84,7 @@ pd.concat(one, axis=1).round(3)
 # %%
 # What ``plan_bound`` recommends
 # ------------------------------
-# The smallest bound of those that it may compare; its docstring says which these are.
+# The smallest bound for the model of all labeled rows.
 
 for (n, error), plan in cases.items():
     share = float(plan.recommended_certify_share)
@@ -98,7 +99,8 @@ for (n, error), plan in cases.items():
     )
 
 # %%
-# A picture of the second case; the recommended certificate is orange.
+# A picture of the second case; the recommended certificate is orange. The lower lines
+# are about other models.
 
 _, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
 plots.plot_bound_plan(cases[5_000, 0.05], ax=ax)
