@@ -281,16 +281,15 @@ def add_terms(
         adding may have changed.
     """
     n_classes, n_others, _ = terms.shape
-    sums = np.zeros((2, n_classes, n_others))
-    counts, sizes = sums[0], sums[1]
     for cell in range(len(rows)):
-        sums[:] = 0.0
+        row, model = rows[cell], models[cell]
         for i in range(n_classes):
-            for t in range(starts[i], starts[i + 1]):
-                value = values[rows[cell], columns[t]]
-                for q in range(n_others):
-                    coef = coefs[t, q, models[cell]]
-                    terms[i, q, cell] += value * coef
-                    sizes[i, q] += abs(value * coef)
-                    counts[i, q] += coef != 0.0
-        limits[:, :, cell] = EPS * (counts + 8.0) * sizes
+            for q in range(n_others):
+                total, size, count = 0.0, 0.0, 8.0
+                for t in range(starts[i], starts[i + 1]):
+                    coef = coefs[t, q, model]
+                    term = values[row, columns[t]] * coef
+                    total += term
+                    size += abs(term)
+                    count += coef != 0.0
+                terms[i, q, cell], limits[i, q, cell] = total, EPS * count * size
