@@ -17,7 +17,7 @@ from dsel.cli.options import (
 )
 from dsel.cli.show import show
 from dsel.searches import execute, plan_search
-from dsel.solvers.smo import compile_ahead
+from dsel.solvers.smo_pairs import compile_ahead
 
 N_LABELED = 1000
 GRID = {

@@ -20,7 +20,6 @@ from dsel.solvers.compiled_lanes import TAU, WIDTH, best_partner, subtract_rows
 from dsel.solvers.compiled_once import compiled
 
 SOLVED, STOPPED, ROW_MISSING, CUT = 0, 1, 2, 3
-N_ARRAYS = 7  # of numbers per row: those of `State`, and where it may rise and fall
 
 
 def _maximum(typing_context: Any, a: Any, b: Any) -> Any:
@@ -50,10 +49,6 @@ class KernelRows(NamedTuple):
     may reach into columns of other rows, whose variables have bounds of 0.
     """
 
-    gram: Any
-    """Kernel of all rows, from which missing ones are copied; empty for none."""
-    members: Any
-    """Places of the machine's rows in it."""
     values: Any
     """Kernel rows one after another, (n_slots * stride,) or more, float32."""
     stride: Any
@@ -66,14 +61,17 @@ class KernelRows(NamedTuple):
     """When a slot was last read."""
 
 
-@compiled(inline="always")
-def blocks_of_rows(n_arrays: Any, n_rows: Any) -> Any:
-    """Return zeros, a value per row, that begin where a line of the cache begins."""
-    n_blocks = (n_rows + WIDTH - 1) // WIDTH
-    size = n_arrays * n_blocks * WIDTH
-    flat = np.zeros(size + 8)
-    begin = (-flat.ctypes.data % 64) // 8
-    return flat[begin : begin + size].reshape((n_arrays, n_blocks, WIDTH))
+class Variables(NamedTuple):
+    """What steps read and change of each row, 0 for rows that fill the last block."""
+
+    diagonal: Any
+    residual: Any
+    beta: Any
+    lower: Any
+    upper: Any
+    rise: Any
+    """Room for masks: 0 where beta may rise, else -inf."""
+    fall: Any
 
 
 # No NaN comes in, and infinities stay defined: masks are 0 and -inf. Nothing here may
@@ -82,28 +80,21 @@ FAST = {"nnan", "nsz"}
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
-def set_masks(
-    beta: Any, lower: Any, upper: Any, rise: Any, fall: Any, b: Any, u: Any
-) -> Any:
-    """Write 0 where row u of block b may rise and fall, -inf where it may not."""
-    rise[b, u] = 0.0 if beta[b, u] < upper[b, u] else -np.inf
-    fall[b, u] = 0.0 if beta[b, u] > lower[b, u] else -np.inf
+def set_masks(own: Any, t: Any) -> Any:
+    """Write 0 where row t may rise and fall, -inf where it may not."""
+    own.rise[t] = 0.0 if own.beta[t] < own.upper[t] else -np.inf
+    own.fall[t] = 0.0 if own.beta[t] > own.lower[t] else -np.inf
 
 
 @compiled(fastmath=FAST, error_model="numpy", inline="always")
-def start_masks(
-    residual: Any, beta: Any, lower: Any, upper: Any, rise: Any, fall: Any
-) -> Any:
+def start_masks(own: Any) -> Any:
     """Write all masks; return the last row of largest residual that may rise."""
     best, last = -np.inf, 0
-    for b in range(len(residual)):
-        for u in range(WIDTH):
-            set_masks(beta, lower, upper, rise, fall, b, u)
-            best = larger(best, residual[b, u] + rise[b, u])
-    for b in range(len(residual)):
-        for u in range(WIDTH):
-            is_best = residual[b, u] + rise[b, u] == best
-            last = max(last, b * WIDTH + u if is_best else 0)
+    for t in range(len(own.beta)):
+        set_masks(own, t)
+        value = own.residual[t] + own.rise[t]
+        if value >= best:
+            best, last = value, t
     return last
 
 
@@ -122,75 +113,68 @@ def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> 
 
 
 @compiled(error_model="numpy", inline="always")
-def copy_row(kernel: Any, t: Any) -> Any:
-    """Copy kernel row t to slot t, at the columns of all members."""
-    source = kernel.gram[kernel.members[t]]
-    mine = slice(t * kernel.stride, (t + 1) * kernel.stride)
-    target = kernel.values[mine]
-    for s in range(len(kernel.members)):
-        target[s] = source[kernel.members[s]]
-    for s in range(len(kernel.members), len(target)):
-        target[s] = 0.0
+def copy_row(kernel: Any, gram: Any, members: Any, t: Any) -> Any:
+    """Copy kernel row t of some members to slot t."""
+    source, target = gram[members[t]], kernel.values[t * kernel.stride :]
+    for s in range(len(members)):
+        target[s] = source[members[s]]
     kernel.slots[t] = t
-
-
-@compiled(error_model="numpy", inline="always")
-def is_missing(kernel: Any, t: Any) -> Any:
-    """Copy kernel row t if there is a Gram matrix; return whether it is missing."""
-    if len(kernel.gram) > 0:
-        copy_row(kernel, t)
-    return kernel.slots[t] < 0
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def descend(
-    kernel: Any, state: Any, tol: Any, limit: Any, clock: Any, uncut: Any
+    kernel: Any,
+    own: Any,
+    tol: Any,
+    limit: Any,
+    clock: Any,
+    uncut: Any,
+    gram: Any = None,
+    members: Any = None,
 ) -> Any:
     """Take SMO steps until the gap is below `tol`, `limit` steps, or a row is missing.
 
-    `state` is diagonal, residual, beta, lower and upper, and room for masks; residual
-    and beta are updated.
+    `own` are `Variables`; residual and beta are updated. Rows that are missing are
+    copied from the kernel of all rows, at the places of the machine's, if it is given.
     When a kernel row was last read is counted from `clock`. With `uncut` it ends before
     the first step that C would stop: up to there every larger C takes the same steps.
     Returns status, row that is missing, steps taken, gap.
     """
-    diagonal, residual, beta, lower, upper = (
-        state[0], state[1], state[2], state[3], state[4]
-    )  # fmt: skip
-    rise, fall = state[5], state[6]
-    starts, slots, used = kernel.starts, kernel.slots, kernel.used
-    i = start_masks(residual, beta, lower, upper, rise, fall)
-    steps = 0
+    diagonal, residual, beta = own.diagonal, own.residual, own.beta
+    lower, upper, rise, fall = own.lower, own.upper, own.rise, own.fall
+    starts, slots, stride = kernel.starts, kernel.slots, kernel.stride
+    i, steps = start_masks(own), 0
     while True:
-        b, u = i // WIDTH, i % WIDTH
-        if slots[i] < 0 and is_missing(kernel, i):
-            return ROW_MISSING, i, steps, np.inf
-        used[slots[i]] = clock + steps
-        own, best = diagonal[b, u], residual[b, u] + rise[b, u]
-        row = kernel.values[slots[i] * kernel.stride :]
-        j, gap = best_partner(best, own, row, starts, diagonal, residual, fall)
-        c, v = j // WIDTH, j % WIDTH
-        is_over = not (best - residual[c, v]) + fall[c, v] > 0.0
+        if slots[i] < 0:
+            if gram is None:
+                return ROW_MISSING, i, steps, np.inf
+            copy_row(kernel, gram, members, i)
+        kernel.used[slots[i]] = clock + steps
+        best = residual[i] + rise[i]
+        row = kernel.values[slots[i] * stride :]
+        j, gap = best_partner(best, diagonal[i], row, starts, diagonal, residual, fall)
+        is_over = not (best - residual[j]) + fall[j] > 0.0
         if is_over:
             gap = 0.0  # no pair gains anything: what is left is rounding
         if gap < tol or is_over or steps >= limit:
             return SOLVED if gap < tol else STOPPED, i, steps, gap
-        if slots[j] < 0 and is_missing(kernel, j):
-            return ROW_MISSING, j, steps, np.inf
-        used[slots[j]] = clock + steps
-        curvature = own + diagonal[c, v] - 2.0 * row[starts[c] + v]
+        if slots[j] < 0:
+            if gram is None:
+                return ROW_MISSING, j, steps, np.inf
+            copy_row(kernel, gram, members, j)
+        kernel.used[slots[j]] = clock + steps
+        value = row[starts[j // WIDTH] + j % WIDTH]
+        curvature = diagonal[i] + diagonal[j] - 2.0 * value
         curvature = curvature if curvature > 0.0 else TAU
-        step = (residual[b, u] - residual[c, v]) / curvature
-        risen, fallen = moved_pair(
-            beta[b, u], beta[c, v], upper[b, u], lower[c, v], step
-        )
-        if uncut and (0.0 < upper[b, u] <= risen or 0.0 > lower[c, v] >= fallen):
+        step = (residual[i] - residual[j]) / curvature
+        risen, fallen = moved_pair(beta[i], beta[j], upper[i], lower[j], step)
+        if uncut and (0.0 < upper[i] <= risen or 0.0 > lower[j] >= fallen):
             return CUT, j, steps, gap
-        up, down = risen - beta[b, u], fallen - beta[c, v]
-        beta[b, u], beta[c, v] = risen, fallen
-        set_masks(beta, lower, upper, rise, fall, b, u)
-        set_masks(beta, lower, upper, rise, fall, c, v)
-        partner = kernel.values[slots[j] * kernel.stride :]
+        up, down = risen - beta[i], fallen - beta[j]
+        beta[i], beta[j] = risen, fallen
+        set_masks(own, i)
+        set_masks(own, j)
+        partner = kernel.values[slots[j] * stride :]
         i = subtract_rows(up, row, down, partner, starts, residual, rise)
         steps += 1
 
@@ -198,18 +182,17 @@ def descend(
 @compiled(fastmath=FAST, error_model="numpy")
 def subtract_row(residual: Any, change: Any, kernel: Any, slot: Any) -> Any:
     """Subtract a kernel row times the change of its variable from the residual."""
-    for b in range(len(residual)):
-        at = np.uint64(slot * kernel.stride + kernel.starts[b])
-        for u in range(WIDTH):  # of unsigned places, so that it is vectorised
-            value = np.float64(kernel.values[at + np.uint64(u)])
-            residual[b, u] -= change * value
+    for b in range(len(kernel.starts)):
+        at = slot * kernel.stride + kernel.starts[b]
+        for u in range(WIDTH):
+            residual[b * WIDTH + u] -= change * np.float64(kernel.values[at + u])
 
 
 @compiled(error_model="numpy")
-def catch_up(kernel: Any, state: Any, change: Any) -> Any:
+def catch_up(kernel: Any, gram: Any, members: Any, residual: Any, change: Any) -> Any:
     """Subtract what changed variables do to all residuals, variable by variable."""
     for t in range(len(change)):
         if change[t] != 0.0:
             if kernel.slots[t] < 0:
-                copy_row(kernel, t)
-            subtract_row(state[1], change[t], kernel, kernel.slots[t])
+                copy_row(kernel, gram, members, t)
+            subtract_row(residual, change[t], kernel, kernel.slots[t])

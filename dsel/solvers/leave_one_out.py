@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.solvers.smo import Path, solve_path, step_limit
+from dsel.solvers.smo import Path, solve_from, solve_path
 
 Floats = NDArray[np.float64]
 
@@ -97,15 +97,12 @@ def _without(
     settings: tuple[float, float, int],
 ) -> float:
     """Return the decision at a row of the machine without it."""
-    from dsel.solvers import compiled_paths
-
     C, tol, max_iter = settings
     weights = np.ones(len(y))
     weights[place] = 0.0
     lower, upper = np.where(y > 0, 0.0, -C) * weights, np.where(y > 0, C, 0.0) * weights
     start = _handed_on(gram, beta, lower, upper, place)
-    limit = step_limit(max_iter, len(y))
-    decisions = compiled_paths.solve_from(gram, y, weights, C, start, tol, limit)
+    decisions = solve_from(gram, y, weights, start, C=C, tol=tol, max_iter=max_iter)
     return float(decisions[place])
 
 

@@ -45,15 +45,35 @@ class Gram:
         return self.flat[: n_rows**2].reshape(n_rows, n_rows)
 
 
+def padded(n_rows: Any) -> Any:
+    """Return numbers of rows in whole blocks."""
+    from dsel.solvers.compiled_lanes import WIDTH
+
+    return -(-n_rows // WIDTH) * WIDTH
+
+
+def aligned_zeros(n_arrays: int, size: int) -> Floats:
+    """Return zeros, (n_arrays, size), that begin where a line of the cache begins."""
+    flat = np.zeros(n_arrays * size + 8)
+    begin = (-flat.ctypes.data % 64) // 8
+    return flat[begin : begin + n_arrays * size].reshape(n_arrays, size)
+
+
 class State:
-    """The variables of one machine: views into one block array."""
+    """The variables of one machine: views into one array."""
 
     def __init__(self, n_rows: int) -> None:
-        from dsel.solvers.compiled_smo import N_ARRAYS, blocks_of_rows
+        from dsel.solvers.compiled_smo import Variables
 
-        self.blocks = blocks_of_rows(N_ARRAYS, n_rows)
-        flat = self.blocks.reshape(N_ARRAYS, -1)[:5, :n_rows]
-        self.diagonal, self.residual, self.beta, self.lower, self.upper = flat
+        self.whole = Variables(*aligned_zeros(7, padded(n_rows)))
+        self.diagonal, self.residual, self.beta, self.lower, self.upper = (
+            each[:n_rows] for each in self.whole[:5]
+        )
+
+    def set_bounds(self, y: Floats, limits: Floats) -> None:
+        """Let y beta be between 0 and a limit of each row."""
+        self.lower[:] = np.where(y > 0, 0.0, -limits)
+        self.upper[:] = np.where(y > 0, limits, 0.0)
 
     def of(self, rows: Integers) -> "State":
         """Return a copy of the variables of some rows."""
@@ -94,13 +114,18 @@ class GramRows:
     def __init__(
         self, gram: NDArray[np.float32], members: Integers, kernel: Any = None
     ) -> None:
-        from dsel.solvers import compiled_paths
+        from dsel.solvers.compiled_lanes import WIDTH
+        from dsel.solvers.compiled_smo import KernelRows
 
         self.gram, self.members = gram, members
-        self.kernel = kernel
-        if kernel is None:
-            room = compiled_paths.room_for(len(members))
-            self.kernel = compiled_paths.rows_in(room, gram, members)
+        n_rows, stride = len(members), padded(len(members))
+        self.kernel = kernel or KernelRows(
+            np.zeros(n_rows * stride, np.float32),
+            stride,
+            np.arange(0, stride, WIDTH),
+            np.full(n_rows, -1),
+            np.zeros(n_rows, dtype=np.int64),
+        )
 
     def descend(
         self, state: State, tol: float, limit: int, *, uncut: bool = False
@@ -109,7 +134,7 @@ class GramRows:
         from dsel.solvers import compiled_smo
 
         _, _, steps, gap = compiled_smo.descend(
-            self.kernel, state.blocks, tol, limit, 0, uncut
+            self.kernel, state.whole, tol, limit, 0, uncut, self.gram, self.members
         )
         return steps, gap
 
@@ -117,16 +142,22 @@ class GramRows:
         self, active: Integers, state: State, tol: float, limit: int
     ) -> int:
         """Solve for the active rows alone; see `Source.descend_among`."""
-        from dsel.solvers import compiled_smo
-
         part = state.of(active)
         source = GramRows(self.gram, self.members[active])
         steps, _ = reach(source, part, tol, limit)
         change = np.zeros(len(self.members))
         change[active] = part.beta - state.beta[active]
-        compiled_smo.catch_up(self.kernel, state.blocks, change)
+        self.catch_up(state, change)
         state.beta[active], state.residual[active] = part.beta, part.residual
         return steps
+
+    def catch_up(self, state: State, change: Floats) -> None:
+        """Subtract what changes of variables, (n_rows,), do to all residuals."""
+        from dsel.solvers import compiled_smo
+
+        compiled_smo.catch_up(
+            self.kernel, self.gram, self.members, state.whole.residual, change
+        )
 
 
 class RowCache:
@@ -142,18 +173,14 @@ class RowCache:
         from dsel.solvers.compiled_lanes import WIDTH
         from dsel.solvers.compiled_smo import KernelRows
 
-        n_rows = len(diagonal)
-        n_blocks = -(-n_rows // WIDTH)
-        stride = n_blocks * WIDTH
+        n_rows, stride = len(diagonal), padded(len(diagonal))
         n_slots = min(n_rows, max(2, nbytes // (4 * stride)))
         self.make_row = make_row
         self.diagonal = diagonal
         self.kernel = KernelRows(
-            np.empty((0, 0), np.float32),
-            np.empty(0, np.int64),
             np.zeros(n_slots * stride, np.float32),
             stride,
-            WIDTH * np.arange(n_blocks),
+            np.arange(0, stride, WIDTH),
             np.full(n_rows, -1),
             np.full(n_slots, -1),
         )
@@ -170,9 +197,8 @@ class RowCache:
         taken = 0
         while True:
             status, row, steps, gap = compiled_smo.descend(
-                self.kernel, state.blocks, tol, limit - taken, self.clock,
-                uncut,
-            )  # fmt: skip
+                self.kernel, state.whole, tol, limit - taken, self.clock, uncut
+            )
             taken += steps
             self.clock += steps + 1
             if status != compiled_smo.ROW_MISSING:
@@ -195,7 +221,9 @@ class RowCache:
         change = part.beta - state.beta
         for row in np.flatnonzero(change):
             slot = self._slot(int(row))
-            compiled_smo.subtract_row(state.blocks[1], change[row], self.kernel, slot)
+            compiled_smo.subtract_row(
+                state.whole.residual, change[row], self.kernel, slot
+            )
         state.beta[active] = part.beta[active]
         state.residual[active] = part.residual[active]
         return steps
@@ -234,7 +262,7 @@ def reach(source: Source, state: State, tol: float, limit: int) -> tuple[int, fl
         patience = min(limit - taken, n_movable // 2) if shrinks else limit - taken
         steps, gap = source.descend(state, tol, patience)
         taken += steps
-        if gap < tol or taken >= limit:
+        if not 0.0 < gap >= tol or taken >= limit:
             return taken, gap
         active = _active_rows(state)
         if len(active) <= ACTIVE_SHARE * n_movable:

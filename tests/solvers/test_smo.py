@@ -12,7 +12,8 @@ from dsel.solvers.smo import (
     solve_path_by_rows,
     step_limit,
 )
-from dsel.solvers.smo_rows import RowCache
+from dsel.solvers.smo_pairs import solve_pairs
+from dsel.solvers.smo_rows import Gram, RowCache
 
 C_VALUES = np.array([0.1, 1.0, 10.0, 1000.0])
 
@@ -81,6 +82,25 @@ def test_solve_path__takes_the_steps_of_libsvm(large_problem, power, max_iter):
         dual[svc.support_] = -svc.dual_coef_[0]
         assert steps == svc.n_iter_[0]
         np.testing.assert_array_equal(beta, dual)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5])  # kernel rows in place, and copied
+def test_solve_pairs__takes_the_steps_of_libsvm(large_problem, share, rng):
+    rows, y = np.arange(0, 900, 3), np.repeat([0, 1, 2], [80, 110, 110])
+    gram, used = large_problem[1][np.ix_(rows, rows)].round(3), rng.random(300) < share
+    whole = Gram.empty(300)
+    whole.values[:] = gram
+    paths = solve_pairs(
+        whole, np.array([0, 80, 190, 300]), used.astype(float), C_values=C_VALUES,
+        tol=1e-3, max_iter=-1, diagonal=np.ones(300), largest=1.0,
+    )  # fmt: skip
+    for c, C in enumerate(C_VALUES):
+        svc = SVC(C=C, kernel="precomputed", shrinking=False)
+        svc.fit(gram[np.ix_(used, used)], y[used])
+        duals = np.zeros((2, used.sum()))
+        duals[:, svc.support_] = svc.dual_coef_
+        np.testing.assert_array_equal(paths.steps[:, c], svc.n_iter_)
+        np.testing.assert_array_equal(paths.coefs[..., c].T, duals)
 
 
 def test_solve_path__takes_a_tiny_curvature_as_it_is(rng):

@@ -10,7 +10,8 @@ from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.svm.decisions import DecisionWeights, Machines
 from dsel.models.svm.labeled_kernel import LabeledKernel
 from dsel.models.svm.votes import decide
-from dsel.solvers.smo import PairPaths, solve_pairs, solve_path_by_rows
+from dsel.solvers.smo import solve_path_by_rows
+from dsel.solvers.smo_pairs import PairPaths, solve_pairs
 from dsel.solvers.smo_rows import RowCache
 
 KNOWS_LITTLE: Final = 0.25  # share of unknown rows
