@@ -177,7 +177,10 @@ def checked_prior(prior: ArrayLike | None, n_candidates: int) -> Floats | None:
     """Return the weight of each candidate in C order, or raise; None for equal ones."""
     if prior is None:
         return None
-    weights = np.asarray(prior, dtype=np.float64).ravel()
+    try:
+        weights = np.asarray(prior, dtype=np.float64).ravel()
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`prior` must hold numbers, got {prior!r}.") from error
     if len(weights) != n_candidates:
         raise ValueError(
             f"`prior` must have one weight for each of {n_candidates} candidates, in "

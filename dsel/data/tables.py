@@ -74,9 +74,13 @@ def _naming_file(path: str) -> Iterator[None]:
         text = str(error).strip()
         if path in text:
             raise
+        way = (
+            "save arrays of numbers or text, such as y.astype(str)"
+            if "allow_pickle" in text
+            else "check that the file is whole and of that kind"
+        )
         raise ValueError(
-            f"{path!r} cannot be read as what its name says: {text.rstrip('.')}; check "
-            f"that the file is whole and of that kind."
+            f"{path!r} cannot be read as what its name says: {text.rstrip('.')}; {way}."
         ) from error
 
 

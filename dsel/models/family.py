@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from sysconfig import get_path
+from traceback import extract_tb
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -10,6 +13,11 @@ from numpy.typing import NDArray
 from dsel.data.splits import Split
 from dsel.models.arrays import Floats, Integers
 
+INSTALLED: Final = (
+    "<frozen", "<__array", str(Path(__file__).parents[1]),
+    *(get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+)  # fmt: skip
+"""What the files of packages begin with, those of Python and dsel included."""
 FIT_DONE: Final = 0
 FIT_FAILED: Final = 1
 
@@ -62,7 +70,16 @@ class FitCounts:
 
     def failed(self, candidate: int, split: int, error: Exception) -> None:
         """Keep what a fit raised: a failed fit is data, not the end of a run."""
-        self.messages[candidate, split] = f"{type(error).__name__}: {error}"
+        said = f"{type(error).__name__}: {error}"
+        called = [
+            each
+            for each in extract_tb(error.__traceback__)
+            if not each.filename.startswith(INSTALLED)
+        ]
+        if called:  # code of the user's own
+            name, line = Path(called[-1].filename).name, called[-1].lineno
+            said = f"{said.rstrip('.')} ({name}, line {line})"
+        self.messages[candidate, split] = said
 
     def refuse(self, place: tuple[int, int], key: tuple[int, int], why: str) -> None:
         """Count a fit that was done as failed; `key` as in `messages`."""

@@ -255,10 +255,7 @@ def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:
     if len(failed) == plan.n_candidates:
         several = f"all {len(failed)} candidates failed; the first was {first}"
         alone = f"the only candidate failed: {message}"
-        raise AllFitsFailedError(
-            f"{alone if len(failed) == 1 else several}. Run with on_failure='raise' to "
-            f"see where it comes from."
-        )
+        raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
     warn(
         f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be chosen; "
         f"the first was {first}. `results.message` has all.",

@@ -97,7 +97,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Part of delta of each candidate; None for equal parts. See `plan_search`.
     on_failure
         What to do about candidates that cannot be fitted: ``"record"`` them, or
-        ``"raise"`` what was raised.
+        ``"raise"`` RuntimeError at the first.
     train_errors
         Whether errors on training rows are counted even if no criterion reads them.
     verbose

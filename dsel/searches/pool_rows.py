@@ -11,6 +11,7 @@ import zarr
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.sync import sync
@@ -132,6 +133,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     if hasattr(model, "predict_pool"):  # its answers depend on the numbers of the rows
         model.predict_pool(pool, path, client=client)
         return
+    check_is_fitted(model)
     opened = open_pool(pool)
     frames = opened.collection.frames
     if frames is not None and hasattr(model, "feature_names_in_"):

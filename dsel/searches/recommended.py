@@ -86,7 +86,7 @@ def expected_bound(
     if name in HOLD_OUT_CERTIFICATES:
         n_rows = len(plan.scheme.splits[0].test_rows)
         return sum(HOLD_OUT_CERTIFICATES[name](design, n_rows, plan.label_share))
-    if name not in FOLD_CERTIFICATES:
+    if name not in FOLD_CERTIFICATES or k < 2:  # a given division may have one fold
         return math.nan
     return sum(FOLD_CERTIFICATES[name](design, k, plan.label_share))
 

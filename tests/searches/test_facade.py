@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dsel
 import dsel.errors
+from dsel.errors import AllFitsFailedError
 
 
 def make_search(estimator=None, param_grid=None, **options):
@@ -254,11 +255,12 @@ def test_search__refuses_weights_of_another_length(digits):
         ({"reserve": "0.1"}, TypeError),
         ({"prune": "no"}, TypeError),
         ({"reading": 0.01}, TypeError),
+        ({"prior": "half"}, TypeError),
     ],
 )
 def test_search__names_the_option_that_is_wrong(digits, changed, error):
     X, y = digits
-    with pytest.raises(error, match=f"`{next(iter(changed))}` must be"):
+    with pytest.raises(error, match=f"`{next(iter(changed))}` must"):
         make_search(**changed).fit(X[:50], y[:50], pool=X[50:60])
 
 
@@ -299,6 +301,39 @@ def test_fit__raises_what_a_fit_raised_if_asked_to():
         assert search.fit(X, y).best_params_ == {"C": 1.0}
     with pytest.raises(RuntimeError, match="'C' parameter"):
         clone(search).set_params(on_failure="raise").fit(X, y)
+
+
+def test_fit__says_where_own_code_failed(digits):
+    class Broken(LogisticRegression):
+        def fit(self, X, y):
+            raise KeyError("inside")
+
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(Broken(), {"C": [1.0]}, cv=3, random_state=0)
+    with pytest.raises(AllFitsFailedError, match=r"'inside' \(test_facade.py, line"):
+        search.fit(X, y)
+    wrong = dsel.SemiSupervisedSearchCV(LogisticRegression(), {"C": [-1.0]}, cv=3)
+    with pytest.raises(AllFitsFailedError, match=r"Got -1.0 instead\.$"):
+        wrong.fit(X, y)
+
+
+def test_fit__takes_a_single_division(digits):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(
+        LogisticRegression(), {"C": [1.0]}, cv=[(range(60), range(60, 90))]
+    )
+    assert not search.fit(X[:90], y[:90], X[90:]).certificate_.certified
+
+
+def test_fit__takes_numbers_of_numpy(digits, tmp_path):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(
+        LogisticRegression(), {"C": [1.0]}, delta=np.float32(0.1),
+        label_share=np.float32(0.5), reserve=np.float32(0.01),
+    )  # fmt: skip
+    search.fit(X[:90], y[:90], X[90:], out=tmp_path / "out")
+    kept = dsel.select(dsel.open_results(tmp_path / "out"))
+    assert kept.certificate.delta == np.float32(0.1)
 
 
 def test_fit__a_remark_about_a_fit_is_no_failure(digits):

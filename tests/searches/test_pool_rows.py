@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import zarr
+from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 import dsel
@@ -47,6 +48,9 @@ def test_predict_pool__refuses_a_pool_without_rows(tmp_path):
     model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     with pytest.raises(ValueError, match="`pool` must have rows to predict"):
         dsel.searches.predict_pool(model, np.empty((0, 1)), tmp_path / "answers")
+    search = dsel.SemiSupervisedSearchCV(model, {"var_smoothing": [1e-9]})
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        dsel.searches.predict_pool(search, np.ones((3, 1)), tmp_path / "answers")
 
 
 def test_read_rows__gives_what_was_written(place, rows):
