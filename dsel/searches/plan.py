@@ -293,8 +293,7 @@ def plan_search(
     >>> plan.run()["status"].values.tolist()
     [0, 1]
     """
-    delta = check_probability(delta, "delta")
-    reserve = check_reserve(reserve, delta)
+    reserve = check_reserve(reserve, delta := check_probability(delta, "delta"))
     seed = seed_from(random_state)
     candidates = make_candidates(estimator, grid := drawn(param_grid, seed))
     allow_nan = takes_nan(candidates)
@@ -314,8 +313,7 @@ def plan_search(
     rule, read = criteria = named_criteria(took.criterion, took.certificate)
     # Reading may stop where the limits of all candidates are narrow enough.
     least = 1 / len(candidates) if weights is None else weights.min()
-    label_share = check_probability(took.label_share, "label_share")
-    share = (1 - label_share) * delta * least
+    share = (1 - check_probability(took.label_share, "label_share")) * delta * least
     stages = plan_stages(counted, reading, share=share, seed=seed)
     check_given(criteria, stages, pool_labels)
     cv, with_pool = took.cv, pool is not None
@@ -331,7 +329,7 @@ def plan_search(
         remarks=took.remarks + remarks,
         duplicates=check_choice(duplicates, "duplicates", POLICIES), reserve=reserve,
         criterion=rule, certificate=read, delta=delta,
-        label_share=label_share,
+        label_share=float(took.label_share),
         seed=seed, fit_timeout=fit_timeout, prior=weights,
         assumptions=plan_ledger(
             labeled, scheme.held_out, candidates, params,

@@ -22,6 +22,7 @@ from dsel.bounds import (
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.lazy import by_block
+from dsel.data.overlap import comparable, row_hashes
 from dsel.data.pool import Pool
 from dsel.results import Certificate
 from dsel.searches.nonconformity.row_choice import (
@@ -59,6 +60,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Candidates of the grid, failed ones included."""
     n_features_in_: int
     """Columns of the labeled rows."""
+    row_hashes_: NDArray[np.uint64]
+    """Hash of each row that `fit` got."""
 
     def predict(self, X: Any) -> Any:
         """Predict the label that the chosen model finds most conforming.
@@ -215,7 +218,13 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         Certificate
             The hold-out bound of the composite classifier, ties included.
+
+        Raises
+        ------
+        ValueError
+            Where the rows are those of `fit`, to which this is no bound.
         """
+        self._refuse_fitted(X)
         predicted = self.predict(X)
         labels = self._labels_of(y, len(predicted))
         n_errors = int(np.sum(predicted != labels))
@@ -245,6 +254,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             ``joint`` bounds P(error and eps_crit <= epsilon), ``conditional`` the
             error among those kept, and ``coverage`` is their least share.
         """
+        self._refuse_fitted(X)
         cuts = np.asarray(epsilons, dtype=np.float64)
         labels, counts, _ = self._answer(X)
         wrong = self.classes_[labels] != self._labels_of(y, len(labels))
@@ -343,6 +353,22 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         answers = [self.chooser_.answer(part, numbers[n]) for part, n in blocks]
         return Answer(*map(np.concatenate, zip(*answers, strict=True)))
 
+    def _refuse_fitted(self, X: Any) -> None:
+        """Raise where rows equal those of `fit` far more often than those each other.
+
+        Fresh rows, drawn like them, would not: of few values rows are equal by chance.
+        """
+        hashes = hashes_of(self._checked(X))
+        _, place, times = np.unique(
+            self.row_hashes_, return_inverse=True, return_counts=True
+        )
+        n_known = int(np.isin(hashes, self.row_hashes_).sum())
+        if n_known / len(hashes) > 0.5 + np.mean(times[place] > 1) / 2:
+            raise ValueError(
+                f"`X` must hold rows that `fit` did not get, but {n_known} of "
+                f"{len(hashes)} equal one of them; pass fresh labeled rows."
+            )
+
     @staticmethod
     def _labels_of(y: ArrayLike, n_rows: int) -> NDArray[Any]:
         labels = np.asarray(y)
@@ -365,3 +391,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", reset=False)
+
+
+def hashes_of(X: Any) -> NDArray[np.uint64]:
+    """Return a hash of each row, the same for equal rows."""
+    return row_hashes(comparable(X, np.dtype(np.float64)))

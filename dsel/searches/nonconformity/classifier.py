@@ -13,7 +13,7 @@ from dsel.data.splits import Split, holdout_split
 from dsel.errors import GuaranteeWarning, warn
 from dsel.searches.candidates import drawn, make_candidates
 from dsel.searches.model_set import ModelSet, TrainedGroups, encode_labels, train_grid
-from dsel.searches.nonconformity.answers import NonconformityAnswers
+from dsel.searches.nonconformity.answers import NonconformityAnswers, hashes_of
 from dsel.searches.nonconformity.conformity import (
     MEASURES,
     Measure,
@@ -79,6 +79,8 @@ class NonconformityClassifier(NonconformityAnswers):
         it.
     nbytes_
         Bytes of models and validation scores.
+    row_hashes_
+        Hash of each row of `fit`, which certify nothing.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -158,6 +160,7 @@ class NonconformityClassifier(NonconformityAnswers):
         """
         self._check_parameters()
         X, codes = encode_labels(self, X, y)
+        self.row_hashes_ = hashes_of(X)
         self.seed_ = seed_from(self.random_state)
         split = holdout_split(
             len(codes), _validation_rows(self.validation_size, len(codes)),

@@ -391,6 +391,16 @@ def test_predict_pool__refuses_what_it_cannot_answer(tmp_path):
         model.predict_pool(X, tmp_path / "answers.zarr")
 
 
+def test_certify__refuses_the_rows_of_the_fit(rng):
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    model = NonconformityClassifier(SVC(), {"C": [1, 4]}, random_state=0).fit(X, y)
+    for certify in (model.certify, lambda X, y: model.selective_risk(X, y, [0.5])):
+        with pytest.raises(ValueError, match=r"`X` must hold .* 50 of 50 equal one"):
+            certify(X[10:], y[10:])
+    few = (X > 0).astype(float)  # of such rows chance makes equal ones
+    model.fit(few[:40], y[:40]).certify(few[40:], y[40:])
+
+
 def test_certify__wants_a_label_for_each_row():
     model, X, y = fitted()
     with pytest.raises(ValueError, match="one label for each of the 100 rows"):
