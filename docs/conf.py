@@ -74,6 +74,7 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 maximum_signature_line_length = 80
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 
 AUDIT = Path(__file__).parent / "theory" / "audit.json"
 """What `dsel audit --draws 100 --seed 0 --json` printed."""

@@ -46,19 +46,19 @@ steps = list(
 # ``two_fold_cv`` trains on one half and tests on the other; ``max_dt_e`` is the larger
 # of the error on the training rows and the error that the disagreement shows.
 
-print("labels  " + "  ".join(f"{name:>14}" for name in steps[0].estimates))
+print("labels" + "".join(f"{name:>13}" for name in steps[0].estimates))
 for step in steps:
-    shown = "  ".join(f"{value:14.4f}" for value in step.estimates.values())
-    print(f"{len(step.rows):6d}  {shown}")
+    shown = "".join(f"{value:13.4f}" for value in step.estimates.values())
+    print(f"{len(step.rows):6d}{shown}")
 
-figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
 labels = [len(step.rows) for step in steps]
 for name, mark in zip(steps[0].estimates, "os^Dvx", strict=True):
     values = [step.estimates[name] for step in steps]
     ax.plot(labels, values, marker=mark, fillstyle="none", label=name)  # some are equal
 ax.set_xlabel("labels asked for")
 ax.set_ylabel("estimated error")
-ax.legend(frameon=False)
+figure.legend(loc="outside right upper", frameon=False)
 plt.show()
 
 # %%

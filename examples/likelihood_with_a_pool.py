@@ -65,9 +65,8 @@ for ax, draw in zip(axes, (misleading, cancer), strict=True):
         below = np.sum(np.array(gains[name]) < 0)
         worse = np.sum(np.array(errors[name]) > np.array(errors["supervised"]))
         print(
-            f"  {name:13s} mean error {np.mean(errors[name]):.3f}, likelihood below "
-            f"the supervised one in {below} of {len(gains[name])} draws, "
-            f"error above in {worse}"
+            f"  {name:13s} {np.mean(errors[name]):.3f}; of {len(gains[name])} draws "
+            f"{below} with a lower likelihood, {worse} with a larger error"
         )
         ax.plot(sorted(gains[name]), "s" if name != "MCPL" else "o", ms=4, label=name)
     ax.axhline(0, color="0.5", lw=0.8)

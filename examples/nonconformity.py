@@ -43,7 +43,7 @@ print("rows answered by each model:", np.bincount(model.chosen_model(problem.poo
 
 order = np.argsort(model.critical_epsilon(problem.pool), kind="stable")
 kept = np.arange(1, len(order) + 1)
-fig, ax = plt.subplots()
+fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ax.plot(kept / len(order), np.cumsum(wrong[order]) / kept)
 ax.set_xlabel("share of the rows, the surest first")
 ax.set_ylabel("error among them")

@@ -30,14 +30,14 @@ def draw(n_rows, *, moved=0.0):
 X, y = draw(300)
 pools = {"like the labeled rows": draw(3_000)[0], "moved": draw(3_000, moved=1.0)[0]}
 
-fig, ax = plt.subplots()
+fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 bins = np.linspace(-4, 6, 41)
 for name, rows in {"labeled rows": X, **pools}.items():
     label = name if rows is X else f"pool {name}"
     ax.hist(rows[:, 0], bins, density=True, histtype="step", linewidth=2, label=label)
 ax.set_xlabel("first feature")
 ax.set_ylabel("density")
-ax.legend()
+fig.legend(loc="outside upper center", ncols=3, frameon=False)
 
 # %%
 # What the certificate says

@@ -15,6 +15,10 @@ where tables is this file, found in the folder that the command is called in. Wi
 few columns, different customers may look alike: duplicates are kept.
 """
 
+# %%
+# The whole script
+# ----------------
+
 import sys
 import tempfile
 from pathlib import Path

@@ -56,8 +56,9 @@ print(
 
 # %%
 # A nested search has the smallest one, since its bound does not grow with the number
-# of candidates. A plan compares these numbers itself and takes the smallest, before a
-# label is used; ``criterion=``, ``certificate=`` and ``cv=`` name another one.
+# of candidates. A plan compares such numbers itself (for an error of 10 % and a
+# disagreement of 2 %) and takes the smallest, before a label is used; ``criterion=``,
+# ``certificate=`` and ``cv=`` name another one.
 #
 # 3. Plan
 # -------

@@ -9,7 +9,7 @@ import xarray as xr
 from dsel import names
 from dsel.cli.options import numbers
 from dsel.report.text import text_table
-from dsel.results.rounding import at_most, confidence
+from dsel.results.rounding import confidence
 from dsel.searches.expected_terms import GROWTH
 from dsel.searches.plan_bound import plan_bound
 
@@ -156,7 +156,7 @@ def _table(plan: xr.Dataset, variable: str, title: str, show: Any) -> list[str]:
 
 
 def _as_bound(value: float) -> str:
-    return "-" if value != value else at_most(min(1.0, value), decimals=3)
+    return "-" if value != value else f"{min(1.0, value):.3f}"  # an average, no limit
 
 
 def _as_rows(value: int) -> str:
@@ -172,11 +172,10 @@ def _recommendation(plan: xr.Dataset) -> list[str]:
         f"labels held out"
     )
     bound = min(1.0, float(plan["recommended_bound"]))
-    about = at_most(bound, decimals=3)
-    lines = [f"Recommended: {plan['recommended'].values!s} {how}, about {about}."]
+    lines = [f"Recommended: {plan['recommended'].values!s} {how}, about {bound:.3f}."]
     if bound > 2 * float(plan["expected_error"]):
         lines.append(
-            "This is loose: with so few labels every honest bound is. More labels, or "
-            "fewer candidates, bring it down; --wanted says how many."
+            "This is loose: with so few labels every bound that holds is. More labels "
+            "bring it down; --wanted says how many."
         )
     return lines
