@@ -218,8 +218,7 @@ def plan_search(
     cv
         Number of plain random folds. A scikit-learn splitter, or a list of (train
         rows, test rows), gives estimates only, never a guarantee. More folds cost more
-        fits, and often a larger bound. By default 10, and 3 for a nested search; with
-        ``auto`` it is chosen, too.
+        fits. By default 10, and 3 for a nested search; ``auto`` chooses it, too.
     duplicates
         What to do about pool rows that equal labeled rows: ``"refuse"`` to run,
         ``"exclude"`` them as the same records, or ``"keep"`` them as other records,
