@@ -14,7 +14,6 @@ from dsel.plots.style import (
     GREY,
     INK,
     ON_PALE,
-    PALE,
     new_axes,
     params_label,
     tidy,
@@ -103,7 +102,7 @@ def surface_data(
     labels = [tuple(value_labels(results[dim].values)) for dim in dims]
     return SurfaceData(
         title=title,
-        label=_label(evaluated),
+        label=_label(evaluated, results, dims),
         x=dims[-1],
         y=dims[0] if len(dims) == 2 else "",
         x_labels=labels[-1],
@@ -237,9 +236,12 @@ def _place(at: dict[str, int], dims: tuple[str, ...]) -> tuple[int, int]:
     return (places[0], places[1]) if len(places) == 2 else (0, places[0])
 
 
-def _label(evaluated: Evaluation) -> str:
+def _label(evaluated: Evaluation, results: xr.Dataset, dims: tuple[str, ...]) -> str:
     kind = BOUND if evaluated.is_guarantee else "estimate"
-    return f"{evaluated.criterion} ({kind})"
+    others = (dim for dim in candidate_dims(results) if dim not in dims)
+    rest = ", ".join(dim for dim in others if results.sizes[dim] > 1)
+    least = f"\nsmallest over {rest}" if rest else ""
+    return f"{evaluated.criterion} ({kind}){least}"
 
 
 def _draw_map(data: SurfaceData, ax: "Axes") -> None:
@@ -315,15 +317,15 @@ def _draw_points(data: SurfaceData, ax: "Axes") -> None:
     values, is_limit = data.values[0], data.is_limit[0]
     places = np.arange(len(values))
     known = ~is_limit & np.isfinite(values)
-    ax.plot(places[known], values[known], "o-", color=BLUE, label=data.label)
+    ax.plot(places[known], values[known], "o", color=BLUE, label=data.label)
     if is_limit.any():
         ax.plot(
-            places[is_limit], values[is_limit], "^", color=PALE,
+            places[is_limit], values[is_limit], "^", color=BLUE, fillstyle="none",
             label="dropped early: cannot be below",
         )  # fmt: skip
     if data.chosen is not None:
         at = data.chosen[1]
         ax.plot(at, values[at], "o", color=ACCENT, markersize=9, label="chosen")
-    ax.set_ylim(0, 1.1 * values[np.isfinite(values)].max(initial=0.01))
+    ax.set_ylim(0, 1.25 * values[np.isfinite(values)].max(initial=0.01))
     ax.set_ylabel(data.label)
     ax.legend(frameon=False, fontsize=8)

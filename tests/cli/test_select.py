@@ -14,6 +14,7 @@ import dsel
 from dsel.cli import main
 from dsel.cli.models import build, parse_values
 from dsel.cli.select import command
+from dsel.errors import DselWarning
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +195,8 @@ def test_select__warns_in_one_line_where_no_label_can_help(tmp_path):
     frame.to_csv(tmp_path / "labeled.csv", index=False)
     np.save(tmp_path / "pool.npy", np.arange(100.0, 600.0)[:, np.newaxis])
     with warnings.catch_warnings():
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")  # other libraries may warn, too
+        warnings.simplefilter("always", DselWarning)
         found = run(
             "select", tmp_path / "labeled.csv", "--target", "label", "--dry-run",
             "--pool", tmp_path / "pool.npy", "--criterion", "cv_bound",

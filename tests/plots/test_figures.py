@@ -110,6 +110,7 @@ def test_surface_data__shows_the_smallest_over_other_dimensions():
     cube = make(grid, [9, 3, 8, 2, 7, 6, 5, 4])
     full = cube.dsel.bound()
     data = surface_data(cube, x="shrinking", y="C")
+    assert data.label.endswith("smallest over gamma")
     np.testing.assert_array_equal(data.values, full.min("gamma").values)
     assert data.chosen == (0, 1)
 
