@@ -38,6 +38,9 @@ class ActiveStep:
     least: float | None
     """As `learn_actively` takes it; None where picks were greedy."""
 
+    def __repr__(self) -> str:
+        return f"ActiveStep({len(self.rows)} labeled rows, least={self.least})"
+
     def risk(self, *, delta: float = 0.05) -> MeanInterval:
         """Return the mean error on the pool of all models so far, with an interval.
 

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,13 @@ def _values(values: ArrayLike, name: str) -> list[Any]:
 
 
 def _columns(y: Any) -> Floats:
-    values = np.asarray(y, np.float64)
+    try:
+        values = np.asarray(y, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`y` must hold numbers, got {shorten(repr(y), 60)}; for classes search "
+            f"with dsel.models.KernelLeastSquaresClassifier()."
+        ) from error
     return values[:, np.newaxis] if values.ndim == 1 else values
 
 
