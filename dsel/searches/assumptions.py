@@ -78,6 +78,25 @@ def scaled_by_range(X: Any) -> str:
     return ""
 
 
+def row_numbers(X: Any) -> str:
+    """Return which column numbers the labeled rows, in any order; empty if none."""
+    if sparse.issparse(X) or len(X) < FEW_ROWS:
+        return ""
+    for values in np.asarray(X).T:
+        column = values.astype(np.float64)
+        low = column.min()
+        if (
+            column.max() - low == len(column) - 1 == len(np.unique(column)) - 1
+            and (column % 1 == 0).all()
+        ):
+            return (
+                f"a column numbers the labeled rows from {low:g} to {column.max():g}, "
+                f"which no random draws do, and new rows have other numbers: leave it "
+                f"out"
+            )
+    return ""
+
+
 def frozen_parts(candidates: Iterable[Candidate]) -> str:
     """Return a remark where an estimator holds a part that was fitted before."""
     from sklearn.frozen import FrozenEstimator
@@ -265,7 +284,9 @@ def plan_ledger(
     order = "the pool's rows stand in random order" if shuffled else ""
     equal, are_copies = copies(labeled.X, labeled.y, splits)
     drawn = _joined("rows were drawn at random", order, equal)
-    dependent = _joined(_GROUPS if in_groups else "", equal if are_copies else "")
+    dependent = _joined(
+        _GROUPS if in_groups else "", equal if are_copies else "", row_numbers(X)
+    )
     broken = _joined(
         breaks_independence,
         standardised(X),

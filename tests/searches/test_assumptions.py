@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
@@ -118,6 +119,20 @@ def test_scaled_by_range__is_a_doubt_only(rows):
     found = certificate(scaled.transform(X[:300]), y[:300], scaled.transform(X[300:]))
     assert found.certified
     assert "fills a range up to 1" in reason(found, "A3").reason
+
+
+@pytest.mark.parametrize("order", ["of the file", "random"])
+def test_certificate__is_refused_where_a_column_numbers_the_rows(rng, order):
+    y = np.repeat([0, 1, 2], 40)  # sorted by class, as many files are
+    X = pd.DataFrame({"id": np.arange(120), "noise": rng.normal(size=120)})
+    kept = rng.permutation(120) if order == "random" else np.arange(120)
+    search = dsel.SemiSupervisedSearchCV(
+        None, [KNeighborsClassifier(1)], criterion="best_fold_model", random_state=0
+    )
+    found = search.fit(X.iloc[kept], y[kept]).certificate_
+    assert not found.certified
+    assert "numbers the labeled rows from 0 to 119" in reason(found, "A1").reason
+    assert search.fit(X[["noise"]], y).certificate_.certified
 
 
 def test_certificate__says_that_a_part_was_fitted_before(rows):
