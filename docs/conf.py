@@ -192,8 +192,10 @@ def mathml(tex: str, *, is_block: bool) -> str:
     r"""Return a formula as MathML, whose brackets grow without ``\big``.
 
     Few fonts have the sign that ``\setminus`` becomes, most have the other one.
+    ``\frac12`` is one half, as in TeX; docutils reads 12 over what follows.
     """
     tex = re.sub(r"\\[bB]ig(?![a-zA-Z])", "", tex)
+    tex = re.sub(r"frac(\d)(\d)", r"frac{\1}{\2}", tex)
     return tex2mathml(tex, as_block=is_block).replace("\u29f5", "\u2216")
 
 
