@@ -4,14 +4,14 @@ Some preprocessing can be seen in the rows: where all columns have mean 0 and va
 to the last digit, they were scaled with all rows, the held-out ones included.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from dsel.data.frames import Frame, encoded
+from dsel.data.frames import Frame, encoded, frame_of, is_frame
 from dsel.data.labeled import LabeledRows
 from dsel.data.overlap import comparable, row_hashes
 from dsel.data.splits import Split
@@ -113,17 +113,51 @@ def frozen_parts(candidates: Iterable[Candidate]) -> str:
     return ""
 
 
+def _rows_given(X: Any, fit_params: Mapping[str, Any]) -> str:
+    """Return which parameter hands labeled rows to every fit; empty if none.
+
+    Tables of one row for each labeled one are cut to the rows of a fit.
+    """
+
+    def tables(value: Any) -> Iterator[Any]:
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, list | tuple):
+            for each in value:
+                yield from tables(each)
+        elif getattr(value, "shape", ())[1:] == X.shape[1:]:
+            of_numbers = getattr(value, "dtype", np.dtype(object)).kind in "biuf"
+            if of_numbers or is_frame(value):
+                yield value
+
+    def hashes(table: Any) -> NDArray[np.uint64]:
+        table = frame_of(table) if is_frame(table) else table
+        return row_hashes(comparable(table, np.dtype(np.float64)))
+
+    for name, value in fit_params.items():
+        is_cut = getattr(value, "shape", ())[:1] == X.shape[:1]
+        for table in () if is_cut else tables(value):
+            if np.isin(hashes(table), hashes(X)).mean() > 0.5:
+                return (
+                    f"`{name}` holds labeled rows, which every fit sees, held-out ones "
+                    f"included: give other rows, or let the learner divide its own"
+                )
+    return ""
+
+
 def weights_of_all(
     labeled: LabeledRows,
     candidates: Iterable[Candidate],
     fit_params: Mapping[str, Any],
 ) -> str:
-    """Return which weights or priors come from the labels of all rows; empty if none.
+    """Return which parameters come from all rows or their labels; empty if none.
 
     Weights that balance the classes of all labeled rows, n / (K n_c) up to a factor,
     depend on the labels of held-out rows, and so do priors n_c / n: every fold's fit
     then does. Where all classes have the same size this cannot be found.
     """
+    if held := _rows_given(labeled.X, fit_params):
+        return held
     counts = np.bincount(labeled.y)
     if (counts == counts[0]).all():
         return ""

@@ -121,6 +121,27 @@ def test_scaled_by_range__is_a_doubt_only(rows):
     assert "fills a range up to 1" in reason(found, "A3").reason
 
 
+class Stopping(LogisticRegression):
+    def fit(self, X, y, eval_set=None):
+        self.eval_set_ = eval_set
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_certificate__is_refused_where_fits_are_given_all_rows(rows, as_frame):
+    X, y = rows
+    made = pd.DataFrame(X, columns=[f"x{n}" for n in range(X.shape[1])])
+    X = made if as_frame else X
+    search = dsel.SemiSupervisedSearchCV(
+        None, [Stopping()], criterion="best_fold_model", random_state=0
+    )
+    found = search.fit(X[:300], y[:300], eval_set=[(X[200:300], y[200:300])])
+    assert not found.certificate_.certified
+    assert "`eval_set` holds labeled rows" in reason(found.certificate_, "A3").reason
+    found = search.fit(X[:300], y[:300], eval_set=[(X[300:], y[300:])])
+    assert found.certificate_.certified
+
+
 @pytest.mark.parametrize("order", ["of the file", "random"])
 def test_certificate__is_refused_where_a_column_numbers_the_rows(rng, order):
     y = np.repeat([0, 1, 2], 40)  # sorted by class, as many files are
