@@ -118,31 +118,34 @@ def _rows_given(X: Any, fit_params: Mapping[str, Any]) -> str:
 
     Tables of one row for each labeled one are cut to the rows of a fit.
     """
-
-    def tables(value: Any) -> Iterator[Any]:
-        if isinstance(value, Mapping):
-            value = list(value.values())
-        if isinstance(value, list | tuple):
-            for each in value:
-                yield from tables(each)
-        elif getattr(value, "shape", ())[1:] == X.shape[1:]:
-            of_numbers = getattr(value, "dtype", np.dtype(object)).kind in "biuf"
-            if of_numbers or is_frame(value):
-                yield value
-
-    def hashes(table: Any) -> NDArray[np.uint64]:
-        table = frame_of(table) if is_frame(table) else table
-        return row_hashes(comparable(table, np.dtype(np.float64)))
-
     for name, value in fit_params.items():
-        is_cut = getattr(value, "shape", ())[:1] == X.shape[:1]
-        for table in () if is_cut else tables(value):
-            if np.isin(hashes(table), hashes(X)).mean() > 0.5:
+        if getattr(value, "shape", ())[:1] == X.shape[:1]:
+            continue
+        for table in _tables(value, X.shape[1]):
+            if np.isin(_hashes(table), _hashes(X)).mean() > 0.5:
                 return (
                     f"`{name}` holds labeled rows, which every fit sees, held-out ones "
                     f"included: give other rows, or let the learner divide its own"
                 )
     return ""
+
+
+def _tables(value: Any, width: int) -> Iterator[Any]:
+    """Yield the tables of so many columns that a value holds."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _tables(each, width)
+    elif getattr(value, "shape", ())[1:] == (width,):
+        of_numbers = getattr(value, "dtype", np.dtype(object)).kind in "biuf"
+        if of_numbers or is_frame(value):
+            yield value
+
+
+def _hashes(table: Any) -> NDArray[np.uint64]:
+    table = frame_of(table) if is_frame(table) else table
+    return row_hashes(comparable(table, np.dtype(np.float64)))
 
 
 def weights_of_all(
