@@ -2,9 +2,10 @@
 
 The workers of a cluster begin with the same work at the same time. Each would compile
 for itself what a cache on disk keeps for all, and all of them would wait as long as the
-slowest. So one process compiles at a time; the others wait, and load what it wrote.
+slowest. So one process compiles a function; the others wait, and load what it wrote.
 """
 
+import gc
 import os
 import threading
 import time
@@ -20,7 +21,7 @@ WAIT_SECONDS: Final = 120.0
 POLL_SECONDS: Final = 0.05
 
 _turn = threading.RLock()
-_depth = 0  # of functions that are compiled for one another
+_held: Final[set[str]] = set()  # locks of functions that are compiled for one another
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -34,10 +35,17 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         except RuntimeError:  # neither the package nor the user has a writable folder
             return njit(**options)(function)
         compile_it = made.compile
+        path = os.path.join(made.stats.cache_path, f"{function.__name__}.lock")
 
         def compile_alone(signature: Any) -> Any:
-            with one_at_a_time(os.path.join(made.stats.cache_path, "compiling.lock")):
-                return compile_it(signature)  # looks into the cache first
+            with one_at_a_time(path):
+                collects = gc.isenabled()
+                gc.disable()  # little of what compiling makes is garbage: a sixth less
+                try:
+                    return compile_it(signature)  # looks into the cache first
+                finally:
+                    if collects:
+                        gc.enable()
 
         made.compile = compile_alone
         return made
@@ -51,17 +59,16 @@ def one_at_a_time(path: str) -> Iterator[None]:
 
     A thread may enter again. Where the file cannot be locked nobody waits.
     """
-    global _depth
     with _turn:
-        _depth += 1
+        if path in _held or find_spec("fcntl") is None:
+            yield
+            return
+        _held.add(path)
         try:
-            if _depth > 1 or find_spec("fcntl") is None:
+            with _locked(path):
                 yield
-            else:
-                with _locked(path):
-                    yield
         finally:
-            _depth -= 1
+            _held.remove(path)
 
 
 @contextmanager

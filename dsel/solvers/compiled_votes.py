@@ -40,8 +40,22 @@ def flush_to_peaks(
             peaks[code, r] = peak
 
 
+def room_for(n_rows: int, n_classes: int) -> tuple[Any, ...]:
+    """Return what `settle` writes to for blocks of so many rows."""
+    return (
+        np.empty((2, n_rows, n_classes, LANES), dtype=np.int16),
+        np.empty((n_rows, n_classes), dtype=np.bool_),
+        np.empty((2, n_rows + ROWS), dtype=np.int64),
+        np.empty((2, ROWS * LANES), dtype=np.float32),
+        np.empty((ROWS, LANES), dtype=np.int16),
+        np.empty((ROWS, LANES)),
+        np.empty(3),
+        np.empty(ROWS, dtype=np.int64),
+    )
+
+
 @compiled(error_model="numpy")
-def lay_out(coefs: Any, starts: Any, columns: Any, first: Any) -> Any:
+def lay_out(coefs: Any, starts: Any, columns: Any, first: Any, into: Any) -> Any:
     """Lay out LANES models from the first one on, as `settle` takes them.
 
     Parameters
@@ -54,42 +68,52 @@ def lay_out(coefs: Any, starts: Any, columns: Any, first: Any) -> Any:
         Column of the kernel values for each row, (n_rows,).
     first
         Number of the first model.
+    into
+        Zeros, written to: `columns`, `weights` in float32 and `starts` of `settle`, all
+        with room for n_rows * (n_classes - 1) terms; sums of absolute coefficients, and
+        how many are not 0, (2, n_classes, n_classes - 1, n_models).
 
     Returns
     -------
-    columns, weights, starts
-        See `settle`; weights in float32.
-    totals, counts
-        Sums of absolute coefficients and how many are not 0, (n_classes,
-        n_classes - 1, n_models).
+    int
+        How many terms there are.
     """
-    n_classes, n_others = len(starts) - 1, coefs.shape[1]
-    n_models = min(coefs.shape[2] - first, LANES)
-    sums = np.zeros((2, n_classes, n_others, n_models))
-    totals, counts = sums[0], sums[1]
-    taken = np.empty(len(coefs) * n_others, dtype=np.int64)
-    weights = np.zeros((len(coefs) * n_others, LANES), dtype=np.float32)
-    begins, size = np.zeros(n_classes * n_others + 1, dtype=np.int64), 0
-    for piece in range(n_classes * n_others):
+    taken, weights, begins, sums = into
+    size, n_others, n_models = 0, sums.shape[2], sums.shape[3]
+    for piece in range(len(begins) - 1):
         i, other = piece // n_others, piece % n_others
         for t in range(starts[i], starts[i + 1]):
             is_used = False
             for m in range(n_models):
                 coef = coefs[t, other, first + m]
                 weights[size, m] = coef
-                totals[i, other, m] += abs(coef)
-                counts[i, other, m] += coef != 0.0
+                sums[0, i, other, m] += abs(coef)
+                sums[1, i, other, m] += coef != 0.0
                 is_used = is_used or coef != 0.0
             taken[size] = columns[t]
             size += is_used
         begins[piece + 1] = size
-    return taken[:size], weights[:size], begins, totals, counts
+    return size
+
+
+@compiled(error_model="numpy", inline="always")
+def begin(rows: Any, guess: Any, present: Any, room: Any) -> Any:
+    """Write that nothing is known, and which class each row is compared with first."""
+    wins, tried, following = room[0], room[1], room[2][0]
+    for t in range(len(rows)):
+        following[t] = 0
+        for i in range(len(present)):
+            following[t] += i > 0 and present[i] <= guess[rows[t]]
+            tried[t, i] = False
+            for m in range(LANES):
+                wins[0, t, i, m], wins[1, t, i, m] = 0, len(present) - 1
 
 
 @compiled(error_model="numpy")
-def settle(
-    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any, codes: Any
-) -> Any:
+def settle(  # noqa: PLR0913
+    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any,
+    present: Any, codes: Any, room: Any,
+) -> Any:  # fmt: skip
     """Find winners of rows and of up to LANES models as far as nothing can change them.
 
     Each row's guess is compared with all other classes; who wins all its pairs beyond
@@ -114,143 +138,134 @@ def settle(
     errors
         Largest error of each row's kernel values, (n_block_rows,).
     guess
-        Place of a class for each row asked, (n_rows,); overwritten.
+        A class code for each row of the block, (n_block_rows,).
+    present
+        Code of each class, (n_classes,).
     codes
-        -1 where a winner is asked for, (n_rows, n_models). Written there: the winner's
-        place among the classes; it stays -1 where rounding could make another one.
+        -1 where a winner is asked for, (n_models, n_rows). Written there: the winner's
+        code; it stays -1 where rounding could make another one.
+    room
+        Written to, with room for the rows: fewest and most pairs that each class may
+        win, (2, n_rows, n_classes, LANES); classes that were compared with all others,
+        (n_rows, n_classes); integers, (2, n_rows + ROWS); terms, (2, ROWS * LANES);
+        the class farthest ahead of the one compared, or least behind, and that lead,
+        (ROWS, LANES); three sizes.
     """
-    n_rows, n_classes = len(rows), len(peaks)
-    wins = np.zeros((2, n_rows, n_classes, LANES), dtype=np.int16)
-    wins[1] = n_classes - 1
-    tried = np.zeros((n_rows, n_classes), dtype=np.bool_)
-    queue = np.empty(n_rows + ROWS, dtype=np.int64)
-    left = n_rows
+    following, queue = room[2][0], room[2][1]
+    begin(rows, guess, present, room)
+    left = len(rows)
     while left:
         left = 0
-        for winner in range(n_classes):
+        for winner in range(len(present)):
             size = 0
-            for t in range(n_rows):
-                if guess[t] == winner:
+            for t in range(len(rows)):
+                if following[t] == winner:
                     queue[size] = t
                     size += 1
-            queue[size : size + ROWS] = queue[max(size - 1, 0)]
+            for u in range(ROWS if size else 0):
+                queue[size + u] = queue[size - 1]
             for t in range(0, size, ROWS):
-                mine = queue[t : min(t + ROWS, size)]
-                padded = queue[t : t + ROWS]
-                rivals = compare(
-                    values, rows, layout, peaks, errors, winner, padded, tried, wins
-                )
-                for u, row in enumerate(mine):
-                    tried[row, winner] = True
-                    guess[row] = next_guess(
-                        wins[:, row], codes[row], tried[row], rivals[u], winner
-                    )
-                    left += guess[row] >= 0
+                mine = queue[t : t + ROWS]
+                compare(values, rows, layout, peaks, errors, winner, mine, room)
+                for u in range(min(ROWS, size - t)):
+                    room[1][mine[u], winner] = True
+                    guessed = next_guess(room, codes, present, mine[u], u, winner)
+                    following[mine[u]] = guessed
+                    left += guessed >= 0
 
 
-@compiled(error_model="numpy")
-def compare(  # noqa: PLR0913
-    values: Any,
-    rows: Any,
-    layout: Any,
-    peaks: Any,
-    errors: Any,
-    winner: Any,
-    mine: Any,
-    tried: Any,
-    wins: Any,
-) -> Any:
+@compiled(error_model="numpy", inline="always")
+def compare(
+    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, winner: Any,
+    mine: Any, room: Any,
+) -> Any:  # fmt: skip
     """Compare a class with all others in ROWS of the rows; arguments as for `settle`.
 
-    Parameters
-    ----------
-    mine
-        Which of the rows asked, (ROWS,); the last may repeat.
-    tried
-        Classes that were compared with all others, (n_rows, n_classes).
-    wins
-        Fewest and most pairs that each class may win, (2, n_rows, n_classes, LANES).
-
-    Returns
-    -------
-    ndarray
-        The class farthest ahead of this one, or least behind, (ROWS, LANES).
+    `mine` says which of the rows asked, (ROWS,); the last may repeat.
     """
     columns, weights, starts, bounds = layout
+    wins, tried, _, terms, rivals, lowest, sizes, places = room
     n_classes = len(peaks)
-    lowest = np.full((ROWS, LANES), np.inf)
-    rivals = np.full((ROWS, LANES), -1, dtype=np.int16)
-    terms = np.empty((2, ROWS * LANES), dtype=values.dtype)
-    places, sizes = rows[mine], np.empty(3)
+    for u in range(ROWS):
+        places[u] = rows[mine[u]]
+        for m in range(LANES):
+            rivals[u, m], lowest[u, m] = -1, np.inf
     for other in range(n_classes):
         known = True
-        for row in mine:
-            known = known and tried[row, other]
+        for u in range(ROWS):
+            known = known and tried[mine[u], other]
         if known or other == winner:
             continue
         i, j = min(winner, other), max(winner, other)
-        for side, piece in enumerate(
-            (i * (n_classes - 1) + j - 1, j * (n_classes - 1) + i)
-        ):
+        piece, back = i * (n_classes - 1) + j - 1, j * (n_classes - 1) + i
+        for side in range(2):
             begin, end = starts[piece], starts[piece + 1]
             add_products(values, places, columns, begin, end, weights, terms[side])
+            piece = back
         bound = bounds[i * (2 * n_classes - i - 1) // 2 + j - i - 1]
         sign = 1.0 if winner == i else -1.0
-        for u, row in enumerate(mine):
+        for u in range(ROWS):
+            row = mine[u]
             # The last row is repeated where they are fewer: it is entered once.
             if tried[row, other] or (u > 0 and row == mine[u - 1]):
                 continue
             sizes[0], sizes[1] = peaks[i, places[u]], peaks[j, places[u]]
             sizes[2] = errors[places[u]]
-            few, most = wins[0, row], wins[1, row]
             compare_lanes(
                 terms[0, u * LANES :], terms[1, u * LANES :], bound, sizes, sign, other,
-                few[winner], most[winner], few[other], most[other],
-                rivals[u], lowest[u],
+                wins[0, row, winner], wins[1, row, winner],
+                wins[0, row, other], wins[1, row, other], rivals[u], lowest[u],
             )  # fmt: skip
-    return rivals
 
 
-@compiled(error_model="numpy")
-def next_guess(wins: Any, codes: Any, tried: Any, rivals: Any, winner: Any) -> Any:
+@compiled(error_model="numpy", inline="always")
+def next_guess(
+    room: Any, codes: Any, present: Any, row: Any, u: Any, winner: Any
+) -> Any:
     """Write a row's winners as far as they are known; return who is next, -1 for none.
 
-    The first model without a winner says who is next.
+    The first model without a winner says who is next. `u` is where the row's rivals
+    stand.
     """
+    wins, rivals = room[0], room[4]
     following = -1
     for m in range(len(codes)):
-        if codes[m] >= 0:
+        if codes[m, row] >= 0:
             continue
-        if wins[0, winner, m] == len(tried) - 1:
-            codes[m] = winner
-        else:
-            codes[m] = known_winner(wins, m)
-        if codes[m] < 0 and following < 0:
-            following = most_likely(wins, tried, rivals[m], m)
+        best = winner
+        if wins[0, row, winner, m] < len(present) - 1:
+            best = known_winner(wins, len(present), row, m)
+        if best >= 0:
+            codes[m, row] = present[best]
+        elif following < 0:
+            following = most_likely(room, len(present), rivals[u, m], row, m)
     return following
 
 
 @compiled(error_model="numpy", inline="always")
-def most_likely(wins: Any, tried: Any, rival: Any, m: Any) -> Any:
+def most_likely(room: Any, n_classes: Any, rival: Any, row: Any, m: Any) -> Any:
     """Return the rival, or else the class not yet tried that may win most pairs."""
-    if rival >= 0 and not tried[rival]:
+    wins, tried = room[0], room[1]
+    if rival >= 0 and not tried[row, rival]:
         return rival
     best = -1
-    for i in range(len(tried)):
-        if not tried[i] and (best < 0 or wins[1, i, m] > wins[1, best, m]):
+    for i in range(n_classes):
+        if not tried[row, i] and (
+            best < 0 or wins[1, row, i, m] > wins[1, row, best, m]
+        ):
             best = i
     return best
 
 
 @compiled(error_model="numpy", inline="always")
-def known_winner(wins: Any, m: Any) -> Any:
+def known_winner(wins: Any, n_classes: Any, row: Any, m: Any) -> Any:
     """Return the class that wins whatever the pairs that are not known, -1 for none."""
     best = 0
-    for i in range(1, wins.shape[1]):
-        best = i if wins[0, i, m] > wins[0, best, m] else best
-    for i in range(wins.shape[1]):
+    for i in range(1, n_classes):
+        best = i if wins[0, row, i, m] > wins[0, row, best, m] else best
+    for i in range(n_classes):
         # The first class with the most votes wins.
-        if i != best and wins[0, best, m] < wins[1, i, m] + (i < best):
+        if i != best and wins[0, row, best, m] < wins[1, row, i, m] + (i < best):
             return -1
     return best
 

@@ -41,16 +41,30 @@ def compile_ahead() -> Thread:
 
     def vote_on_two_rows() -> None:
         from dsel.solvers import compiled_votes
+        from dsel.solvers.compiled_lanes import LANES
 
-        rows, starts, guess = np.arange(2), np.arange(3), np.zeros(2, np.int64)
-        values, peaks = np.ones((2, 2), np.float32), np.ones((2, 2))
+        values, starts = np.ones((2, 2), np.float32), np.arange(3)
+        peaks, codes = np.ones((2, 2)), np.full((1, 2), -1)
         compiled_votes.flush_to_peaks(values, starts, np.float32(0.0), peaks, False)
-        columns, weights, begins, *_ = compiled_votes.lay_out(
-            np.ones((2, 1, 1)), starts, rows, 0
+        into = (
+            np.arange(2),
+            np.zeros((2, LANES), np.float32),
+            starts.copy(),
+            np.zeros((2, 2, 1, 1)),
         )
-        layout = (columns, weights, begins, np.ones((1, 5 * weights.shape[1])))
-        codes = np.full((2, 1), -1)
-        compiled_votes.settle(values, rows, layout, peaks, np.ones(2), guess, codes)
+        compiled_votes.lay_out(np.ones((2, 1, 1)), starts, np.arange(2), 0, into)
+        layout = (*into[:3], np.ones((1, 5 * LANES)))
+        compiled_votes.settle(
+            values,
+            np.arange(2),
+            layout,
+            peaks,
+            np.ones(2),
+            np.arange(2),
+            np.arange(2),
+            codes,
+            compiled_votes.room_for(2, 2),
+        )
 
     def compile_all() -> None:
         solve_two_rows()

@@ -163,16 +163,23 @@ class DecisionWeights:
 
     @cached_property
     def pieces(self) -> tuple[tuple[Any, ...], ...]:
-        """For every `LANES` models what `compiled_votes.lay_out` returns."""
+        """For every `LANES` models what `compiled_votes.lay_out` writes."""
         from dsel.solvers import compiled_votes
         from dsel.solvers.compiled_lanes import LANES
 
         columns = np.concatenate(self.columns)
         coefs, starts = np.ascontiguousarray(self.machines.coefs), self.machines.starts
-        return tuple(
-            compiled_votes.lay_out(coefs, starts, columns, first)
-            for first in range(0, self.n_models, LANES)
-        )
+        (n_rows, n_others, n_models), pieces = coefs.shape, []
+        for first in range(0, n_models, LANES):
+            taken = np.empty(n_rows * n_others, dtype=np.int64)
+            weights = np.zeros((len(taken), LANES), dtype=np.float32)
+            begins = np.zeros((n_others + 1) * n_others + 1, dtype=np.int64)
+            count = min(LANES, n_models - first)
+            sums = np.zeros((2, n_others + 1, n_others, count))
+            into = taken, weights, begins, sums
+            size = compiled_votes.lay_out(coefs, starts, columns, first, into)
+            pieces.append((taken[:size], weights[:size], begins, *sums))
+        return tuple(pieces)
 
     @cached_property
     def in_float32(self) -> tuple[tuple[Layout, slice], ...]:

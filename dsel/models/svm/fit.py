@@ -212,9 +212,9 @@ def _count_errors(
             own = _codes_at(kernel, rows)
             block, all_rows = kernel.block(rows), np.arange(len(rows))
             codes = decide(block, duals, all_rows, models, guess=own)
-            wrong = codes != own[:, np.newaxis]
-            asked = unknown[np.ix_(models, mine)].T
-            errors[models] += np.count_nonzero(wrong & asked, axis=0)
+            wrong = codes[models] != own
+            asked = unknown[np.ix_(models, mine)]
+            errors[models] += np.count_nonzero(wrong & asked, axis=1)
     return errors
 
 

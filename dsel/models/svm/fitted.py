@@ -134,10 +134,10 @@ class PackedSVMs:
                     for chosen, places in query.asks(duals.machines.split, at):
                         models = duals.machines.model_of[chosen]
                         found = decide(block, duals, places, models, guess)
-                        guess[places] = found[:, len(models) // 2]
+                        guess[places] = found[models[len(models) // 2]]
                         where = slice_of(kept[places])
-                        for place, answers in zip(at[chosen], found.T, strict=True):
-                            target[place, where] = answers
+                        for place, model in zip(at[chosen], models, strict=True):
+                            target[place, where] = found[model]
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores; see `FittedGroup.scores`.

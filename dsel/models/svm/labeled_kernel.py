@@ -47,6 +47,8 @@ class LabeledKernel:
 
     def block(self, places: Integers) -> KernelBlock:
         """Return kernel values of some rows, as predicted, with all rows."""
+        from dsel.solvers import compiled_votes
+
         seen = self.labeled.rows_at_predict
         if self.gram is not None and seen is self.labeled.rows:
             values = self.gram.values[places]
@@ -61,6 +63,7 @@ class LabeledKernel:
             relative * self.largest + absolute,
             lambda some: self._values(seen[places[some]]),
             lambda one: self._exact_values(seen[places[one] : places[one] + 1]),
+            compiled_votes.room_for(len(places), len(self.labeled.starts) - 1),
         )
 
     def _values(self, rows: Any) -> Floats:

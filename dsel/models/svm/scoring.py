@@ -67,9 +67,13 @@ class ScoringPlan:
 
     @property
     def block_rows(self) -> int:
-        """Rows of a block whose values in float32 stay in the processor's cache."""
-        # Of many classes, fewer rows seldom have four of one guess for `add_products`.
-        return max(128, BLOCK_NBYTES // (4 * max(1, len(self.labeled.numbers))))
+        """Rows of a block: its values in float32 take 4 MiB.
+
+        Twice as many take as long on one thread, and a tenth longer on two, which share
+        a cache. Of many classes, few rows seldom have four of one guess.
+        """
+        n_classes, n_columns = len(self.labeled.starts) - 1, len(self.labeled.numbers)
+        return max(128, 8 * n_classes, BLOCK_NBYTES // (8 * max(1, n_columns)))
 
 
 def _kernel_order(kernel: Kernel) -> tuple[str, float, str]:
@@ -87,11 +91,15 @@ def kernel_blocks(
     A Gaussian kernel is squared from the one before where it can be: exp(-2 gamma d)
     is the square of exp(-gamma d).
     """
+    from dsel.solvers import compiled_votes
+
     bases = {
         kind: reference.base_of(seen) for kind, reference in plan.reference.items()
     }
     sizes = {kind: a.rounding(seen) for kind, a in plan.reference.items()}
     low = {kind: base.astype(np.float32) for kind, base in bases.items() if single}
+    n_classes = len(plan.labeled.starts) - 1
+    room = compiled_votes.room_for(seen.shape[0], n_classes) if single else ()
     before: Kernel | None = None
     squared, values = 0, np.empty(0)
     for kernel, _ in plan.by_kernel:
@@ -117,6 +125,7 @@ def kernel_blocks(
             values, peaks, errors,
             partial(_precise_values, kernel, base),
             partial(_exact_values, kernel, reference, seen),
+            room,
         )  # fmt: skip
         before = kernel
 

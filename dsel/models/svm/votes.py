@@ -36,6 +36,8 @@ class KernelBlock:
     """Gives some rows' values in float64, by their places in the block."""
     exact: Callable[[int], Floats]
     """Gives a row's values, computed for it alone."""
+    room: tuple[NDArray[Any], ...] = ()
+    """What counting votes writes to; see `compiled_votes.room_for`."""
 
 
 def flush_to_peaks(
@@ -70,7 +72,7 @@ def decide(
     models: Integers,
     guess: Integers,
 ) -> Integers:
-    """Return the codes of some rows of a block, (n_rows, n_models).
+    """Return the codes of some rows of a block, (n_models of `duals`, n_rows).
 
     Parameters
     ----------
@@ -81,47 +83,28 @@ def decide(
     places
         Rows of the block, ascending.
     models
-        Model of each column of the codes; may repeat.
+        Models that are asked; other ones get any codes.
     guess
         Class code for each row of the block that is tried first; changes no code.
     """
-    present = duals.machines.present
-    if len(present) == 1:
-        return np.broadcast_to(present, (len(places), len(models)))
-    codes = _settle(block, duals, places, models, guess)
-    rows, doubtful = np.nonzero(codes < 0)
-    if len(rows):
-        codes[rows, doubtful] = _count_again(block, duals, places[rows], doubtful)
-    return present[codes[:, models]]
-
-
-def _settle(
-    block: KernelBlock,
-    duals: DecisionWeights,
-    places: Integers,
-    models: Integers,
-    guess: Integers,
-) -> Integers:
-    """Return winners' places among the classes, (n_rows, n_models of `duals`).
-
-    They are -1 where float32 cannot tell, and 0 for models that are not asked.
-    """
     from dsel.solvers import compiled_votes
 
-    present = duals.machines.present
-    whole = len(present) == len(block.peaks)
-    peaks = block.peaks if whole else block.peaks[present]
-    first = np.searchsorted(present[1:], guess[places], side="right")
+    present, shape = duals.machines.present, (duals.n_models, len(places))
+    if len(present) == 1:
+        return np.broadcast_to(present, shape)
+    peaks = block.peaks if len(present) == len(block.peaks) else block.peaks[present]
     # Values that the user computed may stand column by column.
     values = np.ascontiguousarray(block.values)
-    codes = np.zeros((len(places), duals.n_models), dtype=np.int64)
-    codes[:, models] = -1
+    codes = np.zeros(shape, dtype=np.int64)
+    codes[models] = -1
     for layout, some in duals.in_float32:
-        found = np.ascontiguousarray(codes[:, some])
         compiled_votes.settle(
-            values, places, layout, peaks, block.errors, first.copy(), found
-        )
-        codes[:, some] = found
+            values, places, layout, peaks, block.errors, guess, present, codes[some],
+            block.room,
+        )  # fmt: skip
+    if codes.min(initial=0) < 0:
+        at, rows = np.nonzero(codes < 0)
+        codes[at, rows] = present[_count_again(block, duals, places[rows], at)]
     return codes
 
 
