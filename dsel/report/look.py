@@ -40,7 +40,8 @@ details thead { display: none; }
 summary { cursor: pointer; color: var(--blue); }
 @media screen and (max-width: 640px) {
   /* Their letters would be too small to read: figures scroll instead. */
-  figure { overflow-x: auto; } figure svg { min-width: 620px; } }
+  figure { overflow-x: auto; } figure svg { min-width: 620px; }
+  table { font-size: .8rem; } th, td { padding-right: 8px; } }
 @media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e6ebf0; --soft: #a3b1bd; --line: #37424d; --accent: #f0883e;
           --blue: #79b0e3; --ground: #14191f; --pale: #1d252d; }
