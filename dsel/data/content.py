@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from hashlib import blake2b, sha256
 from numbers import Integral, Real
 from pathlib import Path
@@ -164,6 +165,18 @@ def _slices(array: NDArray[Any]) -> Iterable[NDArray[Any]]:
     return (array[first : first + step] for first in range(0, len(array), step))
 
 
+def own_code(value: Any) -> frozenset[Any]:
+    """Return what a value holds that is of no installed package.
+
+    These are classes, and the code of functions, of modules of the user's own and of
+    ``__main__``. Of what cannot be pickled only a part is told.
+    """
+    content = _Content()
+    with suppress(Exception):  # whatever an object raises that cannot be pickled
+        content.digest(value)
+    return frozenset(content.own)
+
+
 class _Content(cloudpickle.Pickler):  # type: ignore[misc]
     """Walks through what cloudpickle would send, and hashes it.
 
@@ -174,6 +187,8 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO())
+        self.own: set[Any] = set()
+        """Classes met on the way, and the code of functions, that are not installed."""
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no other object gets the number of one
 
@@ -228,16 +243,18 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
         source = "" if is_sent else _source_of(value)
         if not is_sent and not source:
             return _by_name(value), ()
+        self.own.add(value)
         own = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
         return f"class {_by_name(value)} {source}", (value.__bases__, own)
 
     def _parts_of_function(self, value: FunctionType) -> tuple[str, Iterable[Any]]:
         found = self.reducer_override(value)
+        source = _source_of(value) if found is NotImplemented else ""
+        if found is NotImplemented and not source:
+            return _by_name(value), ()
+        self.own.add(value.__code__)
         if found is not NotImplemented:
             return "function", (value.__code__, found[2])
-        source = _source_of(value)
-        if not source:
-            return _by_name(value), ()
         # The file may have been changed since it was imported.
         held = (value.__defaults__, value.__kwdefaults__, value.__closure__)
         return f"function {_by_name(value)} {source}", (value.__code__, held)

@@ -7,6 +7,7 @@ to the last digit, they were scaled with all rows, the held-out ones included.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import cloudpickle
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -23,6 +24,8 @@ FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
 FEW_COPIES: Final = 100
 """One labeled row in so many may have a copy in another fold."""
+FEWEST_VALUES: Final = 20
+"""Values of labeled rows that are looked for in estimators."""
 FEW_EQUAL: Final = 20
 """A measured column has so many more possible values than rows."""
 _COPIES: Final = (
@@ -146,6 +149,36 @@ def _tables(value: Any, width: int) -> Iterator[Any]:
 def _hashes(table: Any) -> NDArray[np.uint64]:
     table = frame_of(table) if is_frame(table) else table
     return row_hashes(comparable(table, np.dtype(np.float64)))
+
+
+def rows_inside(X: Any, candidates: Iterable[Candidate]) -> tuple[str, str]:
+    """Return why estimators hold labeled rows, and why that cannot be seen.
+
+    Looked for are values with many digits, some of them, and more than one in six must
+    be there: an estimator may hold one column of some rows.
+    """
+    try:
+        held = cloudpickle.dumps([each.estimator for each in candidates])
+    except Exception as error:  # whatever an object raises that cannot be pickled
+        said = f"{type(error).__name__}: {error}"
+        return "", f"an estimator holds no labeled rows; it cannot be pickled ({said})"
+    values = X.data if sparse.issparse(X) else X.ravel()
+    values = np.asarray(values, dtype=np.float64)
+    values = np.unique(values[np.isfinite(values)])
+    values = values[np.abs(values * 1e4 - np.rint(values * 1e4)) > 1e-3]
+    if len(values) < FEWEST_VALUES:
+        return "", ""
+    looked_for = values[:: len(values) // FEWEST_VALUES]
+    kinds = ("<f8", ">f8", "<f4")  # of arrays, of Python's floats
+    found = [
+        sum(np.array([v], kind).tobytes() in held for v in looked_for) for kind in kinds
+    ]
+    if max(found) <= len(looked_for) / 6:
+        return "", ""
+    return (
+        "an estimator or function holds labeled rows, in a parameter, a closure, an "
+        "attribute or a global: it may use those only that it is fitted to"
+    ), ""
 
 
 def weights_of_all(
@@ -324,14 +357,17 @@ def plan_ledger(
     dependent = _joined(
         _GROUPS if in_groups else "", equal if are_copies else "", row_numbers(X)
     )
+    holds, unseen_inside = rows_inside(X, candidates)
     broken = _joined(
         breaks_independence,
+        holds,
         standardised(X),
         weights_of_all(labeled, candidates, fit_params),
     )
     inside = _joined(
         "all preprocessing is inside the estimator, fitted per fold",
         given_weights(fit_params),
+        unseen_inside,
         scaled_by_range(X),
         frozen,
     )

@@ -7,34 +7,17 @@ rows, whose disagreement with that one is counted on the pool.
 """
 
 from collections.abc import Mapping
-from contextlib import closing
-from dataclasses import replace
-from math import inf
 from typing import Any, Final
 
-import cloudpickle
 import numpy as np
-import xarray as xr
-from scipy import sparse
 
 from dsel import names
-from dsel.bounds import best_fold_number
 from dsel.checks import check_choice
-from dsel.data.content import exact_text
-from dsel.data.frames import Frame
-from dsel.errors import GuaranteeWarning, warn
 from dsel.models.answers import predict_codes
-from dsel.results import evidence
-from dsel.results.ledger import VIOLATED
-from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import in_order, make_executor
-from dsel.runtime.tasks import Task
 from dsel.searches.certify import Certified
-from dsel.searches.engine.fit_task import FitJob
-from dsel.searches.engine.time_limits import fit_jobs_in_time
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
-from dsel.searches.procedures import Procedure, SelectionAlone, SelectionProcedure
+from dsel.searches.procedures import SelectionProcedure
 
 CERTIFICATES: Final = ("best_fold", "best_fold_model")
 """About the model of all labeled rows, and about the best fold's."""
@@ -46,12 +29,6 @@ OPTIONS: Final = (
     "delta", "label_share", "duplicates", "random_state", "fit_params", "fit_timeout",
     "groups", "reading", "pool_labels", "reserve",
 )  # fmt: skip
-
-_REFUSED: Final[set[Any]] = set()
-"""What was refused in this process, where ``__main__`` may still hold what it kept."""
-
-FEWEST_VALUES: Final = 20
-"""Values of labeled rows that are looked for in a procedure."""
 
 
 def certify_selection(
@@ -91,8 +68,8 @@ def certify_selection(
         where there is a pool. To be fixed before any result is seen.
     client
         A `distributed.Client`; None means the current one, else local threads. Each run
-        of the procedure is one task. The call of a function whose number is reported is
-        made once more, in a process of its own.
+        of the procedure is one task. The one whose number is reported is made once more
+        in a new process, unless all of its code is of installed packages.
     **options
         ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``
         (of an estimator), ``fit_timeout``, ``groups``, ``reading``, ``pool_labels``,
@@ -115,8 +92,8 @@ def certify_selection(
     AllFitsFailedError
         Where the procedure raises on one of its folds, or returns what is not fitted.
     RuntimeError
-        Where it gave another model when it was run again: it draws random numbers
-        without a seed, or keeps rows of earlier calls.
+        Where the model that is handed over errs otherwise than it was counted: it draws
+        random numbers without a seed, or depends on later calls.
 
     See Also
     --------
@@ -154,116 +131,10 @@ def certify_selection(
         None, [candidate], X, y, pool, cv=cv, criterion=wanted,
         **{**options, "train_errors": True},  # what `_check_same` compares
     )  # fmt: skip
-    if candidate is procedure:  # an estimator, which every fit clones
-        outcome = execute(plan, client, with_model=True, **running)
-        _check_same(plan, outcome)
-        return Certified(outcome.model, outcome.choice.certificate, outcome.results)
-    plan, kept = _with_copies(plan, procedure)
-    try:
-        outcome = execute(plan, client, with_model=True, **running)
-        _check_same(plan, outcome)
-        if kept:
-            _check_alone(plan, outcome.results, kept, client)
-    except RuntimeError as error:
-        if type(error) is RuntimeError:  # another model than before, no lost cluster
-            _REFUSED.add(_name_of(procedure))
-        raise
-    return Certified(outcome.model.model_, outcome.choice.certificate, outcome.results)
-
-
-def _name_of(procedure: Procedure) -> Any:
-    """Return what tells a procedure from others, whatever it has kept elsewhere."""
-    code = getattr(procedure, "__code__", None)
-    return code or (type(procedure), exact_text(getattr(procedure, "__dict__", {})))
-
-
-def _with_copies(plan: Plan, procedure: Procedure) -> tuple[Plan, bytes]:
-    """Return the plan, whose A3 says what calls share, and the pickled procedure.
-
-    No bytes where it cannot be pickled. Raises RuntimeError where it was refused.
-    """
-    if _name_of(procedure) in _REFUSED:
-        raise RuntimeError(
-            f"`procedure` {procedure!r} gave another model when it was run again, in "
-            f"this process, which may hold rows that it kept; mend it and start anew."
-        )
-    try:
-        kept = cloudpickle.dumps(procedure)  # before any call can change it
-        said = "each call of `procedure` gets a copy"
-    except Exception as error:  # whatever an object raises that cannot be pickled
-        kept = b""
-        said = (
-            f"`procedure` keeps no rows of earlier calls, which cannot be seen: it "
-            f"cannot be pickled ({type(error).__name__}: {error})"
-        )
-    if holds := _holds_rows(kept, plan.work.X):
-        said = "`procedure` holds labeled rows, in a closure, an attribute or a global"
-        said += ": it may use those only that it is called with"
-    ledger = tuple(
-        replace(each, state=VIOLATED, reason=said)
-        if each.name == "A3" and holds and not each.is_violated
-        else replace(each, reason=f"{each.reason}; {said}")
-        if each.name == "A3"
-        else each
-        for each in plan.assumptions
-    )
-    return replace(plan, assumptions=ledger), kept
-
-
-def _holds_rows(kept: bytes, X: Any) -> bool:
-    """Whether bytes hold values of labeled rows, one in six of those with many digits.
-
-    So few, since a procedure may have kept one column of some of the rows.
-    """
-    values = X.float_columns if isinstance(X, Frame) else X
-    values = values.data if sparse.issparse(values) else values.ravel()
-    values = np.asarray(values, dtype=np.float64)
-    values = np.unique(values[np.isfinite(values)])
-    values = values[np.abs(values * 1e4 - np.rint(values * 1e4)) > 1e-3]
-    if len(values) < FEWEST_VALUES:
-        return False
-    looked_for = values[:: len(values) // FEWEST_VALUES]
-    kinds = ("<f8", ">f8", "<f4")  # of arrays, of Python's floats
-    found = [
-        sum(np.array([v], kind).tobytes() in kept for v in looked_for) for kind in kinds
-    ]
-    return max(found) > len(looked_for) / 6
-
-
-def _check_alone(plan: Plan, results: xr.Dataset, kept: bytes, client: Any) -> None:
-    """Raise RuntimeError where the certified fold's call errs otherwise when alone.
-
-    In a process of its own nothing is left of earlier calls, whether they kept it in a
-    class or in a module; and the number rests on the errors of this one fold.
-    """
-    counts = evidence(results)
-    errors = counts[names.FOLD_ERRORS][0]
-    fold = int(best_fold_number(errors, counts[names.FOLD_ROWS]))
-    (group,) = plan.work.groups
-    alone = replace(group.candidates[0], estimator=SelectionAlone(kept))
-    work = replace(plan.work, groups=(replace(group, candidates=(alone,)),))
-    job, seconds = FitJob(0, (0,), fold), plan.fit_timeout or inf
-    task = Task("alone", fit_jobs_in_time, ([job], False, seconds))
-    try:
-        with closing(make_executor(work, resolve_client(client), 1)) as executor:
-            [[record]] = in_order(executor, [task])
-    except (OSError, RuntimeError) as error:
-        warn(
-            f"`procedure` could not be called in a process of its own ({error}), so "
-            f"it was not seen whether it keeps rows of earlier calls.",
-            GuaranteeWarning,
-        )
-        return
-    n_errors = int(record.counts.test_errors.item())
-    if n_errors != errors[fold]:
-        wrong = record.counts.messages.get((0, fold), f"{n_errors} errors")
-        raise RuntimeError(
-            f"`procedure` gave another model when it was called again without fold "
-            f"{fold}, in a process of its own: {wrong} on this fold where "
-            f"{errors[fold]} errors were counted. Either it keeps rows of earlier "
-            f"calls, and must use those of its call only; or it draws random numbers, "
-            f"and needs a fixed seed."
-        )
+    outcome = execute(plan, client, with_model=True, **running)
+    _check_same(plan, outcome)
+    model = outcome.model if candidate is procedure else outcome.model.model_
+    return Certified(model, outcome.choice.certificate, outcome.results)
 
 
 def _as_estimator(procedure: Any) -> Any:

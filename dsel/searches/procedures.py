@@ -58,26 +58,6 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         return np.asarray(self.model_.predict(X))
 
 
-class SelectionAlone(ClassifierMixin, BaseEstimator):
-    """A pickled procedure in a process of its own, which sends back counts only."""
-
-    def __init__(self, kept: bytes) -> None:
-        self.kept = kept
-
-    def fit(self, X: Any, y: NDArray[Any]) -> "SelectionAlone":
-        """Run the procedure as it was before all calls."""
-        self.made_ = SelectionProcedure(cloudpickle.loads(self.kept)).fit(X, y)
-        return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that its model gives."""
-        return self.made_.predict(X)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Classes of `__main__` that come back would replace those that are there.
-        return {"kept": b"" if hasattr(self, "made_") else self.kept}
-
-
 class _Copier(cloudpickle.Pickler):
     """Writes what a procedure holds, but of classes only which they are."""
 

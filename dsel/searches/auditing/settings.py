@@ -26,7 +26,6 @@ from dsel.searches.engine.stages import PoolReading
 from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.ledger import add_certificate
 from dsel.searches.plan import Plan, plan_search
-from dsel.searches.procedures import SelectionProcedure
 from dsel.searches.select import select
 
 
@@ -167,15 +166,14 @@ def certified_apart(draw: Draw) -> Iterator[Claim]:
 
 def selected_in_folds(draw: Draw, certificate: str) -> Iterator[Claim]:
     """Choose whatever looks best without each fold, and certify what comes of it."""
+    setting = draw.setting
 
     def procedure(X: Floats, y: Codes) -> Any:
-        return lowest_error(draw.setting, X, y).fit(X, y)
+        return lowest_error(setting, X, y).fit(X, y)
 
     for delta in draw.deltas:
         found = certify_selection(
-            SelectionProcedure(
-                procedure
-            ),  # known to keep nothing: no process of its own
+            procedure,
             draw.X,
             draw.y,
             draw.pool if certificate == "best_fold" else None,

@@ -115,12 +115,12 @@ def test_fit_jobs_in_time__tells_the_late_from_those_they_share_work_with(
 ):
     plan = make_plan({"C": [0.1, 1.0, 10.0, 100.0]}, SVC(gamma=0.5))
 
-    def fit(job, seconds):
+    def fit(job, seconds, keeps_models):
         assert seconds == 2.0 * len(job.candidates)
         if set(job.candidates) & set(late):
             raise TimeoutError
-        (record,), fitted = fit_jobs(plan.work, (), [job])
-        return record.counts, fitted[job]
+        (record,), fitted = fit_jobs(plan.work, (), [job], keeps_models)
+        return record, fitted[job]
 
     monkeypatch.setattr(
         time_limits, "fitting_process", lambda work: SimpleNamespace(fit=fit)
@@ -142,9 +142,9 @@ def test_fitting_process__is_started_again_after_a_late_fit(make_plan):
         process.fit(FitJob(0, (0,), 0), 0.1)
     again = fitting_process(work)
     assert again is not process
-    counts, models = again.fit(FitJob(1, (1,), 0), 60.0)
+    record, models = again.fit(FitJob(1, (1,), 0), 60.0)
     assert models.candidates == (1,)
-    assert counts.messages == {}
+    assert record.counts.messages == {}
     again.end()
 
 

@@ -1,0 +1,152 @@
+"""The fit that a number rests on is made once more in a new process."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+import dsel
+from dsel.results import open_results
+from dsel.results.ledger import assumptions_of
+
+OF_MODULE = {}
+NOISE = 90
+
+
+class Recall(ClassifierMixin, BaseEstimator):
+    """Knows the label of every row that any of its kind was fitted to."""
+
+    known: ClassVar = {}
+
+    def __init__(self, keeps="class", number=0):
+        self.keeps = keeps
+        self.number = number
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        kept = {"class": type(self).known, "module": OF_MODULE, "object": {}}
+        self.known_ = kept[self.keeps]
+        self.known_.update(zip(X[:, 0].tolist(), y.tolist(), strict=True))
+        return self
+
+    def predict(self, X):
+        return np.array([self.known_.get(value, 0) for value in X[:, 0]])
+
+
+class OwnDraws(ClassifierMixin, BaseEstimator):
+    """Is right, or wrong on half of the rows, by a generator without a seed."""
+
+    def __init__(self, number=0):
+        self.number = number
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.error_ = np.random.default_rng().integers(2) / 2
+        return self
+
+    def predict(self, X):
+        return np.where(X[:, 0] % 1 < self.error_, 1 - X[:, 1], X[:, 1]).astype(int)
+
+
+@pytest.fixture
+def noise(rng):
+    """Return rows whose labels nothing tells, and a learner that no test refused."""
+    OF_MODULE.clear()
+
+    class Another(Recall):
+        known: ClassVar = {}
+
+    X, pool = rng.normal(size=(NOISE, 2)), rng.normal(size=(400, 2))
+    return Another, X, rng.integers(0, 2, NOISE), pool
+
+
+@pytest.mark.parametrize(
+    ("keeps", "certificate"),
+    [
+        ("class", "cv_bound"),
+        ("module", "best_fold"),
+        pytest.param("class", "best_fold_model", marks=pytest.mark.slow),
+        pytest.param("module", "merged_folds", marks=pytest.mark.slow),
+    ],
+)
+def test_search__certifies_nothing_by_rows_of_earlier_fits(
+    noise, keeps, certificate, tmp_path
+):
+    learner, X, y, pool = noise
+    search = dsel.SemiSupervisedSearchCV(
+        learner(keeps), {"number": [0, 1]}, criterion="cv_error", cv=3, random_state=0,
+        certificate=certificate, n_jobs=1,
+    ).fit(X, y, pool, out=tmp_path)  # fmt: skip
+    assert not search.certificate_.certified
+    said = "A3 is violated: alone in a new process the model without fold"
+    assert said in str(search.certificate_.reasons)
+    assert "keeps something of earlier fits" in str(search.certificate_.reasons)
+    later = dsel.select(open_results(tmp_path))
+    assert later.certificate.reasons == search.certificate_.reasons
+
+
+@pytest.mark.parametrize("keeps", ["class", "module"])
+def test_search__refuses_a_nested_search_of_models_that_change(noise, keeps):
+    learner, X, y, pool = noise
+    plan = dsel.plan_search(
+        learner(keeps), {"number": [0, 1]}, X, y, pool, certificate="nested",
+        random_state=0,
+    )  # fmt: skip
+    with pytest.raises(RuntimeError, match="gave another model when it was fitted ag"):
+        plan.run(n_jobs=1)
+
+
+def test_search__certifies_what_keeps_nothing(noise, tmp_path):
+    learner, X, y, pool = noise
+    plan = dsel.plan_search(
+        learner("object"), {"number": [0]}, X, y, pool, cv=3, random_state=0,
+        criterion="best_fold",
+    )  # fmt: skip
+    results = plan.run(out=tmp_path)
+    certificate = dsel.select(results).certificate
+    assert certificate.certified
+    assert certificate.bound > 0.5
+    assert assumptions_of(plan.run(out=tmp_path)) == assumptions_of(results)
+
+
+@pytest.mark.parametrize(
+    "has_pool", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
+def test_certify_selection__certifies_no_estimator_by_rows_of_earlier_fits(
+    noise, has_pool
+):
+    learner, X, y, pool = noise
+    found = dsel.certify_selection(
+        learner(), X, y, pool if has_pool else None, random_state=0, n_jobs=1
+    )
+    assert not found.certificate.certified
+    assert "A3 is violated" in str(found.certificate.reasons)
+
+
+def test_plan_search__sees_labeled_rows_inside_an_estimator(noise):
+    learner, X, y, pool = noise
+    learner.known.update(zip(X[:, 0].tolist(), y.tolist(), strict=True))
+    plan = dsel.plan_search(learner(), {"number": [0]}, X, y, pool, cv=3)
+    (third,) = (each for each in plan.assumptions if each.name == "A3")
+    assert third.is_violated
+    assert "holds labeled rows" in third.reason
+
+
+def test_deployed__is_no_other_model_that_chance_made(rng):
+    X = np.column_stack([rng.uniform(size=1_200), rng.integers(0, 2, 1_200)])
+    y, refused = X[:, 1].astype(int), 0
+    for seed in range(4):
+        plan = dsel.plan_search(
+            OwnDraws(), {"number": [0, 1]}, X[:200], y[:200], X[200:], cv=3,
+            certificate="best_fold", criterion="cv_error", random_state=seed,
+        )  # fmt: skip
+        choice = dsel.select(plan.run(n_jobs=1))
+        try:
+            model = plan.deployed(choice)
+        except RuntimeError:
+            refused += 1
+        else:
+            bound = choice.certificate
+            assert not bound.certified or model.error_ <= bound.unclipped
+    assert refused < 4
