@@ -3,6 +3,7 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -18,6 +19,7 @@ from dsel.runtime.local import LocalExecutor
 from dsel.searches import execute, plan_search
 from dsel.searches.describe import format_bytes, projected_memory
 
+TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}
 
 
@@ -94,6 +96,26 @@ def test_execute__memory_below_two_kernel_rows_is_refused_before_work(digits):
         MemoryError, match=r"two rows of the kernel matrix, 3,200 bytes"
     ):
         execute(make_plan(digits), SmallExecutor)
+
+
+def test_execute__reads_the_pool_for_some_where_models_of_all_take_too_much(digits):
+    """Else the models of an exhaustive search fill the memory before any is counted."""
+    order = []
+
+    class Crowded(LocalExecutor):
+        slot_memory = 2**20
+
+        def submit(self, task):
+            order.append(task.key.partition("-")[0])
+            super().submit(task)
+
+    plan = make_plan(digits, prune=False)
+    found = execute(plan, lambda work: Crowded(work, 1)).results
+    # The first task compares rows of the pool with labeled ones.
+    assert "fit" in order[order.index("span", 1) :]
+    xr.testing.assert_equal(
+        found.drop_vars(TIMES), execute(plan).results.drop_vars(TIMES)
+    )
 
 
 def test_execute__counts_do_not_depend_on_threads(digits):

@@ -36,6 +36,8 @@ class ModelRegistry:
     """Bytes of the models that a task keeps, by task and candidate."""
     nbytes: dict[int, int] = field(default_factory=dict)
     """Bytes of all models that were ever fitted of a candidate, by its number."""
+    kept_nbytes: int = 0
+    """Bytes of all models that tasks keep."""
 
     def add(self, key: str, record: FitRecord) -> None:
         """Add the models that a task keeps of one job."""
@@ -45,6 +47,7 @@ class ModelRegistry:
             self.keys[number, record.job.split] = key
             sizes[number] = sizes.get(number, 0) + share
             self.nbytes[number] = self.nbytes.get(number, 0) + share
+            self.kept_nbytes += share
 
     def has(self, candidate: int, split: int) -> bool:
         """Whether the model is kept."""
@@ -65,6 +68,7 @@ class ModelRegistry:
         dropped = set(self.sizes) - kept
         self.keys = {at: key for at, key in self.keys.items() if key in kept}
         self.sizes = {key: self.sizes[key] for key in kept}
+        self.kept_nbytes = sum(sum(each.values()) for each in self.sizes.values())
         return dropped
 
 

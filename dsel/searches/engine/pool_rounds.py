@@ -106,23 +106,32 @@ class Scoring:
 
         With pruning, a first round of a few leaders starts as soon as the candidate of
         smallest lower bound is fitted: its estimate prunes others. All other rounds
-        wait until no fit is left, so that the pool is read as few times as possible.
-        The models of a round must fit into the memory of every worker.
+        wait until no fit is left, or their models take all the memory that a round may
+        have, so that the pool is read as few times as possible. The models of a round
+        must fit into the memory of every worker.
         """
         active = np.flatnonzero(self.table.active)
         order = active[np.lexsort((active, lower[active]))]
         ready = order[self.table.fitted[order]]
         leads = leaders_first and np.array_equal(order[:1], ready[:1])
-        if not (len(ready) and (fits_are_over or leads)):
+        budget = self._budget()
+        may_be_full = self.models.kept_nbytes >= budget
+        if not (len(ready) and (fits_are_over or leads or may_be_full)):
             return ()
-        if leaders_first:
-            ready = ready[:LEADERS]
-        # Joining copies them, and a block needs memory too. Asked each time: a worker's
-        # process grows with what it loads, which leaves less for models.
-        budget = min(MODELS_NBYTES, self.executor.slot_memory // 4)
         sizes = np.cumsum([self.models.nbytes.get(number, 0) for number in ready])
+        if not (fits_are_over or leads or sizes[-1] >= budget):
+            return ()
         n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
-        return tuple(ready[:n_fitting].tolist())
+        most = LEADERS if leaders_first else n_fitting
+        return tuple(ready[: min(n_fitting, most)].tolist())
+
+    def _budget(self) -> int:
+        """Return the bytes that models of a round may have.
+
+        Joining copies them, and a block needs memory too. Asked each time: a worker's
+        process grows with what it loads, which leaves less for models.
+        """
+        return min(MODELS_NBYTES, self.executor.slot_memory // 4)
 
     def begin(self, members: tuple[int, ...]) -> None:
         """Begin a round for candidates whose models are all kept."""
