@@ -88,7 +88,9 @@ class Experiment:
     block: int = 1
     """Repetitions that one task measures, as they share work or are short."""
     spreads: bool = False
-    """Whether a piece is itself a search that runs on all workers."""
+    """Whether a piece is measured in this process, and may use all workers."""
+    is_search: bool = False
+    """Whether a piece is one search: `measure` then takes ``out=``, its place."""
     most_repetitions: int | None = None
 
     def scale(self, scale: Any = "paper", **changes: Any) -> Any:

@@ -24,9 +24,11 @@ REPETITION: Final = "repetition"
 class _Work:
     """What all pieces of a set need; enters the cluster once."""
 
-    measure: Callable[[Any, Sequence[int], Any], Sequence[Piece]]
+    measure: Callable[..., Sequence[Piece]]
     loaded: Any
     scale: Any
+    searches: str = ""
+    """Folder in which each search keeps what it counts; "" where pieces are none."""
 
 
 def run_experiment(
@@ -51,9 +53,9 @@ def run_experiment(
     client
         A `distributed.Client`; None means the current one, else local threads.
     out
-        Directory or URL where each piece is kept as it comes. A run of the same
-        experiment and seed goes on from it, also with more sets or repetitions; pieces
-        of a set that has changed since are measured again.
+        Directory or URL where each piece is kept as it comes, and what searches count.
+        A run of the same experiment and seed goes on from it, also with more sets or
+        repetitions; pieces of a set that has changed since are measured again.
     on_piece
         Called for every piece once it is there.
 
@@ -89,6 +91,7 @@ def run_experiment(
                 name,
                 plan,
                 store,
+                out=out,
                 folder=folder,
                 client=client,
                 on_piece=on_piece,
@@ -113,6 +116,7 @@ def _run_set(
     scale: Any,
     store: Checkpoint,
     *,
+    out: Any,
     folder: str | Path | None,
     client: Any,
     on_piece: Callable[[], None],
@@ -131,7 +135,9 @@ def _run_set(
         for start in range(0, len(missing), experiment.block)
     ]
     run = _one_by_one if experiment.spreads else _as_tasks
-    work = _Work(experiment.measure, loaded, scale)
+    is_kept = experiment.is_search and isinstance(out, str | Path)
+    searches = f"{str(out).rstrip('/')}/searches/{name}-{content}" if is_kept else ""
+    work = _Work(experiment.measure, loaded, scale, searches)
     for block, found in run(work, blocks, client):
         for number, piece in zip(block, found, strict=True):
             store.append(keys[number], piece)
@@ -147,7 +153,9 @@ def _one_by_one(work: _Work, blocks: Sequence[list[int]], client: Any) -> _Measu
     """Measure in this process: the searches of a piece use the current client."""
     del client
     for block in blocks:
-        yield block, work.measure(work.loaded, block, work.scale)
+        # A division of a large set takes hours, and may be interrupted.
+        kept = {"out": f"{work.searches}/{block[0]}"} if work.searches else {}
+        yield block, work.measure(work.loaded, block, work.scale, **kept)
 
 
 def _as_tasks(work: _Work, blocks: Sequence[list[int]], client: Any) -> _Measured:

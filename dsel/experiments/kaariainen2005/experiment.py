@@ -131,13 +131,17 @@ def plan_division(drawn: Division, scale: Scale) -> Plan:
 
 
 def measure(
-    table: BenchmarkSet, divisions: Sequence[int], scale: Scale
+    table: BenchmarkSet, divisions: Sequence[int], scale: Scale, *, out: Any = None
 ) -> list[dict[str, Any]]:
-    """Return what either criterion chooses on some divisions of a set."""
-    return [run_division(divide(table, each, scale), scale) for each in divisions]
+    """Return what either criterion chooses on some divisions of a set.
+
+    `out` is the place of the search where there is only one division.
+    """
+    drawn = [divide(table, each, scale) for each in divisions]
+    return [run_division(each, scale, out=out) for each in drawn]
 
 
-def run_division(drawn: Division, scale: Scale) -> dict[str, Any]:
+def run_division(drawn: Division, scale: Scale, *, out: Any = None) -> dict[str, Any]:
     """Return what each criterion chooses on one division, and all that it sees.
 
     Returns
@@ -149,7 +153,7 @@ def run_division(drawn: Division, scale: Scale) -> dict[str, Any]:
         ``surface``, the observed error and both numbers of every candidate.
     """
     plan = plan_division(drawn, scale)
-    results = execute(plan).results
+    results = execute(plan, out=out).results
     chosen = [select(results, criterion=name).candidate for name in CRITERIA]
     surface = np.array(
         [evaluate(results, SURFACES[name]).estimate.values for name in SURFACES]
@@ -189,4 +193,5 @@ EXPERIMENT: Final = Experiment(
     errors=ERRORS,
     departures=DEPARTURES,
     spreads=True,
+    is_search=True,
 )
