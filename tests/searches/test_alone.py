@@ -38,7 +38,7 @@ ERRORS_IN_TURN = iter([0.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0])
 
 
 class InTurn(ClassifierMixin, BaseEstimator):
-    """Is right in the search; of three later fits the first two agree, and are wrong."""
+    """Is right in the search; of later fits the first two agree, and are wrong."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -143,5 +143,5 @@ def test_deployed__refuses_another_model_that_two_quick_fits_agree_on(rng):
     choice = dsel.select(plan.run(n_jobs=1))
     assert choice.certificate.certified  # alone in a new process it is right, too
     assert choice.bound < 0.3
-    with pytest.raises(RuntimeError, match="answer .* differently"):
+    with pytest.raises(RuntimeError, match=r"answer .* differently"):
         plan.deployed(choice)
