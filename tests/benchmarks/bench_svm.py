@@ -4,7 +4,7 @@
 
 Parts: digits, pruned, satimage, scoring, letter (the five that have floors; `floors` is
 all of them), threads (two threads against one), schedule (task seconds of the pruned
-grid against its wall time), intelex, job, rows, growth (which writes a figure). Ours
+grid against its wall time), job, growth (which writes a figure). Ours
 runs on two threads of this process and on two worker processes with the environment of
 those that dsel starts; scikit-learn's is `GridSearchCV(SVC(cache_size=500), n_jobs=2)`
 and `SVC.predict`, timed on a sample of its cells in batches and scaled up. The sides
@@ -178,14 +178,14 @@ def warm_up():
     fitted(X, y, {"C": [1.0], "gamma": [1.0]}, 2)
 
 
-def peer_batches(X, y, k, n_points, n_batches, svc=None):
+def peer_batches(X, y, k, n_points, n_batches):
     """A function that searches a batch of a sample of the grid as scikit-learn does.
 
     It returns by how much its time is to be scaled to that of the whole grid.
     """
     fold = random_folds(len(y), k, seed=SEED)
     points = np.random.default_rng(SEED).permutation(len(C_VALUES) * len(GAMMAS))
-    svc = SVC(cache_size=500) if svc is None else svc
+    svc = SVC(cache_size=500)
 
     def search(turn):
         mine = points[: n_points * n_batches][turn::n_batches]
@@ -203,7 +203,7 @@ def forget():
     process_cache.cache_clear()
 
 
-def against(title, table, floor, options, *, prune, n_points, svc=None):
+def against(title, table, floor, options, *, prune, n_points):
     """Time a search of the whole grid on threads and on processes, and the peer's."""
     X, y, k = table
     plan = dsel.plan_search(
@@ -222,7 +222,7 @@ def against(title, table, floor, options, *, prune, n_points, svc=None):
             "threads": (lambda _: run(None), options.repeat),
             "processes": (lambda _: run(client), options.repeat),
             "scikit-learn": (
-                peer_batches(X, y, k, n_points, options.batches, svc),
+                peer_batches(X, y, k, n_points, options.batches),
                 options.batches,
             ),
         }  # fmt: skip
@@ -392,19 +392,6 @@ def part_threads(options):
               f"as fast (wanted 1.8)", flush=True)  # fmt: skip
 
 
-def part_intelex(options):
-    try:
-        from sklearnex import svm as patched
-    except ImportError:
-        print("scikit-learn-intelex is not installed: skipped")
-        return
-    X, y = digits()
-    against(
-        "digits against scikit-learn-intelex", (X, y, 10), 8, options,
-        prune=False, n_points=15, svc=patched.SVC(),
-    )  # fmt: skip
-
-
 def part_job(options, n_pool=1_000_000):
     X, y = digits()
     pool = digits_pool(n_pool)
@@ -426,16 +413,6 @@ def part_job(options, n_pool=1_000_000):
     print(f"main job on digits, {n_pool:,} pool rows, threads: wall {watch.wall:.1f} s,"
           f" CPU {watch.cpu:.1f} s, {theirs / watch.wall:.0f} times faster in wall time"
           f" (wanted 1000); peak memory {watch.peak:.2f} GiB")  # fmt: skip
-
-
-def part_rows(options):
-    X, y = scaled(DATA_DIR, "shuttle")
-    grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
-    with Watch() as watch:
-        _, (piece,), _ = fitted(X, y, grid, 5, limit=2**31)
-    print(f"shuttle, {len(y)} rows within 2 GiB: {watch.cpu:.0f} s CPU, "
-          f"{watch.wall:.0f} s wall, peak memory {watch.peak:.2f} GiB, errors "
-          f"{piece.counts.test_errors.sum(axis=1).tolist()}")  # fmt: skip
 
 
 def growth_of_fits(sizes):
