@@ -11,6 +11,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from dsel.data.frames import Frame, encoded, frame_of, is_frame
 from dsel.data.labeled import LabeledRows
@@ -105,7 +106,9 @@ def frozen_parts(candidates: Iterable[Candidate]) -> str:
     from sklearn.frozen import FrozenEstimator
 
     if any(
+        # Or its method, as the function of a FunctionTransformer.
         isinstance(value, FrozenEstimator)
+        or isinstance(getattr(value, "__self__", None), BaseEstimator)
         for candidate in candidates
         for value in [
             candidate.estimator,

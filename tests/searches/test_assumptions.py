@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
@@ -156,10 +156,14 @@ def test_certificate__is_refused_where_a_column_numbers_the_rows(rng, order):
     assert search.fit(X[["noise"]], y).certificate_.certified
 
 
-def test_certificate__says_that_a_part_was_fitted_before(rows):
+@pytest.mark.parametrize("is_method", [False, True])
+def test_certificate__says_that_a_part_was_fitted_before(rows, is_method):
     X, y = rows
-    frozen = FrozenEstimator(StandardScaler().fit(X[300:]))
-    estimator = make_pipeline(frozen, LogisticRegression())
+    scaler = StandardScaler().fit(X[300:])
+    part = (
+        FunctionTransformer(scaler.transform) if is_method else FrozenEstimator(scaler)
+    )
+    estimator = make_pipeline(part, LogisticRegression())
     made = plan(X[:300], y[:300], X[300:], estimator)
     found = select(made.run()).certificate
     for name in ("A3", "A4"):
