@@ -4,29 +4,27 @@ Some preprocessing can be seen in the rows: where all columns have mean 0 and va
 to the last digit, they were scaled with all rows, the held-out ones included.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import cloudpickle
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from dsel.data.frames import Frame, encoded, frame_of, is_frame
+from dsel.data.frames import Frame, encoded
 from dsel.data.labeled import LabeledRows
 from dsel.data.overlap import comparable, row_hashes
 from dsel.data.splits import Split
 from dsel.models.family import Candidate
 from dsel.results import Assumption
 from dsel.results.ledger import CHECKED, DECLARED, VIOLATED
+from dsel.searches.known_rows import rows_given, rows_inside
 
 FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
 FEW_COPIES: Final = 100
 """One labeled row in so many may have a copy in another fold."""
-FEWEST_VALUES: Final = 20
-"""Values of labeled rows that are looked for in estimators."""
 FEW_EQUAL: Final = 20
 """A measured column has so many more possible values than rows."""
 _COPIES: Final = (
@@ -119,71 +117,6 @@ def frozen_parts(candidates: Iterable[Candidate]) -> str:
     return ""
 
 
-def _rows_given(X: Any, fit_params: Mapping[str, Any]) -> str:
-    """Return which parameter hands labeled rows to every fit; empty if none.
-
-    Tables of one row for each labeled one are cut to the rows of a fit.
-    """
-    for name, value in fit_params.items():
-        if getattr(value, "shape", ())[:1] == X.shape[:1]:
-            continue
-        for table in _tables(value, X.shape[1]):
-            if np.isin(_hashes(table), _hashes(X)).mean() > 0.5:
-                return (
-                    f"`{name}` holds labeled rows, which every fit sees, held-out ones "
-                    f"included: give other rows, or let the learner divide its own"
-                )
-    return ""
-
-
-def _tables(value: Any, width: int) -> Iterator[Any]:
-    """Yield the tables of so many columns that a value holds."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for each in value:
-            yield from _tables(each, width)
-    elif getattr(value, "shape", ())[1:] == (width,):
-        of_numbers = getattr(value, "dtype", np.dtype(object)).kind in "biuf"
-        if of_numbers or is_frame(value):
-            yield value
-
-
-def _hashes(table: Any) -> NDArray[np.uint64]:
-    table = frame_of(table) if is_frame(table) else table
-    return row_hashes(comparable(table, np.dtype(np.float64)))
-
-
-def rows_inside(X: Any, candidates: Iterable[Candidate]) -> tuple[str, str]:
-    """Return why estimators hold labeled rows, and why that cannot be seen.
-
-    Looked for are values with many digits, some of them, and more than one in six must
-    be there: an estimator may hold one column of some rows.
-    """
-    try:
-        held = cloudpickle.dumps([each.estimator for each in candidates])
-    except Exception as error:  # whatever an object raises that cannot be pickled
-        said = f"{type(error).__name__}: {error}"
-        return "", f"an estimator holds no labeled rows; it cannot be pickled ({said})"
-    values = X.data if sparse.issparse(X) else X.ravel()
-    values = np.asarray(values, dtype=np.float64)
-    values = np.unique(values[np.isfinite(values)])
-    values = values[np.abs(values * 1e4 - np.rint(values * 1e4)) > 1e-3]
-    if len(values) < FEWEST_VALUES:
-        return "", ""
-    looked_for = values[:: len(values) // FEWEST_VALUES]
-    kinds = ("<f8", ">f8", "<f4")  # of arrays, of Python's floats
-    found = [
-        sum(np.array([v], kind).tobytes() in held for v in looked_for) for kind in kinds
-    ]
-    if max(found) <= len(looked_for) / 6:
-        return "", ""
-    return (
-        "an estimator or function holds labeled rows, in a parameter, a closure, an "
-        "attribute or a global: it may use those only that it is fitted to"
-    ), ""
-
-
 def weights_of_all(
     labeled: LabeledRows,
     candidates: Iterable[Candidate],
@@ -195,7 +128,7 @@ def weights_of_all(
     depend on the labels of held-out rows, and so do priors n_c / n: every fold's fit
     then does. Where all classes have the same size this cannot be found.
     """
-    if held := _rows_given(labeled.X, fit_params):
+    if held := rows_given(labeled.X, fit_params):
         return held
     counts = np.bincount(labeled.y)
     if (counts == counts[0]).all():
@@ -360,7 +293,7 @@ def plan_ledger(
     dependent = _joined(
         _GROUPS if in_groups else "", equal if are_copies else "", row_numbers(X)
     )
-    holds, unseen_inside = rows_inside(X, candidates)
+    holds, unseen_inside = rows_inside(X, candidates, fit_params)
     broken = _joined(
         breaks_independence,
         holds,

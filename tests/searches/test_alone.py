@@ -23,7 +23,7 @@ class Recall(ClassifierMixin, BaseEstimator):
         self.keeps = keeps
         self.number = number
 
-    def fit(self, X, y):
+    def fit(self, X, y, callback=None):
         self.classes_ = np.unique(y)
         kept = {"class": type(self).known, "module": OF_MODULE, "object": {}}
         self.known_ = kept[self.keeps]
@@ -124,10 +124,14 @@ def test_certify_selection__certifies_no_estimator_by_rows_of_earlier_fits(
     assert "A3 is violated" in str(found.certificate.reasons)
 
 
-def test_plan_search__sees_labeled_rows_inside_an_estimator(noise):
+@pytest.mark.parametrize("where", ["class", "fit parameter"])
+def test_plan_search__sees_labeled_rows_inside(noise, where):
     learner, X, y, pool = noise
-    learner.known.update(zip(X[:, 0].tolist(), y.tolist(), strict=True))
-    plan = dsel.plan_search(learner(), {"number": [0]}, X, y, pool, cv=3)
+    options = {"fit_params": {"callback": lambda: X}}
+    if where == "class":
+        learner.known.update(zip(X[:, 0].tolist(), y.tolist(), strict=True))
+        options = {}
+    plan = dsel.plan_search(learner(), {"number": [0]}, X, y, pool, cv=3, **options)
     (third,) = (each for each in plan.assumptions if each.name == "A3")
     assert third.is_violated
     assert "holds labeled rows" in third.reason
