@@ -1,6 +1,6 @@
 import json
-import subprocess
-import sys
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,6 @@ from dsel.experiments import kaariainen2005, run_experiment
 from dsel.experiments.kaariainen2005 import SCALES, Scale, divide, plan_division
 from dsel.experiments.kaariainen2005.figures import cross_section
 from dsel.experiments.tables import draw_figures
-from tests.clusters import wait_until
 
 
 def test_divide__a_tenth_loses_its_labels(data_dir):
@@ -124,38 +123,23 @@ def test_consistency__bound_and_error_fall_to_the_bayes_error():
     assert verdicts == {"not compared"}  # two repetitions say nothing
 
 
-@pytest.mark.slow
-def test_run_experiment__goes_on_within_a_division_that_was_killed(
+def test_run_experiment__finds_what_the_search_of_a_division_has_counted(
     data_dir, tmp_path, caplog
 ):
-    job = ["--sets", "segment", "--repetitions", "1", "--data", data_dir, "--quiet"]
-    begun = subprocess.Popen(
-        [sys.executable, "-m", "dsel", "reproduce", "kaariainen2005", *job]
-        + ["--workers", "1", "--out", tmp_path / "out"]
-    )
-    journals = "out/searches/*/0/journal/*"
-    wait_until(
-        lambda: sum(each.stat().st_size for each in tmp_path.glob(journals)) > 50_000,
-        what="some fits in the store",
-    )
-    begun.kill()
-    begun.wait()
-
-    def n_fits(out):
+    def run():
         caplog.clear()
-        with caplog.at_level("INFO", logger="dsel.searches"):
-            found = run_experiment(
-                kaariainen2005.EXPERIMENT,
-                Scale(sets=("segment",), repetitions=1),
-                folder=data_dir,
-                out=out,
-            )
+        found = run_experiment(
+            kaariainen2005.EXPERIMENT, scale, folder=data_dir, out=tmp_path
+        )
         return found, sum("fit candidates" in text for text in caplog.messages)
 
-    found, n_after = n_fits(tmp_path / "out")
-    whole, n_all = n_fits(tmp_path / "another")
-    assert 0 < n_after < n_all
-    xr.testing.assert_identical(found, whole)
+    scale = replace(SCALES["small"], repetitions=1)
+    with caplog.at_level("INFO", logger="dsel.searches"):
+        found, n_fits = run()
+        shutil.rmtree(tmp_path / "journal")  # as if killed before the division ended
+        again, n_again = run()
+    assert (n_fits > 0, n_again) == (True, 0)
+    xr.testing.assert_identical(found, again)
 
 
 @pytest.mark.slow
