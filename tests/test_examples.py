@@ -57,4 +57,4 @@ def test_main_job__runs():
         [sys.executable, str(script)], capture_output=True, text=True, check=True
     )
 
-    assert "With probability at least 95%" in done.stdout
+    assert "With probability at least 95 %" in done.stdout

@@ -101,11 +101,12 @@ class Certificate:
         >>> checked = [Assumption(f"A{i}", "checked", "by dsel") for i in (2, 3, 4, 5)]
         >>> ledger = full_ledger([*checked, Assumption("A1", "checked", "by design")])
         >>> print(Certificate(0.0731, 0.01, "cv_bound", ledger).reading())
-        With probability at least 99%, the chosen model errs on at most 7.31% of new
+        With probability at least 99 %, the chosen model errs on at most 7.31 % of new
         rows drawn like the labeled ones (cv_bound). Not checked but taken as declared:
         the random draws are independent of the data (A6).
         """
-        return fill(" ".join(self._sentences()), width=80)
+        text = " ".join(self._sentences()).replace(" %", "\xa0%")  # on one line
+        return fill(text, width=80).replace("\xa0", " ")
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and texts: the bound, what it is made of, what would help."""
@@ -173,11 +174,11 @@ class Certificate:
         return [f"The number {number} ({self.criterion}) is an estimate only."]
 
     def _claim(self) -> str:
-        lower = f"at least {at_least(self.lower, percent=True)}% and "
+        lower = f"at least {at_least(self.lower, percent=True)} % and "
         return (
-            f"With probability at least {confidence(self.delta, percent=True)}%, "
+            f"With probability at least {confidence(self.delta, percent=True)} %, "
             f"{self._model()} errs on {lower if self.lower > 0 else ''}at most "
-            f"{at_most(self.bound, percent=True)}% of {self._rows()} "
+            f"{at_most(self.bound, percent=True)} % of {self._rows()} "
             f"({self.criterion})."
         )
 
@@ -200,8 +201,8 @@ class Certificate:
         if not (isfinite(self.label_term) and isfinite(self.disagreement_term)):
             return []
         return [
-            f"Of this, {at_most(self.label_term, percent=True)}% comes from errors on "
-            f"labeled rows and {at_most(self.disagreement_term, percent=True)}% from "
+            f"Of this, {at_most(self.label_term, percent=True)} % comes from errors on "
+            f"labeled rows and {at_most(self.disagreement_term, percent=True)} % from "
             f"disagreement on the pool."
         ]
 

@@ -131,7 +131,7 @@ def test_select__calls_the_number_of_certifying_rows_a_bound(table, tmp_path):
         *("--grid", "gamma=0.001,0.01", "--certify-rows", "0.25"),
         *("--out", tmp_path / "run"),
     )
-    assert "With probability at least 95%" in found.output
+    assert "With probability at least 95 %" in found.output
     assert re.search(r"\nError    at most .* % \(95 % sure\)", found.output)
     assert "NO guarantee" not in found.output
     told = run("report", tmp_path / "run", "--out", tmp_path / "page.html")
@@ -143,7 +143,7 @@ def test_select__calls_the_number_of_certifying_rows_a_bound(table, tmp_path):
 def test_demo__says_what_was_chosen_and_what_is_guaranteed():
     found = run("demo", "--quiet", "--workers", 2)
     assert found.exit_code == 0, found.output
-    assert "With probability at least 95%" in found.output
+    assert "With probability at least 95 %" in found.output
     assert "Chosen" in found.output
 
 

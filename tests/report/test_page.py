@@ -78,7 +78,7 @@ def test_report_html__says_what_is_guaranteed():
     page = report_html(cube)
     bound = dsel.select(cube).bound
     assert f"Error at most {at_most(bound, decimals=1, percent=True)} %" in page
-    assert "With probability at least 95%" in words(page)
+    assert "With probability at least 95 %" in words(page)
 
 
 def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
@@ -123,7 +123,7 @@ def test_report_html__shows_a_list_of_candidates():
 
 
 def test_report_html__answers_for_another_delta():
-    assert "With probability at least 96%" in words(report_html(make(), delta=0.04))
+    assert "With probability at least 96 %" in words(report_html(make(), delta=0.04))
 
 
 def test_write_report__writes_the_page(tmp_path):

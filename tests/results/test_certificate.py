@@ -50,8 +50,8 @@ def test_reading__starts_with_the_reason():
 def test_reading__tells_terms_and_interval():
     text = certificate(label_term=0.05, disagreement_term=0.0231, lower=0.01).reading()
     text = text.replace("\n", " ")
-    assert "at least 1% and at most 7.31% of new rows" in text
-    assert "5% comes from errors on labeled rows and 2.31% from" in text
+    assert "at least 1 % and at most 7.31 % of new rows" in text
+    assert "5 % comes from errors on labeled rows and 2.31 % from" in text
 
 
 def test_certificate__refuses_a_delta_that_is_no_probability():

@@ -58,4 +58,4 @@ def test_certificate__rounds_its_bound_up_and_its_lower_limit_down():
     choice = Choice(0, {}, "cv_bound", 0.2546496, certificate)
     assert "error <= 0.2547," in repr(choice)
     reading = certificate.reading().replace("\n", " ")
-    assert "on at least 12.34% and at most 25.47% of new rows" in reading
+    assert "on at least 12.34 % and at most 25.47 % of new rows" in reading

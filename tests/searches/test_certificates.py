@@ -150,7 +150,7 @@ def test_intervals__are_not_had_where_one_side_was_declared(digits):
 def test_transductive__reads_as_a_claim_about_the_counted_rows():
     certificate = Certificate(0.07, 0.01, "transductive", n_unlabeled=1_200)
     reading = " ".join(certificate.reading().split())
-    assert "at most 7% of the 1,200 pool rows that were counted" in reading
+    assert "at most 7 % of the 1,200 pool rows that were counted" in reading
     assert "which says nothing of others" in reading
 
 
