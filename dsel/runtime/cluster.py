@@ -27,6 +27,9 @@ from dsel.runtime.workers import GO_ON, Workers
 DERIVED_PRIORITY: Final = 100
 """More than that of any task which waits for what is derived."""
 
+LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+"""Dask's configuration in which it does not warn of what is sent on purpose."""
+
 
 class ClusterExecutor:
     """Workers of a Dask cluster.
@@ -55,8 +58,7 @@ class ClusterExecutor:
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         # One named task holds the labeled rows, so that Dask computes it again where
         # the worker that held them died. They are part of the graph on purpose, once.
-        threshold = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
-        with config.set(threshold):
+        with config.set(LARGE_GRAPHS):
             packed = (work, tuple(versions.items()), get_config())
             self._work = client.submit(_same, packed, key=f"work-{run_id}")
 
@@ -97,21 +99,25 @@ class ClusterExecutor:
     def _submit(
         self, body: TaskFunction, task: Task, inputs: tuple[str, ...], priority: int
     ) -> Any:
+        from dask import config
+
         where: dict[str, Any] = {}
         if task.place is not None and self._addresses:
             address = self._addresses[task.place % len(self._addresses)]
             where = {"workers": [address], "allow_other_workers": True}
-        return self._client.submit(
-            body,
-            task.function,
-            self._work,
-            [self._futures[name][0] for name in inputs],
-            *task.all_arguments(self._client),
-            key=f"{task.key}-{self._run_id}-{next(self._serial)}",
-            priority=priority,
-            pure=False,
-            **where,
-        )
+        arguments = task.all_arguments(self._client)
+        with config.set(LARGE_GRAPHS):  # models from a store may have some MiB
+            return self._client.submit(
+                body,
+                task.function,
+                self._work,
+                [self._futures[name][0] for name in inputs],
+                *arguments,
+                key=f"{task.key}-{self._run_id}-{next(self._serial)}",
+                priority=priority,
+                pure=False,
+                **where,
+            )
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended; one that was cancelled has an error."""
