@@ -162,6 +162,8 @@ def _fit_alone(
     try:
         with closing(make_executor(work, resolve_client(client), 1)) as executor:
             [counts] = in_order(executor, [task])
+    except (TimeoutError, ChildProcessError):  # which it did not in the run
+        return FitAlone(-1)
     except (OSError, RuntimeError) as error:
         warn(
             f"the chosen model could not be fitted in a process of its own ({error}), "

@@ -1,5 +1,7 @@
 """The fit that a number rests on is made once more in a new process."""
 
+import os
+import threading
 from typing import ClassVar
 
 import numpy as np
@@ -47,6 +49,15 @@ class InTurn(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.where(X[:, 0] < self.error_, 1 - X[:, 1], X[:, 1]).astype(int)
+
+
+class DiesElsewhere(Recall):
+    """Ends the process where it is fitted by no thread of a search."""
+
+    def fit(self, X, y):
+        if threading.current_thread() is threading.main_thread():
+            os._exit(1)
+        return super().fit(X, y)
 
 
 @pytest.fixture
@@ -108,6 +119,14 @@ def test_search__certifies_what_keeps_nothing(noise, tmp_path):
     assert certificate.certified
     assert certificate.bound > 0.5
     assert assumptions_of(plan.run(out=tmp_path)) == assumptions_of(results)
+
+
+def test_search__certifies_nothing_where_the_new_process_dies(noise):
+    _, X, y, _ = noise
+    search = dsel.SemiSupervisedSearchCV(
+        DiesElsewhere("object"), {"number": [0]}, criterion="best_fold_model", cv=3
+    ).fit(X, y)
+    assert "fails on this fold" in str(search.certificate_.reasons)
 
 
 @pytest.mark.parametrize(
