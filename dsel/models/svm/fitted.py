@@ -126,9 +126,12 @@ class PackedSVMs:
         seen = plan.labeled.transform(X[rows[kept]])
         # The label that was found last, mostly of a neighbouring gamma or training set.
         guess = np.zeros(len(kept), dtype=np.int64)
+        wanted = {split for query in mine for split in query.splits}
         blocks = kernel_blocks(plan, seen, single=True)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:
+                if duals.machines.split not in wanted:
+                    continue
                 at = self.place_of[list(duals.machines.candidates)]
                 for query, target in zip(mine, codes, strict=True):
                     for chosen, places in query.asks(duals.machines.split, at):

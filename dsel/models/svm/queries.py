@@ -46,6 +46,12 @@ class Query:
         return np.asarray(np.isin(view, wanted).any(axis=0))
 
     @cached_property
+    def splits(self) -> frozenset[int]:
+        """The splits that are asked by any candidate and row."""
+        rows = self.view[:, :1] if self.same_for_rows else self.view
+        return frozenset(np.unique(rows[:1] if self.same_for_candidates else rows))
+
+    @cached_property
     def rows_of(self) -> dict[int, Integers]:
         """Row numbers by the split that they ask, where all candidates ask alike."""
         order = np.argsort(self.view[0], kind="stable")

@@ -7,13 +7,12 @@ on the precision, nor on the rows beside.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.arrays import Bools, Floats, Integers
+from dsel.models.arrays import Floats, Integers
 from dsel.models.svm.decisions import (
     EPS,
     LEAST,
@@ -112,16 +111,21 @@ def _count_again(
     block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
 ) -> Integers:
     """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
+    from dsel.solvers import compiled_votes
+
     rows, at = np.unique(places, return_inverse=True)
     peaks = block.peaks[duals.machines.present][:, rows]
     decisions, _ = _add_cells(duals, block.precise(rows), at, models)
     limits = duals.limits(peaks, block.errors[rows])[:, at, models]
-    codes, doubtful = _vote(decisions, limits)
+    n_present = len(duals.machines.present)
+    winners: Integers = compiled_votes.winners_of(decisions, limits, n_present)
+    doubtful = winners < 0
     for row in np.unique(at[doubtful]):
         cells = np.flatnonzero(doubtful & (at == row))
         exact = exact_decisions(duals, block.exact(int(rows[row])), models[cells])
-        codes[cells], _ = _vote(exact, np.zeros_like(exact))
-    return codes
+        none = np.zeros_like(exact)
+        winners[cells] = compiled_votes.winners_of(exact, none, n_present)
+    return winners
 
 
 def _add_cells(
@@ -150,32 +154,6 @@ def _add_cells(
     offsets = machines.offsets[:, models]
     changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
     return terms[i, j - 1] + terms[j, i] + offsets, changed
-
-
-def _vote(decisions: Floats, limits: Floats) -> tuple[Integers, Bools]:
-    """Return winners' places among the classes, and where rounding could change them.
-
-    Parameters
-    ----------
-    decisions, limits
-        Decisions and bounds of their errors, (n_pairs, n_cells).
-    """
-    # Not compiled: only few rows are in doubt, and compiling takes a second.
-    n_classes = isqrt(2 * len(decisions)) + 1
-    classes = np.arange(n_classes)[:, np.newaxis]
-    wins, sure, lost = decisions > 0, decisions > limits, decisions < -limits
-    of_first = np.stack((wins, sure, ~lost), axis=1)
-    of_second = np.stack((~wins, lost, ~sure), axis=1)
-    is_of = np.concatenate(places_of_pairs(n_classes)) == classes
-    votes = np.tensordot(
-        is_of.astype(np.float32), np.concatenate((of_first, of_second)), 1
-    )
-    # By the pairs as they are, by those beyond doubt, and with those in doubt.
-    counted, fewest, most = np.moveaxis(votes, 1, 0)
-    codes = counted.argmax(axis=0)  # the first class with the most votes
-    ahead = np.take_along_axis(fewest, codes[np.newaxis], axis=0) - most
-    doubtful = np.where(classes < codes, ahead < 1, (classes > codes) & (ahead < 0))
-    return codes, doubtful.any(axis=0)
 
 
 def exact_decisions(duals: DecisionWeights, values: Floats, models: Integers) -> Floats:
