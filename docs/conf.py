@@ -68,7 +68,8 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
-autosummary_context = {"top": dsel.__all__}  # have their pages once, as dsel.<name>
+# Names that have a page elsewhere: as dsel.<name>, or by their shorter one.
+autosummary_context = {"elsewhere": [*dsel.__all__, "semi_supervised_cv_bound"]}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

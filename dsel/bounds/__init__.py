@@ -56,7 +56,7 @@ from dsel.bounds.other_losses import (
     vote_error_bound,
 )
 from dsel.bounds.pairs import PairFacts, pair_facts
-from dsel.bounds.semi_supervised import BoundTerms, semi_supervised_cv_bound
+from dsel.bounds.semi_supervised import BoundTerms, cv_bound
 from dsel.bounds.shares import (
     family_shares,
     leading_shares,
@@ -77,8 +77,8 @@ from dsel.bounds.thresholds import (
 )
 from dsel.bounds.transductive import transductive
 
-cv_bound = semi_supervised_cv_bound
-"""The same function, by the name of the criterion."""
+semi_supervised_cv_bound = cv_bound
+"""The same function, by its longer name."""
 
 __all__ = [
     "AnyTime",

@@ -27,13 +27,13 @@ def averaged_disagreement(
 ) -> BoundTerms:
     r"""Error bound with the disagreement averaged over fold models.
 
-    The label term is that of :func:`semi_supervised_cv_bound`, the disagreement term
+    The label term is that of :func:`cv_bound`, the disagreement term
     :func:`betting_limit` at :math:`(1-\gamma)\delta`.
 
     Parameters
     ----------
     fold_errors, fold_rows, delta, label_share
-        As :func:`semi_supervised_cv_bound` takes them.
+        As :func:`cv_bound` takes them.
     histogram
         Pool rows on which 0, 1, ..., k fold models differ from the full one. Integers;
         the last axis has k + 1 entries, the others are candidates.
@@ -58,10 +58,10 @@ def averaged_disagreement(
     Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
     error of the full model is at most `bound`. With one share for each candidate,
     summing to at most delta, all bounds hold at once.
-    Assumes: what :func:`semi_supervised_cv_bound` assumes, with no draw of folds;
+    Assumes: what :func:`cv_bound` assumes, with no draw of folds;
     stakes fixed before the pool is read.
     Source: conditional expectation of the draw (Rao and Blackwell) and betting. It
-    is smaller than :func:`semi_supervised_cv_bound` mostly for fewer than 1e5 pool
+    is smaller than :func:`cv_bound` mostly for fewer than 1e5 pool
     rows; for larger pools the time of k + 1 predictions is better spent on more rows.
 
     Examples

@@ -39,7 +39,7 @@ def best_fold(
     Parameters
     ----------
     fold_errors, fold_rows, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
+        As :func:`cv_bound` takes them, with the same errors.
     n_disagreements
         Pool rows on which the full model differs from that of :func:`best_fold_number`,
         :math:`a^*`. Integers in the shape of the candidates.
@@ -60,7 +60,7 @@ def best_fold(
     candidate, summing to at most delta, all bounds hold at once. `label_term`
     alone bounds the error of the best fold's model. With a `disagreement_delta` the
     bound may fail with ``label_share * delta + disagreement_delta``.
-    Assumes: what :func:`semi_supervised_cv_bound` assumes, with no draw of folds;
+    Assumes: what :func:`cv_bound` assumes, with no draw of folds;
     the fold is a function of labeled rows, so it is picked before the pool is read.
     The label term is a read-out of the same limits as that of the mean, the
     disagreement term is another event and needs a share of its own.

@@ -88,7 +88,7 @@ def select_then_certify(
     n_unlabeled
         Pool rows visited, :math:`m`, none of which took part in the choice.
     delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
+        As :func:`cv_bound` takes them, with the same errors.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def cv_interval(
     Parameters
     ----------
     fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
+        As :func:`cv_bound` takes them, with the same errors.
 
     Returns
     -------
@@ -60,8 +60,8 @@ def cv_interval(
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
     draws, the error of the full model lies in the interval. The limit of the
     disagreement is one event and serves both sides.
-    Assumes: what :func:`semi_supervised_cv_bound` assumes.
-    Source: that of :func:`semi_supervised_cv_bound`, with the lower limits of the folds
+    Assumes: what :func:`cv_bound` assumes.
+    Source: that of :func:`cv_bound`, with the lower limits of the folds
     beside the upper ones.
 
     Examples
@@ -107,7 +107,7 @@ def best_fold_interval(
     Parameters
     ----------
     fold_errors, fold_rows, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
+        As :func:`cv_bound` takes them, with the same errors.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model. Integers,
         folds on the last axis; only those of the two folds are used.

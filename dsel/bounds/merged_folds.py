@@ -48,12 +48,12 @@ def merged_folds(
         \sum_i -\ln P(\mathrm{Bin}(n_i, p_i) \le c_i)
         \le k \big(\ln\tfrac{1}{\gamma\delta} + 1\big)\Big\},
 
-    and the disagreement term is that of :func:`semi_supervised_cv_bound`.
+    and the disagreement term is that of :func:`cv_bound`.
 
     Parameters
     ----------
     fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
-        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
+        As :func:`cv_bound` takes them, with the same errors.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def merged_folds(
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
     draws, the error of the full model is at most `bound`. With one share for
     each candidate, summing to at most delta, all bounds hold at once.
-    Assumes: what :func:`semi_supervised_cv_bound` assumes; folds may depend on
+    Assumes: what :func:`cv_bound` assumes; folds may depend on
     each other in any way. It is mostly smaller than that bound with three folds or
     more, but larger where the folds' counts differ much. Decide for one of them before
     the counts are seen: the smaller of both is no bound at ``delta``.

@@ -22,7 +22,7 @@ class BoundTerms(NamedTuple):
     """Upper bound on how often the full model differs from these, from the pool."""
 
 
-def semi_supervised_cv_bound(
+def cv_bound(
     fold_errors: ArrayLike,
     fold_rows: ArrayLike,
     n_disagreements: ArrayLike,
@@ -96,7 +96,7 @@ def semi_supervised_cv_bound(
 
     Examples
     --------
-    >>> terms = semi_supervised_cv_bound([4, 6], [100, 100], 30, 10_000, delta=0.05)
+    >>> terms = cv_bound([4, 6], [100, 100], 30, 10_000, delta=0.05)
     >>> [round(float(term), 4) for term in terms]
     [0.1268, 0.1226, 0.0043]
     """

@@ -37,7 +37,7 @@ def transductive(
     Parameters
     ----------
     fold_errors, fold_rows, delta
-        As :func:`semi_supervised_cv_bound` takes them, with the same errors.
+        As :func:`cv_bound` takes them, with the same errors.
     fold_disagreements
         Pool rows on which the full model differs from each fold's model,
         :math:`a_i`, counted on the same rows for every fold. Folds on the last axis.

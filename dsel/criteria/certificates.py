@@ -310,7 +310,7 @@ CERTIFICATES: Final = (
     # Structural risk minimisation over the bound of Theorem 1 of ICSI TR-05-010.
     Bound(
         "cv_bound",
-        _of_random_fold(bounds.semi_supervised_cv_bound),
+        _of_random_fold(bounds.cv_bound),
         RANDOM_FOLD,
         can_prune=True,
     ),

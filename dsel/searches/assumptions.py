@@ -19,6 +19,7 @@ from dsel.data.splits import Split
 from dsel.models.family import Candidate
 from dsel.results import Assumption
 from dsel.results.ledger import CHECKED, DECLARED, VIOLATED
+from dsel.searches.engine.scheme import Scheme
 from dsel.searches.known_rows import rows_given, rows_inside
 
 FEW_ROWS: Final = 20
@@ -266,11 +267,11 @@ def _continuous(X: Any) -> NDArray[Any] | None:
 
 def plan_ledger(
     labeled: LabeledRows,
-    splits: Sequence[Split],
+    scheme: Scheme,
     candidates: Sequence[Candidate],
     fit_params: Mapping[str, Any],
     *,
-    random_folds: str | None,
+    cv: Any,
     has_pool: bool,
     pool_is_fitted: bool,
     breaks_independence: str = "",
@@ -279,54 +280,64 @@ def plan_ledger(
 ) -> tuple[Assumption, ...]:
     """Return the ledger of a plan, A1 to A6, with what rows and estimators show.
 
-    `random_folds` is None where the folds are plain random ones, else what they are
-    instead; `pool_is_fitted` whether learners see the fitting part of the pool, which
-    is never the counted one; `breaks_independence` why a fold's model is known to
-    depend on its held-out rows; `shuffled` whether the first pool rows are read in
-    place of a random part.
+    `cv` are the folds as they were given; `pool_is_fitted` says whether learners see
+    the fitting part of the pool, which is never the counted one; `breaks_independence`
+    why a fold's model is known to depend on its held-out rows; `shuffled` whether the
+    first pool rows are read in place of a random part.
     """
     X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
     frozen = frozen_parts(candidates)
-    order = "the pool's rows stand in random order" if shuffled else ""
-    equal, are_copies = copies(labeled.X, labeled.y, splits)
-    drawn = _joined("rows were drawn at random", order, equal)
-    dependent = _joined(
-        _GROUPS if in_groups else "", equal if are_copies else "", row_numbers(X)
-    )
-    holds, unseen_inside = rows_inside(X, candidates, fit_params)
-    broken = _joined(
-        breaks_independence,
-        holds,
-        standardised(X),
-        weights_of_all(labeled, candidates, fit_params),
-    )
-    inside = _joined(
-        "all preprocessing is inside the estimator, fitted per fold",
-        given_weights(fit_params),
-        unseen_inside,
-        scaled_by_range(X),
-        frozen,
-    )
-    # Declared, since what was done to the rows before is not known.
-    unseen = _joined(
-        "learners see a part of the pool that is not counted"
-        if pool_is_fitted
-        else "no learner of this search sees the pool",
-        "no scaler, PCA or other step was fitted on counted pool rows beforehand",
-        frozen,
-    )
+    equal, are_copies = copies(labeled.X, labeled.y, scheme.held_out)
+    inside, unseen_inside = rows_inside(X, candidates, fit_params)
+    given = repr(cv) if hasattr(cv, "split") else "they were given as a list"
     found = {
-        "A1": (VIOLATED, dependent) if dependent else (DECLARED, drawn),
+        "A1": _violated(
+            _GROUPS if in_groups else "", equal if are_copies else "", row_numbers(X)
+        )
+        or _declared(
+            "rows were drawn at random",
+            "the pool's rows stand in random order" if shuffled else "",
+            equal,
+        ),
         "A2": (CHECKED, "plain random folds from the seed")
-        if random_folds is None
-        else (VIOLATED, f"the folds are not plain random: {random_folds}"),
-        "A3": (VIOLATED, broken) if broken else (DECLARED, inside),
-        "A4": (DECLARED, unseen) if has_pool else (CHECKED, "there is no pool"),
+        if scheme.is_plain_random
+        else (VIOLATED, f"the folds are not plain random: {given}"),
+        "A3": _violated(
+            breaks_independence,
+            inside,
+            standardised(X),
+            weights_of_all(labeled, candidates, fit_params),
+        )
+        or _declared(
+            "all preprocessing is inside the estimator, fitted per fold",
+            given_weights(fit_params),
+            unseen_inside,
+            scaled_by_range(X),
+            frozen,
+        ),
+        "A4": _about_pool(frozen, is_fitted=pool_is_fitted)
+        if has_pool
+        else (CHECKED, "there is no pool"),
         "A5": (DECLARED, "the grid, delta and the seed came before the data"),
         "A6": (CHECKED, "random numbers of the seed by row, whatever the rows hold"),
     }
     return tuple(Assumption(name, *state) for name, state in found.items())
 
 
-def _joined(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))
+def _about_pool(frozen: str, *, is_fitted: bool) -> tuple[str, str]:
+    # Declared, since what was done to the rows before is not known.
+    return _declared(
+        "learners see a part of the pool that is not counted"
+        if is_fitted
+        else "no learner of this search sees the pool",
+        "no scaler, PCA or other step was fitted on counted pool rows beforehand",
+        frozen,
+    )
+
+
+def _violated(*reasons: str) -> tuple[str, str] | None:
+    return (VIOLATED, "; ".join(filter(None, reasons))) if any(reasons) else None
+
+
+def _declared(*reasons: str) -> tuple[str, str]:
+    return DECLARED, "; ".join(filter(None, reasons))

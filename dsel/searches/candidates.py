@@ -21,6 +21,7 @@ from dsel.data.content import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
+from dsel.models.fit_arguments import takes_pool
 from dsel.results.grid import is_list, product_grids
 from dsel.searches.engine.fit_task import Group
 
@@ -167,6 +168,18 @@ def make_groups(
         )
     dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
     return tuple(groups), remarks, dependence
+
+
+def as_taken(labeled: LabeledRows, groups: tuple[Group, ...]) -> LabeledRows:
+    """Return labeled rows as numbers, unless they are a frame that a family takes.
+
+    Learners that take the pool read numbers, of labeled rows and pool alike.
+    """
+    for group in groups:
+        if any(takes_pool(candidate.estimator) for candidate in group.candidates):
+            return labeled.as_numbers()
+    takes_frames = any(group.family.takes_frames for group in groups)
+    return labeled if takes_frames else labeled.as_numbers()
 
 
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:

@@ -7,6 +7,7 @@ The constants of the scheduler's time are measured by
 import math
 from collections import Counter
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Final
 
 import numpy as np
@@ -25,11 +26,23 @@ from dsel.searches.recommended import (
 )
 from dsel.searches.spec import SearchSpec
 
+WIDTH: Final = 88
+"""Columns of a plan's text."""
+
 
 def describe(plan: SearchSpec) -> str:
-    """Return the text of a plan, one fact a line."""
-    lines = [f"{name:<16} {text}" if name else text for name, text in facts(plan)]
-    return "\n  ".join([title(plan), *lines])
+    """Return the text of a plan: its facts, wrapped."""
+    lines = [title(plan)]
+    for name, text in facts(plan):
+        begin, indent = (f"  {name:<16} ", 19) if name else ("  ", 4)
+        lines += wrap(
+            begin + text,
+            WIDTH,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def title(plan: SearchSpec) -> str:
@@ -91,7 +104,7 @@ def _bound(plan: SearchSpec) -> str:
     if math.isnan(bound):
         return ""
     return (
-        f"{at_most(bound, decimals=3)} on average, if the chosen model errs on "
+        f"{at_most(bound)} on average, if the chosen model errs on "
         f"{ERROR:g} and models of ten folds differ on {DISAGREEMENT:g} of the rows"
     )
 

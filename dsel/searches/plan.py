@@ -4,16 +4,12 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 
 from dsel.bounds.shares import checked_prior
-from dsel.checks import (
-    check_choice,
-    check_flag,
-    check_probability,
-    check_reserve,
-)
+from dsel.checks import check_choice, check_flag, check_probability, check_reserve
 from dsel.criteria import named_criteria
 from dsel.data.content import exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
@@ -28,6 +24,7 @@ from dsel.results.notebook import as_html
 from dsel.searches.assumptions import plan_ledger
 from dsel.searches.candidates import (
     Grid,
+    as_taken,
     drawn,
     make_candidates,
     make_groups,
@@ -35,7 +32,7 @@ from dsel.searches.candidates import (
 )
 from dsel.searches.cross_validation import check_given, cross_validation
 from dsel.searches.describe import describe, facts, title
-from dsel.searches.engine.fit_task import Group, Work
+from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.scheme import Scheme, with_labels
 from dsel.searches.engine.stages import (
     PoolReading,
@@ -293,16 +290,20 @@ def plan_search(
     >>> plan.run()["status"].values.tolist()
     [0, 1]
     """
-    reserve = check_reserve(reserve, delta := check_probability(delta, "delta"))
+    delta = check_probability(delta, "delta")
+    reserve = check_reserve(reserve, delta)
+    reading = checked_reading(reading)
     seed = seed_from(random_state)
-    candidates = make_candidates(estimator, grid := drawn(param_grid, seed))
+    grid = drawn(param_grid, seed)
+    candidates = make_candidates(estimator, grid)
+    weights = checked_prior(prior, len(candidates))
     allow_nan = takes_nan(candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     params = checked_params(fit_params, labeled.n_rows)
-    shared, remarks, depends = make_groups(candidates, labeled, seed, params)
-    labeled = _as_taken(labeled, shared)
-    weights, reading = checked_prior(prior, len(candidates)), checked_reading(reading)
+    sharing, remarks, depends = make_groups(candidates, labeled, seed, params)
+    labeled = as_taken(labeled, sharing)
     whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed)
+
     n_pool = 0 if counted is None else counted.n_rows
     # What `auto` takes is no certificate for these.
     is_special = reserve > 0 or weights is not None or reading.stop_within is not None
@@ -311,33 +312,29 @@ def plan_search(
         sizes=(labeled.n_rows, n_pool, len(candidates)), is_special=is_special,
     )  # fmt: skip
     rule, read = criteria = named_criteria(took.criterion, took.certificate)
-    # Reading may stop where the limits of all candidates are narrow enough.
-    least = 1 / len(candidates) if weights is None else weights.min()
-    share = (1 - check_probability(took.label_share, "label_share")) * delta * least
+    share = _least_share(took.label_share, delta, weights, len(candidates))
     stages = plan_stages(counted, reading, share=share, seed=seed)
     check_given(criteria, stages, pool_labels)
-    cv, with_pool = took.cv, pool is not None
     scheme = cross_validation(
-        cv, labeled, seed, criteria, with_pool=with_pool,
+        took.cv, labeled, seed, criteria, with_pool=pool is not None,
         train_errors=check_flag(train_errors, "train_errors"), groups=groups,
     )  # fmt: skip
     scheme = with_labels(scheme, pool_labels, stages.pool, labeled.classes)
+
+    ledger = plan_ledger(
+        labeled, scheme, candidates, params, cv=took.cv, has_pool=pool is not None,
+        pool_is_fitted=fitting is not None, breaks_independence=depends,
+        in_groups=groups is not None or "groups" in params,
+        shuffled=reading.takes_first_rows,
+    )  # fmt: skip
     return warned(Plan(
         axes=grid_axes(grid), classes=labeled.classes, columns=labeled.columns,
-        work=Work(labeled.X, labeled.y, scheme.splits, shared, fitting, allow_nan),
-        scheme=scheme, whole_pool=whole, stages=stages, prune=prune,
-        remarks=took.remarks + remarks,
-        duplicates=check_choice(duplicates, "duplicates", POLICIES), reserve=reserve,
-        criterion=rule, certificate=read, delta=delta,
-        label_share=float(took.label_share),
-        seed=seed, fit_timeout=fit_timeout, prior=weights,
-        assumptions=plan_ledger(
-            labeled, scheme.held_out, candidates, params,
-            random_folds=None if scheme.is_plain_random else _given(cv),
-            has_pool=pool is not None, pool_is_fitted=fitting is not None,
-            in_groups=groups is not None or "groups" in params,
-            breaks_independence=depends, shuffled=reading.takes_first_rows,
-        ),
+        work=Work(labeled.X, labeled.y, scheme.splits, sharing, fitting, allow_nan),
+        scheme=scheme, whole_pool=whole, stages=stages, prune=prune, prior=weights,
+        duplicates=check_choice(duplicates, "duplicates", POLICIES),
+        criterion=rule, certificate=read, delta=delta, reserve=reserve,
+        label_share=float(took.label_share), remarks=took.remarks + remarks,
+        seed=seed, fit_timeout=fit_timeout, assumptions=ledger,
         fingerprint=_fingerprint(stages, scheme, estimator, seed),
     ))  # fmt: skip
 
@@ -350,20 +347,12 @@ OPTIONS: Final = tuple(
 """Names of its options, for other functions that take them and pass them on."""
 
 
-def _given(cv: Any) -> str:
-    return repr(cv) if hasattr(cv, "split") else "they were given as a list"
-
-
-def _as_taken(labeled: LabeledRows, groups: tuple[Group, ...]) -> LabeledRows:
-    """Return labeled rows as numbers, unless they are a frame that a family takes.
-
-    Learners that take the pool read numbers, of labeled rows and pool alike.
-    """
-    for group in groups:
-        if any(takes_pool(candidate.estimator) for candidate in group.candidates):
-            return labeled.as_numbers()
-    takes_frames = any(group.family.takes_frames for group in groups)
-    return labeled if takes_frames else labeled.as_numbers()
+def _least_share(
+    label_share: float, delta: float, prior: ArrayLike | None, n_candidates: int
+) -> float:
+    """Return the least part of delta that a candidate's disagreement limit has."""
+    least = 1 / n_candidates if prior is None else np.min(prior)
+    return float((1 - check_probability(label_share, "label_share")) * delta * least)
 
 
 def _divide_pool(

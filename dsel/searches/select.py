@@ -9,17 +9,17 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from dsel import names
-from dsel.bounds import best_fold_number, pair_error_bound
+from dsel.bounds import best_fold_number
 from dsel.bounds.events import DeltaLedger, ReadOut
 from dsel.criteria import Criterion, Evidence, Settings, Terms, get_criterion
 from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE, is_nested
 from dsel.criteria.certificates import SELECT_THEN_CERTIFY, stopping_rule_of
-from dsel.criteria.co_validation import pool_disagreement
 from dsel.criteria.nested import deployments
 from dsel.data.splits import FULL
 from dsel.results import Assumption, Certificate, Choice
 from dsel.results.choice import candidate_labels, params_of
 from dsel.results.ledger import DECLARED, assumptions_of
+from dsel.searches.doubts import remarks_on
 from dsel.searches.engine.pruning import ROUNDING
 from dsel.searches.evaluate import (
     ResolvedCriterion,
@@ -102,47 +102,35 @@ def select(
         results, criterion, delta=delta, label_share=label_share, prior=prior
     )
     rule, counts, settings = resolved.criterion, resolved.counts, resolved.settings
-    ledger = ledger_of(results)
-    reported = get_criterion(
-        certificate or _default_read_out(ledger, criterion, rule), "certificate"
-    )
+    name = certificate or _declared_certificate(results, criterion) or rule.name
+    reported = get_criterion(name, "certificate")
+    is_apart = reported is SELECT_THEN_CERTIFY and CERTIFIED_APART in results.attrs
     if is_nested(reported):
         check_order(results)
-    is_apart = reported is SELECT_THEN_CERTIFY and CERTIFIED_APART in results.attrs
     if not is_apart:
         check_evidence(reported, counts)
+
     terms = rule.evaluate(counts, settings)
     chosen = rule.choose(terms, counts)
     _check_exact(rule, counts, settings, terms, chosen)
     if rule.name == "cv_error" and reported.deploys in (OUTER_FOLD, VOTE):
         chosen = int(counts[names.OUTER_CANDIDATE][_best_outer_fold(counts)])
+
     if is_apart:
-        reported_bound = _certified_apart(results, chosen, resolved.delta)
+        found = _certified_apart(results, chosen, resolved.delta)
     else:
-        unpaid = _objections(ledger, reported, resolved)
-        reported_bound = _certificate(
-            resolved,
-            reported,
-            terms if reported is rule else reported.evaluate(counts, settings),
-            chosen,
-            assumptions=assumptions_of(results),
-            objections=(*unpaid, *_other_prior(results, resolved)),
-        )
+        own = terms if reported is rule else reported.evaluate(counts, settings)
+        found = _certificate(results, resolved, reported, own, chosen)
+    voters = counts[names.OUTER_CANDIDATE].tolist() if reported.deploys == VOTE else ()
     return Choice(
         candidate=chosen,
         params=params_of(results, chosen),
         criterion=rule.name,
         estimate=float(terms.estimate[chosen]),
-        certificate=reported_bound,
-        remarks=(
-            *_remarks(counts),
-            *_too_disputed(rule, counts, chosen),
-            *_contradiction(counts, settings, chosen),
-        ),
-        voters=tuple(counts[names.OUTER_CANDIDATE].tolist())
-        if reported.deploys == VOTE
-        else (),
-        errors=_errors_of(reported, counts, chosen, reported_bound.fold),
+        certificate=found,
+        remarks=remarks_on(rule, counts, settings, chosen),
+        voters=tuple(voters),
+        errors=_errors_of(reported, counts, chosen, found.fold),
         deployments=deployments(counts, settings) if is_nested(reported) else (),
     )
 
@@ -171,13 +159,12 @@ def _certified_apart(results: xr.Dataset, chosen: int, delta: float) -> Certific
     )
 
 
-def _default_read_out(
-    ledger: DeltaLedger | None, criterion: str | None, rule: Criterion
-) -> str:
+def _declared_certificate(results: xr.Dataset, criterion: str | None) -> str:
     """Return the certificate that the search declared, unless `criterion` is given."""
+    ledger = ledger_of(results)
     if criterion is None and ledger is not None and ledger.read_outs:
         return ledger.read_outs[0].certificate
-    return rule.name
+    return ""
 
 
 def _check_exact(
@@ -206,7 +193,7 @@ def _check_exact(
 
 
 def _objections(
-    ledger: DeltaLedger | None, reported: Criterion, resolved: ResolvedCriterion
+    results: xr.Dataset, reported: Criterion, resolved: ResolvedCriterion
 ) -> tuple[str, ...]:
     """Return why the number is no guarantee, whatever the assumptions."""
     if not reported.is_guarantee:
@@ -220,7 +207,7 @@ def _objections(
             f"these results hold {n_here.size}; select from all of them",
         )
     unpaid = objection(
-        ledger,
+        ledger_of(results),
         reported.name,
         delta=resolved.delta,
         label_share=resolved.label_share,
@@ -245,17 +232,18 @@ def _other_prior(results: xr.Dataset, resolved: ResolvedCriterion) -> tuple[str,
 
 
 def _certificate(
+    results: xr.Dataset,
     resolved: ResolvedCriterion,
     reported: Criterion,
     terms: Terms,
     chosen: int,
-    *,
-    assumptions: tuple[Assumption, ...],
-    objections: tuple[str, ...],
 ) -> Certificate:
     delta, declared = resolved.delta, resolved.declared_delta
+    assumptions = assumptions_of(results)
+    objections = _objections(results, reported, resolved)
+    objections += _other_prior(results, resolved)
     if reported.is_guarantee and np.isnan(terms.estimate[chosen]):
-        objections = (*objections, _not_computed(reported))
+        objections += (_not_computed(reported),)
     if delta != declared:
         late = LATER.format(delta=delta, declared=declared)
         assumptions = tuple(
@@ -326,59 +314,3 @@ def _not_computed(reported: Criterion) -> str:
         "candidates with all of their counts; search with prune=False"
     )
     return f"{reported.name} has no number for the chosen candidate: it is about {why}"
-
-
-def _remarks(counts: Evidence) -> tuple[str, ...]:
-    n_failed = int((counts[names.STATUS] == names.STATUS_FAILED).sum())
-    return (f"{n_failed} candidates failed",) if n_failed else ()
-
-
-def _too_disputed(rule: Criterion, counts: Evidence, chosen: int) -> tuple[str, ...]:
-    """Return a remark where halves differ more than independent models on average."""
-    # Bounds need disagreements too, but only estimates need the number of classes.
-    if not {names.DISAGREEMENTS, names.N_CLASSES} <= set(rule.needs):
-        return ()
-    limit = 1.0 - 1.0 / int(counts[names.N_CLASSES])
-    rate = float(pool_disagreement(counts)[chosen])
-    if rate <= limit:
-        return ()
-    return (
-        f"halves differ on {rate:.3g} of the pool, more than the {limit:.3g} that "
-        f"independent models can expect; the error read from it is cut there",
-    )
-
-
-def _contradiction(
-    counts: Evidence, settings: Settings, chosen: int
-) -> tuple[str, ...]:
-    """Return a remark where models differ more than cross-validation's error allows.
-
-    Two models that differ on a row cannot both be right there: half of the lower limit
-    of their disagreement is one of their mean error, and needs no label.
-    """
-    rows, shares = counts[names.FOLD_ROWS], settings.delta_shares
-    of_outer = names.OUTER_DISAGREEMENTS in counts
-    if of_outer:  # the full model and each fold's, on the whole pool
-        pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
-        share = float(shares.sum())
-    elif {names.FOLD_ERRORS, names.DISAGREEMENTS} <= set(counts):
-        pairs, errors = (
-            counts[name][chosen] for name in (names.DISAGREEMENTS, names.FOLD_ERRORS)
-        )
-        share = float(shares[chosen])
-    else:
-        return ()
-    if (pairs < 0).any() or (errors < 0).any():
-        return ()
-    if rows.ndim == 1 and not of_outer:  # each fold has its part of the pool
-        pairs = pairs.sum(keepdims=True)
-    delta = share / len(pairs)
-    limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
-    least, said = float(limits.mean()), float(np.mean(errors / rows))
-    if round(least, 3) <= round(said, 3):  # as they are printed
-        return ()
-    return (
-        f"contradiction: cross-validation says {100 * said:.1f} %, but its models "
-        f"differ so often on the pool that they err on {100 * least:.1f} % of it or "
-        f"more on average; labeled rows are few, unlike the pool, or not independent",
-    )

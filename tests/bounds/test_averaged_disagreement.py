@@ -5,8 +5,8 @@ from dsel.bounds import (
     averaged_disagreement,
     bernstein_limit,
     betting_limit,
+    cv_bound,
     merged_disagreement_limit,
-    semi_supervised_cv_bound,
 )
 
 SHARE = 0.05 * 0.01 / 225
@@ -74,7 +74,7 @@ def test_limits__fail_at_most_delta(rng, name):
 def test_averaged_disagreement__is_the_tighter_one_for_few_rows():
     errors, counts = np.full(10, 3), histogram_of(10_000)
     terms = averaged_disagreement(errors, 50, counts, delta=SHARE)
-    plain = semi_supervised_cv_bound(errors, 50, 200, 10_000, delta=SHARE)
+    plain = cv_bound(errors, 50, 200, 10_000, delta=SHARE)
     assert terms.label_term == plain.label_term
     assert terms.disagreement_term < plain.disagreement_term
 

@@ -5,7 +5,7 @@ from dsel.bounds import (
     best_fold,
     best_fold_number,
     binomial_tail_inversion,
-    semi_supervised_cv_bound,
+    cv_bound,
 )
 
 
@@ -30,7 +30,7 @@ def test_best_fold_number__is_the_smallest_among_equals():
 
 def test_best_fold__label_term_never_exceeds_that_of_the_mean(rng):
     errors = rng.integers(0, 30, (200, 7))
-    mean = semi_supervised_cv_bound(errors, 40, 0, 100, delta=0.1)
+    mean = cv_bound(errors, 40, 0, 100, delta=0.1)
     best = best_fold(errors, 40, 0, 100, delta=0.1)
     assert (best.label_term <= mean.label_term).all()
 
@@ -66,5 +66,5 @@ def test_semi_supervised_cv_bound__first_term_is_that_of_the_table(
     rng, n, rate, expected
 ):
     errors = rng.binomial(n // 10, rate, (1000, 10))
-    terms = semi_supervised_cv_bound(errors, n // 10, 0, 1, delta=0.01 / 225)
+    terms = cv_bound(errors, n // 10, 0, 1, delta=0.01 / 225)
     assert np.mean(terms.label_term) == pytest.approx(expected, rel=0.01)

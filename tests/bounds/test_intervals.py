@@ -6,9 +6,9 @@ from dsel.bounds import (
     best_fold_interval,
     binomial_tail_inversion,
     binomial_tail_inversion_lower,
+    cv_bound,
     cv_interval,
     pair_facts,
-    semi_supervised_cv_bound,
 )
 
 
@@ -24,9 +24,7 @@ def test_cv_interval__pays_for_the_disagreement_once():
 def test_cv_interval__is_wider_above_than_the_bound_alone(rng):
     errors = rng.integers(0, 30, (40, 5))
     upper = cv_interval(errors, 60, 10, 1000, delta=0.1).upper
-    assert (
-        upper >= semi_supervised_cv_bound(errors, 60, 10, 1000, delta=0.1).bound
-    ).all()
+    assert (upper >= cv_bound(errors, 60, 10, 1000, delta=0.1).bound).all()
 
 
 def test_cv_interval__lower_end_is_never_negative():

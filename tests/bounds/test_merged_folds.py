@@ -6,8 +6,8 @@ from scipy import optimize, special
 
 from dsel.bounds import (
     binomial_tail_inversion,
+    cv_bound,
     merged_folds,
-    semi_supervised_cv_bound,
 )
 
 
@@ -70,7 +70,7 @@ def test_merged_folds__of_equal_counts_are_one_limit_at_delta_over_e(count):
 
 def test_merged_folds__give_the_counter_example_to_always_being_tighter():
     merged = label_term([0, 3, 9], [10] * 3, 0.1)
-    mean = semi_supervised_cv_bound([0, 3, 9], 10, 0, 1, delta=0.1).label_term
+    mean = cv_bound([0, 3, 9], 10, 0, 1, delta=0.1).label_term
     assert merged == pytest.approx(0.710, abs=5e-4)
     assert mean == pytest.approx(0.670, abs=5e-4)
 
@@ -102,7 +102,7 @@ def test_merged_folds__rise_with_every_error(counts, delta, number):
 def test_merged_folds__beat_the_union_for_equal_counts(n_folds, n, delta, data):
     count = data.draw(st.integers(0, n))
     merged = label_term([count] * n_folds, [n] * n_folds, delta)
-    mean = semi_supervised_cv_bound([count] * n_folds, n, 0, 1, delta=delta).label_term
+    mean = cv_bound([count] * n_folds, n, 0, 1, delta=delta).label_term
     assert merged <= mean * (1 + 1e-9)
 
 

@@ -3,14 +3,14 @@ import pytest
 
 from dsel.bounds import (
     binomial_tail_inversion,
+    cv_bound,
     holdout_bound,
-    semi_supervised_cv_bound,
 )
 
 
 def test_semi_supervised_cv_bound__is_the_printed_formula_digit_by_digit():
     errors, rows = [3, 5, 2], [34, 33, 33]
-    terms = semi_supervised_cv_bound(errors, rows, 12, 1000, delta=0.1)
+    terms = cv_bound(errors, rows, 12, 1000, delta=0.1)
     limits = [
         float(binomial_tail_inversion(c, n, delta=0.1 / 2 / 3))
         for c, n in zip(errors, rows, strict=True)
@@ -24,10 +24,10 @@ def test_semi_supervised_cv_bound__takes_a_share_for_each_candidate(rng):
     errors = rng.integers(0, 20, (4, 5, 10))
     disagreements = rng.integers(0, 100, (4, 5))
     shares = rng.uniform(1e-5, 1e-3, (4, 5))
-    together = semi_supervised_cv_bound(
+    together = cv_bound(
         errors, np.full(10, 50), disagreements, 1000, delta=shares, label_share=0.8
     )
-    alone = semi_supervised_cv_bound(
+    alone = cv_bound(
         errors[2, 3], 50, disagreements[2, 3], 1000, delta=shares[2, 3], label_share=0.8
     )
     assert together.bound.shape == (4, 5)
@@ -35,32 +35,32 @@ def test_semi_supervised_cv_bound__takes_a_share_for_each_candidate(rng):
 
 
 def test_semi_supervised_cv_bound__is_not_clipped():
-    terms = semi_supervised_cv_bound([9, 9], 10, 90, 100, delta=0.05)
+    terms = cv_bound([9, 9], 10, 90, 100, delta=0.05)
     assert terms.bound > 1
 
 
 def test_semi_supervised_cv_bound__is_vacuous_without_a_pool():
-    assert semi_supervised_cv_bound([0, 0], 10, 0, 0, delta=0.05).bound >= 1
+    assert cv_bound([0, 0], 10, 0, 0, delta=0.05).bound >= 1
 
 
 def test_semi_supervised_cv_bound__refuses_counts_without_folds():
     with pytest.raises(ValueError, match="folds on its last axis"):
-        semi_supervised_cv_bound(3, 10, 0, 10, delta=0.05)
+        cv_bound(3, 10, 0, 10, delta=0.05)
 
 
 def test_semi_supervised_cv_bound__refuses_rates():
     with pytest.raises(TypeError, match="`n_disagreements` must hold integer counts"):
-        semi_supervised_cv_bound([3, 1], 10, 0.02, 10, delta=0.05)
+        cv_bound([3, 1], 10, 0.02, 10, delta=0.05)
 
 
 def test_semi_supervised_cv_bound__refuses_a_label_share_of_one():
     with pytest.raises(ValueError, match="`label_share` must be strictly between"):
-        semi_supervised_cv_bound([3, 1], 10, 0, 10, delta=0.05, label_share=1.0)
+        cv_bound([3, 1], 10, 0, 10, delta=0.05, label_share=1.0)
 
 
 def test_semi_supervised_cv_bound__refuses_more_errors_than_rows():
     with pytest.raises(ValueError, match="`fold_errors` must be between 0 and 10"):
-        semi_supervised_cv_bound([3, 11], 10, 0, 10, delta=0.05)
+        cv_bound([3, 11], 10, 0, 10, delta=0.05)
 
 
 def test_semi_supervised_cv_bound__gives_the_numbers_of_the_issue(rng):
@@ -68,7 +68,7 @@ def test_semi_supervised_cv_bound__gives_the_numbers_of_the_issue(rng):
     for n_folds, expected in [(10, 0.56), (2, 0.21)]:
         rows = 200 // n_folds
         errors = np.full(n_folds, round(0.05 * rows))
-        terms = semi_supervised_cv_bound(errors, rows, 0, 10**6, delta=0.01 / 225)
+        terms = cv_bound(errors, rows, 0, 10**6, delta=0.01 / 225)
         assert terms.label_term == pytest.approx(expected, abs=0.005)
 
 

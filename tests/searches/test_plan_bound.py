@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from dsel.bounds import (
     best_fold,
     best_fold_model,
+    cv_bound,
     merged_folds,
-    semi_supervised_cv_bound,
 )
 from dsel.cli.plan_bound import command
 from dsel.plots import bound_plan_data, plot_bound_plan
@@ -142,7 +142,7 @@ def test_plan_bound__averages_what_the_bounds_give_on_draws(rng):
     errors = rng.binomial(rows, 0.15, (4000, 4))
     differing = rng.binomial(2000, 0.02, 4000)
     for name, function, gamma in [
-        ("cv_bound", semi_supervised_cv_bound, 0.5),
+        ("cv_bound", cv_bound, 0.5),
         ("merged_folds", merged_folds, 0.8),
         ("best_fold", best_fold, 0.8),
     ]:

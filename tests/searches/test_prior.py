@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
-from dsel.bounds import semi_supervised_cv_bound
+from dsel.bounds import cv_bound
 
 X, Y = make_classification(1500, 5, class_sep=1.5, random_state=4)
 GRID = {"n_neighbors": [1, 3, 9, 27]}
@@ -26,7 +26,7 @@ def results():
 
 
 def test_prior__divides_delta_as_the_formula_does(results):
-    bounds = semi_supervised_cv_bound(
+    bounds = cv_bound(
         results.fold_errors.values.astype(int), results.fold_rows.values.astype(int),
         results.disagreements.sum("fold").values.astype(int), 1200,
         delta=0.1 * np.array(PRIOR), label_share=0.5,
@@ -107,7 +107,7 @@ def test_prior__coverage_holds_for_all_candidates_at_once():
     rates = np.array([0.1, 0.2, 0.05])[:, None]
     errors = rng.binomial(30, rates, (n, 3, 4))
     differing = rng.binomial(200, 0.5 * rates[:, 0], (n, 3))
-    terms = semi_supervised_cv_bound(
+    terms = cv_bound(
         errors, np.full(4, 30), differing, 200, delta=delta * prior, label_share=0.5
     )
     total = terms.label_term + terms.disagreement_term
