@@ -22,7 +22,7 @@ from dsel.criteria.base import is_nested
 from dsel.models.family import FittedGroup
 from dsel.results import Choice, add_pairs
 from dsel.results.choice import candidate_labels
-from dsel.searches.refits import refit
+from dsel.searches.refits import fitted_again
 from dsel.searches.select import select
 from dsel.searches.spec import SearchSpec
 
@@ -125,7 +125,8 @@ def compare_pairs(
     Raises
     ------
     ValueError
-        Where there is no pool, a number is no candidate, or there are fewer than two.
+        Where there is no pool, the search trains no model of all labeled rows, a number
+        is no candidate, or one that failed, or there are fewer than two.
 
     Notes
     -----
@@ -144,6 +145,12 @@ def compare_pairs(
         raise ValueError(
             f"`candidates` must be two or more different numbers below {n}, got "
             f"{chosen.tolist()}."
+        )
+    failed = results[names.STATUS].values.ravel()[chosen] == names.STATUS_FAILED
+    if failed.any():
+        raise ValueError(
+            f"`candidates` must be fitted ones, but {chosen[failed].tolist()} failed; "
+            f"`results.message` says why."
         )
     count = _DifferingRows(tuple(_full_model(plan, int(j)) for j in chosen))
     counts = plan.pool.reduce(count, add, client=client, allow_nan=plan.work.allow_nan)
@@ -192,7 +199,8 @@ def count_pairs(
     Raises
     ------
     ValueError
-        Where there is no pool, or the cube is not of all candidates of the plan.
+        Where there is no pool, the search trains no model of all labeled rows, or the
+        cube is not of all candidates of the plan.
 
     Notes
     -----
@@ -249,6 +257,10 @@ class _DifferingRows:
 def _full_model(plan: SearchSpec, number: int) -> tuple[FittedGroup, int, int]:
     """Fit one candidate on all labeled rows; return group, split and place in it."""
     split = plan.scheme.full
-    assert split is not None
-    models = refit(plan.work, number, split)
+    if split is None:
+        raise ValueError(
+            f"`plan` must train models of all labeled rows, which are compared, but "
+            f"{plan.certificate.name!r} needs none; plan with criterion='cv_bound'."
+        )
+    models = fitted_again(plan, number, split)
     return models, split, models.candidates.index(number)

@@ -43,10 +43,10 @@ def fit_model(plan: SearchSpec, candidate: int, fold: int | None) -> Any:
         candidate, "candidate", at_least=0, at_most=plan.n_candidates - 1
     )
     split = split_of(plan, fold)
-    return _fitted(plan, number, split).model(number, split)
+    return fitted_again(plan, number, split).model(number, split)
 
 
-def _fitted(plan: SearchSpec, number: int, split: int) -> FittedGroup:
+def fitted_again(plan: SearchSpec, number: int, split: int) -> FittedGroup:
     """Fit one candidate on one split; raise RuntimeError where that fails."""
     fitted = refit(plan.work, number, split)
     if fitted.counts.status[fitted.candidates.index(number), 0] != FIT_DONE:
@@ -75,7 +75,7 @@ def fit_deployed(plan: SearchSpec, choice: Choice) -> Any:
     models = []
     for number, fold in wanted or [(choice.candidate, choice.fold)]:
         split, before = split_of(plan, fold), _numpy_state()
-        fitted = _fitted(plan, number, split)
+        fitted = fitted_again(plan, number, split)
         if choice.certificate.certified:
             _check_errors(plan, fitted, number, choice.errors)
             _check_repeatable(plan, fitted, number, split, before)

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
 from dsel.bounds import pair_facts
+from dsel.errors import FitFailedWarning
 from dsel.searches import compare_pairs
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 1.0]}
@@ -67,3 +69,20 @@ def test_compare_pairs__needs_a_pool(searched):
     alone = dsel.plan_search(SVC(), GRID, X[:200], y[:200], cv=3, random_state=1)
     with pytest.raises(ValueError, match="must have a pool"):
         compare_pairs(results, alone)
+
+
+def test_compare_pairs__needs_models_of_all_rows_that_can_be_fitted(searched):
+    _, _, X, y = searched
+    grid = {"n_neighbors": [1, 5, 150]}
+    rows = X[:200], y[:200], X[200:]
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), grid, *rows, cv=3, random_state=1, criterion="cv_error"
+    )
+    with pytest.warns(FitFailedWarning):
+        results = plan.run()
+    with pytest.raises(ValueError, match=r"but \[2\] failed"):
+        compare_pairs(results, plan, [0, 2])
+    assert compare_pairs(results, plan).sizes == {"candidate": 2, "other": 2}
+    plan = dsel.plan_search(SVC(), GRID, *rows, cv=3, criterion="holdout_bound")
+    with pytest.raises(ValueError, match="'holdout_bound' needs none"):
+        compare_pairs(plan.run(), plan)
