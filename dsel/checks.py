@@ -1,4 +1,7 @@
-"""One input check per kind of quantity; messages name argument, value and way out."""
+"""One input check per kind of quantity; messages name argument, value and way out.
+
+Each raises TypeError for a value of the wrong kind, ValueError for one out of range.
+"""
 
 import math
 import re
@@ -14,15 +17,7 @@ LOCAL: Final = ("", "file", "local", "memory")
 
 
 def check_probability(value: Any, name: str) -> float:
-    """Return `value` as a float strictly between 0 and 1, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the value is no real number.
-    ValueError
-        Where it lies outside (0, 1).
-    """
+    """Return `value` as a float strictly between 0 and 1, or raise."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a number in (0, 1), got {value!r}.")
     number = float(value)
@@ -35,15 +30,7 @@ def check_probability(value: Any, name: str) -> float:
 
 
 def check_reserve(reserve: Any, delta: float) -> float:
-    """Return a probability set aside beside `delta`, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where it is no real number.
-    ValueError
-        Where it is negative, or leaves nothing beside `delta`.
-    """
+    """Return a probability set aside beside `delta`, or raise."""
     if isinstance(reserve, bool) or not isinstance(reserve, Real):
         raise TypeError(f"`reserve` must be a probability, got {reserve!r}.")
     if not 0.0 <= float(reserve) < 1.0 - delta:
@@ -64,15 +51,7 @@ def check_flag(value: Any, name: str) -> bool:
 def check_integer(
     value: Any, name: str, *, at_least: int, at_most: int | None = None
 ) -> int:
-    """Return `value` as an int within the limits, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the value is no integer.
-    ValueError
-        Where it lies outside the limits.
-    """
+    """Return `value` as an int within the limits, or raise."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"`{name}` must be an integer, got {value!r}.")
     number = int(value)
@@ -83,15 +62,7 @@ def check_integer(
 
 
 def check_positive(value: Any, name: str) -> float:
-    """Return `value` as a finite float above 0, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the value is no real number.
-    ValueError
-        Where it is not positive and finite.
-    """
+    """Return `value` as a finite float above 0, or raise."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a positive number, got {value!r}.")
     number = float(value)
@@ -101,15 +72,7 @@ def check_positive(value: Any, name: str) -> float:
 
 
 def check_nonnegative(value: Any, name: str) -> float:
-    """Return `value` as a finite float of 0 or more, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the value is no real number.
-    ValueError
-        Where it is below 0 or not finite.
-    """
+    """Return `value` as a finite float of 0 or more, or raise."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"`{name}` must be a number >= 0, got {value!r}.")
     number = float(value)
@@ -119,15 +82,7 @@ def check_nonnegative(value: Any, name: str) -> float:
 
 
 def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Return integer counts as int64, or raise; rates are refused, never rounded.
-
-    Raises
-    ------
-    TypeError
-        Where the values are no integers.
-    ValueError
-        Where one is negative.
-    """
+    """Return integer counts as int64, or raise; rates are refused, never rounded."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise TypeError(
@@ -150,15 +105,7 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def check_url(url: str, name: str) -> None:
-    """Raise unless fsspec knows the URL's protocol and has what it takes.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Where a package is missing.
-    ValueError
-        Where there is no such protocol, or a password or a query in the URL.
-    """
+    """Raise where a URL holds a secret, or fsspec lacks what its protocol needs."""
     from fsspec import get_filesystem_class  # not needed where nothing is at a URL
 
     _check_secrets(url, name)
@@ -179,13 +126,7 @@ def check_url(url: str, name: str) -> None:
 
 
 def check_path(path: str, name: str) -> None:
-    """Raise where a path to write to was meant as a URL, as in ``Path("s3://...")``.
-
-    Raises
-    ------
-    ValueError
-        Where a protocol is followed by one slash.
-    """
+    """Raise where a path to write to was meant as a URL, as in ``Path("s3://...")``."""
     if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", path):
         protocol, _, rest = path.partition(":/")
         raise ValueError(
@@ -218,15 +159,7 @@ def _check_secrets(url: str, name: str) -> None:
 
 
 def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return an array of floats strictly between 0 and 1, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the values are no real numbers.
-    ValueError
-        Where one lies outside (0, 1).
-    """
+    """Return an array of floats strictly between 0 and 1, or raise."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold numbers in (0, 1), got {array.dtype}.")
@@ -243,15 +176,7 @@ def check_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def check_counts_of(
     n_counted: ArrayLike, n_rows: ArrayLike, counted_name: str, rows_name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return counts and the rows they were counted in, broadcast, or raise.
-
-    Raises
-    ------
-    TypeError
-        Where the values are no integers.
-    ValueError
-        Where one is negative, or more was counted than there are rows.
-    """
+    """Return counts and the rows they were counted in, broadcast, or raise."""
     counted = check_counts(n_counted, counted_name)
     rows = check_counts(n_rows, rows_name)
     counted, rows = np.broadcast_arrays(counted, rows)

@@ -89,13 +89,7 @@ class WholeStore(WrapperStore[Store]):
 
 
 def check_array(array: Any) -> None:
-    """Raise where a zarr array could run code when it is read; reads no chunk.
-
-    Raises
-    ------
-    ValueError
-        Where a chunk holds Python objects, or has a codec that dsel does not know.
-    """
+    """Raise ValueError where a zarr array could run code when it is read."""
     stored = array.metadata.to_dict()
     where = f"the array {array.path or array.name!r} of {array.store}"
     if stored["zarr_format"] == 3:
@@ -136,11 +130,6 @@ def check_empty(store: Store, name: str) -> None:
     """Raise where anything is in a place: what dsel did not write it leaves alone.
 
     Errors call the argument `name`.
-
-    Raises
-    ------
-    ValueError
-        Where it is not empty.
     """
     if names := sync(_names_in(store)):
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -160,11 +149,6 @@ def check_outside(path: str | Path, name: str) -> None:
     """Raise where a path lies in a pool, or in results: it would be a part of them.
 
     Errors call the argument `name`.
-
-    Raises
-    ------
-    ValueError
-        In either case.
     """
     place = Path(path).resolve()
     for parent in place.parents:

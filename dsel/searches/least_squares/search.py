@@ -121,6 +121,8 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
             y_numeric=True, ensure_min_samples=2,
         )  # fmt: skip
+        if (X_extra is None) != (y_extra is None):
+            raise ValueError("`X_extra` and `y_extra` belong together; pass both.")
         extra = None
         if X_extra is not None:
             rows = validate_data(

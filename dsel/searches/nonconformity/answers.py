@@ -1,7 +1,6 @@
 """Predictions of a fitted nonconformity classifier: labels, regions, bounds, pools."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -33,16 +32,12 @@ from dsel.searches.nonconformity.row_choice import (
 )
 from dsel.searches.pool_rows import write_rows
 
-THRESHOLD_BOUNDS: Final[Mapping[str, Callable[..., NDArray[np.float64]]]] = (
-    MappingProxyType(
-        {
-            "dkw": threshold_bound_dkw,
-            "even": threshold_bound_even,
-            "tail": threshold_bound,
-            "vc": threshold_bound_vc,
-        }
-    )
-)
+THRESHOLD_BOUNDS: Final[Mapping[str, Callable[..., NDArray[np.float64]]]] = {
+    "dkw": threshold_bound_dkw,
+    "even": threshold_bound_even,
+    "tail": threshold_bound,
+    "vc": threshold_bound_vc,
+}
 """By name: Massart's slack, binomial tails with even or falling shares of delta, the
 slack that the paper prints."""
 
@@ -127,7 +122,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         X = self._checked(X)
         if model is not None:
-            check_integer(model, "model", at_least=0, at_most=len(self.params_) - 1)
+            self._check_model(model)
         chooser = self.chooser_
         counts = np.concatenate(
             [
@@ -296,6 +291,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray
             Bounds on P(error | margin at least m), one for each of `margins`.
         """
+        check_is_fitted(self)
+        self._check_model(model)
         chooser = self.chooser_
         if not chooser.calibration.by_margin:
             raise ValueError('`selective_error` needs `measure="margin"`.')
@@ -352,6 +349,9 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         blocks = self.chooser_.blocks(X)
         answers = [self.chooser_.answer(part, numbers[n]) for part, n in blocks]
         return Answer(*map(np.concatenate, zip(*answers, strict=True)))
+
+    def _check_model(self, model: Any) -> None:
+        check_integer(model, "model", at_least=0, at_most=len(self.params_) - 1)
 
     def _refuse_fitted(self, X: Any) -> None:
         """Raise where rows equal those of `fit` far more often than those each other.

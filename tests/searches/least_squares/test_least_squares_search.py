@@ -263,6 +263,8 @@ def test_fit__refuses_extra_targets_of_another_shape(table):
     X, y = table
     with pytest.raises(ValueError, match=r"`y_extra` must have the shape \(33,\)"):
         LeastSquaresSearch(WIDTHS, LAMS).fit(X, y, X, y[:-1])
+    with pytest.raises(ValueError, match="`X_extra` and `y_extra` belong together"):
+        LeastSquaresSearch(WIDTHS, LAMS).fit(X, y, X)
 
 
 def test_fit__refuses_more_rows_than_memory_holds(table, monkeypatch):

@@ -350,6 +350,8 @@ def test_selective_error__bounds_the_error_of_sure_answers():
     wrong = model.models_.models()[0].predict(test) != labels
     for bound, cut in zip(found, cuts, strict=True):
         assert wrong[gap >= cut].mean() < bound < 1
+    with pytest.raises(ValueError, match=r"`model` must be in \[0, 0\], got -1"):
+        model.selective_error(X[1200:4000], cuts, model=-1)
 
 
 @pytest.mark.parametrize("chunk", [None, 37])
