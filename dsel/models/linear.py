@@ -80,9 +80,9 @@ def _scores_of(
     seen = np.searchsorted(classes, model.classes_)
     full = np.zeros((len(classes), weights.shape[1]))
     full[seen] = weights
-    mwanted = np.full(len(classes), -np.inf)
-    mwanted[seen] = offsets
-    return full, mwanted
+    lowest = np.full(len(classes), -np.inf)
+    lowest[seen] = offsets
+    return full, lowest
 
 
 @dataclass(frozen=True)

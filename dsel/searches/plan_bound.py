@@ -1,7 +1,7 @@
 """The bound that each certificate is expected to give, before a label is used."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -54,7 +54,7 @@ def plan_bound(
     expected_disagreement: float | Mapping[int, float] = 0.02,
     *,
     disagreement_growth: float | None = None,
-    n_folds: tuple[int, ...] = (2, 3, 5, 10),
+    n_folds: int | Sequence[int] = (2, 3, 5, 10),
     wanted_bound: float | None = None,
 ) -> xr.Dataset:
     """Return what each certificate would give on average, and recommend one.
@@ -83,7 +83,7 @@ def plan_bound(
         several candidates. None estimates it from a pilot with two or more numbers of
         folds, and takes 0.6 without one. The 0.6 and the quarter come from benchmarks.
     n_folds
-        Numbers of folds to compare, each at least 2.
+        Numbers of folds to compare, each at least 2; or one.
     wanted_bound
         If given, the labeled rows and the pool rows that this bound needs are searched.
 
@@ -142,7 +142,8 @@ def plan_bound(
         rate,
         growth,
     )
-    folds = [int(k) for k in check_counts(list(n_folds), "n_folds")]
+    given = check_counts(np.atleast_1d(n_folds), "n_folds").tolist()
+    folds = list(dict.fromkeys(given))
     if not folds or min(folds) < 2:
         raise ValueError(f"`n_folds` must hold numbers >= 2, got {n_folds!r}.")
     plan = _recommend(_tabulate(design, folds))

@@ -130,6 +130,11 @@ def test_plan_bound__takes_the_growth_from_a_pilot():
     assert float(one.disagreement_growth) == 0.6
 
 
+def test_plan_bound__takes_one_number_of_folds():
+    one = plan_bound(500, 1000, 5, 0.05, 0.1, n_folds=5)
+    assert one.identical(plan_bound(500, 1000, 5, 0.05, 0.1, n_folds=(5, 5)))
+
+
 def test_plan_bound__has_no_nested_search_of_two_folds():
     plan = plan_bound(500, 1000, 5, 0.05, 0.1, n_folds=(2, 3))
     found = plan.bound.sel(certificate="nested")

@@ -194,7 +194,7 @@ def _without_rows(
     """
     residuals = block_residuals(dual, left_out) if len(left_out) else None
     models = dual_models(dual, left_out, residuals)
-    # (M + lam I) beta = y~ - b: the predictions M beta + b are y~ - lam beta.
+    # The predictions M beta + b are y~ - lam beta.
     scores = targets[:, :, np.newaxis] - dual.regularizations * models.dual
     if residuals is not None:
         # On rows left out the prediction is y - e_T, with y = 0 here.

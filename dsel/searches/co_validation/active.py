@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from dsel.checks import check_integer, check_probability
 from dsel.data.row_random import hashed_seed, seed_from
@@ -175,6 +176,7 @@ def sample_logged(
     >>> found.lower <= truth <= found.upper
     True
     """
+    check_is_fitted(model)
     size = X.shape[0]
     check_integer(n_rows, "n_rows", at_least=1, at_most=size)
     share = 1.0 if least == 1 else check_probability(least, "least")

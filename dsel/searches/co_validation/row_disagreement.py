@@ -164,6 +164,7 @@ def most_disputed(
     ValueError
         Where it was not written to the end, or a chunk is missing or damaged.
     """
+    check_integer(n_rows, "n_rows", at_least=1)
     rows, rates = np.empty(0, dtype=np.int64), np.empty(0)
     for start, values in read_rows(path, "disagreement"):
         found = values.astype(np.float64)
