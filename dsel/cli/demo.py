@@ -57,11 +57,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
     running = store_arguments(options)  # refused before any worker starts
     with connected(options) as client:
         outcome = execute(
-            plan,
-            client,
-            **running,
-            verbose=is_verbose(options),
-            with_model=True,
+            plan, client, **running, verbose=is_verbose(options), with_model=True
         )
     show(
         plan,

@@ -308,12 +308,7 @@ SELECT_THEN_CERTIFY: Final = Bound(
 
 CERTIFICATES: Final = (
     # Structural risk minimisation over the bound of Theorem 1 of ICSI TR-05-010.
-    Bound(
-        "cv_bound",
-        _of_random_fold(bounds.cv_bound),
-        RANDOM_FOLD,
-        can_prune=True,
-    ),
+    Bound("cv_bound", _of_random_fold(bounds.cv_bound), RANDOM_FOLD, can_prune=True),
     # Its label term is another event than that of `cv_bound`.
     Bound(
         "merged_folds",

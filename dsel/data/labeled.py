@@ -16,13 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import check_finite
 from dsel.data.collection import Collection, Partitions
-from dsel.data.columns import (
-    NOTHING,
-    NUMBER,
-    TRUTH,
-    check_filled,
-    check_same_columns,
-)
+from dsel.data.columns import NOTHING, NUMBER, TRUTH, check_filled, check_same_columns
 from dsel.data.content import canonical_text, content_hash
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.pool import Pool

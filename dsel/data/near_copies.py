@@ -46,9 +46,7 @@ class NearCopies:
     def plus(self, later: "NearCopies") -> "NearCopies":
         """Return what two parts of the pool hold."""
         return NearCopies(
-            self.n_searched,
-            {**later.copied, **self.copied},
-            self.beside | later.beside,
+            self.n_searched, {**later.copied, **self.copied}, self.beside | later.beside
         )
 
 

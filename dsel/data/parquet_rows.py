@@ -88,9 +88,7 @@ def has_parquet(location: str, storage_options: Mapping[str, Any]) -> bool:
 
 
 def from_parquet(
-    location: str,
-    columns: tuple[str, ...] | None,
-    storage_options: Mapping[str, Any],
+    location: str, columns: tuple[str, ...] | None, storage_options: Mapping[str, Any]
 ) -> Collection:
     """Return the collection of a Parquet file or folder; only footers are read.
 

@@ -129,10 +129,7 @@ def _create(
             DTYPE: schema.dtype.str,
         }
         return zarr.create_group(
-            path,
-            attributes=attributes,
-            zarr_format=3,
-            storage_options=options or None,
+            path, attributes=attributes, zarr_format=3, storage_options=options or None
         )
     return zarr.create_array(
         path,

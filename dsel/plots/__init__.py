@@ -21,11 +21,7 @@ from dsel.plots.audit_failures import (
     plot_audit_failures,
 )
 from dsel.plots.bound_plan import bound_plan_data, draw_bound_plan, plot_bound_plan
-from dsel.plots.loss_curves import (
-    draw_loss_curves,
-    loss_curves_data,
-    plot_loss_curves,
-)
+from dsel.plots.loss_curves import draw_loss_curves, loss_curves_data, plot_loss_curves
 from dsel.plots.surface import draw_surface, plot_surface, surface_data
 from dsel.plots.terms import draw_terms, plot_terms, terms_data
 from dsel.plots.timing import draw_timing, plot_timing, timing_data

@@ -44,7 +44,7 @@ EMPTY: Final[Mapping[str, Any]] = {
 }
 """What stands where nothing was counted or computed."""
 ENCODING: Final[Mapping[str, Mapping[str, Any]]] = {
-    COUNT: {"dtype": "int64", "_FillValue": names.UNCOUNTED},
+    COUNT: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
 }
 """What stands for it in a file, where that is something else."""
 

@@ -154,9 +154,7 @@ async def _groups_in(store: Store) -> list[str]:
 
 @contextmanager
 def naming_damage(
-    store: Store,
-    *,
-    way_out: str = "bring it back from a copy, or choose another `out`",
+    store: Store, *, way_out: str = "bring it back from a copy, or choose another `out`"
 ) -> Iterator[None]:
     """Say where it was that a group could not be read, and the `way_out`.
 

@@ -119,9 +119,7 @@ def frozen_parts(candidates: Iterable[Candidate]) -> str:
 
 
 def weights_of_all(
-    labeled: LabeledRows,
-    candidates: Iterable[Candidate],
-    fit_params: Mapping[str, Any],
+    labeled: LabeledRows, candidates: Iterable[Candidate], fit_params: Mapping[str, Any]
 ) -> str:
     """Return which parameters come from all rows or their labels; empty if none.
 

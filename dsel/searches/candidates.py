@@ -141,11 +141,7 @@ def make_groups(
 ) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
     """Return the groups, remarks on them, and what breaks A3 in them."""
     assignments = assign_families(
-        candidates,
-        labeled.X,
-        classes=labeled.classes,
-        seed=seed,
-        fit_params=fit_params,
+        candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
     )
     groups: list[Group] = []
     texts = candidate_texts(candidates)

@@ -209,14 +209,7 @@ def _keep(results: xr.Dataset, running: Mapping[str, Any]) -> None:
 
 
 def _certifying_plan(
-    chosen: Any,
-    X: Any,
-    y: Any,
-    pool: Any,
-    *,
-    split: Split,
-    seed: int,
-    **options: Any,
+    chosen: Any, X: Any, y: Any, pool: Any, *, split: Split, seed: int, **options: Any
 ) -> Plan:
     """Return the plan of one candidate and one fold, whose model f_rand always is."""
     splits = (split, full_split(len(y), number=1))

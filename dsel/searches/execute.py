@@ -20,12 +20,7 @@ from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
 from dsel.searches.alone import OwnCode, own_code_of, with_fit_alone
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint, stored_records
-from dsel.searches.chosen import (
-    chosen_evidence,
-    chosen_model,
-    of_chosen,
-    without_pool,
-)
+from dsel.searches.chosen import chosen_evidence, chosen_model, of_chosen, without_pool
 from dsel.searches.cube import make_results
 from dsel.searches.declarations import account_of, declare
 from dsel.searches.engine.counts import CountTable

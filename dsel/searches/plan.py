@@ -356,10 +356,7 @@ def _least_share(
 
 
 def _divide_pool(
-    pool: Any,
-    labeled: LabeledRows,
-    candidates: tuple[Candidate, ...],
-    seed: int,
+    pool: Any, labeled: LabeledRows, candidates: tuple[Candidate, ...], seed: int
 ) -> tuple[Any, Any, Any]:
     """Return the pool, its counted part and its fitting part, or None."""
     if pool is None:

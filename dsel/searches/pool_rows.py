@@ -72,9 +72,7 @@ def write_rows(
     with closing(make_executor(work, resolve_client(client))) as executor:
         tasks = (
             Task(
-                f"rows-{span.start}",
-                _compute_span,
-                sources=partial(pool.sources, span),
+                f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span)
             )
             for span in pool.spans(SPAN_ROWS)
         )

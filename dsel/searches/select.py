@@ -168,11 +168,7 @@ def _declared_certificate(results: xr.Dataset, criterion: str | None) -> str:
 
 
 def _check_exact(
-    rule: Criterion,
-    counts: Evidence,
-    settings: Settings,
-    terms: Terms,
-    chosen: int,
+    rule: Criterion, counts: Evidence, settings: Settings, terms: Terms, chosen: int
 ) -> None:
     """Raise unless the counts prove that no unfinished candidate can win."""
     status = counts[names.STATUS]

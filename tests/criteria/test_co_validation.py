@@ -58,8 +58,7 @@ def test_dis_error__takes_the_formula_of_the_number_of_classes(rng):
     d = evidence[names.DISAGREEMENTS].mean(axis=1) / 100
 
     np.testing.assert_allclose(
-        terms("dis_error", evidence).estimate,
-        error_from_disagreement(d, n_classes=3),
+        terms("dis_error", evidence).estimate, error_from_disagreement(d, n_classes=3)
     )
 
 

@@ -110,11 +110,7 @@ def test_open_pool__reads_text_however_it_is_stored(folder):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (
-            lambda f: f.drop(columns="age"),
-            ValueError,
-            "part-1.* lacks .*'age' that .*",
-        ),
+        (lambda f: f.drop(columns="age"), ValueError, "part-1.* lacks .*'age' that .*"),
         (lambda f: f.assign(x=1), ValueError, "part-0.* lacks the column 'x' that .*1"),
         (
             lambda f: f.astype({"age": str}),

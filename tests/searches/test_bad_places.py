@@ -15,11 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from zarr.storage import LocalStore
 
 import dsel
-from dsel.errors import (
-    DselWarning,
-    FitFailedWarning,
-    StoreMismatchError,
-)
+from dsel.errors import DselWarning, FitFailedWarning, StoreMismatchError
 from dsel.results.models import open_model
 from dsel.runtime.local import LocalExecutor
 from dsel.searches import execute

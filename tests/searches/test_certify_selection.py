@@ -13,11 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    HalvingRandomSearchCV,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, HalvingRandomSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier

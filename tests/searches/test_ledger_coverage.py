@@ -53,11 +53,7 @@ RANKED = {"criterion": "cv_error", "prune": False}
 CASES = {
     "the winner alone": (ALL, lambda best: [best], {}),
     "the winner alone, after ranking": (ALL, lambda best: [best], RANKED),
-    "the winner and a new one": (
-        ALL[:-1],
-        lambda best: [best, 19],
-        {"reserve": 0.05},
-    ),
+    "the winner and a new one": (ALL[:-1], lambda best: [best, 19], {"reserve": 0.05}),
     "twice as many": (ALL[:10], lambda best: ALL, {}),
     "twice as many, from a reserve": (ALL[:10], lambda best: ALL, {"reserve": 0.05}),
     "the same, after ranking": (ALL, lambda best: ALL, RANKED),

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dsel.bounds import (
-    best_fold,
-    best_fold_model,
-    cv_bound,
-    merged_folds,
-)
+from dsel.bounds import best_fold, best_fold_model, cv_bound, merged_folds
 from dsel.cli.plan_bound import command
 from dsel.plots import bound_plan_data, plot_bound_plan
 from dsel.searches import plan_bound
@@ -49,13 +44,7 @@ def test_plan_bound__reproduces_the_table(
     n_labeled, error, certificate, n_folds, expected
 ):
     plan = plan_bound(
-        n_labeled,
-        100_000,
-        225,
-        0.01,
-        error,
-        n_folds=(n_folds,),
-        disagreement_growth=0,
+        n_labeled, 100_000, 225, 0.01, error, n_folds=(n_folds,), disagreement_growth=0
     )
     found = float(plan.bound.sel(certificate=certificate, n_folds=n_folds))
     assert found == pytest.approx(expected, rel=0.01)

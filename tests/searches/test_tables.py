@@ -332,16 +332,8 @@ def test_search__over_parquet_counts_alike_on_workers(counted, files, processes)
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (
-            lambda f: f.assign(label="x"),
-            ValueError,
-            "has a column 'label' that",
-        ),
-        (
-            lambda f: f.rename(columns={"age": "Age"}),
-            ValueError,
-            "lacks .* 'age' of",
-        ),
+        (lambda f: f.assign(label="x"), ValueError, "has a column 'label' that"),
+        (lambda f: f.rename(columns={"age": "Age"}), ValueError, "lacks .* 'age' of"),
         (
             lambda f: f.astype({"age": str}),
             TypeError,

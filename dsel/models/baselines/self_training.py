@@ -199,10 +199,7 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
 
 
 def _shared_part(
-    classes: GaussianClasses,
-    labeled: Labeled,
-    pool: Moments,
-    ridge: float,
+    classes: GaussianClasses, labeled: Labeled, pool: Moments, ridge: float
 ) -> float:
     """Return the log-likelihood but for the pool's sum of log-summed scores."""
     precision = np.linalg.inv(classes.covariances[0])

@@ -7,12 +7,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import check_random_state, gen_batches
 
-from dsel.checks import (
-    check_choice,
-    check_integer,
-    check_nonnegative,
-    check_positive,
-)
+from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.errors import GuaranteeWarning, warn
 from dsel.kernels.eigen import (
     check_memory,

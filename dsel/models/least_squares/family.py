@@ -14,13 +14,7 @@ from dsel.data.content import content_hash
 from dsel.data.splits import Split
 from dsel.kernels.eigen import decomposition_nbytes
 from dsel.models.arrays import Integers, as_floats
-from dsel.models.family import (
-    Assignment,
-    Cache,
-    Candidate,
-    group_by,
-    joined_numbers,
-)
+from dsel.models.family import Assignment, Cache, Candidate, group_by, joined_numbers
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.least_squares.fits import KernelBasis, dependence, fit_width
@@ -116,9 +110,7 @@ class KernelLeastSquaresFamily:
         return FittedLeastSquares((models,), self.classes, models.candidates)
 
     def join(
-        self,
-        fitted: Sequence[Any],
-        candidates: Sequence[int] | None = None,
+        self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedLeastSquares:
         """Pack models of the same width; see `Family.join`."""
         by_key: dict[str, list[WidthModels]] = {}

@@ -20,11 +20,7 @@ from dsel.kernels.eigen import (
 )
 from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.family import Cache, Candidate
-from dsel.models.least_squares.coefficients import (
-    ROUNDING,
-    class_targets,
-    decide,
-)
+from dsel.models.least_squares.coefficients import ROUNDING, class_targets, decide
 from dsel.models.least_squares.fitted import WidthModels, empty_models
 from dsel.solvers.least_squares import DualSolution, solve_dual
 from dsel.solvers.least_squares_blocks import block_residuals, dual_models
@@ -249,11 +245,7 @@ def _note_singular(
 
 
 def _record(
-    models: WidthModels,
-    place: int,
-    split: Split,
-    decided: Integers,
-    y: Integers,
+    models: WidthModels, place: int, split: Split, decided: Integers, y: Integers
 ) -> None:
     """Count the errors of the candidates that did not fail."""
     wrong: Bools = decided != y[:, np.newaxis]

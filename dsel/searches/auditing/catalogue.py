@@ -124,9 +124,7 @@ SETTINGS: Final = (
     _MEMORY("learners that memorise", steps.each, criterion="holdout_bound", cv=2),
     _TURNED("interim looks", steps.each, reading=PoolReading(stop_within=0.05)),
     _TURNED(
-        "any-time limits",
-        steps.each,
-        reading=PoolReading(stop_within=0.05, n_stages=0),
+        "any-time limits", steps.each, reading=PoolReading(stop_within=0.05, n_stages=0)
     ),
     _TURNED("any-time limits, looked elsewhere", steps.looked_elsewhere),
     _TURNED("a part of the pool", steps.once, reading=PoolReading(max_rows=50)),

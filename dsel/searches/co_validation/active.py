@@ -126,12 +126,7 @@ def fitted_on(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
 
 
 def sample_logged(
-    model: Any,
-    X: Any,
-    *,
-    n_rows: int,
-    least: float = 0.2,
-    random_state: Any = 0,
+    model: Any, X: Any, *, n_rows: int, least: float = 0.2, random_state: Any = 0
 ) -> ActiveRun:
     """Pick rows to test a fixed model, uncertain ones more often, with probabilities.
 

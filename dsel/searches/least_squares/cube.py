@@ -150,12 +150,7 @@ def loss_axes(widths: Sequence[float], regularizations: Floats) -> GridAxes:
             names.WIDTH: (names.WIDTH, np.array(widths)),
             names.REGULARIZATION: (names.REGULARIZATION, regularizations),
         },
-        (
-            {
-                "width": tuple(widths),
-                "regularization": tuple(regularizations.tolist()),
-            },
-        ),
+        ({"width": tuple(widths), "regularization": tuple(regularizations.tolist())},),
     )
 
 

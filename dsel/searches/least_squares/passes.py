@@ -100,11 +100,7 @@ class Passes:
         return reduce(add, stretches)
 
     def _stretch(
-        self,
-        name: str,
-        spans: Sequence[Span],
-        basis: Basis,
-        count: Callable[..., Any],
+        self, name: str, spans: Sequence[Span], basis: Basis, count: Callable[..., Any]
     ) -> Any:
         tasks = (
             Task(

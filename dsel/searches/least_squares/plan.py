@@ -9,12 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from dsel.checks import (
-    check_choice,
-    check_integer,
-    check_nonnegative,
-    check_positive,
-)
+from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.criteria import LOSS_CRITERIA
 from dsel.data.content import content_hash
 from dsel.data.row_random import seed_from

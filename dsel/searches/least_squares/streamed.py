@@ -23,18 +23,11 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import make_executor
 from dsel.runtime.threads import single_threaded
 from dsel.searches.checkpoint import open_checkpoint
-from dsel.searches.least_squares.cube import (
-    make_loss_cube,
-    select_least_squares,
-)
+from dsel.searches.least_squares.cube import make_loss_cube, select_least_squares
 from dsel.searches.least_squares.passes import Basis, Passes, StreamedWork
 from dsel.searches.least_squares.plan import check_grid
 from dsel.searches.least_squares.tasks import WidthRecord
-from dsel.solvers.least_squares_streamed import (
-    ThinSolution,
-    gcv_losses,
-    solve_moments,
-)
+from dsel.solvers.least_squares_streamed import ThinSolution, gcv_losses, solve_moments
 
 Floats = NDArray[np.float64]
 

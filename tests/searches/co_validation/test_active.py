@@ -5,10 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from dsel.searches.co_validation.active import (
-    sample_uncertain,
-    sure_margins,
-)
+from dsel.searches.co_validation.active import sample_uncertain, sure_margins
 
 
 @pytest.fixture(scope="module")

@@ -231,10 +231,7 @@ def test_fit__takes_sparse_rows(table):
     [
         ({"widths": [1.0, 0.0]}, "`widths` must be positive and finite, got 0.0"),
         ({"widths": []}, "`widths` must be a list of at least one number"),
-        (
-            {"regularizations": [-1.0]},
-            "`regularizations` must be >= 0 and finite",
-        ),
+        ({"regularizations": [-1.0]}, "`regularizations` must be >= 0 and finite"),
         ({"regularizations": [[1.0, 2.0]]}, "`regularizations` must be a list"),
         ({"penalty": "l1"}, "`penalty` must be one of"),
         ({"criterion": "cv_bound"}, "`criterion` must be one of 'loo', 'gcv'"),

@@ -118,9 +118,7 @@ def test_fit__dask_chunks_give_the_numbers_of_arrays(table):
     whole = searched(X, y, centers).results_["loo_losses"]
     for chunks in (311, 100, 17):
         lazy = searched(
-            da.from_array(X, chunks=(chunks, 1)),
-            da.from_array(y, chunks=71),
-            centers,
+            da.from_array(X, chunks=(chunks, 1)), da.from_array(y, chunks=71), centers
         )
         np.testing.assert_allclose(lazy.results_["loo_losses"], whole, rtol=1e-10)
 
