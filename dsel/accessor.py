@@ -99,9 +99,10 @@ class ResultsAccessor:
         certificate
             Name of a criterion that is a guarantee.
         delta
-            Probability with which it may fail.
+            Probability with which it may fail. Events that are paid for already cost
+            nothing again.
         label_share
-            Part of `delta` for the labeled term.
+            Part of `delta` for the labeled term; by default that of the search.
 
         Raises
         ------
@@ -127,9 +128,10 @@ class ResultsAccessor:
         Returns
         -------
         xarray.Dataset
-            Over ``criterion``: ``candidate``, ``params`` (text), ``estimate`` and
-            ``bound`` of its choice, ``is_guarantee``; and why the others cannot
-            answer in ``message``, with candidate -1.
+            Over ``criterion``: ``candidate``, ``params`` (text), ``estimate``
+            (unclipped) and ``bound`` (NaN where it is not certified) of its choice,
+            ``is_guarantee``; and why the others cannot answer in ``message``, with
+            candidate -1.
         """
         from dsel.searches.compare import compare
 

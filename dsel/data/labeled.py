@@ -71,21 +71,12 @@ def labeled_rows(
     allow_nan: bool = False,
     as_frame: bool = False,
 ) -> LabeledRows:
-    """Check labeled rows and code their labels.
+    """Check labeled rows and code their labels, which are of one type.
 
-    Parameters
-    ----------
-    X
-        Features, shape (n_rows, n_columns): an array, a data frame (of pandas,
-        polars, Arrow or Dask), or a scipy sparse matrix, which becomes CSR.
-    y
-        Labels of one type, shape (n_rows,).
-    columns
-        Names of the features; None takes those of a data frame.
-    allow_nan
-        Whether the estimator takes missing values. Infinite ones are refused always.
-    as_frame
-        Whether a data frame stays one; else it must be of numbers.
+    `X` is an array, a data frame (of pandas, polars, Arrow or Dask), or a scipy sparse
+    matrix, which becomes CSR. A frame of numbers becomes an array, any other frame is
+    refused, unless it stays one, `as_frame`. `columns` are names of the features where
+    it has none. Infinite values are refused always, missing ones unless `allow_nan`.
 
     Examples
     --------

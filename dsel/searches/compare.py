@@ -30,20 +30,7 @@ from dsel.searches.spec import SearchSpec
 def compare(results: xr.Dataset, *, delta: float | None = None) -> xr.Dataset:
     """Return the choice of every criterion, or why it has none.
 
-    Parameters
-    ----------
-    results
-        Cube of a search.
-    delta
-        Probability with which each criterion's bound may fail; by default that of
-        the search.
-
-    Returns
-    -------
-    xarray.Dataset
-        Over ``criterion``: ``candidate`` (-1 where there is no answer), ``params`` as
-        text, ``estimate`` (unclipped), ``bound`` (NaN where it is not
-        certified), ``is_guarantee`` and ``message``.
+    See `results.dsel.compare`, which this is.
     """
     answers = {name: _answer(results, name, delta) for name in CRITERIA}
     rows = [_row(name, answer) for name, answer in answers.items()]

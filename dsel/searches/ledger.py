@@ -116,31 +116,7 @@ def add_certificate(
 ) -> xr.Dataset:
     """Return the cube with another certificate paid from its reserve.
 
-    What is spent stands in the cube that is returned. Two certificates that are added
-    to the same cube spend one reserve twice: add the second to what the first gave.
-
-    Parameters
-    ----------
-    results
-        Cube of a search that was planned with a ``reserve``, and run without ``out``.
-    certificate
-        Name of a criterion that is a guarantee.
-    delta
-        Probability with which it may fail. Events that are paid for already cost
-        nothing again.
-    label_share
-        Part of `delta` for the labeled term; by default that of the search.
-
-    Returns
-    -------
-    xarray.Dataset
-        From which `select` certifies the certificate at this `delta`.
-
-    Raises
-    ------
-    ValueError
-        Where the reserve does not cover it, or the run had an ``out``: what is spent
-        there has to be known to later runs.
+    See `results.dsel.add_certificate`, which this is.
     """
     if KEPT_IN in results.attrs:
         raise ValueError(

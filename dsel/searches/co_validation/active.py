@@ -100,7 +100,7 @@ def sample_uncertain(
     order = np.random.Generator(np.random.Philox(seed)).permutation(X.shape[0])
     place = np.argsort(order)
     picked = order[:n_start]
-    labels = list(np.asarray(label_of(picked)))
+    labels = list(labels_of(label_of, picked))
     while len(picked) < n_rows:
         gaps = np.zeros(X.shape[0])
         if len(set(labels)) > 1:
@@ -111,10 +111,23 @@ def sample_uncertain(
         best = free[np.lexsort((place[free], gaps[free]))]
         chosen = best[: min(batch, n_rows - len(picked))]
         picked = np.concatenate([picked, chosen])
-        labels.extend(np.asarray(label_of(chosen)))
+        labels.extend(labels_of(label_of, chosen))
     chances = np.full(n_rows, np.nan)
     chances[:n_start] = n_start / X.shape[0]
     return ActiveRun(picked, n_start, chances)
+
+
+def labels_of(
+    label_of: Callable[[NDArray[np.int64]], ArrayLike], rows: NDArray[np.int64]
+) -> NDArray[Any]:
+    """Ask for the labels of some rows; raise where it is not one for each."""
+    labels = np.asarray(label_of(rows))
+    if labels.shape != rows.shape:
+        raise ValueError(
+            f"`label_of` must return one label for each of the {len(rows)} rows that "
+            f"it is asked for, got shape {labels.shape}."
+        )
+    return labels
 
 
 def fitted_on(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:

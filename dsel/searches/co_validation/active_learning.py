@@ -15,7 +15,7 @@ from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import stacked
 from dsel.data.open import open_pool
 from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
-from dsel.searches.co_validation.active import fitted_on, sure_margins
+from dsel.searches.co_validation.active import fitted_on, labels_of, sure_margins
 from dsel.searches.co_validation.covalidate import covalidate
 
 
@@ -249,7 +249,7 @@ class _Labeling:
             count = partial(count, seed=fresh, least=self.least, usual=usual)
         combine = partial(_best_of_both, n_rows=n_rows)
         picks: Picks = self.pool.reduce(count, combine, keep=True)
-        labels = np.asarray(self.label_of(picks.rows))
+        labels = labels_of(self.label_of, picks.rows)
         if model is not None and self.least is not None:
             self.log = np.concatenate([self.log, self._noted(model, picks, labels)])
         self.y.extend(labels)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
-from dsel.searches.co_validation.active import sure_margins
+from dsel.searches.co_validation.active import sample_uncertain, sure_margins
 from dsel.searches.co_validation.active_learning import learn_actively, least_sure
 from dsel.searches.co_validation.covalidate import covalidate
 
@@ -112,6 +112,17 @@ def test_learn_actively__asks_for_labels_of_picked_rows_only(table):
 def test_learn_actively__refuses_more_rows_than_there_are(table):
     with pytest.raises(ValueError, match="`n_rows` must be"):
         steps_of(table, n_rows=401)
+
+
+def test_learn_actively__wants_one_label_for_each_row(table):
+    X, y = table
+    steps = learn_actively(
+        LogisticRegression(), X, lambda rows: y[rows, np.newaxis], n_rows=20
+    )
+    with pytest.raises(ValueError, match=r"for each of the 10 .*shape \(10, 1\)"):
+        next(steps)
+    with pytest.raises(ValueError, match=r"for each of the 10 .*shape \(9,\)"):
+        sample_uncertain(LogisticRegression(), X, lambda rows: y[rows[1:]], n_rows=20)
 
 
 def test_learn_actively__logs_the_chances_with_which_rows_are_picked(table):
