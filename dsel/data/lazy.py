@@ -8,6 +8,8 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+from dsel.data.pool import Pool
+
 Rows = NDArray[np.int64] | None
 
 
@@ -38,6 +40,11 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     >>> found.chunks, found.compute().tolist()
     (((4, 2),), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     """
+    if isinstance(X, Pool):
+        raise TypeError(
+            "`X` must be rows, got a pool; `dsel.searches.predict_pool(model, pool, "
+            "path)` writes the answers for all of its rows."
+        )
     if not hasattr(X, "dask"):
         return function(X, None)
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)

@@ -3,10 +3,9 @@
 import csv
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +32,7 @@ ABOUT: Final = (
 
 def as_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yield the tables as lines of text, the summary last."""
-    for source, group in groupby(comparisons, key=lambda each: each.source):
+    for source, group in _by_source(comparisons).items():
         rows = [HEAD, *map(_cells, group)]
         yield source
         yield from text_table(rows, numbers=NUMBERS)
@@ -69,7 +68,7 @@ def as_page(
     kind = "verdict warning" if differ else "verdict"
     tables = [
         section(source, table(HEAD, [_cells(each) for each in group], numbers=NUMBERS))
-        for source, group in groupby(comparisons, key=lambda each: each.source)
+        for source, group in _by_source(comparisons).items()
     ]
     return document(
         f"{experiment.paper}: printed, and reproduced",
@@ -118,6 +117,13 @@ def write_tables(
         files[-1].write_text(svg, "utf-8")
     files[2].write_text(as_page(experiment, results, comparisons, drawn), "utf-8")
     return files
+
+
+def _by_source(comparisons: Sequence[Comparison]) -> Mapping[str, list[Comparison]]:
+    found: dict[str, list[Comparison]] = {}
+    for each in comparisons:
+        found.setdefault(each.source, []).append(each)
+    return found
 
 
 def _size(results: xr.Dataset) -> str:

@@ -60,16 +60,31 @@ def draw_lines(data: Lines, ax: "Axes") -> None:
             capsize=2, marker=MARKERS[number % len(MARKERS)], ms=3.5,
             color=COLORS[number % len(COLORS)], label=label,
         )  # fmt: skip
-    if "x" in data.logarithmic:
-        ax.set_xscale("log")
-    if "y" in data.logarithmic:
-        ax.set_yscale("log")
+    for name in "xy":
+        if name in data.logarithmic:
+            getattr(ax, f"set_{name}scale")("log")
+            _label_few(getattr(ax, f"{name}axis"), getattr(ax, f"get_{name}lim")())
+        else:
+            ax.locator_params(axis=name, nbins=6)
     ax.set_xlabel(data.x, fontsize=8)
     ax.set_ylabel(data.y, fontsize=8)
     if len(data.curves) > 1:
         ax.legend(frameon=False, fontsize=7)
     tidy(ax, title=data.title)
-    ax.tick_params(which="minor", labelsize=7)
+
+
+def _label_few(axis: Any, ends: tuple[float, float]) -> None:
+    """Write plain numbers along a logarithmic axis of less than two decades."""
+    from matplotlib import ticker
+
+    ratio = ends[1] / ends[0]
+    if ratio < 100.0:
+        few = (
+            ticker.MaxNLocator(5) if ratio < 4.0 else ticker.LogLocator(subs=(1, 2, 5))
+        )
+        axis.set_major_locator(few)
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def draw_alone(data: Lines, drawing: Any) -> None:
@@ -89,15 +104,20 @@ class Grid:
     """By label, each of shape (y_values, x_values)."""
 
 
-def draw_map(data: Grid, label: str, ax: "Axes", *, most: float) -> None:
+def draw_map(data: Grid, label: str, ax: "Axes", *, ends: tuple[float, float]) -> None:
     """Draw one of the surfaces as a map; a darker cell is a larger number.
 
-    `most` is the number of the darkest colour, so that several maps can be compared.
+    `ends` are the numbers of the lightest and the darkest colour, the same for maps
+    that are to be compared. Between them colours are logarithmic, so that the shape
+    shows where most numbers are small.
     """
+    from matplotlib.colors import LogNorm
+
     values = data.surfaces[label]
     image = ax.imshow(
-        values, origin="lower", aspect="auto", cmap=COLORMAP, vmin=0.0, vmax=most
-    )
+        values, origin="lower", aspect="auto", cmap=COLORMAP,
+        norm=LogNorm(*ends, clip=True),
+    )  # fmt: skip
     for axis, name, steps in (
         ("x", data.x, data.x_values),
         ("y", data.y, data.y_values),
@@ -111,7 +131,8 @@ def draw_map(data: Grid, label: str, ax: "Axes", *, most: float) -> None:
     ax.plot(column, row, "o", color=ACCENT, ms=5)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     bar.outline.set_visible(False)
-    bar.ax.tick_params(length=0, labelsize=7, colors=INK)
+    bar.ax.tick_params(length=0, which="both", labelsize=7, colors=INK)
+    _label_few(bar.ax.yaxis, ends)
     tidy(ax, title=f"{label}: least {values.min():.3f}")
 
 
@@ -136,6 +157,6 @@ def draw_surfaces(data: Grid, ax: Any, *, title: str) -> None:
     ax.set_ylabel(f"$\\log_2$ {data.y}", color=INK, fontsize=8)
     ax.tick_params(labelsize=7, colors=INK)
     ax.set_zlim(0.0, min(1.0, max(each.max() for each in data.surfaces.values())))
-    ax.view_init(elev=24, azim=-128)
+    ax.view_init(elev=24, azim=52)  # errors of the smallest values are behind
     ax.legend(handles=marks, frameon=False, fontsize=7, loc="upper left")
     ax.set_title(title, loc="left", fontsize=10, color=INK)

@@ -30,7 +30,7 @@ th, td { padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line);
 td:first-child { white-space: nowrap; }
 .number { text-align: right; white-space: nowrap; }
 tr.marked td { font-weight: 700; border-bottom-color: var(--accent); }
-figure { margin: 8px 0; }
+figure { margin: 8px 0 26px; }
 figure svg { width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; }
 details table { font-size: .82rem; table-layout: fixed; }
@@ -41,7 +41,10 @@ summary { cursor: pointer; color: var(--blue); }
 @media screen and (max-width: 640px) {
   /* Their letters would be too small to read: figures scroll instead. */
   figure { overflow-x: auto; } figure svg { min-width: 620px; }
-  table { font-size: .8rem; } th, td { padding-right: 8px; } }
+  table { font-size: .8rem; } th, td { padding-right: 8px; }
+  /* Tables scroll, too, before a column has one word a line. */
+  .wide td:not(.number) { min-width: 9em; }
+  .wide td:first-child { min-width: 0; } }
 @media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e6ebf0; --soft: #a3b1bd; --line: #37424d; --accent: #f0883e;
           --blue: #79b0e3; --ground: #14191f; --pale: #1d252d; }

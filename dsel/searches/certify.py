@@ -152,7 +152,8 @@ def search_and_certify(
         **_searching(options, split, seed),
     )
     candidates = map(plan.candidate, range(plan.n_candidates))
-    check_pool_learners(each.estimator for each in candidates)
+    params = options.get("fit_params") or {}
+    check_pool_learners((each.estimator for each in candidates), params)
     given = {name: value for name, value in options.items() if name not in SEARCHING}
     certifying: dict[str, Any] = {"split": split, "seed": seed, **given}
     # Candidate 0 stands for the winner, so that options that the certifying part does

@@ -28,6 +28,7 @@ from dsel.searches.engine.comparisons import (
 )
 from dsel.searches.engine.scheme import Scheme, random_halves, with_leave_one_out
 from dsel.searches.engine.stages import Stages
+from dsel.searches.evaluate import pairs_missing
 
 
 def cross_validation(
@@ -91,11 +92,7 @@ def check_given(
                 f"whole pool; search without it, or by 'cv_bound' or 'best_fold'."
             )
         if names.PAIR_DISAGREEMENTS in criterion.needs:
-            raise ValueError(
-                f"`criterion` {criterion.name!r} compares pairs of candidates, which "
-                f"are counted later; search by 'cv_error' with train_errors=True, then "
-                f"choose by select(count_pairs(results, plan), {criterion.name!r})."
-            )
+            raise ValueError(pairs_missing(criterion))
         if pool_labels is None and names.TEST_ROWS in criterion.needs:
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs labels of pool rows, but "

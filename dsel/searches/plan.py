@@ -302,7 +302,7 @@ def plan_search(
     params = checked_params(fit_params, labeled.n_rows)
     sharing, remarks, depends = make_groups(candidates, labeled, seed, params)
     labeled = as_taken(labeled, sharing)
-    whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed)
+    whole, counted, fitting = _divide_pool(pool, labeled, candidates, seed, params)
 
     n_pool = 0 if counted is None else counted.n_rows
     # What `auto` takes is no certificate for these.
@@ -356,7 +356,11 @@ def _least_share(
 
 
 def _divide_pool(
-    pool: Any, labeled: LabeledRows, candidates: tuple[Candidate, ...], seed: int
+    pool: Any,
+    labeled: LabeledRows,
+    candidates: tuple[Candidate, ...],
+    seed: int,
+    params: Mapping[str, Any],
 ) -> tuple[Any, Any, Any]:
     """Return the pool, its counted part and its fitting part, or None."""
     if pool is None:
@@ -364,7 +368,7 @@ def _divide_pool(
     opened = matching_pool(open_pool(pool), labeled)
     if opened.collection.n_rows == 0:
         raise ValueError("`pool` must have rows, got none; use None to go without it.")
-    check_pool_learners(candidate.estimator for candidate in candidates)
+    check_pool_learners((each.estimator for each in candidates), params)
     if not any(takes_pool(candidate.estimator) for candidate in candidates):
         return opened, opened, None
     fitting = opened.part(0.0, FITTING_PART, seed=seed)

@@ -71,6 +71,8 @@ def test_compare__has_tables_1_to_3_and_the_text(data_dir):
     lines = experiment.compare(results)
     sources = {line.source for line in lines}
     assert sources == {"Table 1", "Table 2", "Table 3", "section 5", "Figure 2"}
+    grid = {line.where: line.ours for line in lines if line.what == "values"}
+    assert grid == {"gamma": 2.0, "C": 3.0}
     sizes = [line.verdict for line in lines if line.source == "Table 1"]
     assert set(sizes) == {"agrees"}
     seconds = [line for line in lines if line.what.startswith("seconds")]

@@ -164,7 +164,8 @@ def test_heuristic_passes__exact_solver_has_the_smaller_gap(data_dir):
 
 def test_run_experiment__small_scale_gives_every_number(data_dir):
     results = run_experiment(loog2015.EXPERIMENT, "small", folder=data_dir)
-    assert not any(np.isnan(results[name]).any() for name in results.data_vars)
+    measured = results.drop_vars("grown_error")  # of two sets
+    assert not any(np.isnan(measured[name]).any() for name in measured.data_vars)
     for table in (
         comparison_table(results, "log_likelihood"),
         comparison_table(results, "error"),
@@ -261,11 +262,18 @@ def test_compare__marks_what_does_not_differ_and_what_is_not_there(data_dir):
     assert all("not available" in line.why for line in missing)
     tested = [line for line in lines if line.source == "permutation tests"]
     assert [line.where for line in tested] == ["spectf"]
+    # Few repetitions find no difference either, so that they confirm none.
+    assert tested[0].verdict == ("not compared" if tested[0].ours > 0 else "differs")
     claims = {line.what: line for line in lines if line.source.startswith("section 6")}
     error = results.error.sel(data_set="spectf", part="train")
     worse = error.sel(classifier="semi") - error.sel(classifier="supervised")
     claim = claims["train error, MCPL - supervised"]  # an exception of the text
     assert claim.ours == pytest.approx(float(worse.mean()))
+    supervised = results.error.sel(classifier="supervised", part="test").mean()
+    grown = results.grown_error.mean("repetition").squeeze()
+    falls = [claims[f"supervised test error - that of {factor} times the labeled rows"]
+             for factor in ("1.5", "2")]  # fmt: skip
+    assert sum(line.ours for line in falls) == pytest.approx(supervised - grown[-1])
 
 
 def test_learning_curve__takes_any_table(rng):

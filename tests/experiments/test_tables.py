@@ -33,6 +33,8 @@ def test_as_lines__has_a_table_for_each_source():
                                 "+10.0", "s.e."]  # fmt: skip
     assert lines[3].split() == ["b", "gap", ">", "0", "0.25", "agrees"]
     assert lines[-1].startswith("Agree with the paper: 1 of 3;")
+    # One table for a source, wherever its lines stand.
+    assert list(as_lines([*FOUND, FOUND[0]])).count("Table 1") == 1
 
 
 def test_as_page__says_first_what_differs_and_loads_nothing(results):

@@ -245,6 +245,22 @@ def test_plan__refuses_a_pool_learner_inside_another_estimator(rows, wrap):
     plan(X[:300], y[:300], X[300:], Counting(FrozenEstimator(Rememberer())))
 
 
+class OfItsOwnManner(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y, X_unlabeled=None):
+        raise NotImplementedError
+
+
+def test_plan__tells_how_a_learner_of_unlabeled_rows_gets_the_pool(rows):
+    X, y = rows
+    learner = OfItsOwnManner()
+    message = r"unlabeled rows as `X_unlabeled`.*wrap it in a `fit\(X, y, pool\)`"
+    with pytest.raises(ValueError, match=message):
+        plan(X[:300], y[:300], X[300:], learner)
+    # Whoever passes these rows knows what is done with them.
+    given = {"X_unlabeled": X[:5]}
+    dsel.plan_search(None, [learner], X[:300], y[:300], X[300:], fit_params=given)
+
+
 class Counting(ClassifierMixin, BaseEstimator):
     n_fits = 0
 

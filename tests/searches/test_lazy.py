@@ -111,3 +111,5 @@ def test_predict__names_what_is_not_lazy(rows):
     unknown = da.from_array(X, chunks=(50, 4))
     with pytest.raises(ValueError, match=r"blocks of known lengths.*predict_pool"):
         model.predict(unknown[unknown[:, 0] > 5])
+    with pytest.raises(TypeError, match=r"got a pool; `dsel.searches.predict_pool\("):
+        model.predict(dsel.open_pool(X))

@@ -95,7 +95,6 @@ def measure(
         found = [run_fold(_scaled(table, each), fold, scale) for each in scale.scalings]
         piece = {name: np.array([each[name] for each in found]) for name in found[0]}
         piece["size"] = np.array(size_of(table), dtype=float)
-        piece["n_models"] = np.array(float(len(scale.C) * len(scale.gamma)))
         pieces.append(piece)
     return pieces
 
@@ -185,13 +184,13 @@ EXPERIMENT: Final = Experiment(
         **dict.fromkeys(("kept", "wrong"), ("scaling", "count")),
         "n_held": ("scaling",),
         "size": ("column",),
-        "n_models": (),
     },
     axes=lambda scale: {
         "scaling": scale.scalings,
         "method": ALL_METHODS,
         "count": tuple(range(MOST_COUNT)),
         "column": ("rows", "columns", "positive rows", "negative rows"),
+        **grid(scale),
     },
     load=load_table,
     measure=measure,

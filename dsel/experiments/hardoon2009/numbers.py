@@ -62,8 +62,10 @@ cross-validation, says the text."""
 PUBLISHED_SECONDS_SAVED: Final = 7.0
 """Section 5: by how many seconds SVM-L-infinity is faster than nonconformity."""
 
-PUBLISHED_MODELS: Final = 110
-"""Table 2: 11 values of C, 10 of gamma."""
+PUBLISHED_GRID: Final[Mapping[str, tuple[int, int, int]]] = MappingProxyType(
+    {"gamma": (10, -15, 3), "C": (11, -5, 15)}
+)
+"""Table 2: number of values, and exponents of 2 of the first and the last one."""
 
 NORMS: Final[Mapping[str, float]] = MappingProxyType(
     {"margin_l1": 1.0, "margin_l2": 2.0}

@@ -15,6 +15,11 @@ Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 SCALINGS: Final = ("range", "raw")
 """Features scaled to [-1, 1], or left alone: the paper does not say which."""
 
+FEATURES: Final = MappingProxyType(
+    {"range": "features scaled to [-1, 1]", "raw": "raw features"}
+)
+"""What `SCALINGS` are called in captions."""
+
 SIZES: Final[Mapping[str, tuple[int, int, int, int]]] = MappingProxyType(
     {
         "votes": (52, 16, 18, 34),

@@ -28,7 +28,8 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
             Figure(
                 f"figure-1-{name}",
                 f"Figure 1, {name}: observed error on the pool, CV estimate and bound "
-                f"of every C and gamma, on the first division. A dot marks the least.",
+                f"of every C and gamma, on the first division. Colours are logarithms, "
+                f"the same in all maps; a dot marks the least.",
                 partial(_draw_all, _grid(surfaces), name),
                 width=9.0,
                 height=8.0,
@@ -77,10 +78,11 @@ def _grid(surfaces: xr.DataArray) -> Grid:
 
 
 def _draw_all(grid: Grid, name: str, drawing: Any) -> None:
-    most = max(values.max() for values in grid.surfaces.values())
+    every = np.concatenate([values.ravel() for values in grid.surfaces.values()])
+    ends = float(every[every > 0.0].min()), min(float(every.max()), 1.0)
     places = drawing.add_gridspec(2, 3, height_ratios=(2, 1))
     ax = drawing.add_subplot(places[0, :], projection="3d")
-    draw_surfaces(grid, ax, title=name)
+    draw_surfaces(grid, ax, title=f"{name}: error rates")
     for place, label in enumerate(grid.surfaces):
         ax = drawing.add_subplot(places[1, place])
-        draw_map(grid, label, ax, most=min(most, 1.0))
+        draw_map(grid, label, ax, ends=ends)

@@ -36,11 +36,13 @@ from dsel.experiments.comparison import mean_of
 from dsel.experiments.loog2015.numbers import DEPARTURES, ERRORS
 from dsel.experiments.loog2015.protocol import (
     FILES,
+    GROWTH,
     METHODS,
     PARTS,
     Table,
     load_table,
     run_repetition,
+    supervised_curve,
 )
 from dsel.experiments.loog2015.tables import compare
 
@@ -79,8 +81,12 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Return likelihoods and errors of all fits in some repetitions."""
     table = tables[scale.clean]
+    how = {"seed": scale.seed, "clean": scale.clean}
     return [
-        run_repetition(table, each, seed=scale.seed, clean=scale.clean)
+        {
+            **run_repetition(table, each, **how),
+            "grown_error": supervised_curve(table, each, **how),
+        }
         for each in repeats
     ]
 
@@ -136,11 +142,12 @@ EXPERIMENT: Final = Experiment(
     measured={
         "log_likelihood": ("classifier", "part"),
         "error": ("classifier", "part"),
+        "grown_error": ("growth",),
         **dict.fromkeys(
             ("duality_gap", "contrast_lower", "n_passes", "ridge", "seconds"), ()
         ),
     },
-    axes=lambda scale: {"classifier": METHODS, "part": PARTS},
+    axes=lambda scale: {"classifier": METHODS, "part": PARTS, "growth": GROWTH},
     load=load,
     measure=measure,
     compare=compare,

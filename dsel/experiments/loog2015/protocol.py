@@ -48,6 +48,10 @@ METHODS: Final = (
 )  # fmt: skip
 """The paper's four, and two rivals that it does not run."""
 PARTS: Final = ("test", "train")
+REGULAR: Final = ("low", "spectf")
+"""Section 6.3: sets whose learning curves the paper looked at."""
+GROWTH: Final = (1.5, 2.0)
+"""How many times as many labeled rows these curves go up to."""
 KEPT_VARIANCE: Final = 0.999
 """Lost in the text that we have; this figure gives the dimensions of Table 2."""
 
@@ -163,7 +167,7 @@ def run_repetition(
     """
     draw = draw_rows(table, repeat, seed=seed, n_labeled=n_labeled)
     train = np.concatenate([draw.labeled, draw.unlabeled])
-    X = fit_projection(table.X[train]).of(table.X) if clean else table.X
+    X = _components(table, train, clean=clean)
     models, ridge, seconds = _fit_all(X, table.y, draw)
     semi = models[1]
     measured = np.array(
@@ -181,6 +185,33 @@ def run_repetition(
         "ridge": ridge,
         "seconds": seconds,
     }
+
+
+def supervised_curve(
+    table: Table, repeat: int, *, seed: int, clean: bool
+) -> list[float]:
+    """Return the supervised test error with `GROWTH` times as many labeled rows.
+
+    NaN for sets that are not among `REGULAR`.
+    """
+    if table.name not in REGULAR:
+        return [np.nan] * len(GROWTH)
+    errors = []
+    for factor in GROWTH:
+        n_labeled = int(factor * table.n_labeled)
+        draw = draw_rows(table, repeat, seed=seed, n_labeled=n_labeled)
+        train = np.concatenate([draw.labeled, draw.unlabeled])
+        X = _components(table, train, clean=clean)
+        labeled = X[draw.labeled], table.y[draw.labeled]
+        model = MaximumLikelihoodLDA(ridge=needed_ridge(*labeled)).fit(*labeled)
+        errors.append(_measure(model, X[draw.test], table.y[draw.test])[1])
+    return errors
+
+
+def _components(
+    table: Table, train: NDArray[np.int64], *, clean: bool
+) -> NDArray[np.float64]:
+    return fit_projection(table.X[train]).of(table.X) if clean else table.X
 
 
 def _fit_all(

@@ -161,8 +161,11 @@ def _exceptions(tests: xr.Dataset, *, n: int) -> list[Comparison]:
             continue
         p_value = float(tests[measure].sel(data_set=name, part=part, pair=pair))
         what = f"p-value - {LEVEL:g}: {measure.replace('_', ' ')}, {part}, {pair}"
+        is_equal = p_value > LEVEL
         few = too_few(n)
-        verdict = OPEN if few else AGREES if p_value > LEVEL else DIFFERS
+        if is_equal and n < N_REPEATS:  # few repetitions tell nothing apart
+            few = f"too few to say: {n} of the paper's {N_REPEATS}"
+        verdict = OPEN if few else AGREES if is_equal else DIFFERS
         numbers = (None, p_value - LEVEL, math.nan)
         why = few or "the paper finds no difference; its level is lost"
         lines.append(

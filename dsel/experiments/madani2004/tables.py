@@ -1,5 +1,6 @@
 """What Madani, Pennock and Flake (2004) print, and the same from our experiments."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -211,7 +212,7 @@ def compare_estimates(results: xr.Dataset) -> list[Comparison]:
             ours=mean_of(gap.sel(data_set=name, n_labeled=n)),
             n=results.sizes[REPETITION],
         )
-        for source, what, gap in sorted(claims, key=lambda claim: claim[0])
+        for source, what, gap in claims
         for name in map(str, gap.data_set.values)
         for n in gap.n_labeled.values
     ]
@@ -285,7 +286,7 @@ def _by_set_and_size(errors: xr.Dataset) -> list[Comparison]:
                         "section 3.2, by set and size",
                         f"{name}, {n} rows",
                         f"{LABELS[first]} v {LABELS[second]}: gain in true error",
-                        None,
+                        math.nan,
                         float(mean),
                         float(error),
                         OPEN,

@@ -14,6 +14,13 @@ from dsel.plots.panels import Lines, draw_lines
 
 ORACLE: Final = "true"
 """The choice by the true error itself, which is known for made-up data only."""
+LABELS: Final = {
+    "loo": "leave-one-out",
+    "kfold": "mean over folds",
+    "gcv": "GCV",
+    "holdout": "one fold",
+}
+"""What each estimate is called, in the order in which all panels draw them."""
 
 
 def figures(results: xr.Dataset) -> Sequence[Figure]:
@@ -62,7 +69,7 @@ def curves(shown: xr.Dataset) -> Lines:
     truth = "true G + noise variance"
     drawn = {truth: (lams, (mean.sel(criterion=ORACLE) + shown.noise**2).values)}
     for name in ("loo", "kfold", "gcv"):
-        drawn[name] = (lams, mean.sel(criterion=name).values)
+        drawn[LABELS[name]] = (lams, mean.sel(criterion=name).values)
     return Lines(
         f"{shown.data_set.item()}, n = {shown.n_samples.values[-1]}, width {best:.2g}",
         "regularization",
@@ -76,29 +83,22 @@ def curves(shown: xr.Dataset) -> Lines:
 def errors(shown: xr.Dataset) -> Lines:
     """Return the true error of the choices as samples grow."""
     mean = shown.chosen_error.mean(REPETITION)
-    names_drawn = [each for each in mean.criterion.values.tolist() if each != ORACLE]
     title, what = "true G of the choice", "true G, mean of repeats"
-    return _over_samples(shown, mean, names_drawn, title=title, what=what)
+    return _over_samples(shown, mean, title=title, what=what)
 
 
 def choices(shown: xr.Dataset, *, name: str) -> Lines:
     """Return the medians of a chosen parameter as samples grow."""
     median = shown[f"chosen_{name}"].median(REPETITION)
     title, what = f"chosen {name}", f"{name}, median of repeats"
-    drawn = ("loo", "kfold", "holdout")
-    return _over_samples(shown, median, drawn, title=title, what=what)
+    return _over_samples(shown, median, title=title, what=what)
 
 
 def _over_samples(
-    shown: xr.Dataset,
-    values: xr.DataArray,
-    drawn: Sequence[str],
-    *,
-    title: str,
-    what: str,
+    shown: xr.Dataset, values: xr.DataArray, *, title: str, what: str
 ) -> Lines:
     sizes, best = values.n_samples.values, "best candidate"
-    by_label = {best: ORACLE, **{name: name for name in drawn}}
+    by_label = {best: ORACLE, **{label: name for name, label in LABELS.items()}}
     return Lines(
         f"{shown.data_set.item()}: {title}",
         "samples",
@@ -143,14 +143,14 @@ def biases(shown: xr.Dataset) -> Lines:
     lams = surface[names.REGULARIZATION].values
     truth = surface.sel(criterion=ORACLE) + shown.noise**2
     drawn, bars = {}, {}
-    labels = {"holdout": "one fold", "kfold": "mean over folds", "loo": "leave-one-out"}
-    for name, label in labels.items():
+    for name in ("holdout", "loo", "kfold"):
+        label = LABELS[name]
         gap = surface.sel(criterion=name) - truth
         drawn[label] = (lams, gap.mean(REPETITION).values)
         error = gap.std(REPETITION, ddof=1) / np.sqrt(gap.sizes[REPETITION])
         bars[label] = 3.0 * error.values
     return Lines(
-        f"{shown.data_set.item()}: estimate - G - sigma^2",
+        f"{shown.data_set.item()}: estimate - G - $\\sigma^2$",
         "regularization",
         "squared error",
         drawn,
