@@ -60,12 +60,14 @@ def draw_lines(data: Lines, ax: "Axes") -> None:
             capsize=2, marker=MARKERS[number % len(MARKERS)], ms=3.5,
             color=COLORS[number % len(COLORS)], label=label,
         )  # fmt: skip
-    for name in "xy":
-        if name in data.logarithmic:
-            getattr(ax, f"set_{name}scale")("log")
-            _label_few(getattr(ax, f"{name}axis"), getattr(ax, f"get_{name}lim")())
-        else:
-            ax.locator_params(axis=name, nbins=6)
+    if "x" in data.logarithmic:
+        ax.set_xscale("log")
+        _label_few(ax.xaxis, ax.get_xlim())
+    else:
+        ax.locator_params(axis="x", nbins=6)
+    if "y" in data.logarithmic:
+        ax.set_yscale("log")
+        _label_few(ax.yaxis, ax.get_ylim())
     ax.set_xlabel(data.x, fontsize=8)
     ax.set_ylabel(data.y, fontsize=8)
     if len(data.curves) > 1:

@@ -81,7 +81,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Return likelihoods and errors of all fits in some repetitions."""
     table = tables[scale.clean]
-    how = {"seed": scale.seed, "clean": scale.clean}
+    how: dict[str, Any] = {"seed": scale.seed, "clean": scale.clean}
     return [
         {
             **run_repetition(table, each, **how),
