@@ -117,12 +117,12 @@ def _table_1(results: xr.Dataset) -> list[Comparison]:
 
 def _table_2(results: xr.Dataset) -> list[Comparison]:
     """Compare the grid: how many values, and exponents of the first and the last."""
-    whats = ("values", "log2 of the smallest value", "log2 of the largest value")
+    columns = ("values", "log2 of the smallest value", "log2 of the largest value")
     lines = []
     for name, numbers in PUBLISHED_GRID.items():
         powers = np.log2(results[name].values)
         found = (len(powers), powers.min(), powers.max())
-        for what, printed, ours in zip(whats, numbers, found, strict=True):
+        for what, printed, ours in zip(columns, numbers, found, strict=True):
             why = "" if ours == printed else "a smaller grid was run"
             lines.append(
                 compare_exact(
