@@ -23,7 +23,7 @@ from dsel.results.rounding import at_most
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
 ORDER: Final = "candidate_order"
-"""Attribute of cubes whose counts name candidates by their numbers."""
+"""Attribute of a search's cube: a hash of its candidates in their order."""
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,7 @@ def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
             delta=plan.delta,
             label_share=plan.label_share,
         )
-    if plan.scheme.is_nested:
-        cube.attrs[ORDER] = candidate_order(cube)
+    cube.attrs[ORDER] = candidate_order(cube)
     return with_ledger(cube, ledger_of_plan(plan))
 
 

@@ -17,14 +17,14 @@ Two things would break this if shares were fixed by the results. A *raise* of ca
 that were counted here can single out whoever looks best, which is as likely to fail as
 all of them at that share: so all that were ever seen are paid up to it, and the choice
 among raises of one event costs its largest share only, since these events are nested.
-A *leader's* share belongs to a set of candidates, and who leads is a function of
-labeled rows only if nobody of the set was seen when it was first declared: else any of
-those seen may have been made the leader. What a *nested* search hands over belongs to
-its set alike, but then any combination of models may have been made the choice: no
-delta pays for that. With a prior the shares of candidates differ;
-a raise of some then costs all that were seen the largest share among those. That what
-is new, a candidate or a kind of certificate, was not chosen by the results cannot be
-seen here, and stays declared (A5).
+A *leader's* share belongs to a list of candidates (of equal ones the first leads), and
+who leads is a function of labeled rows only if nobody of the list was seen when it was
+first declared: else any of those seen may have been made the leader. What a *nested*
+search hands over belongs to its list alike, but then any combination of models may
+have been made the choice: no delta pays for that. With a prior the shares of candidates
+differ; a raise of some then costs all that were seen the largest share among those.
+That what is new, a candidate or a kind of certificate, was not chosen by the results
+cannot be seen here, and stays declared (A5).
 """
 
 from collections import Counter
@@ -64,13 +64,18 @@ class Declaration:
 
     @property
     def token(self) -> str:
-        """What tells it from others; the order of candidates plays no role."""
+        """What tells it from others: also the order of the candidates, see `whole`."""
         rest = (self.certificate, self.criterion, self.delta, self.reserve)
-        text = repr((_set_of(self.candidates), *rest, sorted(self.spends.items())))
+        text = repr((self.whole, *rest, sorted(self.spends.items())))
         parts = (
             sorted(zip(self.candidates, self.prior, strict=True)) if self.prior else ""
         )
         return _digest(f"{text}{parts}")
+
+    @property
+    def whole(self) -> str:
+        """Name of all candidates in their order, which tells equal leaders apart."""
+        return _digest(" ".join(self.candidates))
 
     def shares(self, event: str) -> dict[str, float]:
         """Return what each candidate has of an event; of leaders any may have all."""
@@ -123,11 +128,11 @@ class Account:
     budget: float = 0.0
     spent: float = 0.0
     paid: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Largest share by event, then by candidate, or by set of candidates."""
+    """Largest share by event, then by candidate, or by all candidates of a run."""
     seen: set[str] = field(default_factory=set)
     """Candidates that any run declared, paid for or not."""
     fresh_sets: set[str] = field(default_factory=set)
-    """Sets of candidates nobody of whom was seen when they were declared."""
+    """All candidates of a run, none of whom was seen when they were declared."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     declared: dict[str, Declaration] = field(default_factory=dict)
     reserve: float = 0.0
@@ -170,7 +175,7 @@ class Account:
             for event, each in charges.items():
                 self.paid.setdefault(event, {}).update(each)
         if not self.seen & set(run.candidates):
-            self.fresh_sets.add(_set_of(run.candidates))
+            self.fresh_sets.add(run.whole)
         self.seen |= set(run.candidates)
 
     def add_counts(self, keys: Iterable[str]) -> None:
@@ -187,7 +192,7 @@ class Account:
         paid = self.paid.get(event, {})
         each = min(paid.get(key, 0.0) for key in run.candidates)
         if is_of_leaders(event):
-            return max(each, paid.get(_set_of(run.candidates), 0.0))
+            return max(each, paid.get(run.whole, 0.0))
         # Its own sum, where it has no more: n times a n-th is not always the whole.
         own = run.shares(event) if event in run.spends else {}
         if each and any(paid[key] <= share for key, share in own.items()):
@@ -197,9 +202,9 @@ class Account:
         return min(paid.get(key, 0.0) / part for key, part in pairs)
 
     def _charges(self, run: Declaration, event: str) -> dict[str, float]:
-        """Return who has to be paid up to which share, by candidate or set of them."""
+        """Return who has to be paid up to which share: candidates, or all of a run."""
         shares, paid = run.shares(event), self.paid.get(event, {})
-        mine, whole = set(run.candidates), _set_of(run.candidates)
+        mine, whole = set(run.candidates), run.whole
         short = {k for k, s in shares.items() if paid.get(k, 0.0) < s - ROUNDING}
         most = max(shares.values())
         if not short or paid.get(whole, 0.0) >= most - ROUNDING:
@@ -283,10 +288,6 @@ def _from_record(record: Record) -> Declaration:
         dict(zip(record["events"], shares, strict=True)),
         tuple(map(float, record.get("prior", ()))),
     )
-
-
-def _set_of(candidates: Iterable[str]) -> str:
-    return _digest(" ".join(sorted(candidates)))
 
 
 def _digest(text: str) -> str:

@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import Final
 
 import numpy as np
+from dask.utils import format_bytes
 
 from dsel.criteria.base import BEST_FOLD, OUTER_FOLD, VOTE
 from dsel.data.cache import nbytes_of
@@ -188,22 +189,6 @@ def projected_memory(plan: SearchSpec) -> tuple[int, int]:
         read = COPIES_OF_CHUNK * longest * plan.pool.row_nbytes
     labeled = COPIES_OF_ROWS * nbytes_of(plan.work.X)
     return PROCESS_NBYTES + labeled + shared + read, shared
-
-
-def format_bytes(n: int) -> str:
-    """Return a size with its unit.
-
-    Examples
-    --------
-    >>> format_bytes(2_000_000_000)
-    '1.9 GiB'
-    """
-    size = float(n)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
 
 
 PROCESS_NBYTES: Final = 400 * 2**20

@@ -97,9 +97,14 @@ def _check_folds(results: xr.Dataset) -> None:
             )
 
 
+def is_reordered(results: xr.Dataset) -> bool:
+    """Whether candidates stand in another order than in the search, or are left out."""
+    return results.attrs.get(ORDER) not in (None, candidate_order(results))
+
+
 def check_order(results: xr.Dataset) -> None:
     """Raise where the numbers of what a nested search chose mean other candidates."""
-    if results.attrs.get(ORDER) not in (None, candidate_order(results)):
+    if is_reordered(results):
         raise ValueError(
             "`results` must hold all candidates of a nested search in their order, "
             "since its counts name them by their numbers; select before you sort or "

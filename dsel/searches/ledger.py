@@ -18,7 +18,6 @@ import xarray as xr
 from dsel import names
 from dsel.bounds.events import CERTIFICATE_EVENTS, DeltaLedger, ReadOut, read_out
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule, stopping_rule
-from dsel.criteria import get_criterion
 from dsel.results.choice import candidate_labels
 from dsel.results.ledger import (
     DECLARED,
@@ -41,30 +40,13 @@ N_NAMED: Final = 3
 """Candidates that a reason names."""
 
 
-def open_ledger(
-    certificate: str,
-    *,
-    delta: float,
-    label_share: float,
-    reserve: float = 0.0,
-    reading: StoppingRule = WHOLE_POOL,
-) -> DeltaLedger:
-    """Return the ledger of a search: its certificate paid, the reserve beside it."""
-    ledger = DeltaLedger(delta + reserve, reserve)
-    if not get_criterion(certificate).is_guarantee:
-        return ledger
-    return ledger.read(_read(certificate, delta, label_share, reading))
-
-
 def ledger_of_plan(plan: SearchSpec) -> DeltaLedger:
-    """Return the ledger with which a plan begins."""
-    return open_ledger(
-        plan.certificate.name,
-        delta=plan.delta,
-        label_share=plan.label_share,
-        reserve=plan.reserve,
-        reading=plan.stages.reading,
-    )
+    """Return the ledger of a plan: its certificate paid, the reserve beside it."""
+    ledger = DeltaLedger(plan.delta + plan.reserve, plan.reserve)
+    if not plan.certificate.is_guarantee:
+        return ledger
+    name, reading = plan.certificate.name, plan.stages.reading
+    return ledger.read(_read(name, plan.delta, plan.label_share, reading))
 
 
 def ledger_of(results: xr.Dataset) -> DeltaLedger | None:
@@ -209,13 +191,16 @@ def _unpaid(verdict: Verdict, labels: Mapping[str, str]) -> str:
 def _asked(verdict: Verdict, labels: Mapping[str, str]) -> str:
     asked = []
     for found, what in (
-        (verdict.raised, "got a larger share of delta or another certificate"),
+        (
+            verdict.raised,
+            "got a larger share of delta, another certificate or another order",
+        ),
         (verdict.new, "came in addition"),
     ):
         if found:
             few = "candidate" if len(found) == 1 else "candidates"
             asked.append(f"{len(found)} {few}{_first(found, labels)} {what}")
-    return " and ".join(asked) or "another certificate was asked for"
+    return " and ".join(asked) or "another certificate or order was asked for"
 
 
 def _first(found: Iterable[str], labels: Mapping[str, str]) -> str:

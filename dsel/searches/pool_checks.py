@@ -216,17 +216,15 @@ def _with_finding(
 ) -> SearchSpec:
     """Return the plan with a finding about A1; a violation stays one."""
     first, *others = plan.assumptions
+    if first.is_violated:
+        reasons = (found if is_broken else "", first.reason)
+    elif is_broken:  # of what spoke for it only copies are a reason now
+        work = plan.work
+        reasons = (found, copies(work.X, work.y, work.splits)[0])
+    else:
+        reasons = (first.reason, found)
     state = VIOLATED if is_broken else first.state
-    if state != VIOLATED:
-        reason = f"{first.reason}; {found}"
-    else:  # what spoke for it is no reason any more
-        reasons = (
-            found if is_broken else "",
-            first.reason
-            if first.is_violated
-            else copies(plan.work.X, plan.work.y, plan.work.splits)[0],
-        )
-        reason = "; ".join(filter(None, reasons))
+    reason = "; ".join(filter(None, reasons))
     return replace(plan, assumptions=(Assumption("A1", state, reason), *others))
 
 

@@ -26,6 +26,7 @@ from dsel.searches.evaluate import (
     check_evidence,
     check_order,
     declared_prior,
+    is_reordered,
     resolve,
 )
 from dsel.searches.ledger import ledger_of, objection, with_ledger
@@ -201,6 +202,13 @@ def _objections(
         return (
             f"{reported.name} is about those who lead all {int(n)} candidates, and "
             f"these results hold {n_here.size}; select from all of them",
+        )
+    if reported.only_about and is_reordered(results):
+        # Of several that lead alike the first one is meant: whoever orders them after
+        # seeing results can choose.
+        return (
+            f"{reported.name} is about those who lead, the first of equal ones, and "
+            f"these results have another order than the search; select before you sort",
         )
     unpaid = objection(
         ledger_of(results),

@@ -10,6 +10,7 @@ from scipy import stats
 
 import dsel.accessor  # noqa: F401  registers `cube.dsel`
 from dsel import audit
+from dsel.bounds import DeltaLedger, read_out
 from dsel.plots import (
     FIGURES,
     audit_failures_data,
@@ -21,7 +22,7 @@ from dsel.plots import (
     timing_data,
 )
 from dsel.results import add_criterion, fold_axes, grid_axes, make_cube
-from dsel.searches.ledger import open_ledger, with_ledger
+from dsel.searches.ledger import with_ledger
 
 N_FOLDS, FOLD_ROWS, N_UNLABELED = 4, 50, 4000
 DONE, PRUNED, FAILED = 0, 1, 2
@@ -71,7 +72,7 @@ def make(grid, errors, status=None):
     shares = np.full(n, 0.05 / n)
     declared = {"delta": 0.05, "label_share": 0.5}
     judged = add_criterion(cube, "cv_bound", nothing, delta_shares=shares, **declared)
-    return with_ledger(judged, open_ledger("cv_bound", **declared))
+    return with_ledger(judged, DeltaLedger(0.05).read(read_out("cv_bound", **declared)))
 
 
 GRID = {"C": [1.0, 2.0, 4.0], "gamma": [0.1, 1.0]}

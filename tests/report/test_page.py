@@ -10,11 +10,12 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 import dsel
+from dsel.bounds import DeltaLedger, read_out
 from dsel.cli.group import main
 from dsel.report import report_html, write_report
 from dsel.results import Assumption, add_criterion, fold_axes, grid_axes, make_cube
 from dsel.results.rounding import at_most
-from dsel.searches.ledger import open_ledger, with_ledger
+from dsel.searches.ledger import with_ledger
 
 N = 4
 
@@ -49,7 +50,10 @@ def make(*, ledger=(), status=(0, 0, 0, 2), with_pool=True, grid=None):
     declared = {"delta": 0.05, "label_share": 0.5}
     shares = np.full(N, 0.05 / N)
     judged = add_criterion(cube, name, nothing, delta_shares=shares, **declared)
-    return with_ledger(judged, open_ledger(name, **declared))
+    paid = DeltaLedger(0.05)
+    if with_pool:
+        paid = paid.read(read_out(name, **declared))
+    return with_ledger(judged, paid)
 
 
 def words(page):

@@ -210,3 +210,21 @@ def test_select__certifies_a_part_of_the_grid_at_its_own_shares(five_folds):
     part = dsel.select(five_folds.isel(var_smoothing=[2]))
     assert part.certificate.certified
     assert part.bound >= dsel.select(five_folds).bound
+
+
+@pytest.mark.parametrize("certificate", ["best_fold_of_leader", "leaders"])
+def test_select__certifies_no_leader_of_candidates_in_another_order(certificate):
+    rng = np.random.default_rng(0)
+    X, pool = rng.normal(size=(200, 3)), rng.normal(size=(500, 3))
+    grid = {"random_state": [*range(6)], "max_features": [1]}
+    results = plan_search(
+        DecisionTreeClassifier(max_depth=2), grid, X, X[:, 0] > 0, pool, cv=3,
+        criterion="cv_error", certificate=certificate, prune=False, random_state=0,
+    ).run()  # fmt: skip
+    assert select(results).certificate.certified
+    assert select(results.squeeze()).certificate.certified
+    turned = results.isel(random_state=slice(None, None, -1))
+    assert select(turned).certificate.reasons[0].endswith("select before you sort")
+    assert select(turned, "cv_bound").certificate.unclipped == (
+        select(results, "cv_bound").certificate.unclipped
+    )

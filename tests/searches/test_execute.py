@@ -4,6 +4,7 @@ from weakref import WeakSet
 import numpy as np
 import pytest
 import xarray as xr
+from dask.utils import format_bytes
 from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -17,7 +18,7 @@ from dsel.cluster import Local, connect
 from dsel.data.splits import random_folds
 from dsel.runtime.local import LocalExecutor
 from dsel.searches import execute, plan_search
-from dsel.searches.describe import format_bytes, projected_memory
+from dsel.searches.describe import projected_memory
 
 TIMES = ["fit_seconds", "score_seconds", "full_fit_seconds"]
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [1e-4, 1e-3, 1e-2]}

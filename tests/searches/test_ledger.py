@@ -148,6 +148,17 @@ def test_run__that_was_not_paid_for_stays_so_when_it_is_run_again(tmp_path):
     assert not select(run(LARGE, out=tmp_path)).certificate.certified
 
 
+@pytest.mark.parametrize("certificate", ["best_fold_of_leader", "nested", "cv_bound"])
+def test_run__of_the_same_candidates_in_another_order_has_another_leader(
+    tmp_path, certificate
+):
+    turned = {"n_neighbors": LARGE["n_neighbors"][::-1]}
+    options = {"criterion": "cv_error", "certificate": certificate, "out": tmp_path}
+    found = [select(run(grid, **options)) for grid in (LARGE, turned, LARGE)]
+    certified = [each.certificate.certified for each in found]
+    assert certified == [True, certificate == "cv_bound", True]
+
+
 @pytest.mark.parametrize("before", [{}, {"criterion": "cv_error"}])
 def test_run__of_the_winner_alone_pays_for_all_who_were_seen(tmp_path, before):
     run(LARGE, out=tmp_path, reserve=0.2, **before)

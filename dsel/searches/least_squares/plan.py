@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from dask.utils import format_bytes
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
@@ -20,7 +21,6 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Executor, Task
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint
-from dsel.searches.describe import format_bytes
 from dsel.searches.least_squares.cube import REFITS, make_loss_cube
 from dsel.searches.least_squares.tasks import (
     LeastSquaresWork,
