@@ -267,6 +267,10 @@ def test_compare__marks_what_does_not_differ_and_what_is_not_there(data_dir):
     claims = {line.what: line for line in lines if line.source.startswith("section 6")}
     error = results.error.sel(data_set="spectf", part="train")
     worse = error.sel(classifier="semi") - error.sel(classifier="supervised")
+    rivals = {line.what: line for line in lines if line.source == "rivals"}
+    assert len(rivals) == 4
+    ratio = results.error.sel(classifier="density_ratio", part="test").mean()
+    assert rivals["test error, density ratio"].ours == pytest.approx(float(ratio))
     claim = claims["train error, MCPL - supervised"]  # an exception of the text
     assert claim.ours == pytest.approx(float(worse.mean()))
     supervised = results.error.sel(classifier="supervised", part="test").mean()

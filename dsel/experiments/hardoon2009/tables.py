@@ -352,7 +352,8 @@ def _draw_figure_2(here: xr.Dataset, name: str, drawing: Any) -> None:
         }
         lines = Lines(name, label, "error of rows of at most this", curves)
         draw_lines(lines, ax)
-        ax.set_ylim(bottom=0.0)  # some sets have one bound for all rows
+        # Some sets have one bound for all rows, and so one point.
+        ax.set_ylim(0.0, 1.1 * ax.get_ylim()[1])
 
 
 def _draw_errors(here: xr.Dataset, drawing: Any) -> None:
