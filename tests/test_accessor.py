@@ -16,10 +16,10 @@ GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
 def run(**options):
     X, y = make_classification(2400, 5, class_sep=1.2, random_state=4)
+    settings = {"criterion": "cv_bound", "cv": 4, "delta": 0.1, "random_state": 3}
     plan = dsel.plan_search(
-        KNeighborsClassifier(), GRID, X[:400], y[:400], X[400:],
-        cv=4, delta=0.1, random_state=3, **{"criterion": "cv_bound"} | options,
-    )  # fmt: skip
+        KNeighborsClassifier(), GRID, X[:400], y[:400], X[400:], **settings | options
+    )
     return plan.run()
 
 

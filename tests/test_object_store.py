@@ -49,10 +49,8 @@ def test_write_pool__takes_options_for_one_of_two_places(
 
 def _plan(table, pool):
     model = LogisticRegression()
-    options = {"cv": 3, "random_state": 0, "prune": False}
-    return dsel.plan_search(
-        model, GRID, *table, pool, **{"criterion": "cv_bound"} | options
-    )
+    options = {"criterion": "cv_bound", "cv": 3, "random_state": 0, "prune": False}
+    return dsel.plan_search(model, GRID, *table, pool, **options)
 
 
 @pytest.mark.cluster

@@ -27,16 +27,9 @@ def plan(rng):
     y = (X[:, 0] > 0).astype(int)
     grid = {"n_neighbors": [1, 3]}
     return dsel.plan_search(
-        KNeighborsClassifier(),
-        grid,
-        X[:100],
-        y[:100],
-        X[100:],
-        cv=3,
-        random_state=0,
-        prune=False,
-        criterion="cv_bound",
-    )
+        KNeighborsClassifier(), grid, X[:100], y[:100], X[100:], cv=3, random_state=0,
+        prune=False, criterion="cv_bound",
+    )  # fmt: skip
 
 
 class Terminal(io.StringIO):

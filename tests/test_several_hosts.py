@@ -66,12 +66,9 @@ class Network:
         with (self.folder / f"{host}.log").open("ab") as log:
             process = subprocess.Popen(
                 ["ip", "netns", "exec", self.prefix + host, sys.executable, *command],
-                stdout=log,
-                stderr=log,
-                env=environment(**PATIENCE),
-                cwd=ROOT,
+                stdout=log, stderr=log, env=environment(**PATIENCE), cwd=ROOT,
                 start_new_session=True,
-            )
+            )  # fmt: skip
         self.processes.append(process)
         return process
 

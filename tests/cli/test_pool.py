@@ -63,13 +63,9 @@ def test_build__writes_on_workers(run, tmp_path):
     np.save(tmp_path / "x.npy", np.arange(2e5).reshape(-1, 2))
 
     result = run(
-        "build",
-        tmp_path / "x.npy",
-        tmp_path / "p.zarr",
-        "--chunk-rows=9000",
-        "--workers=2",
-        "--json",
-    )
+        "build", tmp_path / "x.npy", tmp_path / "p.zarr", "--chunk-rows=9000",
+        "--workers=2", "--json",
+    )  # fmt: skip
 
     assert json.loads(result.stdout)["chunks"] == 12
 

@@ -46,13 +46,9 @@ def demo(tmp_path):
     options = ["--workers", "2", "--out", "results", "--log", "log.txt"]
     with (tmp_path / "output.txt").open("w") as output:
         started = subprocess.Popen(
-            [sys.executable, "-m", "dsel", "demo", *options],
-            stdout=output,
-            stderr=output,
-            env=environment(),
-            cwd=tmp_path,
-            start_new_session=True,
-        )
+            [sys.executable, "-m", "dsel", "demo", *options], stdout=output,
+            stderr=output, env=environment(), cwd=tmp_path, start_new_session=True,
+        )  # fmt: skip
     yield started
     for process in _members(started.pid):
         process.kill()

@@ -112,16 +112,9 @@ def satimage():
 def co_validation():
     X, y = load_digits(return_X_y=True)
     results = dsel.covalidate(
-        SVC(),
-        {"C": [1.0, 8.0], "gamma": [2e-4, 1e-3, 5e-3]},
-        X[:120],
-        y[:120],
-        X[120:900],
-        repeats=6,
-        leave_one_out=True,
-        random_state=3,
-        duplicates="keep",
-    )
+        SVC(), {"C": [1.0, 8.0], "gamma": [2e-4, 1e-3, 5e-3]}, X[:120], y[:120],
+        X[120:900], repeats=6, leave_one_out=True, random_state=3, duplicates="keep",
+    )  # fmt: skip
     names = ("half_errors", "half_rows", "disagreements", "full_train_errors")
     counts = {n: numbers(results[n].values) for n in names if n in results}
     return {"counts": counts, "choice": read_out(results, HALF_CRITERIA)}

@@ -34,26 +34,20 @@ def changed(evidence, name, value, at=0):
 def test_best_fold__is_the_bound_of_the_fold_counted_against(evidence, settings):
     terms = get_criterion("best_fold").evaluate(evidence, settings)
     expected = bounds.best_fold(
-        evidence[names.FOLD_ERRORS],
-        evidence[names.FOLD_ROWS],
-        evidence[names.BEST_FOLD_DISAGREEMENTS],
-        POOL,
-        delta=0.05 / N_CANDIDATES,
+        evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
+        evidence[names.BEST_FOLD_DISAGREEMENTS], POOL, delta=0.05 / N_CANDIDATES,
         label_share=0.8,
-    )
+    )  # fmt: skip
     np.testing.assert_allclose(terms.estimate, expected.bound, rtol=1e-14)
 
 
 def test_merged_folds__is_the_bound_of_that_name(evidence, settings):
     terms = get_criterion("merged_folds").evaluate(evidence, settings)
     expected = bounds.merged_folds(
-        evidence[names.FOLD_ERRORS],
-        evidence[names.FOLD_ROWS],
-        evidence[names.DISAGREEMENTS].sum(axis=1),
-        POOL,
-        delta=0.05 / N_CANDIDATES,
+        evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
+        evidence[names.DISAGREEMENTS].sum(axis=1), POOL, delta=0.05 / N_CANDIDATES,
         label_share=0.8,
-    )
+    )  # fmt: skip
     np.testing.assert_allclose(terms.estimate, expected.bound, rtol=1e-14)
 
 

@@ -42,13 +42,10 @@ def test_read_table__takes_parquet(tmp_path):
 
 def test_read_table__takes_npz_with_class_names_and_split(tmp_path):
     np.savez(
-        tmp_path / "t.npz",
-        X=X,
-        y=np.array([0, 1, 1, 0]),
-        classes=np.array(["no", "yes"]),
-        split=np.array([0, 0, 1, 1]),
+        tmp_path / "t.npz", X=X, y=np.array([0, 1, 1, 0]),
+        classes=np.array(["no", "yes"]), split=np.array([0, 0, 1, 1]),
         feature_names=np.array(["a", "b", "c"]),
-    )
+    )  # fmt: skip
 
     table = read_table(tmp_path / "t.npz")
 

@@ -61,16 +61,9 @@ def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypa
 
     def search():
         return dsel.plan_search(
-            GaussianNB(),
-            grid,
-            X[::2],
-            y[::2],
-            X[1::2],
-            cv=3,
-            random_state=0,
-            duplicates="keep",
-            criterion="cv_bound",
-        )
+            GaussianNB(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
+            duplicates="keep", criterion="cv_bound",
+        )  # fmt: skip
 
     before = search().run()
     monkeypatch.setattr("dsel.models.assignment.FAMILIES", [BayesFamily, *FAMILIES])
@@ -105,18 +98,14 @@ def test_kernels__of_others_are_fitted_with_all_others_of_the_family(monkeypatch
     monkeypatch.setitem(KERNELS, "laplacian", lambda svc, gamma: Laplacian(gamma))
     X, y = load_iris(return_X_y=True)
     grid = {"C": [0.1, 1.0, 10.0]}
-    splits = {"cv": 3, "random_state": 0, "prune": False, "duplicates": "keep"}
-    splits["train_errors"] = True
+    options = {
+        "criterion": "cv_bound", "cv": 3, "random_state": 0, "prune": False,
+        "duplicates": "keep", "train_errors": True,
+    }  # fmt: skip
 
     def search(kernel):
-        return dsel.plan_search(
-            SVC(kernel=kernel, gamma=0.5),
-            grid,
-            X[::2],
-            y[::2],
-            X[1::2],
-            **{"criterion": "cv_bound"} | splits,
-        )
+        svc = SVC(kernel=kernel, gamma=0.5)
+        return dsel.plan_search(svc, grid, X[::2], y[::2], X[1::2], **options)
 
     ours, function = search("laplacian"), search(Laplacian(0.5))
     assert "kernel SVM" in str(ours)

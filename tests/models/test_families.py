@@ -25,15 +25,9 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     y = np.digitize(X[:, 0] + rng.normal(size=300), [-0.5, 0.5])
     estimator, grid = FAMILIES[name]
     plan = dsel.plan_search(
-        estimator,
-        GRIDS.get(name, grid),
-        X[:90],
-        y[:90],
-        X[90:],
-        cv=3,
-        random_state=0,
+        estimator, GRIDS.get(name, grid), X[:90], y[:90], X[90:], cv=3, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     work = plan.work
     for group in work.groups:
 

@@ -46,10 +46,6 @@ def bare_cube(rng):
 @pytest.fixture
 def cube(bare_cube, judgement):
     return add_criterion(
-        bare_cube,
-        "cv_bound",
-        judgement(),
-        delta_shares=np.full(6, 0.01 / 6),
-        delta=0.01,
-        label_share=0.5,
-    )
+        bare_cube, "cv_bound", judgement(), delta_shares=np.full(6, 0.01 / 6),
+        delta=0.01, label_share=0.5,
+    )  # fmt: skip

@@ -39,15 +39,10 @@ def plan(table):
 def make_plan(table, pool, model=None, grid=GRID):
     X, y = table
     grid = {"var_smoothing": grid}
-    settings = {"cv": 3, "random_state": 0, "prune": False}
     return dsel.plan_search(
-        model or GaussianNB(),
-        grid,
-        X[:100],
-        y[:100],
-        pool,
-        **{"criterion": "cv_bound"} | settings,
-    )
+        model or GaussianNB(), grid, X[:100], y[:100], pool,
+        criterion="cv_bound", cv=3, random_state=0, prune=False,
+    )  # fmt: skip
 
 
 def counts(cube):

@@ -46,18 +46,9 @@ ESTIMATORS = [GaussianNB(), DecisionTreeClassifier(max_depth=9, random_state=0)]
 def test_plan_search__certifies_by_each_certificate(digits, criterion, certificate):
     X, y, pool, hidden = digits
     plan = plan_search(
-        None,
-        ESTIMATORS,
-        X,
-        y,
-        pool,
-        criterion=criterion,
-        certificate=certificate,
-        cv=3,
-        delta=0.05,
-        duplicates="keep",
-        random_state=1,
-    )
+        None, ESTIMATORS, X, y, pool, criterion=criterion, certificate=certificate,
+        cv=3, delta=0.05, duplicates="keep", random_state=1,
+    )  # fmt: skip
     outcome = execute(plan, with_model=True)
     found = outcome.choice.certificate
     assert found.criterion == certificate
@@ -69,19 +60,10 @@ def test_plan_search__certifies_by_each_certificate(digits, criterion, certifica
 def test_execute__counts_all_folds_where_a_certificate_reads_them(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None,
-        ESTIMATORS,
-        X,
-        y,
-        pool,
-        criterion="transductive",
-        certificate="averaged_disagreement",
-        cv=3,
-        delta=0.05,
-        prune=False,
-        duplicates="keep",
-        random_state=1,
-    )
+        None, ESTIMATORS, X, y, pool, criterion="transductive",
+        certificate="averaged_disagreement", cv=3, delta=0.05, prune=False,
+        duplicates="keep", random_state=1,
+    )  # fmt: skip
     cube = execute(plan).results
     by_fold, by_number = cube.fold_disagreements.values, cube.differing_folds.values
     assert (by_fold.sum(axis=1) == by_number @ [1, 2, 3]).all()
@@ -96,16 +78,9 @@ def test_execute__counts_all_folds_where_a_certificate_reads_them(digits):
 def test_execute__counts_no_more_than_is_read(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None,
-        ESTIMATORS,
-        X,
-        y,
-        pool,
-        cv=3,
-        duplicates="keep",
-        random_state=1,
+        None, ESTIMATORS, X, y, pool, cv=3, duplicates="keep", random_state=1,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     cube = execute(plan).results
     assert "fold_disagreements" not in cube
     with pytest.raises(ValueError, match="needs `fold_disagreements`"):
@@ -132,16 +107,9 @@ def test_intervals__are_paid_for_on_both_sides(digits):
 def test_intervals__are_not_had_where_one_side_was_declared(digits):
     X, y, pool, _ = digits
     plan = plan_search(
-        None,
-        ESTIMATORS,
-        X,
-        y,
-        pool,
-        cv=3,
-        duplicates="keep",
-        random_state=1,
+        None, ESTIMATORS, X, y, pool, cv=3, duplicates="keep", random_state=1,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     certificate = select(plan.run(), certificate="cv_interval").certificate
     assert not certificate.certified
     assert "not declared before the results" in certificate.reasons[0]

@@ -195,9 +195,7 @@ def test_run__certifies_the_model_of_the_choice(criterion):
         if cannot_be_counted(criterion, certificate):
             continue
         options = settings(criterion, certificate, cv=10, pool_labels=POOL_LABELS)
-        plan = plan_search(
-            swayed, GRID, X, Y, POOL, **{"criterion": "cv_bound"} | options
-        )
+        plan = plan_search(swayed, GRID, X, Y, POOL, **options)
         choice = select(plan.run(n_jobs=1))
         model = plan.deployed(choice)
         assert is_about(choice.certificate, model), certificate
@@ -210,9 +208,7 @@ def finished(request):
     options = settings(request.param, also.get(request.param), prune=False, cv=10)
     given = {"pool_labels": POOL_LABELS, "delta": 0.01, "reserve": 0.98}
     swayed = learner(cv=10, **FOLD_IS_BAD)
-    plan = plan_search(
-        swayed, GRID, X, Y, POOL, **{"criterion": "cv_bound"} | options | given
-    )
+    plan = plan_search(swayed, GRID, X, Y, POOL, **options, **given)
     return plan, plan.run(n_jobs=1)
 
 
@@ -242,9 +238,7 @@ def test_select__says_why_the_chosen_has_no_number_and_what_to_do():
     grid = {"without": [0.0, 0.2], "elsewhere": [0.2, 0.0]}
     grid = [{name: [values[n]] for name, values in grid.items()} for n in (0, 1)]
     options = settings("holdout_bound", "best_fold_of_leader", cv=10)
-    plan = plan_search(
-        learner(cv=10), grid, X, Y, POOL, **{"criterion": "cv_bound"} | options
-    )
+    plan = plan_search(learner(cv=10), grid, X, Y, POOL, **options)
     certificate = select(plan.run(n_jobs=1)).certificate
     assert not certificate.certified
     assert np.isnan(certificate.bound)
@@ -254,14 +248,7 @@ def test_select__says_why_the_chosen_has_no_number_and_what_to_do():
 
 def test_choice__names_the_model_where_it_is_not_that_of_all_rows():
     options = settings("cv_bound", "holdout_bound", cv=3)
-    plan = plan_search(
-        learner(cv=3, **FULL_IS_BAD),
-        GRID,
-        X,
-        Y,
-        POOL,
-        **{"criterion": "cv_bound"} | options,
-    )
+    plan = plan_search(learner(cv=3, **FULL_IS_BAD), GRID, X, Y, POOL, **options)
     choice = select(plan.run(n_jobs=1))
     assert "model trained without fold 0" in repr(choice)
     reading = choice.certificate.reading().replace("\n", " ")
@@ -280,6 +267,4 @@ def test_plan_search__refuses_what_cannot_be_counted_together(criterion):
             continue
         options = settings(criterion, certificate, pool_labels=POOL_LABELS)
         with pytest.raises(ValueError, match=refused):
-            plan_search(
-                Swayed(), GRID, X, Y, POOL, **{"criterion": "cv_bound"} | options
-            )
+            plan_search(Swayed(), GRID, X, Y, POOL, **options)

@@ -70,15 +70,9 @@ def test_search__certifies_by_rows_that_the_selection_never_saw(digits, tmp_path
 def test_select__refuses_to_certify_with_rows_of_the_selection(digits):
     X, y = digits
     plan = dsel.plan_search(
-        SVC(),
-        {"gamma": [1e-3]},
-        X[:200],
-        y[:200],
-        X[500:],
-        cv=5,
-        random_state=0,
+        SVC(), {"gamma": [1e-3]}, X[:200], y[:200], X[500:], cv=5, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     with pytest.raises(ValueError, match="5 folds that all did"):
         dsel.select(plan.run(), "select_then_certify")
 
@@ -88,13 +82,9 @@ def test_certify__gives_the_fits_no_more_than_their_time(rng):
     y = (X[:, 0] > 0).astype(int)
     with pytest.raises(AllFitsFailedError, match=r"the fit took more than 0\.5 s"):
         certify(
-            lambda X, y: Sleeper(seconds=1000.0),
-            X[:60],
-            y[:60],
-            X[60:],
-            fit_timeout=0.5,
-            random_state=0,
-        )
+            lambda X, y: Sleeper(seconds=1000.0), X[:60], y[:60], X[60:],
+            fit_timeout=0.5, random_state=0,
+        )  # fmt: skip
 
 
 class Unfit(SVC):

@@ -18,15 +18,9 @@ def searched():
     X = rng.normal(size=(1200, 2))
     y = (X.prod(axis=1) + 0.3 * rng.normal(size=1200) > 0).astype(int)
     plan = dsel.plan_search(
-        SVC(),
-        GRID,
-        X[:200],
-        y[:200],
-        X[200:],
-        cv=3,
-        random_state=1,
+        SVC(), GRID, X[:200], y[:200], X[200:], cv=3, random_state=1,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     return plan, plan.run(), X, y
 
 

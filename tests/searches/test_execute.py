@@ -33,15 +33,9 @@ def digits():
 
 def make_plan(digits, estimator=None, grid=GRID, **options):
     X, y = digits
-    settings = {"cv": 5, "delta": 0.05, "random_state": 0} | options
-    return plan_search(
-        estimator or SVC(),
-        grid,
-        X[:400],
-        y[:400],
-        X[400:],
-        **{"criterion": "cv_bound"} | settings,
-    )
+    settings = {"criterion": "cv_bound", "cv": 5, "delta": 0.05, "random_state": 0}
+    rows = X[:400], y[:400], X[400:]
+    return plan_search(estimator or SVC(), grid, *rows, **settings | options)
 
 
 def test_execute__fold_errors_are_those_of_fits_one_by_one(digits):
@@ -133,15 +127,9 @@ def test_execute__missing_values_pass_where_every_estimator_takes_them(digits):
     model = make_pipeline(SimpleImputer(), LogisticRegression(max_iter=2000))
     trees = HistGradientBoostingClassifier(max_iter=2)
     plan = plan_search(
-        None,
-        [trees, model],
-        X[:300],
-        y[:300],
-        X[300:],
-        cv=3,
-        random_state=0,
+        None, [trees, model], X[:300], y[:300], X[300:], cv=3, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     assert execute(plan).choice.certificate.certified
 
 

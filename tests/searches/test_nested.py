@@ -171,13 +171,9 @@ def test_fit__hands_over_the_model_that_was_counted(rows, name, certificate):
     answers = answers[unseen]
     estimator, grid = FAMILIES[name]
     search = dsel.SemiSupervisedSearchCV(
-        estimator,
-        grid,
-        certificate=certificate,
-        duplicates="keep",
-        random_state=0,
+        estimator, grid, certificate=certificate, duplicates="keep", random_state=0,
         n_jobs=1,
-    )
+    )  # fmt: skip
     search.fit(X, y, pool, pool_labels=answers)
     wrong = int((search.predict(pool) != answers).sum())
     results, choice = search.results_, search.choice_

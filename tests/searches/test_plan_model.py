@@ -23,15 +23,9 @@ def digits():
 def test_model__errs_on_its_fold_as_often_as_the_cube_says(digits, name):
     X, y = digits
     plan = dsel.plan_search(
-        *FAMILIES[name],
-        X[:150],
-        y[:150],
-        X[150:],
-        cv=3,
-        prune=False,
-        random_state=0,
+        *FAMILIES[name], X[:150], y[:150], X[150:], cv=3, prune=False, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     cube = plan.run(n_jobs=2).fold_errors.values.reshape(plan.n_candidates, 3)
     for candidate in range(plan.n_candidates):
         for fold in range(3):

@@ -71,15 +71,9 @@ def test_search__chooses_whose_answers_are_classes(kind):
 def test_run__answers_that_are_no_class_agree_where_they_are_equal():
     X, y = labeled("below")
     plan = dsel.plan_search(
-        None,
-        [Answering("below")],
-        X,
-        y,
-        X + [0, 1000],
-        cv=5,
-        random_state=0,
+        None, [Answering("below")], X, y, X + [0, 1000], cv=5, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     assert int(plan.run().disagreements.sum()) == 0
 
 
@@ -97,15 +91,9 @@ class Guessing(Answering):
 def test_run__answers_that_are_no_class_differ_where_they_are_not_equal():
     X, y = labeled("below")
     plan = dsel.plan_search(
-        None,
-        [Guessing()],
-        X,
-        y,
-        X + [0, 1000],
-        cv=5,
-        random_state=0,
+        None, [Guessing()], X, y, X + [0, 1000], cv=5, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     results = plan.run()
     assert int(results.disagreements.sum()) == int(results.pool_rows.sum()) == 60
 

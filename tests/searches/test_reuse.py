@@ -30,15 +30,11 @@ CHANGED = (slice(500, 1500), slice(None))  # neither first, middle nor last row
 
 
 def plan_of(pool, estimator=None, grid=None, **options):
-    settings = {"cv": 3, "random_state": 0, "delta": 0.1} | options
+    settings = {"criterion": "cv_bound", "cv": 3, "random_state": 0, "delta": 0.1}
     return dsel.plan_search(
-        estimator or LogisticRegression(),
-        grid or {"C": [1.0]},
-        X,
-        Y,
-        pool,
-        **{"criterion": "cv_bound"} | settings,
-    )
+        estimator or LogisticRegression(), grid or {"C": [1.0]}, X, Y, pool,
+        **settings | options,
+    )  # fmt: skip
 
 
 def local_zarr(folder):
@@ -294,15 +290,9 @@ def test_run__that_has_ended_is_opened_without_reading_its_pool(tmp_path, rng):
     )
     pool = dsel.open_pool(tmp_path / "pool.zarr")
     plan = dsel.plan_search(
-        None,
-        [GaussianNB()],
-        X[:60],
-        X[:60, 0] > 0,
-        pool,
-        cv=3,
-        random_state=0,
+        None, [GaussianNB()], X[:60], X[:60, 0] > 0, pool, cv=3, random_state=0,
         criterion="cv_bound",
-    )
+    )  # fmt: skip
     first = plan.run(out=tmp_path / "run")
     times = chunk.stat().st_atime_ns, chunk.stat().st_mtime_ns
     chunk.write_bytes(b"x" * chunk.stat().st_size)  # whoever reads it fails

@@ -66,14 +66,10 @@ GRID = {"logisticregression__C": [0.01, 1.0]}
 
 
 def run(X, y, pool, estimator=None, grid=None, **options):
-    settings = {"cv": 3, "random_state": 0, "prune": False} | options
+    settings = {"criterion": "cv_bound", "cv": 3, "random_state": 0, "prune": False}
+    rows = X, y, pool
     return dsel.plan_search(
-        estimator or encoder(),
-        grid or GRID,
-        X,
-        y,
-        pool,
-        **{"criterion": "cv_bound"} | settings,
+        estimator or encoder(), grid or GRID, *rows, **settings | options
     )
 
 

@@ -129,15 +129,9 @@ def test_covalidate__excluded_rows_are_no_test_rows(table):
     X, y = table
 
     results = covalidate(
-        SVC(),
-        {"C": [1.0]},
-        X[:61],
-        y[:61],
-        X[50:],
-        repeats=2,
-        pool_labels=y[50:],
+        SVC(), {"C": [1.0]}, X[:61], y[:61], X[50:], repeats=2, pool_labels=y[50:],
         duplicates="exclude",
-    )
+    )  # fmt: skip
 
     assert int(results.test_rows) == 439
 

@@ -23,18 +23,8 @@ def tables(rng):
 
 
 def planned(tables, estimator, **options):
-    X, y, pool = tables
-    return dsel.plan_search(
-        estimator,
-        GRID,
-        X,
-        y,
-        pool,
-        cv=5,
-        delta=0.1,
-        random_state=3,
-        **{"criterion": "cv_bound"} | options,
-    )
+    settings = {"criterion": "cv_bound", "cv": 5, "delta": 0.1, "random_state": 3}
+    return dsel.plan_search(estimator, GRID, *tables, **settings | options)
 
 
 class Refitted(KernelLeastSquaresClassifier):
@@ -91,14 +81,9 @@ def test_plan_search__a_width_out_of_range_is_recorded_not_raised(tables):
     X, y, pool = tables
     plan = dsel.plan_search(
         KernelLeastSquaresClassifier(penalty="rkhs"),
-        {"width": [-1.0, 1.0], "regularization": [0.1]},
-        X,
-        y,
-        pool,
-        cv=5,
-        random_state=0,
-        criterion="cv_bound",
-    )
+        {"width": [-1.0, 1.0], "regularization": [0.1]}, X, y, pool, cv=5,
+        random_state=0, criterion="cv_bound",
+    )  # fmt: skip
     with pytest.warns(FitFailedWarning, match="`width` must be positive"):
         results = plan.run()
     assert dsel.select(results).params["width"] == 1.0
