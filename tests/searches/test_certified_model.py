@@ -208,7 +208,7 @@ def finished(request):
     options = settings(request.param, also.get(request.param), prune=False, cv=10)
     given = {"pool_labels": POOL_LABELS, "delta": 0.01, "reserve": 0.98}
     swayed = learner(cv=10, **FOLD_IS_BAD)
-    plan = plan_search(swayed, GRID, X, Y, POOL, **options, **given)
+    plan = plan_search(swayed, GRID, X, Y, POOL, **options | given)
     return plan, plan.run(n_jobs=1)
 
 
