@@ -33,17 +33,21 @@ WIDTH: Final = 88
 
 def describe(plan: SearchSpec) -> str:
     """Return the text of a plan: its facts, wrapped."""
-    lines = [title(plan)]
+    lines = _wrapped("", title(plan), 4)
     for name, text in facts(plan):
         begin, indent = (f"  {name:<16} ", 19) if name else ("  ", 4)
-        lines += wrap(
-            begin + text,
-            WIDTH,
-            subsequent_indent=" " * indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        lines += _wrapped(begin, text, indent)
     return "\n".join(lines)
+
+
+def _wrapped(begin: str, text: str, indent: int) -> list[str]:
+    return wrap(
+        begin + text,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def title(plan: SearchSpec) -> str:

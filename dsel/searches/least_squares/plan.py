@@ -130,7 +130,7 @@ class LeastSquaresPlan:
             f"  {n} rows, {self.work.X.shape[1]} columns, "
             f"{self.work.y.shape[1]} outputs",
             f"  {len(self.widths)} tasks: one decomposition of {n} x {n} each "
-            f"({size}, about 4 of them in memory at once for each task)",
+            f"({size}; a task holds about 4 of them)",
             f"  leave-one-out and GCV in closed form; {n_folds} folds {how}",
             f"  chooses by {self.criterion!r}, an estimate; seed {self.seed}",
         ]
