@@ -62,37 +62,14 @@ def certify(
 ) -> Certified:
     """Choose a classifier by part of the labeled rows, and certify it by the rest.
 
-    Parameters
-    ----------
-    choose
-        Called once with features and labels of the selecting part; returns an
-        unfitted classifier. It may do anything with these rows.
-    X, y
-        Labeled rows, shape (n_labeled, n_columns), and their labels.
-    pool
-        Unlabeled rows, none of which `choose` has used.
-    certify_rows
-        Part of the labeled rows that is split off at random, in (0, 1).
-    random_state
-        None, an integer or a numpy generator.
-    client
-        A `distributed.Client`; None means the current one, else local threads.
-    **options
-        ``delta``, ``label_share``, ``duplicates``, ``fit_params``, ``fit_timeout``,
-        ``reading`` as `plan_search` takes them; ``out``, ``storage_options``,
-        ``on_progress``, ``verbose``, ``n_jobs`` as `execute` does.
+    `choose` is called once with features and labels of the selecting part and returns
+    an unfitted classifier; it may do anything with these rows, but must not have used
+    the pool. `certify_rows` is the part that is split off at random. `options` are
+    those of `plan_search`, except for those of a search (`SEARCHING`), and those of
+    `execute`.
 
-    Returns
-    -------
-    Certified
-        The model of all labeled rows, and its certificate.
-
-    Raises
-    ------
-    ValueError
-        Where a part would be empty.
-    AllFitsFailedError
-        Where a fit of the chosen classifier fails, or takes too long.
+    Raises ValueError where a part would be empty, AllFitsFailedError where the chosen
+    classifier cannot be fitted.
 
     Examples
     --------
