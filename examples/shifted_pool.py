@@ -56,3 +56,18 @@ for name, pool in pools.items():
 # The whole text, in the second case:
 
 print(choice.certificate.reading())
+
+# %%
+# How wrong is the model there?
+# -----------------------------
+# Nothing can prove that without labels. A critic that agrees with the model on fresh
+# labeled rows, and differs from it on the others as often as it can, gives an estimate:
+# a bound only if the truth does not differ more than the critic.
+
+model = plan.deployed(choice)
+found = dsel.searches.estimate_under_shift(
+    model, *draw(600), pools["moved"], random_state=0
+)
+moved, truth = draw(3_000, moved=1.0)
+print(f"estimate {found.error:.2f}, on fresh labeled rows {found.labeled_error:.2f}")
+print(f"true error there {np.mean(model.predict(moved) != truth):.2f}")

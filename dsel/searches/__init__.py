@@ -44,6 +44,7 @@ from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
 from dsel.searches.pool_rows import predict_pool, read_rows
 from dsel.searches.select import select
+from dsel.searches.under_shift import ShiftedError, estimate_under_shift
 
 __all__ = [
     "LeastSquaresSearch",
@@ -53,12 +54,14 @@ __all__ = [
     "Plan",
     "PoolReading",
     "SemiSupervisedSearchCV",
+    "ShiftedError",
     "StreamedLeastSquaresSearch",
     "audit",
     "certify_selection",
     "compare_pairs",
     "count_pairs",
     "covalidate",
+    "estimate_under_shift",
     "execute",
     "learn_actively",
     "leave_one_out_errors",
