@@ -5,12 +5,13 @@ Figures 1 and 2: linear SVMs, 20 % of the other rows for testing, disagreement o
 rest. `SELECTION` follows Figure 3: twenty polynomial degrees, labeled rows of one
 active run, or of one draw, errors and disagreement on all other rows.
 
-At the paper's size, all eight problems: with random rows maxDtE stays below the error of
-half the rows in 32 of 32 cells. With picked rows disE is nearer to the true error than
-2cvE in 29 of 32 cells, and on every problem when its four sizes are averaged; not with
-25 rows of baseball and acq, nor with 50 of baseball. Of 32 choices of a degree maxDtE wins 18, loses 10 and ties 4 against 2cvE, by
-the smallest difference of mean errors, and 15, 10 and 7 against looE. 2cvE does not
-lead looE, as the paper says, but loses 15 of 32 and wins 11.
+At the paper's size, all eight problems: with random rows maxDtE stays below the error
+of half the rows in 32 of 32 cells. With picked rows disE is nearer to the true error
+than 2cvE in 29 of 32 cells, and on every problem when its four sizes are averaged; not
+with 25 rows of baseball and acq, nor with 50 of baseball. Of 32 choices of a degree
+maxDtE wins 18, loses 10 and ties 4 against 2cvE, by the smallest difference of mean
+errors, and 15, 10 and 7 against looE. 2cvE does not lead looE, as the paper says, but
+loses 15 of 32 and wins 11.
 `tests/reference/madani2004.json` has every number.
 """
 
