@@ -61,12 +61,6 @@ def test_run_experiment__leave_one_out_estimates_g_plus_the_noise_variance():
     assert float(mean.sel(criterion="loo")) - 0.09 == pytest.approx(truth, rel=0.15)
 
 
-def test_summary__ratio_to_the_best_is_at_least_one(results):
-    ratio = sugiyama.summary(results)["median_ratio"]
-    assert (ratio >= 1).all()
-    assert (ratio.sel(criterion="true") == 1).all()
-
-
 def test_figures__show_curves_choices_and_spreads_at_every_noise(results):
     pytest.importorskip("matplotlib").use("agg")
     drawn = draw_figures(sugiyama.EXPERIMENT, results)

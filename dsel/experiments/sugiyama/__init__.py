@@ -13,7 +13,6 @@ from dsel.experiments.sugiyama.experiment import (
     draw,
     holdout_estimates,
     search_once,
-    summary,
 )
 
 __all__ = [
@@ -25,5 +24,4 @@ __all__ = [
     "draw",
     "holdout_estimates",
     "search_once",
-    "summary",
 ]

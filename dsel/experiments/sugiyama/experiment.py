@@ -178,19 +178,6 @@ def dense_grid() -> Floats:
     return np.asarray(DOMAIN * (2.0 * steps - 1.0))[:, np.newaxis]
 
 
-def summary(results: xr.Dataset) -> xr.Dataset:
-    """Return the mean true error of the choices and how much worse than the best.
-
-    ``mean_error`` and ``median_ratio`` are over data_set, n_samples, noise and
-    criterion; the ratio is to the best candidate of the same data set.
-    """
-    error = results["chosen_error"]
-    ratio = error / error.sel(criterion=ORACLE)
-    return xr.Dataset(
-        {"mean_error": error.mean(REPETITION), "median_ratio": ratio.median(REPETITION)}
-    )
-
-
 def holdout_estimates(cube: xr.Dataset) -> xr.DataArray:
     """Return the estimate by each fold alone; their mean is that of ``kfold``."""
     return cube[names.FOLD_LOSSES] / cube[names.FOLD_ROWS]
