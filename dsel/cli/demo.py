@@ -42,15 +42,9 @@ def command(delta: float, seed: int, **options: Any) -> None:
     order = np.random.default_rng(seed).permutation(len(y))
     labeled, others = order[:N_LABELED], order[N_LABELED:]
     plan = plan_search(
-        SVC(),
-        GRID,
-        X[labeled],
-        y[labeled],
-        X[others],
-        delta=delta,
-        duplicates="keep",
+        SVC(), GRID, X[labeled], y[labeled], X[others], delta=delta, duplicates="keep",
         random_state=seed,
-    )
+    )  # fmt: skip
     compile_ahead()
     if not options["as_json"]:
         click.echo(f"{plan}\n")
@@ -60,10 +54,6 @@ def command(delta: float, seed: int, **options: Any) -> None:
             plan, client, **running, verbose=is_verbose(options), with_model=True
         )
     show(
-        plan,
-        outcome,
-        n_unlabeled=len(others),
-        as_json=options["as_json"],
-        out=options["out"],
-        hidden=(X[others], y[others]),
-    )
+        plan, outcome, n_unlabeled=len(others), as_json=options["as_json"],
+        out=options["out"], hidden=(X[others], y[others]),
+    )  # fmt: skip

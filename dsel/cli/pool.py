@@ -50,13 +50,9 @@ def build(
             stack.enter_context(_client(scheduler, workers))
         on_progress = stack.enter_context(row_progress(not as_json))
         pool = write_pool(
-            source,
-            path,
-            target=target,
-            dtype=dtype,
-            chunk_rows=chunk_rows,
+            source, path, target=target, dtype=dtype, chunk_rows=chunk_rows,
             on_progress=on_progress,
-        )
+        )  # fmt: skip
     _show(path, pool, as_json)
 
 

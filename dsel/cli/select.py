@@ -161,13 +161,9 @@ def command(labeled: str, **options: Any) -> None:
                 **given,
             )
     show(
-        plan,
-        outcome,
-        n_unlabeled=n_unlabeled,
-        as_json=options["as_json"],
-        out=options["out"],
-        hidden=hidden,
-    )
+        plan, outcome, n_unlabeled=n_unlabeled, as_json=options["as_json"],
+        out=options["out"], hidden=hidden,
+    )  # fmt: skip
 
 
 def _labeled_table(path: str, target: str | None) -> Table:

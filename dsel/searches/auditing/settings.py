@@ -84,13 +84,9 @@ class Draw:
         """Plan the setting's search, or a changed one."""
         options = {"cv": 5, "random_state": self.seed, **self.setting.options}
         return plan_search(
-            self.setting.estimator,
-            self.setting.grid if grid is None else grid,
-            self.X,
-            self.y,
-            self.pool,
-            **options | changed,
-        )
+            self.setting.estimator, self.setting.grid if grid is None else grid, self.X,
+            self.y, self.pool, **options | changed,
+        )  # fmt: skip
 
     def claim(self, certificate: Certificate, model: Any, delta: float) -> Claim:
         """Return the claim of a certificate for the model that was returned."""
@@ -153,14 +149,9 @@ def certified_apart(draw: Draw) -> Iterator[Claim]:
     """Choose whatever looks best on a part of the rows, and certify with the rest."""
     for delta in draw.deltas:
         found = certify(
-            partial(lowest_error, draw.setting),
-            draw.X,
-            draw.y,
-            draw.pool,
-            delta=delta,
-            random_state=draw.seed,
-            n_jobs=1,
-        )
+            partial(lowest_error, draw.setting), draw.X, draw.y, draw.pool, delta=delta,
+            random_state=draw.seed, n_jobs=1,
+        )  # fmt: skip
         yield draw.claim(found.certificate, found.model, delta)
 
 
@@ -173,16 +164,10 @@ def selected_in_folds(draw: Draw, certificate: str) -> Iterator[Claim]:
 
     for delta in draw.deltas:
         found = certify_selection(
-            procedure,
-            draw.X,
-            draw.y,
-            draw.pool if certificate == "best_fold" else None,
-            certificate=certificate,
-            delta=delta,
-            random_state=draw.seed,
-            n_jobs=1,
-            **draw.setting.options,
-        )
+            procedure, draw.X, draw.y,
+            draw.pool if certificate == "best_fold" else None, certificate=certificate,
+            delta=delta, random_state=draw.seed, n_jobs=1, **draw.setting.options,
+        )  # fmt: skip
         yield draw.claim(found.certificate, found.model, delta)
 
 
@@ -301,13 +286,9 @@ def _chosen(
 def _fitted(draw: Draw, delta: float, **changed: Any) -> Claim:
     options = {"cv": 5, **draw.setting.options, **changed}
     search = SemiSupervisedSearchCV(
-        draw.setting.estimator,
-        draw.setting.grid,
-        delta=delta,
-        random_state=draw.seed,
-        n_jobs=1,
-        **options,
-    )
+        draw.setting.estimator, draw.setting.grid, delta=delta, random_state=draw.seed,
+        n_jobs=1, **options,
+    )  # fmt: skip
     search.fit(draw.X, draw.y, draw.pool)
     return draw.claim(search.certificate_, search.best_estimator_, delta)
 

@@ -105,16 +105,9 @@ def covalidate(
     (5, ('gamma', 'repeat'))
     """
     plan = plan_covalidation(
-        estimator,
-        param_grid,
-        X,
-        y,
-        pool,
-        repeats=repeats,
-        criterion=criterion,
-        random_state=random_state,
-        **options,
-    )
+        estimator, param_grid, X, y, pool, repeats=repeats, criterion=criterion,
+        random_state=random_state, **options,
+    )  # fmt: skip
     results: xr.Dataset = plan.run(client, out=out, storage_options=storage_options)
     return results
 
@@ -175,17 +168,9 @@ def plan_covalidation(
     if leave_one_out:
         scheme = with_leave_one_out(scheme, n_rows)
     plan = plan_search(
-        estimator,
-        param_grid,
-        X,
-        y,
-        pool,
-        criterion=criterion,
-        cv=scheme,
-        prune=prune,
-        random_state=seed,
-        **options,
-    )
+        estimator, param_grid, X, y, pool, criterion=criterion, cv=scheme, prune=prune,
+        random_state=seed, **options,
+    )  # fmt: skip
     plan = replace(plan, remarks=(*plan.remarks, *_remarks(plan)))
     return _with_picked(plan) if picked else plan
 

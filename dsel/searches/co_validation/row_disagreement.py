@@ -189,14 +189,9 @@ def _write(
     labeled = labeled_rows(*table)
     opened = matching_pool(open_pool(pool), labeled)
     trained = train_grid(
-        make_candidates(None, [estimator]),
-        labeled.X,
-        labeled.y,
-        splits,
-        classes=labeled.classes,
-        seed=seed,
-        client=client,
-    )
+        make_candidates(None, [estimator]), labeled.X, labeled.y, splits,
+        classes=labeled.classes, seed=seed, client=client,
+    )  # fmt: skip
     failures = trained.failures()
     models = trained.join([0], failures)
     if models is None:
@@ -210,11 +205,6 @@ def _write(
         "seed": str(seed),
     }
     write_rows(
-        opened,
-        path,
-        counter,
-        FIELDS,
-        block_rows=counter.block_rows,
-        attributes=attributes,
-        client=client,
-    )
+        opened, path, counter, FIELDS, block_rows=counter.block_rows,
+        attributes=attributes, client=client,
+    )  # fmt: skip
