@@ -32,6 +32,7 @@ from dsel.searches.engine.records import CountCheckpoint, candidate_keys
 from dsel.searches.ledger import declaration_of, settle
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.pool_checks import (
+    Resolved,
     pool_sample,
     resolve_pool,
     with_rows,
@@ -111,11 +112,7 @@ def execute(
     clock, own = PhaseClock(), own_code_of(plan.work)
     with ExitStack() as stack:
         with clock.phase("prepare"):
-            plan = with_rows(plan, client, is_kept=place is not None)
-            # The store is only read here: nothing is written before every check passed.
-            known = stored_records(place, plan.fingerprint)
-            resolved = resolve_pool(plan, known, client)
-            plan = without_shared(plan, resolved)
+            plan, resolved = _with_pool_as_it_is(plan, place, client)
             executor = make_executor(plan.work, client, n_jobs)
             stack.callback(executor.close)
             _check_memory(plan, executor)
@@ -145,6 +142,18 @@ def execute(
         # The stored cube cannot contain how long it took to store it.
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
     return Outcome(results, choice, model)
+
+
+def _with_pool_as_it_is(
+    plan: SearchSpec, place: Any, client: Any
+) -> tuple[SearchSpec, Resolved | None]:
+    """Return the plan without pool rows that are labeled ones, and what was found.
+
+    The store is only read: nothing is written before every check has passed.
+    """
+    plan = with_rows(plan, client, is_kept=place is not None)
+    resolved = resolve_pool(plan, stored_records(place, plan.fingerprint), client)
+    return without_shared(plan, resolved), resolved
 
 
 def _run_chosen(

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -336,10 +335,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """Return scores of the chosen model; of a Dask array lazily."""
         rows = self._rows(X)
         return np.asarray(self.best_estimator_.decision_function(rows))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of the chosen model on labeled rows."""
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how `fit` passes metadata on to the estimator, or to all of a list."""
