@@ -21,7 +21,8 @@ A *leader's* share belongs to a list of candidates (of equal ones the first lead
 who leads is a function of labeled rows only if nobody of the list was seen when it was
 first declared: else any of those seen may have been made the leader. What a *nested*
 search hands over belongs to its list alike, but then any combination of models may
-have been made the choice: no delta pays for that. With a prior the shares of candidates
+have been made the choice: no delta pays for that. (Of fits that fail now and then
+`ledger.with_first_leaders` takes care.) With a prior the shares of candidates
 differ; a raise of some then costs all that were seen the largest share among those.
 That what is new, a candidate or a kind of certificate, was not chosen by the results
 cannot be seen here, and stays declared (A5).

@@ -29,7 +29,7 @@ from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.nested import NestedPruning, choices
 from dsel.searches.engine.pruning import Pruning, Race
 from dsel.searches.engine.records import CountCheckpoint, candidate_keys
-from dsel.searches.ledger import declaration_of, settle
+from dsel.searches.ledger import declaration_of, settle, with_first_leaders
 from dsel.searches.phases import PHASE_SECONDS, PhaseClock
 from dsel.searches.pool_checks import (
     Resolved,
@@ -247,7 +247,8 @@ def _results(
     results = make_results(with_shift(plan, driver.sample, store, client), evidence)
     if store.journal is None:
         return results
-    return settle(results, account_of(store.read()), declared, keys)
+    results = settle(results, account_of(store.read()), declared, keys)
+    return with_first_leaders(results, plan, keys, store)
 
 
 def _chosen(

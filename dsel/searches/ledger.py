@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from math import ceil
 from typing import Final
 
+import numpy as np
 import xarray as xr
 
 from dsel import names
@@ -27,6 +28,7 @@ from dsel.results.ledger import (
     with_assumptions,
     with_spent,
 )
+from dsel.searches.checkpoint import Checkpoint
 from dsel.searches.declarations import ROUNDING, Account, Declaration, Verdict
 from dsel.searches.spec import SearchSpec
 
@@ -158,6 +160,33 @@ def settle(
         f"the first run of this place declared ({_up(verdict.cost)} of delta)"
     )
     return _with_a5(results, DECLARED, reason)
+
+
+def with_first_leaders(
+    results: xr.Dataset, plan: SearchSpec, keys: Mapping[int, str], store: Checkpoint
+) -> xr.Dataset:
+    """Return a run's cube, with A5 violated where others led in an earlier run.
+
+    What failed is tried again, and may lead then: of two numbers one could be picked.
+    """
+    name = plan.certificate.name
+    if not plan.certificate.only_about:
+        return results
+    bounds = results[names.ESTIMATE].sel({names.CRITERION: name}).values.ravel()
+    about = np.flatnonzero(np.isfinite(bounds))
+    if plan.scheme.is_nested and len(about):
+        about = np.append(about, results[names.OUTER_CANDIDATE].values.astype(int))
+    key = f"leaders/{name}/{declaration_of(plan, keys).whole}"
+    leaders = [keys[number] for number in about.tolist()]
+    if leaders and not store.is_read_only:
+        store.append(key, {"keys": leaders})  # unless there are earlier ones
+    if leaders == store.read().get(key, {"keys": leaders})["keys"]:
+        return results
+    reason = (
+        "others led in an earlier run of this place, where fits failed that did not "
+        "now: one of the two numbers could be picked; cv_bound holds for all"
+    )
+    return _with_a5(results, VIOLATED, reason)
 
 
 def _copy(account: Account, run: Declaration) -> DeltaLedger:

@@ -366,6 +366,29 @@ def test_run__tries_again_what_failed(table, tmp_path, monkeypatch, counted, err
     assert not counted
 
 
+@pytest.mark.parametrize("certificate", ["best_fold_of_leader", "nested", "cv_bound"])
+def test_run__after_failures_certifies_no_other_leader(
+    table, tmp_path, monkeypatch, certificate
+):
+    X, y = table
+    plan = dsel.plan_search(
+        Hungry(), {"var_smoothing": [0.5001, 0.5]}, X[:100], y[:100], X[100:], cv=3,
+        criterion="cv_error", certificate=certificate, random_state=0,
+    )  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Hungry, "in_the_way", MemoryError)
+        with pytest.warns(FitFailedWarning):
+            first = dsel.select(plan.run(out=tmp_path, n_jobs=1))
+    for _ in range(2):
+        again = dsel.select(plan.run(out=tmp_path, n_jobs=1))
+        certified = [each.certificate.certified for each in (first, again)]
+        assert (first.candidate, again.candidate) == (1, 0)
+        assert certified == [True, certificate == "cv_bound"]
+    assert again.certificate.certified or (
+        "others led in an earlier run" in again.certificate.reasons[0]
+    )
+
+
 def test_run__that_ended_with_failures_is_opened_where_nothing_can_be_written(
     table, tmp_path, monkeypatch
 ):
