@@ -217,7 +217,8 @@ def test_pool_reading__refuses(change, message):
 
 
 def test_plan__says_how_it_reads(rows):
-    assert "10 stages, until a bound is within 0.01" in repr(plan(rows))
+    said = " ".join(repr(plan(rows)).split())
+    assert "10 stages, until a bound is within 0.01" in said
     assert "stages" not in repr(plan(rows, stop_within=None))
 
 
