@@ -173,12 +173,20 @@ def own_code(values: Iterable[Any]) -> frozenset[Any]:
     """
     content = _Content()
     for value in values:
-        # A large grid has many that differ in numbers alone.
-        held = getattr(value, "__dict__", None)
-        is_plain = held and all(type(each) in _SCALARS for each in held.values())
         with suppress(Exception):  # whatever an object raises that cannot be pickled
-            content.digest(type(value) if is_plain else value)
+            content.digest(type(value) if holds_scalars(value) else value)
     return frozenset(content.own)
+
+
+def holds_scalars(value: Any) -> bool:
+    """Whether an object has attributes, all of them numbers, texts or None.
+
+    Most of a large grid are such objects, and looking into each takes long.
+    """
+    held = list(getattr(value, "__dict__", {}).values())
+    return held != [] and all(
+        type(each) in _SCALARS or _is_plain_generic(each) for each in held
+    )
 
 
 class _Content(cloudpickle.Pickler):  # type: ignore[misc]

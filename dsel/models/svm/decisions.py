@@ -275,20 +275,21 @@ def _bounds(
     return sums, slack * totals, fixed
 
 
-def decisions_of(duals: DecisionWeights, values: Floats) -> Floats:
-    """Return the decisions of rows of a kernel block, (n_pairs, n_rows, n_models)."""
-    n_others, n_models = duals.weights[0].shape[1:]
-    products = [
-        (values[:, columns] @ weights.reshape(len(weights), -1)).reshape(
-            len(values), n_others, n_models
-        )
-        for columns, weights in zip(duals.columns, duals.weights, strict=True)
-    ]
+def decisions_of(duals: DecisionWeights, values: Floats, models: Any = None) -> Floats:
+    """Return the decisions of rows of a kernel block, (n_pairs, n_rows, n_models).
+
+    Of all models, or of those at some places.
+    """
+    chosen = slice(None) if models is None else models
+    offsets = duals.machines.offsets[:, chosen]
+    products = []
+    for columns, weights in zip(duals.columns, duals.weights, strict=True):
+        mine = weights[..., chosen]
+        product = values[:, columns] @ mine.reshape(len(mine), -1)
+        products.append(product.reshape(len(values), *mine.shape[1:]))
     return np.stack(
         [
             products[i][:, j - 1] + products[j][:, i] + offset
-            for (i, j), offset in zip(
-                duals.machines.pairs, duals.machines.offsets, strict=True
-            )
+            for (i, j), offset in zip(duals.machines.pairs, offsets, strict=True)
         ]
     )

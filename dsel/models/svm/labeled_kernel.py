@@ -38,6 +38,8 @@ class LabeledKernel:
     """The rows, prepared for the base of the kernel."""
     gram: Gram | None
     """Kernel values of all rows with all rows, where they fit."""
+    base: Floats | None
+    """What they are computed from, where it fits, too."""
     diagonal: Floats
     """Kernel of all rows with themselves, which libsvm keeps without rounding."""
     largest: float
@@ -61,10 +63,16 @@ class LabeledKernel:
             values,
             flush_to_peaks(values, self.labeled.starts),
             relative * self.largest + absolute,
-            lambda some: self._values(seen[places[some]]),
+            lambda some: self._precise(places[some]),
             lambda one: self._exact_values(seen[places[one] : places[one] + 1]),
             compiled_votes.room_for(len(places), len(self.labeled.starts) - 1),
         )
+
+    def _precise(self, places: Integers) -> Floats:
+        seen = self.labeled.rows_at_predict
+        if self.base is not None and seen is self.labeled.rows:
+            return self.kernel.values(self.base[places])
+        return self._values(seen[places])
 
     def _values(self, rows: Any) -> Floats:
         return self.kernel.values(self.reference.base_of(rows))
@@ -131,25 +139,25 @@ def labeled_kernel(
     own = np.diagonal(labeled.rows).copy() if labeled.by_column else reference.lengths
     diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
 
-    def make_gram() -> Gram:
-        if whole_nbytes(n_rows) > 0.8 * budget.limit:
-            return _gram(kernel, reference, None)
+    base = gram = None
+    if whole_nbytes(n_rows) <= 0.8 * budget.limit:
         base = budget.get(
             f"svm-base-{kernel.base}-{key}",
             lambda: reference.base_of(reference.rows),
         )
-        return _gram(kernel, reference, base)
-
-    gram = None
     if 4 * n_rows**2 <= limit:
-        gram = budget.get(f"{OWN}svm-gram-{kernel!r}-{key}", make_gram)
+        gram = budget.get(
+            f"{OWN}svm-gram-{kernel!r}-{key}", lambda: _gram(kernel, reference, base)
+        )
     largest = _largest(kernel, reference, None if gram is None else gram.values)
     if not largest <= np.finfo(np.float32).max:
         raise ValueError(
             f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
             f"scale the features."
         )
-    return LabeledKernel(labeled, kernel, reference, gram, diagonal, largest, limit)
+    return LabeledKernel(
+        labeled, kernel, reference, gram, base, diagonal, largest, limit
+    )
 
 
 def _check_distances(kernel: Kernel, reference: ReferenceRows) -> None:

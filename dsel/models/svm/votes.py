@@ -7,7 +7,7 @@ on the precision, nor on the rows beside.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,13 @@ from dsel.models.svm.decisions import (
     EPS,
     LEAST,
     DecisionWeights,
+    decisions_of,
     places_of_pairs,
 )
+
+
+MANY: Final = 64
+"""Cells whose rows and models a matrix product counts sooner than one by one."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,11 @@ def _count_again(
 
     rows, at = np.unique(places, return_inverse=True)
     peaks = block.peaks[duals.machines.present][:, rows]
-    decisions, _ = _add_cells(duals, block.precise(rows), at, models)
+    if len(models) < MANY:
+        decisions, _ = _add_cells(duals, block.precise(rows), at, models)
+    else:
+        asked, which = np.unique(models, return_inverse=True)
+        decisions = decisions_of(duals, block.precise(rows), asked)[:, at, which]
     limits = duals.limits(peaks, block.errors[rows])[:, at, models]
     n_present = len(duals.machines.present)
     winners: Integers = compiled_votes.winners_of(decisions, limits, n_present)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer
 
 from dsel.data.cache import ByteCache, LastUse, process_cache
+from dsel.data.content import holds_scalars
 from dsel.data.frames import numbers
 from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.models.family import (
@@ -162,7 +163,9 @@ def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
 
 def _answers_by_row(estimator: Any) -> bool:
     """Whether all parts of an estimator are known to answer each row by itself."""
-    parts = [estimator, *estimator.get_params(deep=True).values()]
+    parts = [estimator]
+    if not holds_scalars(estimator):
+        parts += estimator.get_params(deep=True).values()
     return all(
         type(each).__module__.startswith(BY_ROW)
         and not isinstance(each, FunctionTransformer)
