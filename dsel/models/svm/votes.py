@@ -21,7 +21,6 @@ from dsel.models.svm.decisions import (
     places_of_pairs,
 )
 
-
 MANY: Final = 64
 """Cells whose rows and models a matrix product counts sooner than one by one."""
 
