@@ -117,7 +117,9 @@ def test_certify_selection__certifies_nothing_by_rows_of_earlier_calls(
     noise, where, when, has_pool
 ):
     X, y, pool = noise
-    options = {"pool": pool if has_pool else None, "random_state": 0}
+    # One thread: what another fit keeps between two answers of a model would make that
+    # a failed fit.
+    options = {"pool": pool if has_pool else None, "random_state": 0, "n_jobs": 1}
     procedure = kept_in(where, when)
     if where in ("closure", "object"):  # each call has a copy of its own
         found = dsel.certify_selection(procedure, X, y, **options)
