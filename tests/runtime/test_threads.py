@@ -64,12 +64,15 @@ def test_single_threaded__limits_openmp_in_every_thread_that_runs_a_task():
 def two_native_threads():
     """As where no variable of the environment says 1; no thread holds the limit."""
     before = max(_limits())
-    for number in (2, before):
-        thread = threading.Thread(target=threadpool_limits, args=(number,))
-        thread.start()
-        thread.join()
-        if number == 2:
-            yield
+    _limit_for_all(2)
+    yield
+    _limit_for_all(before)
+
+
+def _limit_for_all(number):
+    thread = threading.Thread(target=threadpool_limits, args=(number,))
+    thread.start()
+    thread.join()
 
 
 def test_search__limits_blas_in_every_run_of_a_process(two_native_threads):
