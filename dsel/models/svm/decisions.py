@@ -275,12 +275,14 @@ def _bounds(
     return sums, slack * totals, fixed
 
 
-def decisions_of(duals: DecisionWeights, values: Floats, models: Any = None) -> Floats:
+def decisions_of(
+    duals: DecisionWeights, values: Floats, models: Integers | None = None
+) -> Floats:
     """Return the decisions of rows of a kernel block, (n_pairs, n_rows, n_models).
 
-    Of all models, or of those at some places.
+    They are those of all models, or of the models at the places that are given.
     """
-    chosen = slice(None) if models is None else models
+    chosen: Any = slice(None) if models is None else models
     offsets = duals.machines.offsets[:, chosen]
     products = []
     for columns, weights in zip(duals.columns, duals.weights, strict=True):

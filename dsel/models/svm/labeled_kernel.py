@@ -69,6 +69,7 @@ class LabeledKernel:
         )
 
     def _precise(self, places: Integers) -> Floats:
+        """Return the kernel of rows, as predicted, with all rows in float64."""
         seen = self.labeled.rows_at_predict
         if self.base is not None and seen is self.labeled.rows:
             return self.kernel.values(self.base[places])
