@@ -298,7 +298,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     labeled, unlabeled = encoded(labeled), encoded(unlabeled)
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     X = stacked([_drawn(each, SAMPLE_ROWS, rng) for each in (labeled, unlabeled)])
-    X = _as_float32(X)
+    X = _ranked(X)
     is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], SAMPLE_ROWS)
     is_scored = _half_of_each(is_pool, rng)
     forest = RandomForestClassifier(
@@ -309,14 +309,18 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     return TwoSampleTest(auc, p_value, *chance_of_equal(labeled, unlabeled))
 
 
-def _as_float32(X: Any) -> Any:
-    """Return rows as a forest takes them; it uses only the order of values."""
-    most = np.finfo(np.float32).max
+def _ranked(X: Any) -> Any:
+    """Return rows with the place of each value among those of its column.
+
+    Only that matters to a forest, but scikit-learn's takes values that differ by less
+    than 1e-7, or that float32 rounds to one, for equal. Zeros of CSR rows stay zeros.
+    """
     if sparse.issparse(X):
-        X = X.copy()
-        X.data = np.clip(X.data, -most, most).astype(np.float32)
+        X = X.astype(np.float64)
+        _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
+        X.data = (places[:-1] - places[-1]).astype(np.float64)
         return X
-    return np.clip(X, -most, most).astype(np.float32)
+    return stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
 
 
 def _rank_test(

@@ -109,8 +109,14 @@ def estimate_under_shift(
     away = classes[(codes + rng.integers(1, len(classes), n_each)) % len(classes)]
     if critic is None:
         from sklearn.ensemble import RandomForestClassifier  # takes a while to import
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
 
-        critic = RandomForestClassifier(min_samples_leaf=5, random_state=0)
+        # A forest takes values that differ by less than 1e-7 for equal.
+        critic = make_pipeline(
+            StandardScaler(with_mean=False),
+            RandomForestClassifier(min_samples_leaf=5, random_state=0),
+        )
     rows = [_safe_indexing(X, kept), _safe_indexing(others, far)]
     fitted = clone(critic).fit(stacked(rows), np.concatenate([given[kept], away]))
     agrees = fitted.predict(_safe_indexing(X, held)) == given[held]

@@ -4,6 +4,7 @@ Classes i < j of the pair number p: a decision above zero is a vote for i, any o
 one for j; the first class with the most votes wins. Both rules are libsvm's.
 """
 
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ from dsel.solvers.compiled_once import compiled
 from dsel.solvers.compiled_smo import FAST, larger
 
 EPS = 2.0**-52
+TERMS = tuple(np.float32(1 / factorial(n)) for n in range(1, 11))
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def flush_to_peaks(
-    values: Any, starts: Any, least: Any, peaks: Any, squared: Any
+    values: Any, starts: Any, least: Any, peaks: Any, squared: Any, more: Any
 ) -> Any:
     """Set values below `least` to 0, and write each row's largest value by class.
 
-    If `squared`, the values are squared first.
+    If `squared`, each value v is first replaced by v * (v + more): the square where
+    `more` is 0, and the square less 1 of what v is 1 less than, where it is 2.
 
     `values` is (n_rows, n_columns), `starts` where each class begins among the columns
     and the end, `peaks` (n_classes, n_rows). Processors multiply numbers that are
@@ -33,11 +36,28 @@ def flush_to_peaks(
             mine = values[r, starts[code] : starts[code + 1]]
             peak = nothing
             for t in range(len(mine)):
-                value = mine[t] * mine[t] if squared else mine[t]
+                value = mine[t] * (mine[t] + more) if squared else mine[t]
                 size = abs(value)
                 mine[t] = value if size >= least else nothing
                 peak = larger(peak, size)
             peaks[code, r] = peak
+
+
+@compiled(error_model="numpy")
+def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
+    """Write exp(-gamma d) - 1 for distances d with gamma d <= 1, (n_rows, n_columns).
+
+    The sum of (-x)^n / n! from n = 1 to 10, all in float32: what is left out is below
+    1/11! of x, and each of these sums rounds less than the one around it. See
+    `dsel.models.svm.decisions`.
+    """
+    for r in range(len(distances)):
+        for t in range(distances.shape[1]):
+            x = -gamma * distances[r, t]
+            rest = TERMS[-1]
+            for n in range(len(TERMS) - 2, -1, -1):
+                rest = TERMS[n] + x * rest
+            found[r, t] = x * rest
 
 
 def room_for(n_rows: int, n_classes: int) -> tuple[Any, ...]:
@@ -70,8 +90,8 @@ def lay_out(coefs: Any, starts: Any, columns: Any, first: Any, into: Any) -> Any
         Number of the first model.
     into
         Zeros, written to: `columns`, `weights` in float32 and `starts` of `settle`, all
-        with room for n_rows * (n_classes - 1) terms; sums of absolute coefficients, and
-        how many are not 0, (2, n_classes, n_classes - 1, n_models).
+        with room for n_rows * (n_classes - 1) terms; sums of absolute coefficients, how
+        many are not 0, and their sums, (3, n_classes, n_classes - 1, n_models).
 
     Returns
     -------
@@ -89,6 +109,7 @@ def lay_out(coefs: Any, starts: Any, columns: Any, first: Any, into: Any) -> Any
                 weights[size, m] = coef
                 sums[0, i, other, m] += abs(coef)
                 sums[1, i, other, m] += coef != 0.0
+                sums[2, i, other, m] += coef
                 is_used = is_used or coef != 0.0
             taken[size] = columns[t]
             size += is_used

@@ -45,12 +45,14 @@ def compile_ahead() -> Thread:
 
         values, starts = np.ones((2, 2), np.float32), np.arange(3)
         peaks, codes = np.ones((2, 2)), np.full((1, 2), -1)
-        compiled_votes.flush_to_peaks(values, starts, np.float32(0.0), peaks, False)
+        none = np.float32(0.0)
+        compiled_votes.exponentials_less_one(values, none, values.copy())
+        compiled_votes.flush_to_peaks(values, starts, none, peaks, False, none)
         into = (
             np.arange(2),
             np.zeros((2, LANES), np.float32),
             starts.copy(),
-            np.zeros((2, 2, 1, 1)),
+            np.zeros((3, 2, 1, 1)),
         )
         compiled_votes.lay_out(np.ones((2, 1, 1)), starts, np.arange(2), 0, into)
         layout = (*into[:3], np.ones((1, 5 * LANES)))

@@ -371,6 +371,19 @@ def test_two_sample_test__takes_sparse_rows_and_missing_values(rng):
     assert not two_sample_test(first, second, seed=1).finds_shift
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1.0, 1e50])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_two_sample_test__does_not_depend_on_units(scale, offset, form):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    X[150:, 0] += 2.0
+    X = (X + offset) * scale
+    found = two_sample_test(form(X[:150]), form(X[150:]), seed=1)
+    assert found.finds_shift
+    same = two_sample_test(form(X[:150:2]), form(X[1:150:2]), seed=1)
+    assert not same.finds_shift
+
+
 def test_plan__warns_of_folds_of_few_rows(rows):
     X, y = rows
     said = " ".join(repr(plan(X[:190], y[:190], X[300:], cv=10)).split())

@@ -24,8 +24,27 @@ least a + 31.2 + 3.9 L where L > 1; the rest is room for products of errors. `sl
 1.2 u (a + 26) s, `peaks` are p (1 + L / 8). Other kernels are computed in float64 and
 rounded once. In float64 no order of adding is relied on, so a is n, and 8 u stands for
 1.2 u: what is left covers the other route, `exact_decisions`, and what that takes for
-0; in float32 these 8 u of float64 are added. Beside it stand, times s, the errors that
-the kernel values have from float64 (`Kernel.rounding`), and the constant's rounding.
+0; in float32 these 8 u of float64 are added.
+
+Where x <= 1 for all rows of a block, k - 1 stands in the place of k, and the sum of the
+coefficients joins the constant: all k are near 1 there, and the coefficients of both
+classes nearly cancel. Now p is the largest computed 1 - k, and relative to 1 - k there
+are, instead of the last three errors above,
+
+- 3 u for x, since x exp(-x) <= 1 - exp(-x);
+- 5 u for the exponential: `compiled_votes.exponentials_less_one` sums (-x)^n / n! up to
+  n = 10. What rounding does grows with x; at x = 1 the sums inside of each other round
+  by 3.1 u of the result, the last product by u, and .7 u is left out;
+- 2 u for each of two squarings v (v + 2) of v = k - 1, which do not raise what was
+  there before: the slope of v (v + 2) is its value over v times 2 (1 + v) / (2 + v),
+  which is at most 1;
+- (a + 2) u for adding.
+
+Together with those of c and its product that is u s p (a + 16), less than `slack` p.
+The sum of the coefficients is off by at most n s units of float64.
+
+Beside these stand, times s, the errors that the kernel values have from float64
+(`Kernel.rounding`), and the constant's rounding.
 """
 
 from collections.abc import Collection
@@ -175,7 +194,7 @@ class DecisionWeights:
             weights = np.zeros((len(taken), LANES), dtype=np.float32)
             begins = np.zeros((n_others + 1) * n_others + 1, dtype=np.int64)
             count = min(LANES, n_models - first)
-            sums = np.zeros((2, n_others + 1, n_others, count))
+            sums = np.zeros((3, n_others + 1, n_others, count))
             into = taken, weights, begins, sums
             size = compiled_votes.lay_out(coefs, starts, columns, first, into)
             pieces.append((taken[:size], weights[:size], begins, *sums))
@@ -190,7 +209,7 @@ class DecisionWeights:
         """
         layouts, first = [], 0
         i, j = places_of_pairs(len(self.machines.present))
-        for columns, weights, starts, totals, counts in self.pieces:
+        for columns, weights, starts, totals, counts, _ in self.pieces:
             models = slice(first, first + totals.shape[2])
             offsets = self.machines.offsets[:, models]
             union = np.diff(starts).reshape(totals.shape[:2])
@@ -202,6 +221,20 @@ class DecisionWeights:
             bounds = bounds.reshape(len(offsets), -1)
             layouts.append(((columns, weights, starts, bounds), models))
             first = models.stop
+        return tuple(layouts)
+
+    @cached_property
+    def in_float32_less_one(self) -> tuple[tuple[Layout, slice], ...]:
+        """The same for kernel values less 1: sums of coefficients join the offsets."""
+        i, j = places_of_pairs(len(self.machines.present))
+        layouts = []
+        for (layout, models), piece in zip(self.in_float32, self.pieces, strict=True):
+            totals, counts, sums = (a[i, j - 1] + a[j, i] for a in piece[3:])
+            bounds = layout[3].reshape(len(i), 5, -1).copy()
+            mine = bounds[..., : sums.shape[1]]
+            mine[:, 0] += sums
+            mine[:, 4] += EPS * (counts * totals + 8.0 * np.abs(sums))
+            layouts.append(((*layout[:3], bounds.reshape(len(i), -1)), models))
         return tuple(layouts)
 
     @cached_property

@@ -6,7 +6,7 @@ The machines' votes there are counted in `votes`.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import frexp
+from math import frexp, ldexp
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from dsel.models.svm.labeled_rows import RowsByClass
 from dsel.models.svm.queries import slice_of
 from dsel.models.svm.votes import KernelBlock, exact_decisions, flush_to_peaks
 
+TINY: Final = float(np.finfo(np.float32).tiny)
 SQUARINGS: Final = 2
 """How often a Gaussian kernel is squared, not computed: each doubles its error."""
 
@@ -87,47 +88,100 @@ def kernel_blocks(
     """Yield the kernels of a plan for some rows, in float32 if `single`.
 
     Each is overwritten by the next.
-
-    A Gaussian kernel is squared from the one before where it can be: exp(-2 gamma d)
-    is the square of exp(-gamma d).
     """
     from dsel.solvers import compiled_votes
 
-    bases = {
-        kind: reference.base_of(seen) for kind, reference in plan.reference.items()
-    }
     sizes = {kind: a.rounding(seen) for kind, a in plan.reference.items()}
-    low = {kind: base.astype(np.float32) for kind, base in bases.items() if single}
+    made = _BlockValues(plan, seen, sizes, single=single)
     n_classes = len(plan.labeled.starts) - 1
     room = compiled_votes.room_for(seen.shape[0], n_classes) if single else ()
-    before: Kernel | None = None
-    squared, values = 0, np.empty(0)
     for kernel, _ in plan.by_kernel:
-        base, reference = bases[kernel.base], plan.reference[kernel.base]
-        steps = _squarings(before, kernel)
-        again = 0 < steps <= SQUARINGS - squared
-        if again:
-            squared += steps
-            for _ in range(steps - 1):
-                np.multiply(values, values, out=values)
-        else:
-            squared = 0
-            values = (
-                _single_values(kernel, base, low[kernel.base])
-                if single
-                else kernel.values(base)
-            )
-        peaks = _peaks(kernel, values, plan.labeled.starts, squared=again)
+        peaks = made.step_to(kernel)
         relative, absolute = kernel.rounding(*sizes[kernel.base])
-        largest = peaks.max(axis=0, initial=0.0)
-        errors = (relative + EPS * 4.0 * 2.0**squared) * largest + absolute
+        largest = 1.0 if made.less_one else peaks.max(axis=0, initial=0.0)
+        errors = (relative + EPS * 4.0 * 2.0**made.squared) * largest + absolute
         yield KernelBlock(
-            values, peaks, errors,
-            partial(_precise_values, kernel, base),
-            partial(_exact_values, kernel, reference, seen),
-            room,
+            made.values, peaks, errors,
+            partial(_precise_values, kernel, made.bases[kernel.base]),
+            partial(_exact_values, kernel, plan.reference[kernel.base], seen),
+            room, made.less_one,
         )  # fmt: skip
-        before = kernel
+
+
+class _BlockValues:
+    """Values of one kernel after another for the same rows, in the same place.
+
+    A Gaussian kernel is squared from the one before where it can be: exp(-2 gamma d)
+    is the square of exp(-gamma d). In float32 its values less 1 are made where all
+    gamma d are at most 1: small numbers have more digits left for what tells apart
+    rows that are all close to 1.
+    """
+
+    def __init__(
+        self,
+        plan: ScoringPlan,
+        seen: Any,
+        sizes: Mapping[str, tuple[Floats, Floats]],
+        *,
+        single: bool,
+    ) -> None:
+        self.single, self.starts = single, plan.labeled.starts
+        self.bases = {kind: a.base_of(seen) for kind, a in plan.reference.items()}
+        self.distances = np.empty((0, 0), np.float32)
+        """Squared distances in float32, in the unit that none is much above."""
+        self.unit = 1.0
+        if single and DISTANCES in self.bases:
+            largest = sizes[DISTANCES][1].max(initial=0.0)
+            self.unit = ldexp(1.0, max(frexp(largest)[1] - 2, -1022))
+            self.distances = np.empty(self.bases[DISTANCES].shape, np.float32)
+            np.divide(
+                self.bases[DISTANCES], self.unit, self.distances, casting="same_kind"
+            )
+        self.farthest = float(self.distances.max(initial=0.0)) * self.unit
+        self.kernel: Kernel | None = None
+        self.values: NDArray[Any] = np.empty(0)
+        self.less_one = False
+        """Whether `values` are those of `kernel` less 1."""
+        self.squared = 0
+        """How often they have been squared."""
+
+    def step_to(self, kernel: Kernel) -> Floats:
+        """Make the values those of another kernel; return their peaks by class.
+
+        Those of a Gaussian kernel are p (1 + log(1/p) / 8), for what rounding distances
+        changes: see `decisions`.
+        """
+        is_near = isinstance(kernel, Rbf) and kernel.gamma * self.farthest <= 1.0
+        less_one = bool(self.single and is_near)
+        steps = _squarings(self.kernel, kernel) if less_one == self.less_one else 0
+        again = 0 < steps <= SQUARINGS - self.squared
+        self.kernel, self.less_one = kernel, less_one
+        self.squared = self.squared + steps if again else 0
+        if again:
+            for _ in range(steps - 1):
+                np.multiply(self.values, self.values + 2 * less_one, out=self.values)
+        else:
+            self.values = self._computed(kernel)
+        peaks = flush_to_peaks(
+            self.values, self.starts, squared=again, less_one=less_one
+        )
+        if kernel.base == DISTANCES and not less_one:
+            peaks *= 1.0 - 0.125 * np.log(np.maximum(peaks, TINY))
+        return peaks
+
+    def _computed(self, kernel: Kernel) -> NDArray[Any]:
+        """Return the values of a kernel; in float32 a distance may be rounded first."""
+        from dsel.solvers import compiled_votes
+
+        if not (self.single and isinstance(kernel, Rbf)):
+            values = kernel.values(self.bases[kernel.base])
+            return np.asarray(values, np.float32) if self.single else values
+        gamma = kernel.gamma * self.unit
+        if not self.less_one:
+            return Rbf(gamma).values(self.distances)
+        values = np.empty_like(self.distances)
+        compiled_votes.exponentials_less_one(self.distances, np.float32(gamma), values)
+        return values
 
 
 def _squarings(before: Kernel | None, kernel: Kernel) -> int:
@@ -138,15 +192,6 @@ def _squarings(before: Kernel | None, kernel: Kernel) -> int:
     return exponent - 1 if fraction == 0.5 else 0
 
 
-def _single_values(
-    kernel: Kernel, base: Floats, low: NDArray[np.float32]
-) -> NDArray[Any]:
-    """Return kernel values in float32; a distance may be rounded first."""
-    if kernel.base == DISTANCES:
-        return kernel.values(low)
-    return np.asarray(kernel.values(base), dtype=np.float32)
-
-
 def _precise_values(kernel: Kernel, base: Floats, places: Integers) -> Floats:
     return kernel.values(base[places])
 
@@ -155,19 +200,6 @@ def _exact_values(
     kernel: Kernel, reference: ReferenceRows, seen: Any, place: int
 ) -> Floats:
     return kernel.values(reference.exact_base_of(seen[place : place + 1]))
-
-
-def _peaks(
-    kernel: Kernel, values: NDArray[Any], starts: Integers, *, squared: bool
-) -> Floats:
-    """Return row maxima p of values, for Gaussian kernels p (1 + log(1/p) / 8).
-
-    The rest is for what rounding distances changes: see `decisions`.
-    """
-    peaks = flush_to_peaks(values, starts, squared=squared)
-    if kernel.base == DISTANCES:
-        peaks *= 1.0 - 0.125 * np.log(np.maximum(peaks, np.finfo(np.float32).tiny))
-    return peaks
 
 
 def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:

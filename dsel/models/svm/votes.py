@@ -30,9 +30,10 @@ class KernelBlock:
     """One kernel between some rows and all rows of a table, class by class."""
 
     values: NDArray[Any]
-    """Its values, (n_rows, n_columns), in float32 where votes are counted."""
+    """Its values, (n_rows, n_columns), in float32 where votes are counted; less 1 if
+    `less_one`."""
     peaks: Floats
-    """Bound of each row's absolute values by class code, (n_classes, n_rows)."""
+    """Bound of each row's absolute `values` by class code, (n_classes, n_rows)."""
     errors: Floats
     """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
     precise: Callable[[Integers], Floats]
@@ -41,15 +42,21 @@ class KernelBlock:
     """Gives a row's values, computed for it alone."""
     room: tuple[NDArray[Any], ...] = ()
     """What counting votes writes to; see `compiled_votes.room_for`."""
+    less_one: bool = False
+    """Whether `values` are the kernel's less 1."""
 
 
 def flush_to_peaks(
-    values: NDArray[Any], starts: Integers, *, squared: bool = False
+    values: NDArray[Any],
+    starts: Integers,
+    *,
+    squared: bool = False,
+    less_one: bool = False,
 ) -> Floats:
     """Return each row's largest absolute value by class, (n_classes, n_rows).
 
     Values that are as good as 0, see `LEAST`, are set to it, in place; if `squared`,
-    all are squared before.
+    the kernel values are squared before.
 
     Parameters
     ----------
@@ -57,13 +64,17 @@ def flush_to_peaks(
         Kernel block, (n_rows, n_columns), class by class.
     starts
         Where each class begins among the columns, and the end, (n_classes + 1,).
+    squared
+        Whether to replace the kernel values by their squares.
+    less_one
+        Whether `values` are kernel values less 1.
     """
     from dsel.solvers import compiled_votes
 
     peaks = np.zeros((len(starts) - 1, len(values)))
-    least = LEAST[values.dtype.type]
+    number = values.dtype.type
     compiled_votes.flush_to_peaks(
-        values, starts, values.dtype.type(least), peaks, squared
+        values, starts, number(LEAST[number]), peaks, squared, number(2 * less_one)
     )
     return peaks
 
@@ -100,7 +111,8 @@ def decide(
     values = np.ascontiguousarray(block.values)
     codes = np.zeros(shape, dtype=np.int64)
     codes[models] = -1
-    for layout, some in duals.in_float32:
+    less_one = block.less_one
+    for layout, some in duals.in_float32_less_one if less_one else duals.in_float32:
         compiled_votes.settle(
             values, places, layout, peaks, block.errors, guess, present, codes[some],
             block.room,
@@ -119,6 +131,8 @@ def _count_again(
 
     rows, at = np.unique(places, return_inverse=True)
     peaks = block.peaks[duals.machines.present][:, rows]
+    if block.less_one:  # of values that are not less 1
+        peaks = np.ones_like(peaks)
     if len(models) < MANY:
         decisions, _ = _add_cells(duals, block.precise(rows), at, models)
     else:

@@ -53,9 +53,10 @@ def sums_of(values, columns, weights, starts):
     return found
 
 
-def in_float32(duals, values, peaks, errors):
+def in_float32(duals, values, peaks, errors, *, less_one=False):
     """Decisions as votes in float32 take them, and the bounds of their errors."""
-    (((columns, weights, starts, bounds), models),) = duals.in_float32
+    layouts = duals.in_float32_less_one if less_one else duals.in_float32
+    (((columns, weights, starts, bounds), models),) = layouts
     n_others = duals.machines.coefs.shape[1]
     terms = sums_of(values, columns, weights, starts)[..., models].astype(float)
     bounds = bounds.reshape(-1, 5, LANES)[..., models]
@@ -84,6 +85,38 @@ def test_limits__bound_the_error_and_are_not_idle(machines, rng, dtype):
     assert (limits < unit * 100 * duals.bounds[0][:, np.newaxis]).all()
 
 
+def ratios_of(seen, second_row, gammas):
+    """Largest error of decisions of one support vector, at 0, over its limit by gamma.
+
+    Also whether the kernels less 1 were taken.
+    """
+    weights = np.array([[[0.7]], [[0.0]]])
+    rows = np.array([[0.0], [second_row]])
+    labeled = rows_as_given(rows, np.arange(2), 2, by_column=False)
+    plan = ScoringPlan.of_machines(labeled, [
+        Machines(
+            0, -1, Rbf(gamma), (0,), np.arange(1), np.arange(2), np.arange(2),
+            np.arange(3), weights, np.zeros((1, 1)), np.zeros((1, 1), int),
+            np.zeros(1, bool), np.ones(2),
+        )
+        for gamma in gammas
+    ])  # fmt: skip
+    worst, less_one = [], []
+    for block, gamma in zip(
+        kernel_blocks(plan, seen, single=True), gammas, strict=True
+    ):
+        ((_, (duals,)),) = [each for each in plan.by_kernel if each[0].gamma == gamma]
+        less_one.append(block.less_one)
+        found, limits = in_float32(
+            duals, block.values, block.peaks, block.errors, less_one=block.less_one
+        )
+        exact = np.longdouble(0.7) * np.exp(
+            -np.longdouble(gamma) * (seen.T.astype(np.longdouble) ** 2)
+        )
+        worst.append((np.abs(found[0, :, 0] - exact[0]) / limits[0, :, 0]).max())
+    return worst, less_one
+
+
 @pytest.mark.parametrize(("near", "far"), [(0.0, 0.5), (0.0, 3.0), (2.0, 5.0)])
 def test_limits__hold_for_exponentials_and_their_squares_and_are_not_idle(
     rng, near, far
@@ -93,30 +126,36 @@ def test_limits__hold_for_exponentials_and_their_squares_and_are_not_idle(
     A bound of a third fails here, or one that forgets the squarings or the rounding of
     distances; so does a processor whose exponentials are much worse than 2.52 units.
     """
-    weights = np.array([[[0.7]], [[0.0]]])
-    labeled = rows_as_given(np.array([[0.0], [50.0]]), np.arange(2), 2, by_column=False)
-    gammas = 1.37 * 2.0 ** np.arange(3)
-    plan = ScoringPlan.of_machines(labeled, [
-        Machines(
-            0, -1, Rbf(gamma), (0,), np.arange(1), np.arange(2), np.arange(2),
-            np.arange(3), weights, np.zeros((1, 1)), np.zeros((1, 1), int),
-            np.zeros(1, bool), np.ones(2),
-        )
-        for gamma in gammas
-    ])  # fmt: skip
     seen = rng.uniform(near, far, (300_000, 1))
-    worst = []
-    for block, gamma in zip(
-        kernel_blocks(plan, seen, single=True), gammas, strict=True
-    ):
-        ((_, (duals,)),) = [each for each in plan.by_kernel if each[0].gamma == gamma]
-        found, limits = in_float32(duals, block.values, block.peaks, block.errors)
-        exact = np.longdouble(0.7) * np.exp(
-            -np.longdouble(gamma) * (seen.T.astype(np.longdouble) ** 2)
-        )
-        worst.append((np.abs(found[0, :, 0] - exact[0]) / limits[0, :, 0]).max())
+    worst, less_one = ratios_of(seen, 50.0, 1.37 * 2.0 ** np.arange(3))
+    assert not any(less_one)
     assert max(worst) <= 1.0
     assert worst[-1] > 0.35
+
+
+@pytest.mark.parametrize("far", [0.42, 1e-3])
+def test_limits__hold_for_kernels_less_one_and_are_not_idle(rng, far):
+    """A bound of a seventh would fail."""
+    seen = rng.uniform(0.0, far, (300_000, 1))
+    worst, less_one = ratios_of(seen, far, 1.37 * 2.0 ** np.arange(3))
+    assert all(less_one)
+    assert max(worst) <= 1.0
+    assert worst[-1] > 0.15
+
+
+def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
+    rows = rng.uniform(0.0, 0.01, (600, 1))
+    labeled = rows_as_given(rows, np.arange(600) // 200, 3, by_column=False)
+    plan = ScoringPlan.of_machines(labeled, [machines])
+    (block,) = kernel_blocks(plan, rows[:N_ROWS], single=True)
+    ((_, (duals,)),) = plan.by_kernel
+    decisions, limits = in_float32(
+        duals, block.values, block.peaks, block.errors, less_one=block.less_one
+    )
+    exact = decisions_of(duals, block.precise(np.arange(N_ROWS)))
+    assert (np.abs(decisions - exact) <= limits).all()
+    unit = 2.0**-24
+    assert (limits < 0.01 * unit * duals.bounds[0][:, np.newaxis]).all()
 
 
 def test_limits__know_the_error_of_the_kernel_values(machines, rng):

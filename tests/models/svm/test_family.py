@@ -397,6 +397,18 @@ def test_predict__rounding_to_float32_changes_no_code(table, kernel):
     np.testing.assert_array_equal(joined.predict(pool, which), expected)
 
 
+@pytest.mark.parametrize("exponent", [-500, -70, 66, 490])
+def test_predict__does_not_depend_on_the_unit_of_the_features(table, exponent):
+    X, y, pool = table
+    scale = 2.0**exponent
+    found = []
+    for unit in (1.0, scale):
+        gammas = [gamma / unit / unit for gamma in (1e-4, 0.02, 0.5)]
+        family, pieces = fit(svcs((1.0, 1e3), gammas), X * unit, y)
+        found.append(family.join(pieces).predict(pool * unit, [np.array(FULL)]))
+    np.testing.assert_array_equal(*found)
+
+
 def test_predict__a_decision_within_rounding_of_zero_counts_as_zero():
     X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.1, 0.3], [1.1, 0.3]])
     y = np.array([0, 1, 0, 1])
