@@ -75,19 +75,23 @@ def lay_out(values: Any, listed: Any, line: Any, room: Any) -> Any:
 
 @compiled(error_model="numpy", inline="always")
 def enter(
-    own: Any, rows: Any, n_before: Any, pair: Any, c: Any, found: Any, largest: Any,
-    into: Any,
+    own: Any, rows: Any, n_before: Any, pair: Any, models: Any, found: Any,
+    largest: Any, into: Any,
 ) -> Any:  # fmt: skip
-    """Write a machine of one C to those of all pairs, `into`: see `PairPaths.arrays`.
+    """Write a machine to those of all pairs, `into`: see `PairPaths.arrays`.
+
+    It is that of each C from the first to before the second of `models`.
 
     `pair` is the number of the machine and the places of its two classes. `rows` says
     where each of its rows is there, -1 for nowhere; the first `n_before` are not of
     the second class. `found` are constant, steps and gap.
     """
     p, i, j = pair
+    c, end = models
     constant, n_taken, gap = found
     coefs, offsets, steps, gaps, wins, same = into
-    offsets[p, c], steps[p, c], gaps[p, c] = constant, n_taken, gap
+    for m in range(c, end):
+        offsets[p, m], steps[p, m], gaps[p, m] = constant, n_taken, gap
     total = 0.0
     for t in range(len(rows)):
         total += abs(own.beta[t])
@@ -98,9 +102,11 @@ def enter(
         if t < n_before:
             sign, column = 1.0, j - 1
         if row >= 0:
-            coefs[row, column, c] = own.beta[t]
+            is_win = sign * (sign - own.residual[t] + constant) > least
+            for m in range(c, end):
+                coefs[row, column, m] = own.beta[t]
+                wins[m, row] += is_win
             is_equal = is_equal and own.beta[t] == coefs[row, column, c - 1]
-            wins[c, row] += sign * (sign - own.residual[t] + constant) > least
     same[c] = same[c] and is_equal  # false for the first C
 
 
@@ -111,7 +117,8 @@ def solve_pairs(
 ) -> Any:  # fmt: skip
     """Solve machines of some pairs of classes along C; see `smo_pairs.solve_pairs`.
 
-    Each C goes on from the steps that all share.
+    Each C goes on from the steps that all share. Where these end at a solution, it is
+    that of all larger C.
 
     Parameters
     ----------
@@ -138,8 +145,9 @@ def solve_pairs(
         residual, beta = room[0][8, : len(rows)], room[0][9, : len(rows)]
         for t in range(len(rows)):
             residual[t], beta[t] = 1.0 if t < n_before else -1.0, 0.0
-        n_shared = 0
-        for c in range(len(C_values)):
+        n_shared, c, end = 0, 0, 0
+        while end < len(C_values):
+            c, end = end, end + 1
             for t in range(len(rows)):
                 bound = C_values[c] * signed[t]
                 own.lower[t] = bound if bound < 0.0 else 0.0
@@ -157,7 +165,8 @@ def solve_pairs(
                     for t in range(len(rows)):
                         residual[t], beta[t] = own.residual[t], own.beta[t]
                 if status != CUT:
+                    end = len(C_values) if uncut else end
                     break
             constant = offset(own.residual, own.beta, own.lower, own.upper)
             found = constant, n_taken, gap
-            enter(own, rows, n_before, pairs[q, :3], c, found, largest, into)
+            enter(own, rows, n_before, pairs[q, :3], (c, end), found, largest, into)

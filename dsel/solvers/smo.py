@@ -149,11 +149,15 @@ def solve_on(
         steps, gap = source.descend(state, tol, limit - n_shared, uncut=True)
         n_shared, n_own = n_shared + steps, 0
         shared = state.residual.copy(), state.beta.copy()
-        if 0.0 < gap >= tol and n_shared < limit:
+        is_cut = 0.0 < gap >= tol and n_shared < limit
+        if is_cut:
             n_own, gap = reach(source, state, tol, limit - n_shared)
         constant = compiled_paths.offset(*state.views[1:])
-        betas[c], margins[c] = state.beta, y - state.residual + constant
-        found[:, c] = constant, n_shared + n_own, gap
+        some = slice(c, c + 1 if is_cut else None)  # else it is that of all larger C
+        betas[some], margins[some] = state.beta, y - state.residual + constant
+        found[:, some] = np.array([[constant], [n_shared + n_own], [gap]])
+        if not is_cut:
+            break
     offsets, total, gaps = found
     path = Path(betas, margins, offsets, total.astype(np.int64), gaps)
     status = SOLVED if (gaps < tol).all() else STOPPED_EARLY
