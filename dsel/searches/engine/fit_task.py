@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer
 
 from dsel.data.cache import ByteCache, LastUse, process_cache
-from dsel.data.content import holds_scalars
 from dsel.data.frames import numbers
 from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.models.family import (
@@ -37,6 +37,11 @@ class Group:
     """In the order of their numbers."""
     keys: tuple[str, ...]
     """For each candidate a hash of all that its fit depends on besides the rows."""
+
+    @cached_property
+    def answers_by_row(self) -> bool:
+        """Whether all candidates are known to answer each row by itself."""
+        return all(_answers_by_row(each.estimator) for each in self.candidates)
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates of these numbers."""
@@ -155,7 +160,7 @@ def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
     splits = [work.splits[job.split] for job in jobs]
     rows, pool = work.rows_for(group.family), work.fitting_pool
     fitted = group.family.fit(members, rows, work.y, splits, pool=pool, budget=cache)
-    if not all(_answers_by_row(each.estimator) for each in members):
+    if not group.answers_by_row:
         for split in splits:
             _refuse_batches(fitted, split, rows)
     return fitted
@@ -163,9 +168,7 @@ def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
 
 def _answers_by_row(estimator: Any) -> bool:
     """Whether all parts of an estimator are known to answer each row by itself."""
-    parts = [estimator]
-    if not holds_scalars(estimator):
-        parts += estimator.get_params(deep=True).values()
+    parts = [estimator, *estimator.get_params(deep=True).values()]
     return all(
         type(each).__module__.startswith(BY_ROW)
         and not isinstance(each, FunctionTransformer)
