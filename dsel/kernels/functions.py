@@ -192,7 +192,9 @@ class Rbf:
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """Bound the error of values; see `Kernel.rounding`."""
-        return np.expm1(self.gamma * base_error), np.zeros_like(base_error)
+        # Where rows are so far away that it overflows, nothing is known of them.
+        relative = np.expm1(np.minimum(self.gamma * base_error, 500.0))
+        return relative, np.zeros_like(base_error)
 
 
 @dataclass(frozen=True)

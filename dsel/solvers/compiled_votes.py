@@ -47,13 +47,13 @@ def flush_to_peaks(
 def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
     """Write exp(-gamma d) - 1 for distances d with gamma d <= 1, (n_rows, n_columns).
 
-    The sum of (-x)^n / n! from n = 1 to 10, all in float32: what is left out is below
-    1/11! of x, and each of these sums rounds less than the one around it. See
+    Of x = gamma d in float32 the sum of (-x)^n / n! from n = 1 to 10. What is left out
+    is below x / 11!, and each sum rounds less than the one around it: see
     `dsel.models.svm.decisions`.
     """
     for r in range(len(distances)):
         for t in range(distances.shape[1]):
-            x = -gamma * distances[r, t]
+            x = np.float32(-gamma * distances[r, t])
             rest = TERMS[-1]
             for n in range(len(TERMS) - 2, -1, -1):
                 rest = TERMS[n] + x * rest

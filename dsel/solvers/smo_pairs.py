@@ -46,7 +46,7 @@ def compile_ahead() -> Thread:
         values, starts = np.ones((2, 2), np.float32), np.arange(3)
         peaks, codes = np.ones((2, 2)), np.full((1, 2), -1)
         none = np.float32(0.0)
-        compiled_votes.exponentials_less_one(values, none, values.copy())
+        compiled_votes.exponentials_less_one(np.ones((2, 2)), 1.0, values.copy())
         compiled_votes.flush_to_peaks(values, starts, none, peaks, False, none)
         into = (
             np.arange(2),

@@ -8,7 +8,7 @@ model of the pair has, and p the largest computed k. The term c k with k = exp(-
 off by at most
 
 - u |c k| for c in float32, and u |c k| for the product;
-- 3 u x |c k| for x: distance, gamma and their product are rounded;
+- u x |c k| for x, which is rounded once from float64;
 - 23.2 u |c k| for the exponential, which is good to 2.52 units in the last place, that
   is 5.04 u, each of the two squarings doubling that and adding u: 4 * 5.04 + 3;
 - (a + 2) u |c k| for adding: its sum is one of four, which are added at the end, so a
@@ -17,21 +17,21 @@ off by at most
 Now k x = k log(1/k) is at most p max(1, log(1/p)) for all k <= p, since it rises until
 k = 1/e and is never above 1/e. So the error of a class is at most
 
-    u s p (a + 27.2 + 3 max(1, log(1/p))) <= 1.2 u (a + 26) s p (1 + log(1/p) / 8),
+    u s p (a + 27.2 + max(1, log(1/p))) <= 1.2 u (a + 24) s p (1 + log(1/p) / 24),
 
-for with L = log(1/p) the right side is 1.2 a + 31.2 >= a + 30.2 where L <= 1, and at
-least a + 31.2 + 3.9 L where L > 1; the rest is room for products of errors. `slack` is
-1.2 u (a + 26) s, `peaks` are p (1 + L / 8). Other kernels are computed in float64 and
-rounded once. In float64 no order of adding is relied on, so a is n, and 8 u stands for
-1.2 u: what is left covers the other route, `exact_decisions`, and what that takes for
-0; in float32 these 8 u of float64 are added.
+for with L = log(1/p) the right side is u s p times 1.2 a + 28.8 or more where L <= 1,
+and at least a + 28.8 + 1.2 L where L > 1; the rest is room for products of errors.
+`slack` is 1.2 u (a + 24) s, `peaks` are p (1 + L / 24). Other kernels are computed in
+float64 and rounded once. In float64 no order of adding is relied on, so a is n, and 8 u
+stands for 1.2 u: what is left covers the other route, `exact_decisions`, and what that
+takes for 0; in float32 these 8 u of float64 are added.
 
 Where x <= 1 for all rows of a block, k - 1 stands in the place of k, and the sum of the
 coefficients joins the constant: all k are near 1 there, and the coefficients of both
 classes nearly cancel. Now p is the largest computed 1 - k, and relative to 1 - k there
 are, instead of the last three errors above,
 
-- 3 u for x, since x exp(-x) <= 1 - exp(-x);
+- u for x, since x exp(-x) <= 1 - exp(-x);
 - 5 u for the exponential: `compiled_votes.exponentials_less_one` sums (-x)^n / n! up to
   n = 10. What rounding does grows with x; at x = 1 the sums inside of each other round
   by 3.1 u of the result, the last product by u, and .7 u is left out;
@@ -40,7 +40,7 @@ are, instead of the last three errors above,
   which is at most 1;
 - (a + 2) u for adding.
 
-Together with those of c and its product that is u s p (a + 16), less than `slack` p.
+Together with those of c and its product that is u s p (a + 14), less than `slack` p.
 The sum of the coefficients is off by at most n s units of float64.
 
 Beside these stand, times s, the errors that the kernel values have from float64
@@ -300,7 +300,7 @@ def _bounds(
     if union is not None:
         unit = float(np.finfo(dtype).eps) / 2
         added = np.minimum(counts, union[..., np.newaxis] / 4 + 3)
-        slack += 1.2 * unit * (added + 26)
+        slack += 1.2 * unit * (added + 24)
     i, j = places_of_pairs(len(totals))
     sums = totals[i, j - 1] + totals[j, i]
     tiny = float(np.finfo(dtype).tiny)

@@ -6,7 +6,7 @@ The machines' votes there are counted in `votes`.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import frexp, ldexp
+from math import frexp
 from typing import Any, Final
 
 import numpy as np
@@ -91,8 +91,8 @@ def kernel_blocks(
     """
     from dsel.solvers import compiled_votes
 
+    made = _BlockValues(plan, seen, single=single)
     sizes = {kind: a.rounding(seen) for kind, a in plan.reference.items()}
-    made = _BlockValues(plan, seen, sizes, single=single)
     n_classes = len(plan.labeled.starts) - 1
     room = compiled_votes.room_for(seen.shape[0], n_classes) if single else ()
     for kernel, _ in plan.by_kernel:
@@ -117,27 +117,12 @@ class _BlockValues:
     rows that are all close to 1.
     """
 
-    def __init__(
-        self,
-        plan: ScoringPlan,
-        seen: Any,
-        sizes: Mapping[str, tuple[Floats, Floats]],
-        *,
-        single: bool,
-    ) -> None:
+    def __init__(self, plan: ScoringPlan, seen: Any, *, single: bool) -> None:
         self.single, self.starts = single, plan.labeled.starts
         self.bases = {kind: a.base_of(seen) for kind, a in plan.reference.items()}
-        self.distances = np.empty((0, 0), np.float32)
-        """Squared distances in float32, in the unit that none is much above."""
-        self.unit = 1.0
-        if single and DISTANCES in self.bases:
-            largest = sizes[DISTANCES][1].max(initial=0.0)
-            self.unit = ldexp(1.0, max(frexp(largest)[1] - 2, -1022))
-            self.distances = np.empty(self.bases[DISTANCES].shape, np.float32)
-            np.divide(
-                self.bases[DISTANCES], self.unit, self.distances, casting="same_kind"
-            )
-        self.farthest = float(self.distances.max(initial=0.0)) * self.unit
+        self.farthest = np.inf
+        if DISTANCES in self.bases:
+            self.farthest = float(self.bases[DISTANCES].max(initial=0.0))
         self.kernel: Kernel | None = None
         self.values: NDArray[Any] = np.empty(0)
         self.less_one = False
@@ -148,8 +133,8 @@ class _BlockValues:
     def step_to(self, kernel: Kernel) -> Floats:
         """Make the values those of another kernel; return their peaks by class.
 
-        Those of a Gaussian kernel are p (1 + log(1/p) / 8), for what rounding distances
-        changes: see `decisions`.
+        Those of a Gaussian kernel are p (1 + log(1/p) / 24), for what rounding its
+        exponents changes: see `decisions`.
         """
         is_near = isinstance(kernel, Rbf) and kernel.gamma * self.farthest <= 1.0
         less_one = bool(self.single and is_near)
@@ -166,22 +151,25 @@ class _BlockValues:
             self.values, self.starts, squared=again, less_one=less_one
         )
         if kernel.base == DISTANCES and not less_one:
-            peaks *= 1.0 - 0.125 * np.log(np.maximum(peaks, TINY))
+            peaks *= 1.0 - np.log(np.maximum(peaks, TINY)) / 24.0
         return peaks
 
     def _computed(self, kernel: Kernel) -> NDArray[Any]:
-        """Return the values of a kernel; in float32 a distance may be rounded first."""
+        """Return the values of a kernel; in float32 its exponent is rounded first."""
         from dsel.solvers import compiled_votes
 
-        if not (self.single and isinstance(kernel, Rbf)):
-            values = kernel.values(self.bases[kernel.base])
-            return np.asarray(values, np.float32) if self.single else values
-        gamma = kernel.gamma * self.unit
-        if not self.less_one:
-            return Rbf(gamma).values(self.distances)
-        values = np.empty_like(self.distances)
-        compiled_votes.exponentials_less_one(self.distances, np.float32(gamma), values)
-        return values
+        base = self.bases[kernel.base]
+        if not self.single:
+            return kernel.values(base)
+        if not isinstance(kernel, Rbf):
+            return np.asarray(kernel.values(base), dtype=np.float32)
+        values = np.empty(base.shape, dtype=np.float32)
+        if self.less_one:
+            compiled_votes.exponentials_less_one(base, kernel.gamma, values)
+            return values
+        with np.errstate(over="ignore"):  # beyond float32 it is 0 in any case
+            np.multiply(base, -kernel.gamma, out=values, casting="same_kind")
+        return np.asarray(np.exp(values, out=values))
 
 
 def _squarings(before: Kernel | None, kernel: Kernel) -> int:

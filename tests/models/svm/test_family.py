@@ -409,6 +409,17 @@ def test_predict__does_not_depend_on_the_unit_of_the_features(table, exponent):
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("filled", [1e6, 1e20, 1e37, 1e150, 1e200])
+def test_predict__rows_of_fill_values_change_no_code_of_others(table, filled):
+    X, y, pool = table
+    family, pieces = fit(svcs((1.0, 1e3), (1e-4, 0.02, 0.5)), X, y)
+    joined, which = family.join(pieces), [np.array(FULL)]
+    beside = np.concatenate((pool, np.full((1, X.shape[1]), filled)))
+    np.testing.assert_array_equal(
+        joined.predict(beside, which)[..., :-1], joined.predict(pool, which)
+    )
+
+
 def test_predict__a_decision_within_rounding_of_zero_counts_as_zero():
     X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.1, 0.3], [1.1, 0.3]])
     y = np.array([0, 1, 0, 1])
