@@ -96,14 +96,16 @@ def find_shared_rows(
 ) -> SharedRows:
     """Find the pool rows that equal a labeled row, or nearly do, in one pass.
 
-    Rows are compared in the pool's type: float64 labeled rows are rounded as the pool's
-    rows were. Zeros of either sign are equal, and so are missing values. Of data
+    Rows are compared in the type with fewer digits, as rows of the other one were
+    rounded. Zeros of either sign are equal, and so are missing values. Of data
     frames, near copies have equal texts and categories: spelling is not looked at. With
     `with_chance` it is asked how often chance would find as many equal rows; with
     `leaves_out` too, of the pool without one row for each labeled one.
     """
-    dtype = np.dtype(np.float64) if pool.dtype.kind == "O" else pool.dtype
-    in_labeled = _as_in(pool, comparable(_rounded(labeled.X, pool), dtype))
+    X = _rounded(labeled.X, pool)
+    is_frame = pool.dtype.kind == "O"
+    dtype = np.dtype(np.float64) if is_frame else coarser(X.dtype, pool.dtype)
+    in_labeled = _as_in(pool, comparable(X, dtype))
     keys = row_keys(in_labeled)
     hashes = row_hashes(in_labeled)
     if pool.n_rows == 0:
@@ -193,7 +195,8 @@ def chance_of_equal(labeled: Any, sample: Any) -> tuple[int, float]:
     they are too few of its rows to matter.
     """
     labeled, sample = encoded(labeled), encoded(sample)
-    there = comparable(labeled, sample.dtype), comparable(sample, sample.dtype)
+    dtype = coarser(labeled.dtype, sample.dtype)
+    there = comparable(labeled, dtype), comparable(sample, dtype)
     (keys, in_pool), hashes = map(Counter, map(row_keys, there)), row_hashes(there[0])
     found = Counter({key: times for key, times in in_pool.items() if key in keys})
     n_pool = sample.shape[0]
@@ -257,10 +260,11 @@ class SharedRowSearch:
             likely = likely[known[places] == hashes]
         keys = row_keys(comparable(X[likely], self.dtype))
         found = [at for at, key in enumerate(keys) if key in self.keys]
+        near = X if X.dtype == self.dtype else comparable(X, self.dtype)
         return (
             rows[likely[found]].tolist(),
             [keys[at] for at in found],
-            self.near(X, rows),
+            self.near(near, rows),
             [self._sampled(X)],
         )
 
@@ -277,6 +281,17 @@ def _stages(pool: Pool) -> tuple[slice, ...]:
     if pool.is_sparse or pool.n_columns < 2 * _FIRST_COLUMNS:
         return (every,)
     return slice(None, None, pool.n_columns // _FIRST_COLUMNS), every
+
+
+def coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type to compare rows of two types in.
+
+    A float64 is equal to the float32 that it was rounded to. No float becomes a whole
+    number, and no whole number one that is too small for it.
+    """
+    floats = [each for each in (first, second) if each.kind == "f"]
+    found = min(floats, key=lambda each: each.itemsize) if floats else None
+    return (found or np.result_type(first, second)).newbyteorder("=")
 
 
 def comparable(X: Any, dtype: np.dtype[Any]) -> Any:

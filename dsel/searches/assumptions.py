@@ -4,7 +4,7 @@ Some preprocessing can be seen in the rows: where all columns have mean 0 and va
 to the last digit, they were scaled with all rows, the held-out ones included.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,14 +26,13 @@ FEW_ROWS: Final = 20
 """Folds with fewer rows bound almost nothing."""
 FEW_COPIES: Final = 100
 """One labeled row in so many may have a copy in another fold."""
-FEW_EQUAL: Final = 20
-"""A measured column has so many more possible values than rows."""
 _COPIES: Final = (
     "are copies of rows of other folds, equal in columns in which hardly any others "
     "are, so rows are not independent: take each once; to balance classes, oversample "
     "inside the pipeline or use class_weight; rows that belong together are `groups`"
 )
 _FEW_VALUES: Final = 10
+_BESIDE: Final = 5  # values on each side, of which a density is computed
 _BALANCED: Final = (
     "weighs classes by their sizes among all labeled rows, held-out ones included: use "
     "class_weight='balanced', which each fit computes from its own rows"
@@ -82,20 +81,24 @@ def scaled_by_range(X: Any) -> str:
 
 
 def row_numbers(X: Any) -> str:
-    """Return which column numbers the labeled rows, in any order; empty if none."""
+    """Return which column numbers the labeled rows, in any order; empty if none.
+
+    In any unit: with 1, 2, 3, by day, or from 0 to 1 where the numbers were scaled.
+    """
     if sparse.issparse(X) or len(X) < FEW_ROWS:
         return ""
     for values in np.asarray(X).T:
-        column = values.astype(np.float64)
-        low = column.min()
-        if (
-            column.max() - low == len(column) - 1 == len(np.unique(column)) - 1
-            and (column % 1 == 0).all()
+        column = np.sort(values.astype(np.float64))
+        low, high = column[0], column[-1]
+        step = (high - low) / (len(column) - 1)
+        rounding = np.finfo(column.dtype if X.dtype.kind != "f" else X.dtype).eps
+        if (np.abs(np.diff(column) - step) <= 1e-3 * step).all() and (
+            step > 0 and step > 1e3 * rounding * max(abs(low), abs(high))
         ):
             return (
-                f"a column numbers the labeled rows from {low:g} to {column.max():g}, "
-                f"which no random draws do, and new rows have other numbers: leave it "
-                f"out"
+                f"a column numbers the labeled rows from {low:g} to {high:g} in equal "
+                f"steps, which no random draws do, and new rows have other numbers: "
+                f"leave it out"
             )
     return ""
 
@@ -160,9 +163,9 @@ def given_weights(fit_params: Mapping[str, Any]) -> str:
 def copies(X: Any, y: NDArray[Any], splits: Sequence[Split]) -> tuple[str, bool]:
     """Return how many labeled rows equal one that another fold holds out.
 
-    And whether they cannot be so by chance: more than one row in `FEW_COPIES` equals,
-    with its label, a row of another fold also in what was measured, not only in small
-    whole numbers or categories.
+    And whether they cannot be so by chance: more than one row in `FEW_COPIES`, and
+    more than a measured column makes equal by chance, equal a row of another fold and
+    have its label.
     """
     values = encoded(X)
     hashes = row_hashes(comparable(values, values.dtype))
@@ -177,10 +180,11 @@ def copies(X: Any, y: NDArray[Any], splits: Sequence[Split]) -> tuple[str, bool]
         return "", False
     one_label = _n_different(content, y) == 1
     if n_rows * FEW_COPIES > n and one_label[copied].mean() > 0.9:
-        sure = _measured(X.float_columns if isinstance(X, Frame) else X, first)
-        n_sure = int((copied & one_label & sure)[content].sum())
-        if n_sure * FEW_COPIES > n:
-            return f"{n_sure:,} of {n:,} labeled rows {_COPIES}", True
+        of_numbers = X.float_columns if isinstance(X, Frame) else X
+        for sure, chance in _measured(of_numbers, first):
+            n_sure = int((copied & one_label & sure)[content].sum())
+            if n_sure > max(n / FEW_COPIES, 4 + 3 * n**2 * chance):
+                return f"{n_sure:,} of {n:,} labeled rows {_COPIES}", True
     return (
         f"{n_rows:,} labeled rows equal a row of another fold: if they are copies of "
         f"one record, rows are not independent"
@@ -193,31 +197,36 @@ def _n_different(content: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int6
     return np.bincount(pairs[:, 0])
 
 
-def _measured(X: Any, first: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which of the different rows, `first`, have a measured value.
+def _measured(X: Any, first: NDArray[Any]) -> Iterator[tuple[NDArray[np.bool_], float]]:
+    """Yield, of each measured column, which of the different rows it tells apart.
 
-    One that no other of them has, in a column where this holds for half of them, and
-    whose steps are so small that chance would make hardly any two equal.
+    Those rows, among `first`, have a value that no other has, as half of all have. And
+    how often chance makes two rows equal in this column: its density, integrated over
+    its square, times the step between values; 0 where they have no common step.
     """
     rows = X[first].tocsc() if sparse.issparse(X) else X[first]
-    found, n = np.zeros(len(first), dtype=bool), len(first)
+    n = len(first)
     for place in range(rows.shape[1]):
         if sparse.issparse(rows) and rows[:, [place]].nnz < n / 2:
             continue
         column = rows[:, [place]]
         column = column.toarray() if sparse.issparse(rows) else column
         column = np.asarray(column, dtype=np.float64)[:, 0]
-        scale = np.nanmax(np.abs(column), initial=0.0) or 1.0
+        low, middle, high = np.nanquantile(column, [0.1, 0.5, 0.9])
+        # Values that differ by rounding alone are one, whatever unit and origin are.
+        column = np.round((column - middle) / ((high - low) or 1.0), 9)
         values, of_row, times = np.unique(
-            np.round(column / scale, 9), return_inverse=True, return_counts=True
+            column, return_inverse=True, return_counts=True
         )
         single = (times == 1) & np.isfinite(values)
         if single.sum() < max(FEW_ROWS, n / 2):
             continue
-        low, high = np.quantile(values[single], [0.1, 0.9])
-        if (high - low) / np.diff(values[single]).min() > n * FEW_EQUAL:
-            found |= single[of_row]
-    return found
+        gaps = np.diff(values[single])
+        steps = np.sort(gaps)[:FEW_ROWS] / gaps.min()  # of these few digits are lost
+        is_lattice = (np.abs(steps - np.rint(steps)) < 0.1).all()
+        wide = values[single][2 * _BESIDE :] - values[single][: -2 * _BESIDE]
+        density = float(np.mean(2 * _BESIDE / (len(gaps) + 1) / wide))
+        yield single[of_row], float(gaps.min()) * density if is_lattice else 0.0
 
 
 def few_rows(splits: Sequence[Split]) -> str:

@@ -8,7 +8,7 @@ independent of which rows are labeled, so all assignments of "labeled" and "pool
 equally likely. A permutation test then gives an exact p-value. No class label is used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -295,7 +295,7 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     """
     from sklearn.ensemble import RandomForestClassifier  # takes a while to import
 
-    labeled, unlabeled = encoded(labeled), encoded(unlabeled)
+    labeled, unlabeled = _in_one_precision([encoded(labeled), encoded(unlabeled)])
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
     X = stacked([_drawn(each, SAMPLE_ROWS, rng) for each in (labeled, unlabeled)])
     X = _ranked(X)
@@ -307,6 +307,31 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> TwoSampleTest
     scores = forest.predict_proba(X[is_scored])[:, 1]
     auc, p_value = _rank_test(scores, is_pool[is_scored], rng)
     return TwoSampleTest(auc, p_value, *chance_of_equal(labeled, unlabeled))
+
+
+def _in_one_precision(tables: Sequence[Any]) -> list[Any]:
+    """Return tables, rounded to float32 in columns in which one of them was rounded.
+
+    The float32 next to 0.1 is another number, so that trees would tell equal records.
+    """
+    if any(map(sparse.issparse, tables)):
+        matrices = [sparse.csr_matrix(each, dtype=np.float64) for each in tables]
+        data = _in_one_precision([each.data[:, np.newaxis] for each in matrices])
+        for matrix, values in zip(matrices, data, strict=True):
+            matrix.data = values[:, 0]
+        return matrices
+    if all(each.dtype.kind != "f" for each in tables):
+        return list(tables)
+    with np.errstate(over="ignore"):
+        rounded = [each.astype(np.float32) for each in tables]
+    pairs = list(zip(rounded, tables, strict=True))
+    single = [((new == old) | np.isnan(old)).all(axis=0) for new, old in pairs]
+    near = [  # neither too large nor too small for a float32
+        np.isclose(new, old, rtol=1e-6, atol=0.0, equal_nan=True).all(axis=0)
+        for new, old in pairs
+    ]
+    alike = np.any(single, axis=0) & np.all(near, axis=0)
+    return [np.where(alike, new, old) for new, old in pairs]
 
 
 def _ranked(X: Any) -> Any:

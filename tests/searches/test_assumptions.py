@@ -154,6 +154,10 @@ def test_certificate__is_refused_where_a_column_numbers_the_rows(rng, order):
     assert not found.certified
     assert "numbers the labeled rows from 0 to 119" in reason(found, "A1").reason
     assert search.fit(X[["noise"]], y).certificate_.certified
+    for unit in (86_400e9, 1 / 119):  # days in nanoseconds; scaled to [0, 1]
+        X["id"] = kept * unit + (1.7e18 if unit > 1 else 0.0)
+        found = search.fit(X, y).certificate_
+        assert "in equal steps" in reason(found, "A1").reason
 
 
 @pytest.mark.parametrize("is_method", [False, True])
@@ -305,6 +309,29 @@ def test_certificate__is_refused_for_copies_of_labeled_rows(rows, kind):
         assert not found.certified
         said = r"A1 is violated: .* rows are copies of rows of other folds, .*each once"
         assert re.search(said, found.reasons[0])
+
+
+@pytest.mark.parametrize("second", [1.0, 1e9])
+def test_certificate__is_refused_for_copies_whatever_the_origin(second, rng):
+    X = (1.7e9 + 60 * rng.random((200, 2))) * second  # time stamps
+    which = np.repeat(np.arange(200), 2)
+    y = (X[:, 0] > X[:, 0].mean()).astype(int)
+    found = certificate(X[which], y[which], None, criterion="best_fold_model")
+    assert "labeled rows are copies of rows of other folds" in found.reasons[0]
+
+
+@pytest.mark.parametrize("digits", [2, 4])
+@pytest.mark.parametrize("law", ["uniform", "lognormal"])
+def test_certificate__stands_where_one_column_makes_few_rows_equal(law, digits):
+    laws = {"uniform": lambda rng: rng.random(500), "lognormal": lambda rng: np.exp(
+        2 * rng.normal(size=500))}  # fmt: skip
+    for seed in range(5):
+        X = laws[law](np.random.default_rng(seed))[:, np.newaxis]
+        X = np.round(X if digits == 4 else 100 * X, digits)
+        y = (X[:, 0] > np.median(X)).astype(int)
+        found = certificate(X, y, None, criterion="best_fold_model")
+        assert found.certified
+        assert "labeled rows equal a row of another fold" in reason(found, "A1").reason
 
 
 @pytest.mark.parametrize("kind", ["few", "whole numbers", "other labels", "tenths"])

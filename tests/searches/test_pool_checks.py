@@ -3,8 +3,10 @@
 import operator
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import dsel
@@ -163,3 +165,45 @@ def test_fit__leaves_out_records_among_discrete_rows_that_recur_by_chance(rng):
     y = (X[:100, 0] > 2).astype(int)
     found = search(X[:100], y, X, duplicates="exclude")
     assert found.certificate_.certified
+
+
+@pytest.mark.parametrize("form", ["array", "frames", "csr"])
+@pytest.mark.parametrize("rounded", ["labels", "pool"])
+def test_fit__takes_float32_of_few_digits_for_no_other_population(rounded, form, rng):
+    X = np.round(rng.normal(size=(1_500, 4)), 1)
+    y = (X[:300, 0] > 0).astype(int)
+    given, pool = X[:300], X[300:]
+    if rounded == "labels":
+        given = given.astype(np.float32)
+    else:
+        pool = pool.astype(np.float32)
+    if form == "frames":
+        given, pool = (
+            pd.DataFrame(each, columns=list("abcd")) for each in (given, pool)
+        )
+    if form == "csr":
+        given, pool = map(sparse.csr_matrix, (given, pool))
+    estimator = LogisticRegression()
+    found = search(given, y, pool, estimator, duplicates="keep")
+    assert found.certificate_.certified
+    assert "does not tell labeled rows from pool rows" in about_rows(found).reason
+
+
+def test_fit__refuses_labeled_float32_that_are_pool_rows_of_float64(rng):
+    times = 1.7e9 + 86_400 * rng.random((600, 2))  # float32 rounds to 128 seconds
+    X, y = times[:100].astype(np.float32), np.arange(100) % 2
+    with pytest.raises(ValueError, match="100 of 100 labeled rows equal one of 100"):
+        search(X, y, times)
+    assert search(X, y, times[100:]).certificate_.certified
+
+
+def test_fit__takes_no_float_for_the_whole_number_before_it(rng):
+    codes = rng.integers(0, 256, size=(600, 4))
+    y = np.arange(100) % 2
+    pool = codes.astype(np.uint8)
+    found = about_rows(search(codes[:100] + 0.5, y, pool))
+    assert "no pool row equals a labeled row" in found.reason
+    found = about_rows(search(codes[:100] + 256, y, pool))
+    assert "a classifier tells labeled rows from pool rows" in found.reason
+    with pytest.raises(ValueError, match="100 of 100 labeled rows equal one of 100"):
+        search(codes[:100].astype(float), y, pool)
