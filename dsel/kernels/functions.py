@@ -229,6 +229,17 @@ class Sigmoid:
         return np.zeros_like(error), error  # tanh is nowhere steeper than 1
 
 
+def reach_of(kernel: Kernel) -> float:
+    """Return the squared distance from which on a kernel is below exp(-800), if any.
+
+    Let e bound the error of squared distances within reach of a row. Beyond it, the
+    longer one of two rows being at most the other one and their distance, an error is
+    below 1.5 e + d / 1000. So where gamma e <= 100 values are found to be below
+    exp(-640) there; else nothing is believed of the row.
+    """
+    return 800.0 / kernel.gamma if isinstance(kernel, Rbf) else np.inf
+
+
 def _scaled(
     gamma: float, coef0: float, base_error: Floats, base_size: Floats
 ) -> tuple[Floats, Floats]:

@@ -12,6 +12,7 @@ PRODUCTS: Final = "products"
 VALUES: Final = "values"
 UNIT = np.finfo(np.float64).eps
 CACHED: Final = 2**14  # entries of a table that stay in the fastest caches
+SAMPLED: Final = 1000  # rows of which the middle is taken
 
 
 def is_sparse(X: Any) -> bool:
@@ -88,7 +89,7 @@ class ReferenceRows:
             return np.asarray(X, dtype=np.float64)
         same = X is self.rows
         # Far from the origin |x|^2 and x.z nearly cancel: distances are taken about the
-        # mean.
+        # middle.
         moved = self.shifted if same else self.shift(X)
         if self.kind != DISTANCES:
             return inner_products(moved, self.shifted)
@@ -99,20 +100,37 @@ class ReferenceRows:
             np.fill_diagonal(base, 0.0)
         return base
 
-    def rounding(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return bounds of the error and of the size of each row's base, (n_rows,)."""
+    def lengths_of(self, X: Any) -> NDArray[np.float64]:
+        """Return the squared lengths of rows less the middle; zeros for ``VALUES``."""
         if self.kind == VALUES:
-            zeros = np.zeros(X.shape[0])
-            return zeros, zeros
-        lengths = squared_lengths(self.shift(X))
+            return np.zeros(X.shape[0])
+        return squared_lengths(self.shift(X))
+
+    def rounding(
+        self, lengths: NDArray[np.float64], reach: float = np.inf
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return bounds of the error and of the size of each row's base, (n_rows,).
+
+        Parameters
+        ----------
+        lengths
+            As `lengths_of` returns them, (n_rows,).
+        reach
+            Only of squared distances up to it; see `functions.reach_of`.
+        """
+        if self.kind == VALUES:
+            return lengths, lengths
         longest = self.lengths.max(initial=0.0)
         if self.kind == DISTANCES:
-            size = 2.0 * (lengths + longest)
+            # Of two rows neither is longer than the other one and their distance.
+            near = (np.sqrt(lengths) + np.sqrt(reach)) ** 2
+            longest_near = (np.sqrt(longest) + np.sqrt(reach)) ** 2
+            size = 2.0 * (np.minimum(lengths, longest_near) + np.minimum(longest, near))
         else:
             size = np.sqrt(lengths * longest)
         # A dot product of p terms rounds by at most p units of its size; the rest is
         # for shift, lengths and sum, with room.
-        return 2.0 * UNIT * (X.shape[1] + 4) * size, size
+        return 2.0 * UNIT * (self.rows.shape[1] + 4) * size, size
 
     def exact_base_of(self, x: Any) -> NDArray[np.float64]:
         """Return the base of one row, (n_rows,), whatever rows come with it.
@@ -126,7 +144,8 @@ class ReferenceRows:
         if self.kind == DISTANCES and not is_sparse(self.rows):
             # No cancellation at all: differences first.
             difference = self.rows - x
-            return np.asarray((difference * difference).sum(axis=1))
+            with np.errstate(over="ignore"):
+                return np.asarray((difference * difference).sum(axis=1))
         if not is_sparse(self.rows):
             return np.asarray((self.rows * x).sum(axis=1))
         products = np.asarray(self.rows @ x)
@@ -156,6 +175,7 @@ def reference_rows(rows: Any, kind: str) -> ReferenceRows:
     if kind == VALUES:
         return ReferenceRows(kind, rows, None, rows, np.zeros(0))
     centred = kind == DISTANCES and not is_sparse(rows) and rows.shape[0] > 0
-    middle = np.mean(rows, axis=0) if centred else None
+    # Unlike a mean it stays among the rows where one of them holds a fill value.
+    middle = np.median(rows[:: len(rows) // SAMPLED + 1], axis=0) if centred else None
     shifted = rows if middle is None else rows - middle
     return ReferenceRows(kind, rows, middle, shifted, squared_lengths(shifted))

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import (
 
 from dsel.kernels import Linear, Polynomial, Precomputed, Rbf, Sigmoid
 from dsel.kernels import squared_distances as distances_of
+from dsel.kernels.functions import reach_of
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, reference_rows
 
 KERNELS = [
@@ -41,6 +42,16 @@ def test_squared_distances__of_a_table_with_itself_are_symmetric_with_zeros(rows
     found = distances_of(X, X)
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_array_equal(np.diagonal(found), 0.0)
+
+
+@pytest.mark.parametrize("filled", [1e9, 1e20, 1e37])
+def test_squared_distances__of_others_do_not_suffer_from_a_fill_value(rows, filled):
+    X, Z = rows
+    holed = Z.copy()
+    holed[1, 0] = filled
+    kept = np.arange(len(Z)) != 1
+    found = distances_of(X, holed)[:, kept]
+    np.testing.assert_allclose(found, distances_of(X, Z)[:, kept], atol=1e-12)
 
 
 def test_squared_distances__do_not_cancel_far_from_the_origin(rows):
@@ -96,7 +107,9 @@ def test_diagonal__is_that_of_the_gram_matrix(rows, kernel):
 def test_rounding__bounds_the_gap_to_values_computed_row_by_row(rows, kernel, scale):
     X, Z = rows[0] * scale, rows[1] * scale
     reference = reference_rows(Z, kernel.base)
-    relative, absolute = kernel.rounding(*reference.rounding(X))
+    relative, absolute = kernel.rounding(
+        *reference.rounding(reference.lengths_of(X), reach_of(kernel))
+    )
     values = kernel.values(reference.base_of(X))
     exact = np.stack([kernel.values(reference.exact_base_of(x)) for x in X])
     allowed = (relative[:, np.newaxis] + 4e-16) * np.abs(exact) + absolute[:, None]
@@ -128,7 +141,8 @@ def test_precomputed__gives_back_what_it_gets(rng):
     kernel = Precomputed()
     assert kernel.base == VALUES
     assert kernel.values(base) is base
-    errors = kernel.rounding(*reference_rows(base, VALUES).rounding(base))
+    reference = reference_rows(base, VALUES)
+    errors = kernel.rounding(*reference.rounding(reference.lengths_of(base)))
     assert not np.any(errors)
 
 

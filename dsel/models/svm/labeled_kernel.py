@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import OWN
-from dsel.kernels.functions import Kernel
+from dsel.kernels.functions import Kernel, reach_of
 from dsel.kernels.reference_rows import (
     DISTANCES,
     PRODUCTS,
@@ -56,8 +56,9 @@ class LabeledKernel:
             values = self.gram.values[places]
         else:
             values = self._values(seen[places]).astype(np.float32)
+        lengths = self.reference.lengths_of(seen[places])
         relative, absolute = self.kernel.rounding(
-            *self.reference.rounding(seen[places])
+            *self.reference.rounding(lengths, reach_of(self.kernel))
         )
         return KernelBlock(
             values,

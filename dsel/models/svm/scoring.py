@@ -12,11 +12,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.kernels.functions import Kernel, Rbf
+from dsel.kernels.functions import Kernel, Rbf, reach_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.svm.decisions import (
     EPS,
+    LEAST,
     DecisionWeights,
     Machines,
     decisions_of,
@@ -92,18 +93,22 @@ def kernel_blocks(
     from dsel.solvers import compiled_votes
 
     made = _BlockValues(plan, seen, single=single)
-    sizes = {kind: a.rounding(seen) for kind, a in plan.reference.items()}
+    lengths = {kind: a.lengths_of(seen) for kind, a in plan.reference.items()}
     n_classes = len(plan.labeled.starts) - 1
     room = compiled_votes.room_for(seen.shape[0], n_classes) if single else ()
     for kernel, _ in plan.by_kernel:
         peaks = made.step_to(kernel)
-        relative, absolute = kernel.rounding(*sizes[kernel.base])
-        largest = 1.0 if made.less_one else peaks.max(axis=0, initial=0.0)
+        reference = plan.reference[kernel.base]
+        relative, absolute = kernel.rounding(
+            *reference.rounding(lengths[kernel.base], reach_of(kernel))
+        )
+        least = LEAST[made.values.dtype.type]  # what was flushed may be off, too
+        largest = 1.0 if made.less_one else peaks.max(axis=0, initial=least)
         errors = (relative + EPS * 4.0 * 2.0**made.squared) * largest + absolute
         yield KernelBlock(
             made.values, peaks, errors,
             partial(_precise_values, kernel, made.bases[kernel.base]),
-            partial(_exact_values, kernel, plan.reference[kernel.base], seen),
+            partial(_exact_values, kernel, reference, seen),
             room, made.less_one,
         )  # fmt: skip
 

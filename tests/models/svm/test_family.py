@@ -139,6 +139,14 @@ def test_fit__resolves_gamma_for_each_split(table, gamma):
     assert_equals_svc(svcs((0.1, 10.0), (gamma,)), X, y, pool)
 
 
+@pytest.mark.parametrize("filled", [1e9, 1e12, 1e20, 1e37])
+def test_fit__equals_svc_where_a_row_holds_a_fill_value(table, filled):
+    X, y, pool = table
+    X = X.copy()
+    X[7, 1] = filled
+    assert_equals_svc(svcs((1.0, 1e3), (1e-3, 0.5)), X, y, pool)
+
+
 def test_fit__equals_svc_for_sparse_rows(table):
     X, y, pool = table
     X, pool = (sparse.csr_array(np.where(rows > 0, rows, 0)) for rows in (X, pool))
