@@ -244,7 +244,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     if frame is not None and not hasattr(X, "iloc"):
         return frame.numbers
     try:
-        return check_array(
+        found = check_array(
             X, accept_sparse="csr", ensure_all_finite=False, input_name="X"
         )
     except (TypeError, ValueError) as error:
@@ -260,6 +260,10 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             f"data frame whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         ) from error
+    if sparse.issparse(found) and not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()  # scikit-learn's neighbours and SVMs would not
+    return found
 
 
 def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | None:

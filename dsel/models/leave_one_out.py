@@ -9,7 +9,7 @@ import numpy as np
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
 from dsel.kernels.reference_rows import reference_rows
-from dsel.models.arrays import Floats, Integers
+from dsel.models.arrays import Floats, Integers, as_floats
 from dsel.models.family import FIT_FAILED, Candidate, Family, FitCounts
 from dsel.models.svm.settings import refusal, resolve_kernel
 from dsel.solvers.leave_one_out import leave_one_out_codes
@@ -62,7 +62,7 @@ def _errors_from_full_solution(
     candidate: Candidate, X: Any, y: Integers, bases: dict[str, Floats]
 ) -> int:
     """Count errors by dropping a row at a time from the solution of all rows."""
-    svc = candidate.estimator
+    svc, X = candidate.estimator, as_floats(X)  # products of int8 would overflow
     kernel = resolve_kernel(svc, X)
     if kernel.base not in bases:
         bases[kernel.base] = reference_rows(X, kernel.base).base_of(X)

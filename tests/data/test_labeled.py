@@ -33,6 +33,13 @@ def test_labeled_rows__takes_names_from_a_frame():
     assert labeled_rows(frame, [0, 1, 0, 1]).columns == ("len", "width")
 
 
+def test_labeled_rows__entries_of_one_place_are_summed():
+    entries = [1.0, 2.0, 5.0], [0, 0, 1], [0, 2, 3]
+    given = sparse.csr_matrix(entries, shape=(2, 2))
+    rows = labeled_rows(given, [0, 1])
+    assert (rows.X.data.tolist(), given.nnz) == ([3.0, 5.0], 3)
+
+
 def test_labeled_rows__keeps_sparse_rows_as_csr():
     rows = labeled_rows(sparse.coo_matrix(X), [0, 1, 0, 1])
 

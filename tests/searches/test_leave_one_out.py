@@ -46,6 +46,17 @@ def test_leave_one_out__equals_a_fit_for_every_row(n_classes, kernel):
     np.testing.assert_array_equal(found, brute_force(svc, grid, X, y))
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.bool_])
+def test_leave_one_out__counts_small_integers_as_numbers(kind):
+    X, y = table()
+    rows = np.round(60 * (X - X.min(axis=0)) / np.ptp(X, axis=0)).astype(kind)
+    svc = SVC(kernel="linear", C=2.0**-8, tol=1e-6)
+
+    found = leave_one_out_errors(svc, None, rows, y)
+
+    np.testing.assert_array_equal(found, brute_force(None, [svc], rows, y))
+
+
 def test_leave_one_out__takes_fractional_degrees():
     X, y = table()
     X = np.abs(X)

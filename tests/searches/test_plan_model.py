@@ -48,6 +48,18 @@ def test_model__is_the_searchs_own_to_the_bit(digits):
     assert len(set(other.support_)) < 150
 
 
+def test_model__of_tiny_features_does_not_wait_for_libsvm(digits):
+    X, y = digits
+    unit = 2.0**-70
+    plan = dsel.plan_search(
+        SVC(kernel="linear"), {"C": [unit**-2]}, unit * X[:90], y[:90], cv=3,
+        random_state=0,
+    )  # fmt: skip
+    model = plan.model(0)
+    assert model.C == model.get_params()["C"] == unit**-2
+    assert np.mean(model.predict(unit * X[90:190]) == y[90:190]) > 0.9
+
+
 def test_model__gives_halves_of_co_validation(digits):
     X, y = digits
     plan = dsel.searches.plan_covalidation(

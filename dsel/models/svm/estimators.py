@@ -109,8 +109,10 @@ def _set_up(
         rows = sparse.csr_array((len(labels), labeled.rows.shape[1]))
     else:
         rows = np.zeros((len(labels), labeled.rows.shape[1]))
+    # On equal rows libsvm steps by 2e12 up to C: for long, where features are tiny.
+    given, svc.C = svc.C, 1.0
     svc.fit(rows, labels)
-    svc.n_features_in_ = rows.shape[1]
+    svc.C, svc.n_features_in_ = given, rows.shape[1]
     if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
         svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
     return svc
