@@ -15,6 +15,7 @@ from dsel.models.family import Assignment, Candidate, Family
 from dsel.models.generic import ScikitLearnFamily
 from dsel.models.least_squares.family import KernelLeastSquaresFamily
 from dsel.models.mcpl.family import MCPLFamily
+from dsel.models.prefixes import first_step
 from dsel.models.svm.family import KernelSVMFamily
 
 FAMILIES: Final[list[Callable[..., Family]]] = [
@@ -66,5 +67,5 @@ def _encodes(estimator: Any, X: Any) -> bool:
     """Whether the first step of a pipeline makes numbers of a data frame."""
     if not isinstance(X, Frame) or not hasattr(estimator, "steps"):
         return False
-    names_columns = hasattr(estimator.steps[0][1], "transformers")
+    names_columns = hasattr(first_step(estimator), "transformers")
     return names_columns or not X.schema.is_numeric

@@ -40,6 +40,17 @@ def has_prefix(estimator: Any) -> bool:
     return type(estimator) is Pipeline and len(estimator.steps) > 1
 
 
+def first_step(estimator: Any) -> Any:
+    """Return what gets the rows: of a pipeline the first step that is not left out."""
+    while hasattr(estimator, "steps"):
+        estimator = next(
+            step
+            for _, step in estimator.steps
+            if step is not None and not isinstance(step, str)  # "passthrough"
+        )
+    return estimator
+
+
 def fitted_prefix(
     estimator: Pipeline,
     X: Any,

@@ -22,6 +22,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
 from dsel.models.fit_arguments import takes_pool
+from dsel.models.prefixes import first_step
 from dsel.results.grid import is_list, product_grids
 from dsel.searches.engine.fit_task import Group
 
@@ -93,9 +94,7 @@ def takes_nan(candidates: tuple[Candidate, ...]) -> bool:
     A ColumnTransformer may take them in some columns, which it cannot say: fits tell.
     """
     # A pipeline takes what its first step takes; its own tags do not say so.
-    first = [
-        getattr(c.estimator, "steps", [(None, c.estimator)])[0][1] for c in candidates
-    ]
+    first = [first_step(candidate.estimator) for candidate in candidates]
     return all(
         hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
         for step in first

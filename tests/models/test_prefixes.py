@@ -67,7 +67,11 @@ def plan(rows, *steps, **options):
 
 @pytest.mark.parametrize(
     "steps",
-    [(StandardScaler(), PCA(9, random_state=1)), (Counting(), StandardScaler())],
+    [
+        (StandardScaler(), PCA(9, random_state=1)),
+        (Counting(), StandardScaler()),
+        ("passthrough", make_pipeline(None, StandardScaler())),
+    ],
 )
 def test_run__counts_what_whole_pipelines_would(rows, steps):
     X, y = rows

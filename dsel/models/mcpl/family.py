@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
@@ -114,6 +115,7 @@ class MCPLFamily:
             counts,
             models,
             self.classes,
+            not sparse.issparse(X),
         )
 
     def join(

@@ -2,11 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dsel.data import open_pool
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
-from dsel.models import SemiSupervisedLDA, SemiSupervisedNearestMean
+from dsel.models import (
+    SemiSupervisedLDA,
+    SemiSupervisedNearestMean,
+    SemiSupervisedQDA,
+)
 from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.linear import LinearStack
 from dsel.models.mcpl import saddle_point
@@ -112,6 +117,18 @@ def test_plan_search__splits_the_pool_and_gives_a_certificate(rows, Estimator):
     results = plan.run()
     assert (results.status == 0).all()
     assert np.isfinite(results.estimate).any()
+
+
+def test_plan_search__reads_a_sparse_pool_as_a_dense_one(rows):
+    X, y, pool = rows
+    counts = [
+        plan_search(
+            SemiSupervisedQDA(), {"ridge": [0.5]}, X, y, given, cv=5, random_state=0,
+            criterion="cv_bound",
+        ).run().disagreements.values
+        for given in (pool, sparse.csr_matrix(pool))
+    ]  # fmt: skip
+    np.testing.assert_array_equal(*counts)
 
 
 def test_plan_search__uses_the_fitting_part_alone(rows):
