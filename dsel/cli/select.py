@@ -97,7 +97,9 @@ from dsel.searches.plan import OPTIONS
     show_default=True,
     help="What pool rows equal to labeled rows are.",
 )
-@click.option("--max-unlabeled", type=int, help="Use at most that many pool rows.")
+@click.option(
+    "--max-unlabeled", type=int, help="Use about that many pool rows at most."
+)
 @click.option(
     "--stop-within",
     type=float,

@@ -27,6 +27,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dsel.data.frames import Frame, encoded
+from dsel.runtime.versions import PACKAGES
 
 NEVER_AGAIN: Final = "of this plan only"
 """Stands in the text of what cannot be pickled: no other plan has it."""
@@ -130,6 +131,7 @@ def exact_text(value: Any) -> str:
             added = {name: getattr(value, name, None) for name in _ADDED_LATER}
             told = [kind, {name: state for name, state in added.items() if state}]
             params = exact_text(value.get_params(deep=False))
+            name += _version_of(kind)
             return f"<{name} {_Content().digest(told).hex()[:16]} {params}>"
         return f"<{name} {_Content().digest(value).hex()}>"
     except Exception:  # whatever a class of the user's raises where it is pickled
@@ -300,7 +302,19 @@ def _of_code(code: CodeType) -> tuple[Any, ...]:
 
 
 def _by_name(value: Any) -> str:
-    return f"import {value.__module__}.{value.__qualname__}"
+    return f"import {value.__module__}.{value.__qualname__}{_version_of(value)}"
+
+
+def _version_of(value: Any) -> str:
+    """Return the version of the package of a class or function, as of xgboost.
+
+    It is empty for those whose versions every store holds.
+    """
+    package = str(value.__module__).partition(".")[0]
+    if package in ("sklearn", *PACKAGES) or package in sys.stdlib_module_names:
+        return ""
+    version = getattr(sys.modules.get(package), "__version__", "")
+    return f" {version}" if version else ""
 
 
 def _source_of(value: Any) -> str:

@@ -85,6 +85,8 @@ class MappedFile:
     dtype: np.dtype[Any]
     can_change: bool
     """Whether it was mapped for writing too."""
+    size: int
+    """Bytes of the file."""
 
     def rows(self, start: int, stop: int) -> NDArray[Any]:
         """Map some rows, and nothing else."""
@@ -95,6 +97,18 @@ class MappedFile:
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Read some rows."""
         return np.array(self.rows(start, stop))
+
+    def reopened(self, collection: Collection) -> Collection:
+        """Return the rows as they are now; ValueError where the file has another size.
+
+        Its head was read before: of another array the bytes would be other values.
+        """
+        if not os.path.exists(self.path) or os.stat(self.path).st_size != self.size:
+            raise ValueError(
+                f"`pool` {self.path!r} is gone, or was written anew since it was "
+                f"opened, with another size; open it again, and plan with it."
+            )
+        return replace(collection)
 
     def told(self, collection: Collection) -> tuple[str, bool]:
         """Return size and time of the file, and where the array lies in it.
@@ -121,10 +135,11 @@ def from_file(array: "np.memmap[Any, Any]", columns: Columns) -> Collection:
         shape=(int(array.shape[0]), int(array.shape[1])),
         dtype=array.dtype,
         can_change=array.mode in ("r+", "w+"),
+        size=os.stat(array.filename).st_size,
     )
     nbytes = int(array.nbytes)
     rows = array_of_reads(file.read, chunk_of_any(len(array), nbytes), nbytes, array)
-    return Collection(rows, columns, nbytes, file.told)
+    return Collection(rows, columns, nbytes, file.told, file.reopened)
 
 
 def from_dask(array: Any, columns: Columns) -> Collection:

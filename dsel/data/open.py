@@ -282,6 +282,18 @@ def _check_array(array: Any) -> None:
         raise TypeError(f"`pool` must be numeric, got values of type {array.dtype}.")
     if isinstance(array, zarr.Array):
         check_array(array)
+        _check_unpacked(array)
+
+
+def _check_unpacked(array: Any) -> None:
+    """Raise ValueError where values stand for others, by attributes of xarray."""
+    packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
+    if packed != (1, 0):
+        raise ValueError(
+            f"`pool` at {array.store} holds packed numbers (scale_factor {packed[0]}, "
+            f"add_offset {packed[1]}); open it by xarray.open_zarr, and pass the "
+            f"DataArray."
+        )
 
 
 def _check_names(rows: Collection) -> None:

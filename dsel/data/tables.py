@@ -132,11 +132,29 @@ def _frames(path: str, columns: list[str]) -> Iterator[pd.DataFrame]:
         with pd.read_csv(
             path, sep=_csv_separator(path), chunksize=_READ_ROWS
         ) as reader:
-            yield from reader
+            for frame in reader:
+                yield _of_one_width(frame, path)
         return
     with parquet_module().ParquetFile(path) as file:
         for batch in file.iter_batches(_READ_ROWS, columns=columns):
             yield batch.to_pandas()
+
+
+def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
+    """Return what pandas read of a file, or raise where it took values for an index.
+
+    It does so where lines have one value more than the head. R writes names of rows so;
+    by a separator at the end of each line every value would move by one column.
+    """
+    if frame.size and frame.iloc[:, -1].isna().all():
+        separator = _csv_separator(path)
+        line = pd.read_csv(path, sep=separator, header=None, skiprows=1, nrows=1)
+        if line.shape[1] > frame.shape[1]:
+            raise ValueError(
+                f"its lines end in {separator!r} and its head does not, so that every "
+                f"value would stand in another column; take it away, or write it there"
+            )
+    return frame
 
 
 def parquet_module() -> Any:
@@ -223,9 +241,8 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
 def _read_kind(location: str, target: str | None) -> Table:
     lower = location.lower()
     if lower.endswith(CSV):
-        return _from_frame(
-            pd.read_csv(location, sep=_csv_separator(lower)), target, location
-        )
+        frame = pd.read_csv(location, sep=_csv_separator(lower))
+        return _from_frame(_of_one_width(frame, location), target, location)
     if lower.endswith(PARQUET):
         frame = parquet_module().read_table(location).to_pandas()
         return _from_frame(frame, target, location)

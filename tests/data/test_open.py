@@ -156,3 +156,16 @@ def test_open_pool__says_that_the_header_of_a_file_is_spoilt(spoilt, tmp_path):
     path.write_bytes(whole[:at] + spoilt + whole[at + 2 :])
     with pytest.raises(ValueError, match=r"is no pool: .* Save a numeric array"):
         open_pool(path)
+
+
+def test_open_pool__refuses_packed_numbers(tmp_path, rng):
+    values = xr.Dataset({"v": (("row", "column"), rng.normal(size=(20, 3)))})
+    packed = {"dtype": "int16", "scale_factor": 1e-3, "_FillValue": -32768}
+    values.to_zarr(tmp_path / "z", encoding={"v": packed}, consolidated=False)
+
+    with pytest.raises(ValueError, match="holds packed numbers"):
+        open_pool(tmp_path / "z")
+
+    opened = xr.open_zarr(tmp_path / "z", consolidated=False).v
+    (X,) = open_pool(opened).reduce(lambda X, rows: [X], lambda a, b: a + b)
+    np.testing.assert_allclose(X, values.v, atol=1e-3)

@@ -1,5 +1,6 @@
 """What a user meets when the place of the results, or the pool, is not as it was."""
 
+import importlib
 import json
 import logging
 import os
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import threading
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -324,6 +326,42 @@ def test_run__refuses_a_pool_that_changed(table, tmp_path, change, counted):
     again = make_plan(table, dsel.open_pool(tmp_path / "kept.zarr"))
     xr.testing.assert_equal(again.run(out=tmp_path / "run"), whole)
     assert not counted
+
+
+@pytest.mark.parametrize("shape", [(150, 3), (200, 4)])
+def test_run__refuses_a_file_that_was_written_anew_since_the_plan(
+    table, tmp_path, shape
+):
+    np.save(tmp_path / "pool.npy", table[0][100:])
+    plan = make_plan(table, tmp_path / "pool.npy")
+    np.save(tmp_path / "pool.npy", np.ones(shape))
+    with pytest.raises(ValueError, match="was written anew since it was opened"):
+        plan.run()
+
+
+LEARNER = """
+from sklearn.naive_bayes import GaussianNB
+__version__ = "1.0"
+class Learner(GaussianNB): pass
+"""
+
+
+def test_run__uses_no_counts_of_another_version_of_a_library(
+    table, tmp_path, monkeypatch, counted
+):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "acme_learners.py").write_text(LEARNER)
+    monkeypatch.syspath_prepend(folder)
+    acme = importlib.import_module("acme_learners")
+    plan = partial(make_plan, table, table[0][100:], acme.Learner())
+    plan().run(out=tmp_path / "run")
+    counted.clear()
+    plan().run(out=tmp_path / "run")
+    assert not counted
+    monkeypatch.setattr(acme, "__version__", "2.0")
+    with pytest.raises(StoreMismatchError, match=r"Learner 1\.0.*Learner 2\.0"):
+        plan().run(out=tmp_path / "run")
 
 
 @pytest.mark.parametrize("when", [0, 4_000_000_000])
