@@ -135,7 +135,7 @@ def from_file(array: "np.memmap[Any, Any]", columns: Columns) -> Collection:
         shape=(int(array.shape[0]), int(array.shape[1])),
         dtype=array.dtype,
         can_change=array.mode in ("r+", "w+"),
-        size=os.stat(array.filename).st_size,
+        size=os.stat(str(array.filename)).st_size,
     )
     nbytes = int(array.nbytes)
     rows = array_of_reads(file.read, chunk_of_any(len(array), nbytes), nbytes, array)
