@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances
 
 from dsel.bounds.nonconformity import (
     count_not_above,
     margin_conformity,
     nearest_neighbour_conformity,
 )
+from dsel.kernels.reference_rows import squared_distances
+from dsel.models.arrays import as_floats
 from dsel.searches.nonconformity.tie_rules import two_best
 
 Measure = str | Callable[[Any, Any], NDArray[np.float64]]
@@ -141,7 +142,7 @@ class Neighbours:
 
     def conformity(self, X: Any) -> NDArray[np.float64]:
         """Return the measure, rows x classes; -inf for classes without a row."""
-        distances = pairwise_distances(X, self.X)
+        distances = np.sqrt(squared_distances(as_floats(X), as_floats(self.X)))
         nearest = np.full((X.shape[0], self.n_classes), np.inf)
         for label in np.unique(self.y):
             nearest[:, label] = distances[:, self.y == label].min(axis=1)

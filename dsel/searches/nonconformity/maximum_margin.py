@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
@@ -214,7 +215,9 @@ def hyperplane_norm(model: Any) -> float:
     """
     last = model[-1] if isinstance(model, Pipeline) else model
     if hasattr(last, "coef_"):
-        return float(np.sqrt((abs(last.coef_) ** 2).sum()))
+        weights = last.coef_
+        dense = weights.toarray() if issparse(weights) else weights
+        return float(np.linalg.norm(dense))
     if not hasattr(last, "dual_coef_") or not hasattr(last, "support_vectors_"):
         raise TypeError(
             f'`margin="geometric"` needs a linear model or a kernel machine, got '

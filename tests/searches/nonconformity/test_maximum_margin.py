@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -68,7 +69,9 @@ def test_hyperplane_norm__looks_into_pipelines_and_linear_models():
     X, y = table()
     pipeline = make_pipeline(StandardScaler(), SVC(gamma=0.3)).fit(X, y)
     linear = LogisticRegression().fit(X, y)
+    svc = SVC(kernel="linear").fit(csr_matrix(X), y)
 
+    assert hyperplane_norm(svc) == pytest.approx(np.linalg.norm(svc.coef_.toarray()))
     assert hyperplane_norm(pipeline) == pytest.approx(rkhs_norm(pipeline[-1]))
     assert hyperplane_norm(linear) == pytest.approx(np.linalg.norm(linear.coef_))
 

@@ -160,8 +160,10 @@ def test_measure__a_users_function_equals_the_built_in_one():
     )
 
 
-def test_measure__nearest_is_the_ratio_of_distances():
+@pytest.mark.parametrize("origin", [0.0, 2.0**30])
+def test_measure__nearest_is_the_ratio_of_distances(origin):
     X, y = table(2)
+    X = X + origin  # of time stamps, |x|^2 - 2 x.z + |z|^2 has no digit left
     model = NonconformityClassifier(
         GaussianNB(), {"var_smoothing": [1e-9]}, measure="nearest", random_state=0
     ).fit(X[:140], y[:140])
