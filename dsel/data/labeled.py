@@ -110,11 +110,19 @@ def labeled_rows(
 
 
 def _check_unlabeled_mark(classes: NDArray[Any]) -> None:
-    """Raise where -1 stands beside two or more classes from 0 on.
+    """Raise where -1 stands beside two or more classes from 0 on, or for no text.
 
     So scikit-learn's semi-supervised estimators mark rows without a label; -1 and +1
-    alone are two classes.
+    alone are two classes. Of a missing label numpy and pandas make the text "nan".
     """
+    if classes.dtype.kind == "U":
+        for label in classes.tolist():
+            if label.strip() in ("", "nan", "<NA>"):
+                raise ValueError(
+                    f"`y` holds {label!r}, as a missing label is written; leave these "
+                    "rows out of `X` and `y` and pass them as `pool`. Where it is a "
+                    "class, name it otherwise."
+                )
     if classes.dtype.kind in "if" and len(classes) > 2 and classes[0] == -1:
         raise ValueError(
             "`y` holds -1 beside other classes, scikit-learn's mark of rows without a "

@@ -108,6 +108,13 @@ def test_labeled_rows__refuses_missing_labels(missing):
         labeled_rows(X, np.array(["a", "b", missing, "a"], dtype=object))
 
 
+@pytest.mark.parametrize("missing", [np.nan, "", pd.NA])
+def test_labeled_rows__refuses_texts_of_missing_labels(missing):
+    texts = pd.Series(["yes", missing, "no"], dtype=object).astype(str).to_numpy()
+    with pytest.raises(ValueError, match="as a missing label is written"):
+        labeled_rows(np.zeros((3, 1)), texts)
+
+
 def test_labeled_rows__refuses_measurements():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         labeled_rows(X, [0.5, 1.5, 0.25, 2.5])

@@ -105,6 +105,9 @@ def test_standardised__sees_rows_and_no_design(rows):
     assert standardised(StandardScaler().fit_transform(X))
     assert standardised((X - X.mean(axis=0)) / X.std(axis=0, ddof=1))
     assert standardised(StandardScaler().fit_transform(X).astype(np.float32))
+    scaled = StandardScaler().fit_transform(np.exp(X[:, [0, 2]]))
+    assert standardised(scaled.round(4))
+    assert standardised(scaled.astype(np.float32).astype(float))
     assert not standardised(X)
     assert not standardised(StandardScaler().fit(X).transform(X[:300]))
     assert not standardised(np.tile([[-1.0, 1.0], [1.0, -1.0]], (50, 1)))
@@ -115,6 +118,10 @@ def test_scaled_by_range__is_a_doubt_only(rows):
     X, y = rows
     scaled = MinMaxScaler().fit(X[:300])
     assert scaled_by_range(scaled.transform(X[:300]))
+    rounds = MinMaxScaler((-1, 1)).fit_transform(
+        X * [1.0, 1e9, 1e-9] + [0.0, 1.7e9, 0.0]
+    )
+    assert scaled_by_range(rounds)
     assert not scaled_by_range(X)
     found = certificate(scaled.transform(X[:300]), y[:300], scaled.transform(X[300:]))
     assert found.certified
