@@ -110,7 +110,7 @@ def test_labeled_rows__refuses_missing_labels(missing):
 
 @pytest.mark.parametrize("missing", [np.nan, "", pd.NA])
 def test_labeled_rows__refuses_texts_of_missing_labels(missing):
-    texts = pd.Series(["yes", missing, "no"], dtype=object).astype(str).to_numpy()
+    texts = np.array(["yes", str(missing), "no"])
     with pytest.raises(ValueError, match="as a missing label is written"):
         labeled_rows(np.zeros((3, 1)), texts)
 
