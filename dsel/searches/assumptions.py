@@ -215,6 +215,8 @@ def _measured(X: Any, first: NDArray[Any]) -> Iterator[tuple[NDArray[np.bool_], 
         column = rows[:, [place]]
         column = column.toarray() if sparse.issparse(rows) else column
         column = np.asarray(column, dtype=np.float64)[:, 0]
+        if np.isnan(column).all():
+            continue
         low, middle, high = np.nanquantile(column, [0.1, 0.5, 0.9])
         # Values that differ by rounding alone are one, whatever unit and origin are.
         column = np.round((column - middle) / ((high - low) or 1.0), 9)

@@ -191,7 +191,7 @@ def test_select__refuses_codes_and_names_that_are_no_class(tmp_path):
 
 
 def test_select__warns_in_one_line_where_no_label_can_help(tmp_path):
-    frame = pd.DataFrame({"a": np.arange(60.0) / 7, "label": [0, 1] * 30})
+    frame = pd.DataFrame({"a": np.sqrt(np.arange(60.0)), "label": [0, 1] * 30})
     frame.to_csv(tmp_path / "labeled.csv", index=False)
     np.save(tmp_path / "pool.npy", np.arange(100.0, 600.0)[:, np.newaxis])
     with warnings.catch_warnings():
