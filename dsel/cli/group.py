@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from dsel.cli.signals import Interruption, interruptible
+from dsel.cli.signals import interruptible
 from dsel.errors import ClusterLostError, DselWarning, reaching
 
 COMMANDS: Final = {
@@ -63,7 +63,8 @@ class LazyGroup(click.Group):
             except (KeyboardInterrupt, click.Abort):
                 code = interruption.end()
             except FORESEEN as error:
-                code = _failed(error, interruption)
+                click.echo(f"Error: {error}", err=True)
+                code = 3 if isinstance(error, ClusterLostError) else 1
         sys.exit(code if isinstance(code, int) else 0)
 
     def format_commands(
@@ -83,15 +84,6 @@ def _warned(
         click.echo(f"Warning: {message}", err=True)
     else:
         click.echo(warnings.formatwarning(message, category, *where[:2]), err=True)
-
-
-def _failed(error: BaseException, interruption: Interruption) -> int:
-    """Say what went wrong, in one line, and return the exit code."""
-    # Python 3.11 wraps what is raised while a class is made: an import, interrupted.
-    if isinstance(error.__cause__, KeyboardInterrupt):
-        return interruption.end()
-    click.echo(f"Error: {error}", err=True)
-    return 3 if isinstance(error, ClusterLostError) else 1
 
 
 @click.group(cls=LazyGroup)

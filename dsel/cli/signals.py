@@ -6,12 +6,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from types import FrameType
+from typing import Final
 
 import click
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C; what schedulers, containers and systems send; a terminal that is closed."""
+
+POLL_SECONDS: Final = 0.01
+"""Until a signal that came during an import is looked at again."""
 
 INTERRUPTED: Final = (
     "Interrupted. With --out all that was finished is kept: run the same command again "
@@ -45,13 +49,29 @@ class Interruption:
         click.echo(INTERRUPTED, err=True)
         return self.exit_code
 
-    def __call__(self, number: int, frame: Any) -> None:
-        """Raise KeyboardInterrupt, which closes what is open; at once the next time."""
-        if self.number is not None:
-            os.write(2, f"{INTERRUPTED}\n".encode())
-            os._exit(self.exit_code)
-        self.number = number
-        raise Interrupted
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt, which closes what is open; at once the next time.
+
+        During an import it waits for its end. An exception can leave the import system
+        at a place where it is dropped and the lock of all imports stays held: threads
+        that import later would wait for ever, and Python for them.
+        """
+        if number != signal.SIGALRM:
+            if self.number is not None:
+                os.write(2, f"{INTERRUPTED}\n".encode())
+                os._exit(self.exit_code)
+            self.number = number
+        if not _imports(frame):
+            raise Interrupted
+        signal.signal(signal.SIGALRM, self)
+        signal.setitimer(signal.ITIMER_REAL, POLL_SECONDS)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a frame, or one that called it, is of Python's import system."""
+    while frame is not None and "<frozen importlib" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None
 
 
 @contextmanager
