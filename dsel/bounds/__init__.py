@@ -63,7 +63,7 @@ from dsel.bounds.shares import (
     prior_shares,
     uniform_shares,
 )
-from dsel.bounds.stages import limits_at_stages, stage_schedule
+from dsel.bounds.stages import stage_schedule
 from dsel.bounds.stopping import AnyTime, FixedStages, StoppingRule
 from dsel.bounds.thresholds import (
     SelectiveRisk,
@@ -119,7 +119,6 @@ __all__ = [
     "holdout_bound",
     "leading_shares",
     "leveled_risk",
-    "limits_at_stages",
     "margin_conformity",
     "merged_disagreement_limit",
     "merged_folds",

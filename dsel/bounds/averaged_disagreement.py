@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dsel import checks
-from dsel.bounds.betting import BETS, betting_limit, check_histogram
+from dsel.bounds.betting import betting_limit, check_histogram
 from dsel.bounds.binomial import Floats
 from dsel.bounds.merged_folds import largest_mean
 from dsel.bounds.semi_supervised import BoundTerms, check_folds, mean_of_limits
@@ -23,7 +23,6 @@ def averaged_disagreement(
     *,
     delta: ArrayLike,
     label_share: float = 0.5,
-    bets: ArrayLike = BETS,
 ) -> BoundTerms:
     r"""Error bound with the disagreement averaged over fold models.
 
@@ -33,33 +32,23 @@ def averaged_disagreement(
     Parameters
     ----------
     fold_errors, fold_rows, delta, label_share
-        As :func:`cv_bound` takes them.
+        As :func:`cv_bound` takes them, with the same errors.
     histogram
         Pool rows on which 0, 1, ..., k fold models differ from the full one. Integers;
-        the last axis has k + 1 entries, the others are candidates.
-    bets
-        Stakes, as :func:`betting_limit` takes them.
+        the last axis has k + 1 entries, or it is a ValueError; the others are
+        candidates.
 
     Returns
     -------
     BoundTerms
         `bound`, `label_term` and `disagreement_term`, not clipped.
 
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, the histogram does not fit the folds, or a
-        probability lies outside ``(0, 1)``.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
     error of the full model is at most `bound`. With one share for each candidate,
     summing to at most delta, all bounds hold at once.
-    Assumes: what :func:`cv_bound` assumes, with no draw of folds;
-    stakes fixed before the pool is read.
+    Assumes: what :func:`cv_bound` assumes, with no draw of folds.
     Source: conditional expectation of the draw (Rao and Blackwell) and betting. It
     is smaller than :func:`cv_bound` mostly for fewer than 1e5 pool
     rows; for larger pools the time of k + 1 predictions is better spent on more rows.
@@ -84,7 +73,7 @@ def averaged_disagreement(
     # The mean of the errors bounded here is that of a randomly drawn fold model, and
     # the mean of D is how often the full model differs from it.
     label_term = mean_of_limits(errors, rows, gamma * shares)
-    second = betting_limit(counts, delta=(1.0 - gamma) * shares, bets=bets)
+    second = betting_limit(counts, delta=(1.0 - gamma) * shares)
     return BoundTerms(label_term + second, label_term, second)
 
 
@@ -148,22 +137,14 @@ def merged_disagreement_limit(
         Pool rows on which the full model differs from each fold's model. Integers;
         folds on the last axis.
     n_unlabeled
-        Pool rows visited, the same for every fold. Integers >= 0.
+        Pool rows visited, the same for every fold.
     delta
-        Probability with which the limit may fail, in ``(0, 1)``; or one share for
-        each candidate.
+        As :func:`cv_bound` takes it; errors are the same, too.
 
     Returns
     -------
     ndarray
         Limits in ``(0, 1]``, in the shape of the candidates.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -99,26 +99,13 @@ def best_fold_model(
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers; the
-        last axis is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, :math:`n_i \ge 1`, broadcast against `fold_errors`.
-    delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share for
-        each candidate.
+    fold_errors, fold_rows, delta
+        As :func:`cv_bound` takes them, with the same errors.
 
     Returns
     -------
     ndarray
         Bounds in ``(0, 1]``, in the shape of the candidates.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----
@@ -152,23 +139,13 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
 
     Parameters
     ----------
-    fold_errors
-        Errors of each fold's model on its held-out rows. Integers; the last axis
-        is the fold, the others are candidates of any shape.
-    fold_rows
-        Held-out rows of each fold, >= 1, broadcast against `fold_errors`.
+    fold_errors, fold_rows
+        As :func:`cv_bound` takes them, with the same errors.
 
     Returns
     -------
     ndarray
         Numbers of folds, from 0, in the shape of the candidates.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows.
 
     Notes
     -----

@@ -16,7 +16,6 @@ def betting_limit(
     *,
     delta: ArrayLike,
     bets: ArrayLike = BETS,
-    weights: ArrayLike | None = None,
 ) -> Floats:
     r"""Upper limit of the mean of a fraction, by betting that it is smaller.
 
@@ -25,8 +24,8 @@ def betting_limit(
 
     .. math:: K_c(q) = \prod_r \Big(1 + c\,\frac{q - D_r}{1 - q}\Big).
 
-    The limit is the root :math:`q` of
-    :math:`\sum_g \omega_g K_{c_g}(q) = 1/\delta`.
+    The limit is the root :math:`q` of :math:`\frac1G \sum_g K_{c_g}(q) = 1/\delta`,
+    over :math:`G` stakes.
 
     Parameters
     ----------
@@ -39,8 +38,6 @@ def betting_limit(
     bets
         Stakes :math:`c_g` in ``(0, 1]``, fixed in advance or from rows that are not
         in the histogram.
-    weights
-        Weights :math:`\omega_g > 0` of the stakes, with a sum of 1; equal by default.
 
     Returns
     -------
@@ -53,14 +50,13 @@ def betting_limit(
     TypeError
         Where the histogram holds no integers.
     ValueError
-        Where a stake lies outside ``(0, 1]``, the weights do not sum to 1, or ``delta``
-        lies outside ``(0, 1)``.
+        Where a stake lies outside ``(0, 1]``, or ``delta`` outside ``(0, 1)``.
 
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the rows, the expected
     fraction is at most the limit.
-    Assumes: independent rows; stakes and weights that do not depend on them.
+    Assumes: independent rows; stakes that do not depend on them.
     Source: nonnegative martingales and Ville's (here Markov's) inequality, as in
     Waudby-Smith and Ramdas (2024).
 
@@ -79,7 +75,7 @@ def betting_limit(
     spread = np.broadcast_to(counts, (*shape, counts.shape[-1]))
     flat = spread.reshape(-1, counts.shape[-1]).astype(np.float64)
     log_shares = np.log(np.broadcast_to(shares, shape).ravel())
-    limits = _limits(flat, log_shares, stakes, _check_weights(weights, stakes))
+    limits = _limits(flat, log_shares, stakes)
     return limits.reshape(shape)[()]
 
 
@@ -94,22 +90,7 @@ def check_histogram(histogram: ArrayLike) -> NDArray[np.int64]:
     return counts
 
 
-def _check_weights(weights: ArrayLike | None, stakes: Floats) -> Floats:
-    if weights is None:
-        return np.full(stakes.shape, 1.0 / stakes.size)
-    given = np.asarray(weights, dtype=np.float64)
-    total = float(given.sum())
-    if given.shape != stakes.shape or (given <= 0).any() or abs(total - 1) > 1e-9:
-        raise ValueError(
-            f"`weights` must be positive, one for each of {stakes.size} bets, and sum "
-            f"to 1, got {given.tolist()}."
-        )
-    return given
-
-
-def _limits(
-    histograms: Floats, log_shares: Floats, stakes: Floats, weights: Floats
-) -> Floats:
+def _limits(histograms: Floats, log_shares: Floats, stakes: Floats) -> Floats:
     """Return for each histogram the rate at which the mixed wealth meets 1 / share."""
     # A row on which v of k fold models differ has D = v / k.
     values = np.linspace(0.0, 1.0, histograms.shape[-1])
@@ -125,7 +106,7 @@ def _limits(
             each = np.where(occurs, counts * logs, 0.0).sum(axis=-1)
         # A mean of martingales is a martingale, so stakes are mixed before the
         # logarithm.
-        return np.asarray(special.logsumexp(each, axis=-1, b=weights))
+        return np.asarray(special.logsumexp(each, axis=-1, b=1.0 / stakes.size))
 
     # Wealth sums over rows; the threshold is raised by more than the sum rounds.
     threshold = -log_shares * (1 + 1e-12) + 1e-15 * histograms.sum(axis=1)

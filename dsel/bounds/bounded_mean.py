@@ -248,11 +248,8 @@ def progressive_risk(
 
     Parameters
     ----------
-    losses
-        In [0, 1], in the order in which rows were picked, shape (T,).
-    probabilities
-        Probability of each pick among the rows that were left, as it was when the row
-        was picked, shape (T,).
+    losses, probabilities, delta
+        As :func:`leveled_risk` takes them, shape (T,).
     earlier_losses
         Sum of the losses of the model that predicted the row, over the rows labeled
         before it, shape (T,).
@@ -264,8 +261,6 @@ def progressive_risk(
         Part of the probability that is spread evenly over the rows that are left,
         :math:`\epsilon` in (0, 1]: every :math:`q_m` is at least
         :math:`\epsilon / n_m`.
-    delta
-        Probability with which the interval may fail, in (0, 1).
 
     Returns
     -------

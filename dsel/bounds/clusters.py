@@ -55,11 +55,8 @@ def clustered_holdout(
 
     Raises
     ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where the counts are not those of N models, a count exceeds its rows, or a
-        probability lies outside ``(0, 1)``.
+    TypeError, ValueError
+        Where counts are no integers; not those of N models, or above their rows.
 
     Notes
     -----

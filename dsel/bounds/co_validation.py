@@ -130,12 +130,8 @@ def error_variance_bound(disagreement: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     disagreement
-        Expected disagreement d of two independent models, in [0, 1], any shape.
-
-    Returns
-    -------
-    ndarray
-        :math:`d / 2`, in the same shape.
+        Expected disagreement d of two independent models, in [0, 1], any shape; half of
+        it is returned.
 
     Notes
     -----
@@ -224,24 +220,15 @@ def error_variance_limit(
     Parameters
     ----------
     disagreements
-        Pool rows on which each pair differs. Integers, shape (R,) with R >= 1.
-    pool_rows
-        Pool rows compared, >= 1, broadcast against `disagreements`.
-    delta
-        Probability with which the limit may fail, in (0, 1).
+        Pool rows on which each pair differs, shape (R,) with R >= 1.
+    pool_rows, delta
+        As :func:`pair_error_bound` takes them, with the same errors.
 
     Returns
     -------
     float
         A value in (0, 1/2]. With 10 pairs and ``delta=0.05`` it is 0.15 or more: one
         labeled table rarely has enough rows for a useful limit.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where more rows differ than were compared, or ``delta`` lies outside (0, 1).
 
     Notes
     -----
@@ -287,24 +274,16 @@ def pair_error_bound(
 
     Parameters
     ----------
-    disagreements
-        Pool rows on which the two models differ. Integers, any shape.
-    pool_rows
-        Pool rows compared, broadcast against `disagreements`.
+    disagreements, pool_rows
+        Pool rows on which the two models differ, and those compared.
     delta
-        Probability with which the bound may fail, in (0, 1).
+        Probability with which the bound may fail, one number. Ranges, shapes and
+        errors are those of :func:`binomial_tail_inversion`.
 
     Returns
     -------
     ndarray
         Lower bounds on ``(err(f_1) + err(f_2)) / 2`` in the broadcast shape.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where more rows differ than were compared, or ``delta`` lies outside (0, 1).
 
     Notes
     -----

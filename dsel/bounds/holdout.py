@@ -19,25 +19,16 @@ def holdout_bound(
 
     Parameters
     ----------
-    n_errors
-        Errors on the held-out rows, :math:`c`. Integers, any shape.
-    n_rows
-        Held-out rows, :math:`n`; broadcast against `n_errors`.
+    n_errors, n_rows
+        Errors on the held-out rows, :math:`c`, and these rows, :math:`n`.
     delta
-        Probability with which the bound may fail, in ``(0, 1)``; or one share
-        for each candidate.
+        Probability with which the bound may fail, or one share for each candidate.
+        Ranges, shapes and errors are those of :func:`binomial_tail_inversion`.
 
     Returns
     -------
     ndarray
         Bounds in ``(0, 1]``, in the broadcast shape.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----

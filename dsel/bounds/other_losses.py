@@ -32,21 +32,13 @@ def error_range_from_disagreement(
 
     Parameters
     ----------
-    disagreement
-        Expected rate at which two independently trained models differ, in [0, 1],
-        any shape. A sample may exceed (C-1)/C; the root is then taken as 0.
-    n_classes
-        Labels that the learner can output, C >= 2.
+    disagreement, n_classes
+        As :func:`error_from_disagreement` takes them, with the same errors.
 
     Returns
     -------
     ErrorRange
         Lower and upper end, in the shape of `disagreement`.
-
-    Raises
-    ------
-    ValueError
-        Where a disagreement lies outside [0, 1].
 
     Notes
     -----

@@ -30,25 +30,17 @@ def pair_facts(
 
     Parameters
     ----------
-    n_disagreements
-        Pool rows on which the two differ. Integers, any shape.
-    n_unlabeled
-        Pool rows compared, broadcast against `n_disagreements`.
+    n_disagreements, n_unlabeled
+        Pool rows on which the two differ, and those compared.
     delta
-        Probability with which either bound may fail, in ``(0, 1)``. For every pair of
-        N candidates at once, divide it by ``N (N - 1) / 2``.
+        Probability with which either bound may fail. For every pair of N candidates at
+        once, divide it by ``N (N - 1) / 2``. Ranges, shapes and errors are those of
+        :func:`binomial_tail_inversion`.
 
     Returns
     -------
     PairFacts
         `difference` and `larger_error`, in the broadcast shape.
-
-    Raises
-    ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -53,19 +53,14 @@ def prior_shares(prior: ArrayLike, *, delta: float) -> Floats:
     Parameters
     ----------
     prior
-        Weight of each candidate, positive, summing to at most 1.
+        Weight of each candidate, positive, summing to at most 1, else a ValueError.
     delta
-        Total probability of failure, in ``(0, 1)``.
+        As :func:`uniform_shares` takes it.
 
     Returns
     -------
     ndarray
         Shares, in the shape of `prior`.
-
-    Raises
-    ------
-    ValueError
-        Where a weight is not positive, or they sum to more than 1.
 
     Notes
     -----
@@ -93,17 +88,12 @@ def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
     families
         Family of each candidate, as any hashable label.
     delta
-        Total probability of failure, in ``(0, 1)``.
+        As :func:`uniform_shares` takes it, with the same errors.
 
     Returns
     -------
     ndarray
         Shares that sum to delta, one per candidate.
-
-    Raises
-    ------
-    ValueError
-        Where there is no candidate or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----
@@ -138,18 +128,13 @@ def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> F
     delta
         Probability with which any of the disagreement terms may fail, in ``(0, 1)``.
     n_leaders
-        How many candidates share it, fixed in advance. At least 1.
+        How many candidates share it, fixed in advance. At least 1, else a ValueError.
 
     Returns
     -------
     ndarray
         ``delta / n_leaders`` for the smallest label terms (of equal ones the first), 0
         for the others, which have no bound.
-
-    Raises
-    ------
-    ValueError
-        Where there is no leader or ``delta`` lies outside ``(0, 1)``.
 
     Notes
     -----

@@ -3,9 +3,9 @@ import pytest
 from scipy import special
 
 from dsel.bounds import (
+    FixedStages,
     anytime_limit,
     binomial_tail_inversion,
-    limits_at_stages,
     stage_schedule,
 )
 
@@ -57,12 +57,13 @@ def test_anytime_limit__holds_at_every_row_where_the_repeated_limit_fails(rng):
     assert repeated.any(axis=1).mean() > 2 * delta
 
 
-def test_limits_at_stages__hold_at_all_looks(rng):
+def test_fixed_stages__have_limits_that_hold_at_all_of_them(rng):
     rate, delta, draws = 0.2, 0.4, 3000
     stages = stage_schedule(400, 4)
     steps = np.diff(stages, prepend=0)
     counts = rng.binomial(steps, rate, (draws, len(stages))).cumsum(axis=1)
-    fails = (limits_at_stages(counts, stages, delta=delta) < rate).any(axis=1).mean()
+    limits = FixedStages(len(stages)).limits(counts, stages, delta)
+    fails = (limits < rate).any(axis=1).mean()
     assert 0.03 < fails <= delta
 
 
@@ -72,8 +73,3 @@ def test_stage_schedule__ends_with_the_whole_pool():
         assert stages[-1] == n_rows
         assert (np.diff(stages) > 0).all()
         assert len(stages) <= n_stages
-
-
-def test_limits_at_stages__refuses_looks_out_of_order():
-    with pytest.raises(ValueError, match="in increasing order"):
-        limits_at_stages([1, 2], [100, 100], delta=0.1)

@@ -88,8 +88,3 @@ def test_averaged_disagreement__refuses_a_histogram_of_other_folds():
 def test_betting_limit__refuses_stakes_it_could_not_lose(bets):
     with pytest.raises(ValueError, match="`bets` must lie in"):
         betting_limit([9, 1], delta=0.1, bets=bets)
-
-
-def test_betting_limit__refuses_weights_that_are_no_mixture():
-    with pytest.raises(ValueError, match="`weights` must be positive"):
-        betting_limit([9, 1], delta=0.1, bets=[0.5, 0.1], weights=[0.5, 0.6])

@@ -11,7 +11,6 @@ from dsel.bounds import (
     binomial_tail_inversion,
     cv_bound,
     cv_interval,
-    limits_at_stages,
     merged_folds,
     select_then_certify,
     stage_schedule,
@@ -24,7 +23,7 @@ def test_fixed_looks__divide_the_share():
     counts = rows // 50
     np.testing.assert_array_equal(
         FixedStages(4).limits(counts, rows, 0.05),
-        limits_at_stages(counts, rows, delta=0.05),
+        binomial_tail_inversion(counts, rows, delta=0.05 / 4),
     )
 
 
