@@ -1,30 +1,26 @@
 """Plots: the figures of searches, plans and audits.
 
-Each file has a function that returns the plot's data and a short one that draws it on
-an `Axes`; a third does both for a results cube. Data can be checked without drawing.
+Each file has a function that returns the plot's data, which can be checked without
+drawing, and one that draws them on an `Axes`.
 Nothing here computes a bound: numbers come from `dsel.searches.evaluate` and `select`.
 
 Conventions: a darker cell is a larger error; the chosen candidate is orange; a number
 that is only a lower limit stands on a hatched cell; a title never calls a number a
 bound where it is none. `INK` is the colour of all text, and pages replace it by theirs.
 
-To add a figure: one file with ``<figure>_data``, ``draw_<figure>`` and
-``plot_<figure>``, and its line in `FIGURES`. Needs the extra ``plots``.
+To add a figure: one file with ``<figure>_data`` and ``plot_<figure>``, and its line in
+`FIGURES`. Needs the extra ``plots``.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from dsel.plots.audit_failures import (
-    audit_failures_data,
-    draw_audit_failures,
-    plot_audit_failures,
-)
-from dsel.plots.bound_plan import bound_plan_data, draw_bound_plan, plot_bound_plan
-from dsel.plots.loss_curves import draw_loss_curves, loss_curves_data, plot_loss_curves
-from dsel.plots.surface import draw_surface, plot_surface, surface_data
-from dsel.plots.terms import draw_terms, plot_terms, terms_data
-from dsel.plots.timing import draw_timing, plot_timing, timing_data
+from dsel.plots.audit_failures import audit_failures_data, plot_audit_failures
+from dsel.plots.bound_plan import bound_plan_data, plot_bound_plan
+from dsel.plots.loss_curves import loss_curves_data, plot_loss_curves
+from dsel.plots.surface import plot_surface, surface_data
+from dsel.plots.terms import plot_terms, terms_data
+from dsel.plots.timing import plot_timing, timing_data
 
 FIGURES: Final[dict[str, Callable[..., Any]]] = {
     "surface": plot_surface,
@@ -37,12 +33,6 @@ __all__ = [
     "FIGURES",
     "audit_failures_data",
     "bound_plan_data",
-    "draw_audit_failures",
-    "draw_bound_plan",
-    "draw_loss_curves",
-    "draw_surface",
-    "draw_terms",
-    "draw_timing",
     "loss_curves_data",
     "plot_audit_failures",
     "plot_bound_plan",

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def audit_failures_data(report: xr.Dataset) -> xr.Dataset:
-    """Return the share of draws in which each bound failed, with its interval.
-
-    Parameters
-    ----------
-    report
-        Dataset of `dsel.audit`.
+    """Return the share of draws in which each bound of an audit failed.
 
     Returns
     -------
@@ -43,16 +38,37 @@ def audit_failures_data(report: xr.Dataset) -> xr.Dataset:
     )
 
 
-def draw_audit_failures(data: xr.Dataset, ax: "Axes") -> None:
-    """Draw one line for each setting and delta, and what delta allows.
+def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw how often each bound of an audit failed, beside what delta allows.
+
+    There is one line for each setting and delta.
 
     Parameters
     ----------
-    data
-        What `audit_failures_data` returns.
+    report
+        Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
     ax
-        Where to draw.
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+
+    See Also
+    --------
+    dsel.audit : Makes the report.
+
+    Examples
+    --------
+    >>> import dsel
+    >>> report = dsel.audit(["cv_bound, lucky folds"], n_draws=5, random_state=0)
+    >>> ax = plot_audit_failures(report)
+    >>> ax.get_xlabel()
+    'share of 5 draws in which the bound failed'
     """
+    data = audit_failures_data(report)
+    ax = new_axes(7.2, 0.9 + 0.19 * data["share"].size) if ax is None else ax
     table = data.stack(line=["setting", names.DELTA])
     places = np.arange(table.sizes["line"])[::-1]
     shares, deltas = table["share"].values, table[names.DELTA].values
@@ -85,36 +101,4 @@ def draw_audit_failures(data: xr.Dataset, ax: "Axes") -> None:
         frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(-0.02, 1)
     )
     tidy(ax, title="")
-
-
-def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw how often each bound of an audit failed, beside what delta allows.
-
-    Parameters
-    ----------
-    report
-        Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
-    ax
-        Where to draw; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
-
-    See Also
-    --------
-    dsel.audit : Makes the report.
-
-    Examples
-    --------
-    >>> import dsel
-    >>> report = dsel.audit(["cv_bound, lucky folds"], n_draws=5, random_state=0)
-    >>> ax = plot_audit_failures(report)
-    >>> ax.get_xlabel()
-    'share of 5 draws in which the bound failed'
-    """
-    data = audit_failures_data(report)
-    ax = new_axes(7.2, 0.9 + 0.19 * data["share"].size) if ax is None else ax
-    draw_audit_failures(data, ax)
     return ax

@@ -41,15 +41,8 @@ def loss_curves_data(
 
     Parameters
     ----------
-    results
-        Cube of a `LeastSquaresSearch`.
-    criterion
-        What chooses the width; None means the criterion of the search.
-
-    Returns
-    -------
-    LossCurvesData
-        What `draw_loss_curves` draws.
+    results, criterion
+        As `plot_loss_curves` takes them.
     """
     choice = select_least_squares(results, criterion)
     width = choice.params["width"]
@@ -67,43 +60,10 @@ def loss_curves_data(
     )
 
 
-def draw_loss_curves(data: LossCurvesData, ax: "Axes") -> None:
-    """Draw the curves and mark the choice.
-
-    Parameters
-    ----------
-    data
-        From `loss_curves_data`.
-    ax
-        Where to draw.
-    """
-    for number, (name, values) in enumerate(data.estimates.items()):
-        # Estimates often agree: later curves are thinner and leave the others visible.
-        ax.plot(
-            data.regularizations,
-            np.where(np.isfinite(values), values, np.nan),
-            color=COLORS[number % len(COLORS)],
-            label=name,
-            lw=3.2 - 0.5 * number,
-        )
-    if data.chosen > 0:
-        ax.axvline(data.chosen, color=ACCENT, lw=0.8, ls=":")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel("regularization")
-    ax.set_ylabel("estimated squared error")
-    ax.legend(frameon=False, fontsize=8)
-    tidy(
-        ax,
-        title=f"width {data.width:.3g}, regularization {data.chosen:.3g} "
-        f"by {data.criterion}",
-    )
-
-
 def plot_loss_curves(
     results: xr.Dataset, *, criterion: str | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw what a least-squares search estimated at the chosen width.
+    """Draw what a least-squares search estimated at the chosen width, and its choice.
 
     Parameters
     ----------
@@ -133,6 +93,27 @@ def plot_loss_curves(
     >>> ax.get_xlabel()
     'regularization'
     """
+    data = loss_curves_data(results, criterion=criterion)
     ax = new_axes() if ax is None else ax
-    draw_loss_curves(loss_curves_data(results, criterion=criterion), ax)
+    for number, (name, values) in enumerate(data.estimates.items()):
+        # Estimates often agree: later curves are thinner and leave the others visible.
+        ax.plot(
+            data.regularizations,
+            np.where(np.isfinite(values), values, np.nan),
+            color=COLORS[number % len(COLORS)],
+            label=name,
+            lw=3.2 - 0.5 * number,
+        )
+    if data.chosen > 0:
+        ax.axvline(data.chosen, color=ACCENT, lw=0.8, ls=":")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("regularization")
+    ax.set_ylabel("estimated squared error")
+    ax.legend(frameon=False, fontsize=8)
+    tidy(
+        ax,
+        title=f"width {data.width:.3g}, regularization {data.chosen:.3g} "
+        f"by {data.criterion}",
+    )
     return ax

@@ -42,13 +42,10 @@ class SurfaceData:
     label: str
     """What the numbers are."""
     x: str
-    """Parameter along the columns."""
     y: str
-    """Parameter along the rows; empty where there is one row."""
+    """Parameters along the columns and the rows; no `y` where there is one row."""
     x_labels: tuple[str, ...]
-    """Values of `x`."""
     y_labels: tuple[str, ...]
-    """Values of `y`."""
     values: NDArray[np.float64]
     """(rows, columns): unclipped; lower limits included; NaN where nothing is known."""
     is_limit: NDArray[np.bool_]
@@ -80,11 +77,6 @@ def surface_data(
         Dimensions for columns and rows; by default the last two that vary. Over
         every other dimension the smallest number is shown.
 
-    Returns
-    -------
-    SurfaceData
-        What `draw_surface` draws.
-
     Raises
     ------
     ValueError
@@ -114,28 +106,6 @@ def surface_data(
     )
 
 
-def draw_surface(data: SurfaceData, ax: "Axes") -> None:
-    """Draw a surface: a heat map over two parameters, points over one.
-
-    Parameters
-    ----------
-    data
-        From `surface_data`.
-    ax
-        Where to draw.
-    """
-    if data.y:
-        _draw_map(data, ax)
-    else:
-        _draw_points(data, ax)
-    note = f"\n{DROPPED}" if data.y and data.is_limit.any() else ""
-    ax.set_xlabel(data.x + note)
-    step = -(-len(data.x_labels) // 12)
-    places = range(0, len(data.x_labels), step)
-    ax.set_xticks(list(places), [data.x_labels[place] for place in places])
-    tidy(ax, title=data.title)
-
-
 def plot_surface(
     results: xr.Dataset,
     criterion: str | None = None,
@@ -143,7 +113,7 @@ def plot_surface(
     ax: "Axes | None" = None,
     **options: Any,
 ) -> "Axes":
-    """Draw a criterion over the grid of a cube.
+    """Draw a criterion over the grid: a heat map, or points where one dimension varies.
 
     Parameters
     ----------
@@ -181,7 +151,16 @@ def plot_surface(
     """
     data = surface_data(results, criterion, **options)
     ax = new_axes() if ax is None else ax
-    draw_surface(data, ax)
+    if data.y:
+        _draw_map(data, ax)
+    else:
+        _draw_points(data, ax)
+    note = f"\n{DROPPED}" if data.y and data.is_limit.any() else ""
+    ax.set_xlabel(data.x + note)
+    step = -(-len(data.x_labels) // 12)
+    places = range(0, len(data.x_labels), step)
+    ax.set_xticks(list(places), [data.x_labels[place] for place in places])
+    tidy(ax, title=data.title)
     return ax
 
 

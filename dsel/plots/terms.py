@@ -53,11 +53,6 @@ def terms_data(
     delta
         Probability with which the bounds may fail; by default that of the search.
 
-    Returns
-    -------
-    TermsData
-        What `draw_terms` draws.
-
     Raises
     ------
     ValueError
@@ -85,38 +80,6 @@ def terms_data(
     )
 
 
-def draw_terms(data: TermsData, ax: "Axes") -> None:
-    """Draw stacked bars, the best candidate on top.
-
-    Parameters
-    ----------
-    data
-        From `terms_data`.
-    ax
-        Where to draw.
-    """
-    places = np.arange(len(data.labels))[::-1]
-    ax.barh(places, data.label_term, height=0.6, color=BLUE, label="from labeled rows")
-    ax.barh(
-        places, data.disagreement_term, height=0.6, left=data.label_term, color=PALE,
-        edgecolor=BLUE, lw=0.6, label="from disagreement on the pool",
-    )  # fmt: skip
-    for place, bound in zip(
-        places, data.label_term + data.disagreement_term, strict=True
-    ):
-        ax.annotate(
-            f" {at_most(bound)}", (bound, place), va="center", fontsize=8, color=INK
-        )
-    ax.plot(
-        data.cv_error, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
-        label="error in cross-validation (an estimate)",
-    )  # fmt: skip
-    ax.set_yticks(places, data.labels)
-    ax.set_xlabel("bound on the error (share of rows)")
-    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
-    tidy(ax, title=data.title)
-
-
 def plot_terms(
     results: xr.Dataset,
     criterion: str | None = None,
@@ -124,7 +87,7 @@ def plot_terms(
     ax: "Axes | None" = None,
     **options: Any,
 ) -> "Axes":
-    """Draw what the smallest bounds of a cube are made of.
+    """Draw what the smallest bounds of a cube are made of, the best one on top.
 
     Parameters
     ----------
@@ -162,5 +125,24 @@ def plot_terms(
     """
     data = terms_data(results, criterion, **options)
     ax = new_axes() if ax is None else ax
-    draw_terms(data, ax)
+    places = np.arange(len(data.labels))[::-1]
+    ax.barh(places, data.label_term, height=0.6, color=BLUE, label="from labeled rows")
+    ax.barh(
+        places, data.disagreement_term, height=0.6, left=data.label_term, color=PALE,
+        edgecolor=BLUE, lw=0.6, label="from disagreement on the pool",
+    )  # fmt: skip
+    for place, bound in zip(
+        places, data.label_term + data.disagreement_term, strict=True
+    ):
+        ax.annotate(
+            f" {at_most(bound)}", (bound, place), va="center", fontsize=8, color=INK
+        )
+    ax.plot(
+        data.cv_error, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
+        label="error in cross-validation (an estimate)",
+    )  # fmt: skip
+    ax.set_yticks(places, data.labels)
+    ax.set_xlabel("bound on the error (share of rows)")
+    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
+    tidy(ax, title=data.title)
     return ax

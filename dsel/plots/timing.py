@@ -39,18 +39,7 @@ class TimingData:
 
 
 def timing_data(results: xr.Dataset) -> TimingData:
-    """Return the seconds of the timing figure.
-
-    Parameters
-    ----------
-    results
-        Cube of a search.
-
-    Returns
-    -------
-    TimingData
-        What `draw_timing` draws.
-    """
+    """Return the seconds of a search's phases, from its cube."""
     sums = {
         phase: float(results[name].sum())
         for name, phase in PHASES.items()
@@ -60,32 +49,8 @@ def timing_data(results: xr.Dataset) -> TimingData:
     return TimingData(tuple(found), tuple(found.values()))
 
 
-def draw_timing(data: TimingData, ax: "Axes") -> None:
-    """Draw one bar for each phase.
-
-    Parameters
-    ----------
-    data
-        From `timing_data`.
-    ax
-        Where to draw.
-    """
-    places = np.arange(len(data.phases))[::-1]
-    ax.barh(places, data.seconds, color=BLUE, height=0.6)
-    for place, seconds in zip(places, data.seconds, strict=True):
-        share = seconds / data.total if data.total else 0.0
-        ax.annotate(
-            f" {format_time(seconds)} ({share:.0%})", (seconds, place), va="center",
-            fontsize=8, color=INK,
-        )  # fmt: skip
-    ax.set_yticks(places, data.phases)
-    ax.set_xlim(right=1.25 * max((*data.seconds, 1e-9)))
-    ax.set_xlabel("seconds, summed over tasks")
-    tidy(ax, title=f"{format_time(data.total)} of work")
-
-
 def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw where the time of a search went.
+    """Draw where the time of a search went, one bar for each phase.
 
     Parameters
     ----------
@@ -109,14 +74,23 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> import dsel
     >>> X, y = load_iris(return_X_y=True)
-    >>> grid = {"n_neighbors": [1, 5], "weights": ["uniform", "distance"]}
-    >>> plan = dsel.plan_search(
-    ...     KNeighborsClassifier(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
-    ...     duplicates="keep")
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), {"n_neighbors": [1, 5]}, X, y)
     >>> ax = plot_timing(plan.run())
     >>> ax.get_xlabel()
     'seconds, summed over tasks'
     """
+    data = timing_data(results)
     ax = new_axes(height=2.4) if ax is None else ax
-    draw_timing(timing_data(results), ax)
+    places = np.arange(len(data.phases))[::-1]
+    ax.barh(places, data.seconds, color=BLUE, height=0.6)
+    for place, seconds in zip(places, data.seconds, strict=True):
+        share = seconds / data.total if data.total else 0.0
+        ax.annotate(
+            f" {format_time(seconds)} ({share:.0%})", (seconds, place), va="center",
+            fontsize=8, color=INK,
+        )  # fmt: skip
+    ax.set_yticks(places, data.phases)
+    ax.set_xlim(right=1.25 * max((*data.seconds, 1e-9)))
+    ax.set_xlabel("seconds, summed over tasks")
+    tidy(ax, title=f"{format_time(data.total)} of work")
     return ax

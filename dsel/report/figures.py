@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def as_svg(draw: "Callable[[Axes], None]", *, width: float, height: float) -> str:
-    """Return what `draw` puts on a fresh pair of axes, as an SVG element."""
+def as_svg(draw: "Callable[..., Axes]", *, width: float, height: float) -> str:
+    """Return what `draw` puts on a fresh pair of axes, its `ax`, as an SVG element."""
     return figure_svg(
-        lambda drawing: draw(drawing.add_subplot()), width=width, height=height
+        lambda drawing: draw(ax=drawing.add_subplot()), width=width, height=height
     )
 
 
-def figure_svg(draw: "Callable[[Figure], None]", *, width: float, height: float) -> str:
+def figure_svg(
+    draw: "Callable[[Figure], object]", *, width: float, height: float
+) -> str:
     """Return what `draw` puts on a fresh figure, as an SVG element.
 
     Raises

@@ -1,12 +1,15 @@
 """The sections of the page, each a function of the story."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from dsel import names
 from dsel.plots import (
-    draw_surface,
-    draw_terms,
-    draw_timing,
+    plot_surface,
+    plot_terms,
+    plot_timing,
     surface_data,
     terms_data,
     timing_data,
@@ -61,13 +64,14 @@ def numbers(story: Story) -> str:
 
 def surface(story: Story) -> str:
     """Show the criterion over the grid."""
-    data = surface_data(story.results, story.judged.criterion, delta=story.judged.delta)
-    drawing = as_svg(lambda axes: draw_surface(data, axes), width=7.2, height=4.6)
+    shown = _shown(story)
+    plot = partial(plot_surface, story.results, **shown)
+    drawing = as_svg(plot, width=7.2, height=4.6)
     caption = (
         "Each cell is a candidate; the frame marks the chosen one. Dropped candidates "
         "were shown not to win before all of theirs was counted, so only a lower limit "
         "of their number is known."
-        if data.is_limit.any()
+        if surface_data(story.results, **shown).is_limit.any()
         else "Each cell is a candidate; the chosen one is marked."
     )
     return section("The candidates", figure(drawing, caption))
@@ -105,13 +109,12 @@ def best(story: Story) -> str:
 
 def terms(story: Story) -> str:
     """Show what the best bounds are made of, where they have terms."""
+    shown = _shown(story)
     try:
-        data = terms_data(
-            story.results, story.judged.criterion, delta=story.judged.delta
-        )
+        terms_data(story.results, **shown)
     except ValueError:
         return ""
-    drawing = as_svg(lambda axes: draw_terms(data, axes), width=7.2, height=4.0)
+    drawing = as_svg(partial(plot_terms, story.results, **shown), width=7.2, height=4.0)
     caption = (
         "Each bar is a candidate's bound: its part from labeled rows, then that from "
         "the pool. The mark is the error in cross-validation."
@@ -223,10 +226,9 @@ def failures(story: Story) -> str:
 
 def timing(story: Story) -> str:
     """Show where the time went."""
-    data = timing_data(story.results)
-    if not data.total:
+    if not timing_data(story.results).total:
         return ""
-    drawing = as_svg(lambda axes: draw_timing(data, axes), width=7.2, height=2.2)
+    drawing = as_svg(partial(plot_timing, story.results), width=7.2, height=2.2)
     caption = "Seconds of work by kind of task, added up over all tasks."
     return section("Where the time went", figure(drawing, caption))
 
@@ -239,6 +241,10 @@ def provenance(story: Story) -> str:
         table(("", ""), sorted(story.provenance.items())),
         "</details>",
     )
+
+
+def _shown(story: Story) -> dict[str, Any]:
+    return {"criterion": story.judged.criterion, "delta": story.judged.delta}
 
 
 def _number(value: float, *, is_bound: bool) -> str:

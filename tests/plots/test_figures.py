@@ -14,7 +14,6 @@ from dsel.bounds import DeltaLedger, read_out
 from dsel.plots import (
     FIGURES,
     audit_failures_data,
-    draw_surface,
     plot_audit_failures,
     plot_surface,
     surface_data,
@@ -141,9 +140,9 @@ def test_plot_surface__draws_any_grid(grid):
     assert axes.get_title(loc="left")
 
 
-def test_draw_surface__draws_where_it_is_told(cube):
+def test_plot_surface__draws_where_it_is_told(cube):
     axes = Figure().add_subplot()
-    draw_surface(surface_data(cube), axes)
+    assert plot_surface(cube, ax=axes) is axes
     assert axes.get_xlabel().startswith("gamma\nhatched")
 
 
