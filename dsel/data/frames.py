@@ -172,8 +172,12 @@ def unchangeable(rows: Any) -> Any:
     if isinstance(rows, pd.DataFrame):
         return rows.copy(deep=False)
     if sparse.issparse(rows) and rows.format == "csr":
-        parts = _read_only(rows.data), rows.indices, rows.indptr
-        return type(rows)(parts, shape=rows.shape, copy=False)
+        parts = rows.data, rows.indices, rows.indptr
+        rows = type(rows)(parts, shape=rows.shape, copy=False)
+        if not rows.has_sorted_indices:  # of words, say; an SVC sorts in place
+            rows = rows.sorted_indices()
+        rows.data = _read_only(rows.data)
+        return rows
     return _read_only(rows) if isinstance(rows, np.ndarray) else rows
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -173,6 +174,19 @@ def test_search__by_kernel_svms_takes_numbers_and_pipelines_on_text():
     assert "scikit-learn" in str(run(X, y, pool, encoded, {"svc__C": [1.0]}))
     with pytest.raises(TypeError, match="column 'city' holds text such as"):
         run(X, y, pool, SVC(), {"C": [1.0]})
+
+
+def test_search__by_svms_takes_sparse_words():
+    words = np.random.default_rng(0).choice([*"abcdef"], (80, 12))
+    X, y = pd.DataFrame({"text": map(" ".join, words)}), (words == "a").any(axis=1)
+    counts = TfidfVectorizer(token_pattern="[a-z]")
+    encode = make_column_transformer((counts, "text"), sparse_threshold=1)
+    model = make_pipeline(encode, SVC())
+    plan = dsel.plan_search(None, [model], X, y, cv=3, random_state=0)
+    for split, errors in zip(plan.work.splits, plan.run().fold_errors[0], strict=False):
+        model.fit(X.iloc[split.train_rows], y[split.train_rows])
+        wrong = model.predict(X.iloc[split.test_rows]) != y[split.test_rows]
+        assert wrong.sum() == errors
 
 
 def test_search__finds_labeled_rows_in_a_pool_of_frames(counted):
