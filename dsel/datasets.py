@@ -14,7 +14,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -37,40 +36,38 @@ __all__ = [
 FOLDER_VARIABLE: Final = "DSEL_DATA"
 """Environment variable that names the folder of the benchmark sets."""
 
-PUBLIC_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "adult": "UCI: Adult",
-        "banknote": "UCI: Banknote Authentication",
-        "breast_cancer_wisconsin": "UCI: Breast Cancer Wisconsin (Original)",
-        "bupa": "UCI: Liver Disorders",
-        "chess": "UCI: Chess (King-Rook vs. King-Pawn)",
-        "climate": "UCI: Climate Model Simulation Crashes",
-        "crx": "UCI: Credit Approval",
-        "dna": "LIBSVM data, multi-class: dna",
-        "gas_drift_zscored": "UCI: Gas Sensor Array Drift, standardised by batch",
-        "glass": "UCI: Glass Identification",
-        "haberman": "UCI: Haberman's Survival",
-        "ionosphere": "UCI: Ionosphere",
-        "letter": "UCI: Letter Recognition",
-        "lrs": "UCI: Low Resolution Spectrometer, ones digit of the class",
-        "magic": "UCI: MAGIC Gamma Telescope",
-        "newsgroups5": "20 Newsgroups: baseball, hockey, atheism, both of religion",
-        "optdigits": "UCI: Optical Recognition of Handwritten Digits",
-        "pendigits": "UCI: Pen-Based Recognition of Handwritten Digits",
-        "pima": "Pima Indians Diabetes, once of UCI",
-        "qsar_biodegradation": "UCI: QSAR biodegradation",
-        "reuters10": "Reuters-21578, Distribution 1.0: the ten largest topics",
-        "satimage": "UCI: Statlog (Landsat Satellite)",
-        "segment": "UCI: Statlog (Image Segmentation)",
-        "shuttle": "UCI: Statlog (Shuttle)",
-        "skin": "UCI: Skin Segmentation",
-        "spambase": "UCI: Spambase",
-        "spectf": "UCI: SPECTF Heart",
-        "theorem": "UCI: First-order theorem proving",
-        "usps": "LIBSVM data, multi-class: usps",
-        "votes": "UCI: Congressional Voting Records",
-    }
-)
+PUBLIC_NAMES: Final[Mapping[str, str]] = {
+    "adult": "UCI: Adult",
+    "banknote": "UCI: Banknote Authentication",
+    "breast_cancer_wisconsin": "UCI: Breast Cancer Wisconsin (Original)",
+    "bupa": "UCI: Liver Disorders",
+    "chess": "UCI: Chess (King-Rook vs. King-Pawn)",
+    "climate": "UCI: Climate Model Simulation Crashes",
+    "crx": "UCI: Credit Approval",
+    "dna": "LIBSVM data, multi-class: dna",
+    "gas_drift_zscored": "UCI: Gas Sensor Array Drift, standardised by batch",
+    "glass": "UCI: Glass Identification",
+    "haberman": "UCI: Haberman's Survival",
+    "ionosphere": "UCI: Ionosphere",
+    "letter": "UCI: Letter Recognition",
+    "lrs": "UCI: Low Resolution Spectrometer, ones digit of the class",
+    "magic": "UCI: MAGIC Gamma Telescope",
+    "newsgroups5": "20 Newsgroups: baseball, hockey, atheism, both of religion",
+    "optdigits": "UCI: Optical Recognition of Handwritten Digits",
+    "pendigits": "UCI: Pen-Based Recognition of Handwritten Digits",
+    "pima": "Pima Indians Diabetes, once of UCI",
+    "qsar_biodegradation": "UCI: QSAR biodegradation",
+    "reuters10": "Reuters-21578, Distribution 1.0: the ten largest topics",
+    "satimage": "UCI: Statlog (Landsat Satellite)",
+    "segment": "UCI: Statlog (Image Segmentation)",
+    "shuttle": "UCI: Statlog (Shuttle)",
+    "skin": "UCI: Skin Segmentation",
+    "spambase": "UCI: Spambase",
+    "spectf": "UCI: SPECTF Heart",
+    "theorem": "UCI: First-order theorem proving",
+    "usps": "LIBSVM data, multi-class: usps",
+    "votes": "UCI: Congressional Voting Records",
+}
 """Sets by the names of their files, and as which they are published."""
 
 

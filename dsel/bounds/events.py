@@ -8,7 +8,6 @@ hold for one price. Certificates on different events must pay for each.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 from dsel import checks
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
@@ -89,33 +88,29 @@ class Basis:
 
 _BOTH_SIDES = (Event.FOLD_LIMITS, Event.FOLD_LIMITS_BELOW)
 
-CERTIFICATE_EVENTS: Mapping[str, Basis] = MappingProxyType(
-    {
-        "cv_bound": Basis((Event.FOLD_LIMITS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
-        "cv_interval": Basis(_BOTH_SIDES, (Event.RANDOM_FOLD_DISAGREEMENT,)),
-        "best_fold": Basis((Event.FOLD_LIMITS,), (Event.BEST_FOLD_DISAGREEMENT,)),
-        "best_fold_model": Basis((Event.FOLD_LIMITS,)),
-        "best_fold_interval": Basis(
-            _BOTH_SIDES, (Event.BEST_FOLD_DISAGREEMENT, Event.WORST_FOLD_DISAGREEMENT)
-        ),
-        "best_fold_of_leader": Basis(
-            (Event.FOLD_LIMITS,), (Event.LEADER_DISAGREEMENT,)
-        ),
-        "merged_folds": Basis((Event.MERGED_FOLDS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
-        "leaders": Basis((Event.FOLD_LIMITS,), (Event.LEADERS_DISAGREEMENT,)),
-        "averaged_disagreement": Basis(
-            (Event.FOLD_LIMITS,), (Event.AVERAGED_DISAGREEMENT,)
-        ),
-        "holdout_bound": Basis((Event.HELD_OUT_LIMIT,)),
-        "select_then_certify": Basis(
-            (Event.HELD_OUT_LIMIT,), (Event.HELD_OUT_DISAGREEMENT,)
-        ),
-        "nested": Basis((Event.OUTER_FOLD_LIMITS,), (Event.OUTER_DISAGREEMENT,)),
-        "nested_fold_model": Basis((Event.OUTER_FOLD_LIMITS,)),
-        "nested_vote": Basis((Event.OUTER_FOLD_LIMITS,), (Event.VOTE_DISAGREEMENT,)),
-        "transductive": Basis((Event.POOL_ERRORS,)),
-    }
-)
+CERTIFICATE_EVENTS: Mapping[str, Basis] = {
+    "cv_bound": Basis((Event.FOLD_LIMITS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
+    "cv_interval": Basis(_BOTH_SIDES, (Event.RANDOM_FOLD_DISAGREEMENT,)),
+    "best_fold": Basis((Event.FOLD_LIMITS,), (Event.BEST_FOLD_DISAGREEMENT,)),
+    "best_fold_model": Basis((Event.FOLD_LIMITS,)),
+    "best_fold_interval": Basis(
+        _BOTH_SIDES, (Event.BEST_FOLD_DISAGREEMENT, Event.WORST_FOLD_DISAGREEMENT)
+    ),
+    "best_fold_of_leader": Basis((Event.FOLD_LIMITS,), (Event.LEADER_DISAGREEMENT,)),
+    "merged_folds": Basis((Event.MERGED_FOLDS,), (Event.RANDOM_FOLD_DISAGREEMENT,)),
+    "leaders": Basis((Event.FOLD_LIMITS,), (Event.LEADERS_DISAGREEMENT,)),
+    "averaged_disagreement": Basis(
+        (Event.FOLD_LIMITS,), (Event.AVERAGED_DISAGREEMENT,)
+    ),
+    "holdout_bound": Basis((Event.HELD_OUT_LIMIT,)),
+    "select_then_certify": Basis(
+        (Event.HELD_OUT_LIMIT,), (Event.HELD_OUT_DISAGREEMENT,)
+    ),
+    "nested": Basis((Event.OUTER_FOLD_LIMITS,), (Event.OUTER_DISAGREEMENT,)),
+    "nested_fold_model": Basis((Event.OUTER_FOLD_LIMITS,)),
+    "nested_vote": Basis((Event.OUTER_FOLD_LIMITS,), (Event.VOTE_DISAGREEMENT,)),
+    "transductive": Basis((Event.POOL_ERRORS,)),
+}
 
 
 @dataclass(frozen=True)

@@ -96,17 +96,8 @@ class Experiment:
     def scale(self, scale: Any = "paper", **changes: Any) -> Any:
         """Return a scale of that name, or the one given, with other sets and so on.
 
-        Parameters
-        ----------
-        scale
-            A name of `scales`, or a `Scale`.
-        **changes
-            Fields by name; None changes nothing.
-
-        Raises
-        ------
-        ValueError
-            Where there are no such sets, or not as many repetitions.
+        `changes` are fields by name; None changes nothing. Raises ValueError where
+        there are no such sets, or not as many repetitions.
         """
         begun = self.scales[scale] if isinstance(scale, str) else scale
         wanted = {name: each for name, each in changes.items() if each is not None}
@@ -117,19 +108,8 @@ class Experiment:
     def check_files(self, scale: Scale, *, folder: str | Path | None = None) -> None:
         """Raise where files or modules that sets of a scale need are missing.
 
-        Parameters
-        ----------
-        scale
-            What is to be run.
-        folder
-            Folder of the benchmark sets; None takes ``DSEL_DATA``.
-
-        Raises
-        ------
-        FileNotFoundError
-            Where benchmark sets are missing.
-        ModuleNotFoundError
-            Where a module of the extra ``papers`` is.
+        FileNotFoundError: benchmark sets, in the folder or in ``DSEL_DATA``;
+        ModuleNotFoundError: a module of the extra ``papers``.
         """
         if self.files:
             check_files([self.files[name] for name in scale.sets], folder=folder)

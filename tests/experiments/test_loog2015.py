@@ -108,7 +108,7 @@ def test_draw_rows__draws_the_others_as_often_as_they_are_there():
 def test_fit_projection__components_are_uncorrelated_and_nearly_all(rng):
     X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
     X = np.column_stack([X, X[:, 0] + X[:, 1], np.full(200, 0.1)])
-    Z = fit_projection(X).of(X)
+    Z = fit_projection(X).transform(X)
     covariance = np.cov(Z.T, bias=True)
     off = covariance - np.diag(np.diag(covariance))
     assert Z.shape[1] <= 5

@@ -1,48 +1,39 @@
 """What Hardoon et al. (2009) print in Table 3, and what is wrong or open there."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 METHODS: Final = ("nonconformity", "cross_validation", "maximum_margin")
 
-PUBLISHED: Final[Mapping[str, tuple[tuple[float, float, float], ...]]] = (
-    MappingProxyType(
-        {
-            "votes": ((0.0700, 0.1201, 0.72), (0.0833, 0.2115, 5.74),
-                      (0.0933, 0.0991, 0.43)),
-            "glass": ((0.2167, 0.0932, 5.25), (0.2085, 0.1291, 32.58),
-                      (0.2328, 0.1263, 3.08)),
-            "haberman": ((0.3133, 0.0680, 58.23), (0.2518, 0.0397, 455.77),
-                         (0.3300, 0.0524, 49.23)),
-            "bupa": ((0.2753, 0.0620, 44.85), (0.2840, 0.0604, 329.96),
-                     (0.3192, 0.1085, 38.81)),
-            "credit": ((0.2990, 0.0468, 86.85), (0.2745, 0.1111, 592.42),
-                       (0.2914, 0.0850, 72.31)),
-            "pima": ((0.2562, 0.0554, 169.05), (0.2473, 0.0361, 1305.29),
-                     (0.3019, 0.0516, 155.65)),
-            "breast": ((0.0378, 0.0350, 24.80), (0.0335, 0.0282, 150.36),
-                       (0.0408, 0.0367, 18.29)),
-            "ionosphere": ((0.0562, 0.0493, 17.63), (0.0479, 0.0440, 103.45),
-                           (0.1158, 0.0565, 11.85)),
-        }
-    )
-)  # fmt: skip
+PUBLISHED: Final[Mapping[str, tuple[tuple[float, float, float], ...]]] = {
+    "votes": ((0.0700, 0.1201, 0.72), (0.0833, 0.2115, 5.74),
+              (0.0933, 0.0991, 0.43)),
+    "glass": ((0.2167, 0.0932, 5.25), (0.2085, 0.1291, 32.58),
+              (0.2328, 0.1263, 3.08)),
+    "haberman": ((0.3133, 0.0680, 58.23), (0.2518, 0.0397, 455.77),
+                 (0.3300, 0.0524, 49.23)),
+    "bupa": ((0.2753, 0.0620, 44.85), (0.2840, 0.0604, 329.96),
+             (0.3192, 0.1085, 38.81)),
+    "credit": ((0.2990, 0.0468, 86.85), (0.2745, 0.1111, 592.42),
+               (0.2914, 0.0850, 72.31)),
+    "pima": ((0.2562, 0.0554, 169.05), (0.2473, 0.0361, 1305.29),
+             (0.3019, 0.0516, 155.65)),
+    "breast": ((0.0378, 0.0350, 24.80), (0.0335, 0.0282, 150.36),
+               (0.0408, 0.0367, 18.29)),
+    "ionosphere": ((0.0562, 0.0493, 17.63), (0.0479, 0.0440, 103.45),
+                   (0.1158, 0.0565, 11.85)),
+}  # fmt: skip
 """Table 3: mean error, standard deviation over outer folds, seconds, by method."""
 
 PUBLISHED_SPEED_UP: Final = 7.30
 """Ratio of the mean times of cross-validation and nonconformity."""
 
-PUBLISHED_OVERALL: Final[Mapping[str, tuple[tuple[float, float, float], ...]]] = (
-    MappingProxyType(
-        {
-            "all sets": ((0.1905, 0.0662, 50.92), (0.1788, 0.0825, 371.94),
-                         (0.2156, 0.0770, 43.71)),
-            "without Haberman": ((0.1730, 0.0659, 49.87), (0.1686, 0.0886, 359.97),
-                                 (0.1993, 0.0805, 42.91)),
-        }
-    )
-)  # fmt: skip
+PUBLISHED_OVERALL: Final[Mapping[str, tuple[tuple[float, float, float], ...]]] = {
+    "all sets": ((0.1905, 0.0662, 50.92), (0.1788, 0.0825, 371.94),
+                 (0.2156, 0.0770, 43.71)),
+    "without Haberman": ((0.1730, 0.0659, 49.87), (0.1686, 0.0886, 359.97),
+                         (0.1993, 0.0805, 42.91)),
+}  # fmt: skip
 """The last two lines of Table 3, as the lines above them."""
 
 PUBLISHED_GAPS: Final = (
@@ -62,14 +53,13 @@ cross-validation, says the text."""
 PUBLISHED_SECONDS_SAVED: Final = 7.0
 """Section 5: by how many seconds SVM-L-infinity is faster than nonconformity."""
 
-PUBLISHED_GRID: Final[Mapping[str, tuple[int, int, int]]] = MappingProxyType(
-    {"gamma": (10, -15, 3), "C": (11, -5, 15)}
-)
+PUBLISHED_GRID: Final[Mapping[str, tuple[int, int, int]]] = {
+    "gamma": (10, -15, 3),
+    "C": (11, -5, 15),
+}
 """Table 2: number of values, and exponents of 2 of the first and the last one."""
 
-NORMS: Final[Mapping[str, float]] = MappingProxyType(
-    {"margin_l1": 1.0, "margin_l2": 2.0}
-)
+NORMS: Final[Mapping[str, float]] = {"margin_l1": 1.0, "margin_l2": 2.0}
 """Others of the family of SVM-L-infinity, which the paper does not compare."""
 
 OTHER_ROWS: Final = "other rows than the paper's"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -15,23 +14,19 @@ Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 SCALINGS: Final = ("range", "raw")
 """Features scaled to [-1, 1], or left alone: the paper does not say which."""
 
-FEATURES: Final = MappingProxyType(
-    {"range": "features scaled to [-1, 1]", "raw": "raw features"}
-)
+FEATURES: Final = {"range": "features scaled to [-1, 1]", "raw": "raw features"}
 """What `SCALINGS` are called in captions."""
 
-SIZES: Final[Mapping[str, tuple[int, int, int, int]]] = MappingProxyType(
-    {
-        "votes": (52, 16, 18, 34),
-        "glass": (163, 9, 87, 76),
-        "haberman": (294, 3, 219, 75),
-        "bupa": (345, 6, 145, 200),
-        "credit": (653, 15, 296, 357),
-        "pima": (768, 8, 269, 499),
-        "breast": (683, 9, 239, 444),
-        "ionosphere": (351, 34, 225, 126),
-    }
-)
+SIZES: Final[Mapping[str, tuple[int, int, int, int]]] = {
+    "votes": (52, 16, 18, 34),
+    "glass": (163, 9, 87, 76),
+    "haberman": (294, 3, 219, 75),
+    "bupa": (345, 6, 145, 200),
+    "credit": (653, 15, 296, 357),
+    "pima": (768, 8, 269, 499),
+    "breast": (683, 9, 239, 444),
+    "ionosphere": (351, 34, 225, 126),
+}
 """Table 1 as printed: rows, columns, positive and negative rows."""
 
 
@@ -79,16 +74,14 @@ def _float_glass(table: BenchmarkSet, positive: str) -> Table:
 
 
 _Clean = Callable[[BenchmarkSet, str], Table]
-RECIPES: Final[Mapping[str, tuple[str, str, _Clean]]] = MappingProxyType(
-    {
-        "votes": ("votes", "republican", _complete),
-        "glass": ("glass", "", _float_glass),
-        "haberman": ("haberman", "1", _without_contradictions),
-        "bupa": ("bupa", "1", _complete),
-        "credit": ("crx", "+", _complete),
-        "pima": ("pima", "1", _complete),
-        "breast": ("breast_cancer_wisconsin", "malignant", _complete),
-        "ionosphere": ("ionosphere", "g", _complete),
-    }
-)
+RECIPES: Final[Mapping[str, tuple[str, str, _Clean]]] = {
+    "votes": ("votes", "republican", _complete),
+    "glass": ("glass", "", _float_glass),
+    "haberman": ("haberman", "1", _without_contradictions),
+    "bupa": ("bupa", "1", _complete),
+    "credit": ("crx", "+", _complete),
+    "pima": ("pima", "1", _complete),
+    "breast": ("breast_cancer_wisconsin", "malignant", _complete),
+    "ionosphere": ("ionosphere", "g", _complete),
+}
 """File, label of the positive class, cleaning."""

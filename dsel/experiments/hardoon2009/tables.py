@@ -304,7 +304,6 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
                 f"The printed number is no bound on this error; the other one bounds "
                 f"errors of each model beyond the row's margin (delta = {DELTA:g}).",
                 partial(_draw_figure_2, here.sel(data_set=name), name),
-                width=9.0,
                 height=3.2,
             )
             for name in map(str, results.data_set.values)
@@ -315,7 +314,6 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
                 f"Errors of all methods, {FEATURES[scaling]}, with standard errors; "
                 f"margin l1 and margin l2 are not in the paper.",
                 partial(_draw_errors, here),
-                width=9.0,
                 height=3.6,
             )
         )

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -47,9 +46,10 @@ class Scale:
     seed: int = 0
 
 
-SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
-    {"paper": Scale(), "small": Scale(sizes=(60, 600), repetitions=2)}
-)
+SCALES: Final[Mapping[str, Scale]] = {
+    "paper": Scale(),
+    "small": Scale(sizes=(60, 600), repetitions=2),
+}
 
 
 def likelier(X: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -31,7 +31,6 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
                 f"of every C and gamma, on the first division. Colours are logarithms, "
                 f"the same in all maps; a dot marks the least.",
                 partial(_draw_all, _grid(surfaces), name),
-                width=9.0,
                 height=8.0,
             ),
             Figure(

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 import xarray as xr
@@ -32,20 +31,16 @@ SURFACES: Final = {
 CLOSE: Final = 0.01
 """How far from the smallest observed error a choice is called close to optimal."""
 
-PUBLISHED: Final[Mapping[str, int]] = MappingProxyType(
-    {"same": 3, "better": 1, "worse": 1, "equal": 1}
-)
+PUBLISHED: Final[Mapping[str, int]] = {"same": 3, "better": 1, "worse": 1, "equal": 1}
 """Section 4. Of six sets: on how many both choose the same model; on how many others
 the bound's choice makes fewer, more, or as many errors on the pool."""
 
-LABELS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "same": "both choose the same model",
-        "better": "the bound's choice is another, and better",
-        "worse": "the bound's choice is another, and worse",
-        "equal": "the bound's choice is another, as good",
-    }
-)
+LABELS: Final[Mapping[str, str]] = {
+    "same": "both choose the same model",
+    "better": "the bound's choice is another, and better",
+    "worse": "the bound's choice is another, and worse",
+    "equal": "the bound's choice is another, as good",
+}
 
 ERRORS: Final = (
     "The grids of C and gamma are exchanged against their source, Hsu and Lin (2002); "

@@ -4,11 +4,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from dsel.data.row_random import hashed_seed
 from dsel.datasets import load_set
@@ -22,25 +25,23 @@ from dsel.models import (
 )
 from dsel.models.mcpl.discriminant import fitted_classes
 
-FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "banknote": "banknote",
-        "climate": "climate",
-        "first-order": "theorem",
-        "gas": "gas_drift_zscored",
-        "landsat": "satimage",
-        "letter": "letter",
-        "low": "lrs",
-        "magic": "magic",
-        "optical": "optdigits",
-        "pen-based": "pendigits",
-        "qsar": "qsar_biodegradation",
-        "shuttle": "shuttle",
-        "skin": "skin",
-        "spambase": "spambase",
-        "spectf": "spectf",
-    }
-)
+FILES: Final[Mapping[str, str]] = {
+    "banknote": "banknote",
+    "climate": "climate",
+    "first-order": "theorem",
+    "gas": "gas_drift_zscored",
+    "landsat": "satimage",
+    "letter": "letter",
+    "low": "lrs",
+    "magic": "magic",
+    "optical": "optdigits",
+    "pen-based": "pendigits",
+    "qsar": "qsar_biodegradation",
+    "shuttle": "shuttle",
+    "skin": "skin",
+    "spambase": "spambase",
+    "spectf": "spectf",
+}
 """The paper's names, and those of the files; miniboone could not be had."""
 
 METHODS: Final = (
@@ -91,30 +92,10 @@ class Draw:
     test: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Projection:
-    """Scaling to unit variance, then principal components."""
-
-    mean: NDArray[np.float64]
-    columns: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    """Shape (columns, components)."""
-
-    def of(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the components of rows."""
-        return np.asarray((X[:, self.columns] - self.mean) @ self.weights)
-
-
-def fit_projection(X: NDArray[np.float64]) -> Projection:
+def fit_projection(X: NDArray[np.float64]) -> Pipeline:
     """Drop constant columns, scale to unit variance, keep 99.9 % of the variance."""
-    columns = np.flatnonzero(X.max(axis=0) > X.min(axis=0))
-    mean, scale = X[:, columns].mean(axis=0), X[:, columns].std(axis=0)
-    standardised = (X[:, columns] - mean) / scale
-    values, vectors = np.linalg.eigh(standardised.T @ standardised)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    shares = np.cumsum(values) / values.sum()
-    n_kept = int(np.searchsorted(shares, KEPT_VARIANCE)) + 1
-    return Projection(mean, columns, vectors[:, :n_kept] / scale[:, None])
+    pca = PCA(KEPT_VARIANCE, svd_solver="full")
+    return make_pipeline(VarianceThreshold(), StandardScaler(), pca).fit(X)
 
 
 def load_table(
@@ -128,8 +109,8 @@ def load_table(
     loaded = load_set(FILES[name], folder=folder)
     X = loaded.X.astype(np.float64)
     projection = fit_projection(X)
-    n_features = projection.weights.shape[1]
-    return Table(name, X if clean else projection.of(X), loaded.y, n_features)
+    n_features = projection[-1].n_components_
+    return Table(name, X if clean else projection.transform(X), loaded.y, n_features)
 
 
 def draw_rows(
@@ -211,7 +192,9 @@ def supervised_curve(
 def _components(
     table: Table, train: NDArray[np.int64], *, clean: bool
 ) -> NDArray[np.float64]:
-    return fit_projection(table.X[train]).of(table.X) if clean else table.X
+    if not clean:
+        return table.X
+    return np.asarray(fit_projection(table.X[train]).transform(table.X))
 
 
 def _fit_all(

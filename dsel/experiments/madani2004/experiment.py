@@ -5,19 +5,12 @@ Figures 1 and 2: linear SVMs, 20 % of the other rows for testing, disagreement o
 rest. `SELECTION` follows Figure 3: twenty polynomial degrees, labeled rows of one
 active run, or of one draw, errors and disagreement on all other rows.
 
-At the paper's size, all eight problems: with random rows maxDtE stays below the error
-of half the rows in 32 of 32 cells. With picked rows disE is nearer to the true error
-than 2cvE in 29 of 32 cells, and on every problem when its four sizes are averaged; not
-with 25 rows of baseball and acq, nor with 50 of baseball. Of 32 choices of a degree
-maxDtE wins 18, loses 10 and ties 4 against 2cvE, by the smallest difference of mean
-errors, and 15, 10 and 7 against looE. 2cvE does not lead looE, as the paper says, but
-loses 15 of 32 and wins 11.
-`tests/reference/madani2004.json` has every number.
+`docs/project/papers.md` says what was found; `tests/reference/madani2004.json` has
+every number.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -30,6 +23,7 @@ from dsel.data.labeled import labeled_rows
 from dsel.experiments.base import Experiment
 from dsel.experiments.madani2004.figures import choice_figures, estimate_figures
 from dsel.experiments.madani2004.machines import (
+    ESTIMATES,
     Floats,
     half_estimates,
     halves_of,
@@ -56,11 +50,7 @@ from dsel.searches.co_validation.active import sample_uncertain
 from dsel.searches.leave_one_out import count_leave_one_out
 
 LINEAR: Final = Linear()
-ESTIMATES: Final = (
-    "dis_error", "disagreement", "half_true_error", "max_cv_dt_e", "max_dt_e",
-    "train_error", "true_error", "two_fold_cv",
-)  # fmt: skip
-"""What co-validation makes of the halves of some labeled rows."""
+MEASURED: Final = (*ESTIMATES, "loo_error")
 
 
 @dataclass(frozen=True)
@@ -81,15 +71,13 @@ class Scale:
     seed: int = 0
 
 
-SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
-    {
-        "paper": Scale(),
-        "small": Scale(
-            sets=("votes",), sizes=(25, 50), repetitions=3, halvings=4,
-            degrees=(0.5, 1.0, 2.0), batch=5,
-        ),
-    }
-)  # fmt: skip
+SCALES: Final[Mapping[str, Scale]] = {
+    "paper": Scale(),
+    "small": Scale(
+        sets=("votes",), sizes=(25, 50), repetitions=3, halvings=4,
+        degrees=(0.5, 1.0, 2.0), batch=5,
+    ),
+}  # fmt: skip
 """Sizes by name."""
 
 
@@ -97,18 +85,19 @@ def measure_estimates(
     problem: Problem, trials: Sequence[int], scale: Scale
 ) -> list[dict[str, Floats]]:
     """Return every estimate of some trials, over sampling and n_labeled."""
-    return [_estimate_trial(problem, scale, scale.seed + each) for each in trials]
-
-
-def _estimate_trial(problem: Problem, scale: Scale, seed: int) -> dict[str, Floats]:
-    cells = [
-        [_estimate_cell(problem, order[:n], scale, seed) for n in scale.sizes]
-        for order in _orders(problem, scale, seed)
-    ]
-    return {
-        name: np.array([[float(cell[name]) for cell in row] for row in cells])
-        for name in (*ESTIMATES, "loo_error")
-    }
+    pieces = []
+    for seed in (scale.seed + trial for trial in trials):
+        cells = [
+            [_estimate_cell(problem, order[:n], scale, seed) for n in scale.sizes]
+            for order in _orders(problem, scale, seed)
+        ]
+        pieces.append(
+            {
+                name: np.array([[float(cell[name]) for cell in row] for row in cells])
+                for name in MEASURED
+            }
+        )
+    return pieces
 
 
 def _estimate_cell(
@@ -172,7 +161,7 @@ def measure_choices(
     return [
         {
             name: np.array([[cell[name][place] for cell in row] for row in cells])
-            for name in (*ESTIMATES, "loo_error")
+            for name in MEASURED
         }
         for place in range(len(trials))
     ]
@@ -215,7 +204,7 @@ ESTIMATION: Final = Experiment(
     scales=SCALES,
     files=FILES,
     modules=MODULES,
-    measured=dict.fromkeys((*ESTIMATES, "loo_error"), ("sampling", "n_labeled")),
+    measured=dict.fromkeys(MEASURED, ("sampling", "n_labeled")),
     axes=lambda scale: {"sampling": tuple(SAMPLINGS), "n_labeled": scale.sizes},
     load=load_problem,
     measure=measure_estimates,
@@ -233,9 +222,7 @@ SELECTION: Final = Experiment(
     scales=SCALES,
     files=FILES,
     modules=MODULES,
-    measured=dict.fromkeys(
-        (*ESTIMATES, "loo_error"), ("sampling", "n_labeled", "degree")
-    ),
+    measured=dict.fromkeys(MEASURED, ("sampling", "n_labeled", "degree")),
     axes=lambda scale: {
         "sampling": tuple(SAMPLINGS),
         "n_labeled": scale.sizes,

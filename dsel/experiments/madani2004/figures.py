@@ -25,13 +25,7 @@ RATIOS: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
 
 
 def estimate_figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return Figure 1, one for each problem, and Figure 2, of all of them.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.madani2004.ESTIMATION`.
-    """
+    """Return Figure 1, one for each problem, and Figure 2, of the estimation."""
     text = (
         "error estimates with rows drawn at random (a) and picked by active learning "
         "(b); means of trials."
@@ -56,7 +50,6 @@ def _of_each(
             f"figure-{number}-{name}",
             f"Figure {number}, {name}: {text}",
             partial(draw, results.sel(data_set=name)),
-            width=9.0,
             height=height,
         )
         for name in map(str, results.data_set.values)
@@ -94,13 +87,7 @@ def _draw_figure_2(results: xr.Dataset, drawing: Any) -> None:
 
 
 def choice_figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return Figure 3: error curves over the degrees, and all choices.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.madani2004.SELECTION`.
-    """
+    """Return Figure 3, of the selection: errors over the degrees, and all choices."""
     text = (
         "true error and criteria over the degree, at every number of picked rows; "
         "means of trials."

@@ -25,6 +25,7 @@ ESTIMATES = (
     "disagreement", "dis_error", "train_error", "max_dt_e", "two_fold_cv",
     "max_cv_dt_e", "half_true_error", "true_error",
 )  # fmt: skip
+"""What co-validation makes of the halves of some labeled rows."""
 
 
 @dataclass(frozen=True)
@@ -82,25 +83,10 @@ def machine_counts(
     *,
     C: float,
 ) -> list[Evidence]:
-    """Fit every kernel on every half, count errors and disagreement, trial by trial.
+    """Fit every kernel on every half, and return the evidence of each trial.
 
-    Parameters
-    ----------
-    inner
-        Inner products.
-    y, truth
-        Class codes 0 and 1 of labeled and of pool rows.
-    halves
-        What is trained on.
-    kernels
-        One a candidate.
-    C
-        Of all machines.
-
-    Returns
-    -------
-    list of dict
-        Evidence of each trial, the kernels as candidates.
+    The kernels are the candidates; `y` and `truth` are class codes 0 and 1 of labeled
+    and of pool rows.
     """
     counts = [_count(inner, y, truth, halves, kernel, C) for kernel in kernels]
     stacked = {name: np.stack([c[name] for c in counts]) for name in counts[0]}

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
@@ -31,11 +31,9 @@ class Problem:
 
 def one_hot(codes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 0/1 columns for every value of every column; NaN has none."""
-    columns = [
-        (column[:, np.newaxis] == np.unique(column[~np.isnan(column)])).astype(float)
-        for column in codes.T
-    ]
-    return np.concatenate(columns, axis=1)
+    table = pd.DataFrame(codes)
+    found = pd.get_dummies(table, columns=list(table), dtype=float)
+    return np.ascontiguousarray(found)
 
 
 def text_features(texts: list[str]) -> sparse.csr_matrix:
@@ -110,32 +108,30 @@ def _documents(
 
 
 _Load = Callable[[str, Any], _Loaded]
-PROBLEMS: Final[Mapping[str, tuple[str, _Load]]] = MappingProxyType(
-    {
-        "votes": ("votes", _categorical),
-        "chess": ("chess", _categorical),
-        "adult": ("adult", _adult),
-        "optics": ("optdigits", _optics),
-        "baseball": (
-            "newsgroups5",
-            partial(
-                _documents,
-                positive="rec.sport.baseball",
-                among=("rec.sport.baseball", "rec.sport.hockey"),
-            ),
+PROBLEMS: Final[Mapping[str, tuple[str, _Load]]] = {
+    "votes": ("votes", _categorical),
+    "chess": ("chess", _categorical),
+    "adult": ("adult", _adult),
+    "optics": ("optdigits", _optics),
+    "baseball": (
+        "newsgroups5",
+        partial(
+            _documents,
+            positive="rec.sport.baseball",
+            among=("rec.sport.baseball", "rec.sport.hockey"),
         ),
-        "atheism": (
-            "newsgroups5",
-            partial(
-                _documents,
-                positive="alt.atheism",
-                among=("alt.atheism", "soc.religion.christian", "talk.religion.misc"),
-            ),
+    ),
+    "atheism": (
+        "newsgroups5",
+        partial(
+            _documents,
+            positive="alt.atheism",
+            among=("alt.atheism", "soc.religion.christian", "talk.religion.misc"),
         ),
-        "earn": ("reuters10", partial(_documents, positive="earn")),
-        "acq": ("reuters10", partial(_documents, positive="acq")),
-    }
-)
+    ),
+    "earn": ("reuters10", partial(_documents, positive="earn")),
+    "acq": ("reuters10", partial(_documents, positive="acq")),
+}
 """File of each problem, and what loads it."""
 
 FILES: Final[Mapping[str, str]] = {name: file for name, (file, _) in PROBLEMS.items()}

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -19,25 +18,21 @@ from dsel.experiments.comparison import (
 from dsel.experiments.madani2004.sets import PROBLEMS
 from dsel.experiments.pieces import REPETITION
 
-PUBLISHED: Final[Mapping[tuple[str, str], tuple[int, int, int]]] = MappingProxyType(
-    {
-        ("max_dt_e", "two_fold_cv"): (16, 5, 5),
-        ("max_dt_e", "loo_error"): (18, 6, 2),
-        ("two_fold_cv", "loo_error"): (15, 9, 2),
-    }
-)
+PUBLISHED: Final[Mapping[tuple[str, str], tuple[int, int, int]]] = {
+    ("max_dt_e", "two_fold_cv"): (16, 5, 5),
+    ("max_dt_e", "loo_error"): (18, 6, 2),
+    ("two_fold_cv", "loo_error"): (15, 9, 2),
+}
 """Section 3.2: wins, losses and ties of the first criterion over 26 experiments."""
 
-LABELS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "true_error": "trueE", "half_true_error": "1/2trueE", "dis_error": "disE",
-        "max_dt_e": "maxDtE", "two_fold_cv": "2cvE", "loo_error": "looE",
-        "max_cv_dt_e": "max(2cvE, maxDtE)",
-    }
-)  # fmt: skip
+LABELS: Final[Mapping[str, str]] = {
+    "true_error": "trueE", "half_true_error": "1/2trueE", "dis_error": "disE",
+    "max_dt_e": "maxDtE", "two_fold_cv": "2cvE", "loo_error": "looE",
+    "max_cv_dt_e": "max(2cvE, maxDtE)",
+}  # fmt: skip
 """The paper's names."""
 
-SAMPLINGS: Final = MappingProxyType({"random": "random rows", "active": "picked rows"})
+SAMPLINGS: Final = {"random": "random rows", "active": "picked rows"}
 """How labeled rows are sampled."""
 
 LARGER: Final = (
@@ -120,19 +115,10 @@ CHOOSERS: Final = ("max_dt_e", "two_fold_cv", "loo_error", "max_cv_dt_e")
 
 
 def chosen_errors(results: xr.Dataset) -> xr.Dataset:
-    """Return the true error at the degree that each criterion chooses.
+    """Return the true error at the degree that each criterion chooses, by its name.
 
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.madani2004.SELECTION`. Ties go to the smallest degree, for
-        maxDtE to the lower training error first.
-
-    Returns
-    -------
-    xarray.Dataset
-        One variable a criterion over the other dimensions, and ``best``, the smallest
-        true error of any degree.
+    Ties go to the smallest degree, for maxDtE to the lower training error first.
+    ``best`` is the smallest true error of any degree.
     """
     truth = results.true_error
     found: dict[str, Any] = {"best": truth.min("degree")}
@@ -149,22 +135,10 @@ def chosen_errors(results: xr.Dataset) -> xr.Dataset:
 def win_loss_tie(
     errors: xr.Dataset, first: str, second: str, *, standard_errors: float = 0.0
 ) -> tuple[int, int, int]:
-    """Count sets and sizes at which the first criterion has the lower mean error.
+    """Return wins, losses and ties of the first criterion over sets and sizes.
 
-    Parameters
-    ----------
-    errors
-        From `chosen_errors`.
-    first, second
-        Names of criteria.
-    standard_errors
-        Mean differences within so many of their standard errors are ties; 0 counts
-        exact ties only.
-
-    Returns
-    -------
-    wins, losses, ties
-        Of the first criterion.
+    It wins where its mean of `chosen_errors` is the lower one. Mean differences within
+    so many of their standard errors are ties; with 0 only exact ones are.
     """
     difference = errors[first] - errors[second]
     mean = difference.mean(REPETITION)
@@ -176,13 +150,7 @@ def win_loss_tie(
 
 
 def compare_estimates(results: xr.Dataset) -> list[Comparison]:
-    """Hold the estimates to what the text says of them.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.madani2004.ESTIMATION`.
-    """
+    """Hold the estimates to what the text says of them."""
     drawn = results.sel(sampling="random")
     claims = [
         (
@@ -230,13 +198,7 @@ def _miss(estimates: xr.Dataset, name: str, of: str) -> xr.DataArray:
 
 
 def compare_choices(results: xr.Dataset) -> list[Comparison]:
-    """Put the record of the criteria, and who leads, beside section 3.2.
-
-    Parameters
-    ----------
-    results
-        Of `dsel.experiments.madani2004.SELECTION`.
-    """
+    """Put the record of the criteria, and who leads, beside section 3.2."""
     every = chosen_errors(results)
     errors = every.sel(sampling="active")
     partly = results.sizes["data_set"] < len(PROBLEMS)

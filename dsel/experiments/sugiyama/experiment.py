@@ -9,7 +9,6 @@ noise's variance, and their minimisers are nearly as good as the best candidate.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -56,13 +55,11 @@ STEADIER: Final = (
 CLOSE: Final = 1e-9
 """Relative difference up to which the closed form equals refits."""
 
-TARGETS: Final[Mapping[str, Callable[[Floats], Floats]]] = MappingProxyType(
-    {
-        "sin": lambda x: np.sin(2.0 * x),
-        "sinc": np.sinc,
-        "step": lambda x: np.where(x > 0.0, 1.0, 0.0),
-    }
-)
+TARGETS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "sin": lambda x: np.sin(2.0 * x),
+    "sinc": np.sinc,
+    "step": lambda x: np.where(x > 0.0, 1.0, 0.0),
+}
 
 
 @dataclass(frozen=True)
@@ -84,18 +81,16 @@ class Scale:
     seed: int = 0
 
 
-SCALES: Final[Mapping[str, Scale]] = MappingProxyType(
-    {
-        "paper": Scale(),
-        "small": Scale(
-            sizes=(20, 50),
-            noises=(0.1,),
-            repetitions=3,
-            widths=(0.1, 0.5, 2.0),
-            regularizations=(1e-3, 1e-1, 10.0),
-        ),
-    }
-)
+SCALES: Final[Mapping[str, Scale]] = {
+    "paper": Scale(),
+    "small": Scale(
+        sizes=(20, 50),
+        noises=(0.1,),
+        repetitions=3,
+        widths=(0.1, 0.5, 2.0),
+        regularizations=(1e-3, 1e-1, 10.0),
+    ),
+}
 
 
 def measure(

@@ -52,7 +52,6 @@ def figures(results: xr.Dataset) -> Sequence[Figure]:
                 f"{name}-noise-{noise:g}",
                 caption,
                 partial(_draw, results.sel(noise=noise), each),
-                width=9.0,
                 height=2.9 * n_targets,
             )
             for name, (caption, each) in panels.items()
