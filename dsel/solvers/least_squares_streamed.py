@@ -2,7 +2,7 @@ r"""Least squares with few centres and any number of rows, in two passes.
 
 With the design X (n x b), M = X X' has rank b at most, so the algebra of
 `dsel.solvers.least_squares` is done with X'X instead. Pass 1 adds up X'X and X'y over
-chunks of rows. Then, with X'X = V diag(s^2) V' and w = 1 / (s^2 + lam), pass 2 takes of
+chunks of rows, about their means. Then, with X'X = V diag(s^2) V' and w = 1 / (s^2 + lam), pass 2 takes of
 each chunk T = X_chunk V and
 
     h = (T * T) w,    yhat = T (w * V'X'y),    e = (y - yhat) / (1 - h),
@@ -29,23 +29,27 @@ class Moments:
 
     n_rows: int
     """n."""
-    gram: Floats
-    """X'X, shape (b, b)."""
+    design_mean: Floats
+    """m, shape (b,)."""
+    target_mean: Floats
+    """ybar, shape (n_outputs,)."""
+    scatter: Floats
+    """(X - 1 m')'(X - 1 m'), shape (b, b)."""
     cross: Floats
-    """X'y, shape (b, n_outputs)."""
-    design_sum: Floats
-    """X'1, shape (b,)."""
-    target_sum: Floats
-    """y'1, shape (n_outputs,)."""
+    """(X - 1 m')'(y - ybar), shape (b, n_outputs)."""
 
     def __add__(self, later: "Moments") -> "Moments":
         """Return the moments of these rows and later ones."""
+        n = self.n_rows + later.n_rows
+        weight = self.n_rows * later.n_rows / n
+        design_gap = later.design_mean - self.design_mean
+        target_gap = later.target_mean - self.target_mean
         return Moments(
-            self.n_rows + later.n_rows,
-            self.gram + later.gram,
-            self.cross + later.cross,
-            self.design_sum + later.design_sum,
-            self.target_sum + later.target_sum,
+            n,
+            self.design_mean + later.n_rows / n * design_gap,
+            self.target_mean + later.n_rows / n * target_gap,
+            self.scatter + later.scatter + weight * np.outer(design_gap, design_gap),
+            self.cross + later.cross + weight * np.outer(design_gap, target_gap),
         )
 
 
@@ -111,8 +115,12 @@ def count_moments(design: Floats, y: Floats) -> Moments:
     y
         Targets, shape (n_rows, n_outputs).
     """
+    middle, level = design.mean(axis=0), y.mean(axis=0)
+    turned = (design - middle).T
+    # Subtracted here, not from sums over all rows, whose rounding would be what is left
+    # of targets far from 0.
     return Moments(
-        len(design), design.T @ design, design.T @ y, design.sum(axis=0), y.sum(axis=0)
+        len(design), middle, level, turned @ turned.T, turned @ (y - level)
     )
 
 
@@ -131,13 +139,13 @@ def solve_moments(
         Whether the model has an unpenalised constant.
     """
     n = moments.n_rows
-    gram, cross = moments.gram, moments.cross
-    middle, level = np.zeros(len(gram)), np.zeros(cross.shape[1])
-    if fit_intercept:
-        middle, level = moments.design_sum / n, moments.target_sum / n
-        # (X - 1 m')'(X - 1 m') = X'X - n m m'.
-        gram = gram - n * np.outer(middle, middle)
-        cross = cross - n * np.outer(middle, level)
+    gram, cross = moments.scatter, moments.cross
+    middle, level = moments.design_mean, moments.target_mean
+    if not fit_intercept:
+        # X'X = (X - 1 m')'(X - 1 m') + n m m'.
+        gram = gram + n * np.outer(middle, middle)
+        cross = cross + n * np.outer(middle, level)
+        middle, level = np.zeros_like(middle), np.zeros_like(level)
     values, vectors = np.linalg.eigh(gram)
     # What a decomposition may be off by, as for kernel matrices.
     limit = len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)

@@ -91,7 +91,8 @@ class Passes:
         stretches = []
         for start in range(0, len(spans), STRETCH_SPANS):
             stretch = spans[start : start + STRETCH_SPANS]
-            key = f"{name}/{stretch[0].start}-{stretch[-1].stop}"
+            # Sums under other keys, not about the means, are of an earlier release.
+            key = f"centred/{name}/{stretch[0].start}-{stretch[-1].stop}"
             found = self.checkpoint.find(key, kind)
             if found is None:
                 found = self._stretch(key, stretch, basis, count)

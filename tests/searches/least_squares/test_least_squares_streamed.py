@@ -137,6 +137,17 @@ def test_fit__threads_and_order_change_no_digit(table):
     np.testing.assert_array_equal(results[0], results[2])
 
 
+@both_penalties
+def test_fit__targets_far_from_0_have_the_estimates_of_others(table, penalty):
+    X, y = table
+    options = {"penalty": penalty, "fit_intercept": True}
+    near = searched(X, y, X[:20], **options)
+    stamps = searched(X, y + 1.7e9, X[:20], **options)
+    found, expected = (s.results_["loo_losses"] for s in (stamps, near))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(stamps.predict(X) - 1.7e9, near.predict(X), atol=2e-6)
+
+
 def test_fit__draws_centers_from_the_rows(table):
     X, y = table
     options = {"n_centers": 12, "random_state": 3}
