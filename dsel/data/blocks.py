@@ -130,7 +130,7 @@ def _block(
 
 def _in_one_layout(X: Any, span: SpanGraph) -> Any:
     if span.is_sparse:
-        return sparse.csr_matrix(X, dtype=span.dtype)
+        return summed(sparse.csr_matrix(X, dtype=span.dtype))
     # One layout for all chunkings: BLAS may round other layouts differently.
     return np.ascontiguousarray(X, dtype=span.dtype)
 
@@ -237,6 +237,21 @@ def stacked(parts: Sequence[Any]) -> Any:
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack(list(parts), format="csr")
     return np.concatenate(parts)
+
+
+def summed(rows: Any) -> Any:
+    """Return rows as they are; sparse ones as CSR with one entry for each place.
+
+    A place may be listed twice, as counted words are. scikit-learn's neighbours and
+    SVMs would not add these up.
+    """
+    if not sparse.issparse(rows):
+        return rows
+    matrix = rows.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
 
 
 def count_entries(rows: Any) -> int:

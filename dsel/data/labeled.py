@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from dsel.data.blocks import check_finite
+from dsel.data.blocks import check_finite, summed
 from dsel.data.collection import Collection, Partitions
 from dsel.data.columns import NOTHING, NUMBER, TRUTH, check_filled, check_same_columns
 from dsel.data.content import canonical_text, content_hash
@@ -268,10 +268,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             f"data frame whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(str(error), 200)}"
         ) from error
-    if sparse.issparse(found) and not found.has_canonical_format:
-        found = found.copy()
-        found.sum_duplicates()  # scikit-learn's neighbours and SVMs would not
-    return found
+    return summed(found)
 
 
 def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ import numpy as np
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+from dsel.data.blocks import summed
 from dsel.data.pool import Pool
 
 Rows = NDArray[np.int64] | None
@@ -46,7 +47,7 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
             "path)` writes the answers for all of its rows."
         )
     if not hasattr(X, "dask"):
-        return function(X, None)
+        return function(summed(X), None)
     sizes = np.array(getattr(X, "chunks", [[np.nan]])[0], dtype=float)
     if X.ndim != 2 or np.isnan(sizes).any():
         raise ValueError(
@@ -80,4 +81,4 @@ def _of_block(
     block_id: tuple[int, ...] = (0,),
 ) -> NDArray[Any]:
     start = starts[block_id[0]]
-    return np.asarray(function(X, np.arange(start, start + X.shape[0])))
+    return np.asarray(function(summed(X), np.arange(start, start + X.shape[0])))

@@ -13,6 +13,7 @@ from fsspec.core import strip_protocol
 from scipy import sparse
 
 from dsel.checks import check_url
+from dsel.data.blocks import summed
 from dsel.data.collection import Collection
 from dsel.data.frames import has_named_columns, is_frame, pandas_of, renamed
 from dsel.data.memory_rows import (
@@ -139,11 +140,7 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Collection:
 
 def _from_sparse(source: Any, names: tuple[str, ...] | None) -> Collection:
     _check_array(source)
-    matrix = sparse.csr_matrix(source)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return from_memory(matrix, names)
+    return from_memory(summed(sparse.csr_matrix(source)), names)
 
 
 def _from_frame(source: Any, names: tuple[str, ...] | None) -> Collection:

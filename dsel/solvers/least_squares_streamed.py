@@ -2,8 +2,8 @@ r"""Least squares with few centres and any number of rows, in two passes.
 
 With the design X (n x b), M = X X' has rank b at most, so the algebra of
 `dsel.solvers.least_squares` is done with X'X instead. Pass 1 adds up X'X and X'y over
-chunks of rows, about their means. Then, with X'X = V diag(s^2) V' and w = 1 / (s^2 + lam), pass 2 takes of
-each chunk T = X_chunk V and
+chunks of rows, about their means. Then, with X'X = V diag(s^2) V' and
+w = 1 / (s^2 + lam), pass 2 takes of each chunk T = X_chunk V and
 
     h = (T * T) w,    yhat = T (w * V'X'y),    e = (y - yhat) / (1 - h),
 
@@ -119,9 +119,7 @@ def count_moments(design: Floats, y: Floats) -> Moments:
     turned = (design - middle).T
     # Subtracted here, not from sums over all rows, whose rounding would be what is left
     # of targets far from 0.
-    return Moments(
-        len(design), middle, level, turned @ turned.T, turned @ (y - level)
-    )
+    return Moments(len(design), middle, level, turned @ turned.T, turned @ (y - level))
 
 
 def solve_moments(

@@ -1,9 +1,12 @@
 import asyncio
 import inspect
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from dask import delayed
+from scipy import sparse
 from scipy.stats import loguniform
 from sklearn import config_context
 from sklearn.base import clone
@@ -344,3 +347,32 @@ def test_fit__a_remark_about_a_fit_is_no_failure(digits):
     with pytest.warns(ConvergenceWarning, match="terminated early"):
         search.fit(X, y)
     assert "max_iter=3" in search.results_.message.values[0]
+
+
+def in_two_entries(X):
+    """Return CSR rows in which each value stands as two halves at one place."""
+    once = sparse.csr_matrix(X)
+    data, indices = np.repeat(once.data / 2, 2), np.repeat(once.indices, 2)
+    return sparse.csr_matrix((data, indices, 2 * once.indptr), shape=X.shape)
+
+
+@pytest.mark.parametrize("estimator", [SVC(), KNeighborsClassifier(3)])
+def test_search__sums_entries_of_one_place_in_rows_to_predict_and_pools(
+    digits, estimator
+):
+    X, y = digits
+    halves = [in_two_entries(X[start : start + 100]) for start in (100, 200)]
+    pool = da.concatenate(
+        [
+            da.from_delayed(delayed(part), part.shape, meta=sparse.csr_matrix((0, 0)))
+            for part in halves
+        ]
+    )
+    search = dsel.SemiSupervisedSearchCV(
+        None, [estimator], cv=3, random_state=0, duplicates="keep"
+    )
+    found = clone(search).fit(in_two_entries(X[:100]), y[:100], pool=pool)
+    expected = search.fit(X[:100], y[:100], pool=sparse.csr_matrix(X[100:300]))
+    predicted = expected.predict(X[300:500])
+    np.testing.assert_array_equal(found.predict(in_two_entries(X[300:500])), predicted)
+    assert found.results_["disagreements"].equals(expected.results_["disagreements"])

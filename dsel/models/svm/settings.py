@@ -160,6 +160,7 @@ def _check_gram(X: Any) -> None:
             f"`X` must be the square Gram matrix of the labeled rows for "
             f"kernel='precomputed', got shape {X.shape}."
         )
+    X = np.asarray(X, dtype=np.float64)
     gap = float(np.abs(X - X.T).max(initial=0.0))
     if not gap <= SYMMETRY * float(np.abs(X).max(initial=0.0)):
         raise ValueError(
