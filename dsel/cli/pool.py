@@ -27,12 +27,10 @@ def command() -> None:
 def build(
     source: str,
     path: str,
-    target: str | None,
-    dtype: str | None,
-    chunk_rows: int | None,
     scheduler: str | None,
     workers: int | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
@@ -49,10 +47,7 @@ def build(
         if scheduler or workers:
             stack.enter_context(_client(scheduler, workers))
         on_progress = stack.enter_context(row_progress(not as_json))
-        pool = write_pool(
-            source, path, target=target, dtype=dtype, chunk_rows=chunk_rows,
-            on_progress=on_progress,
-        )  # fmt: skip
+        pool = write_pool(source, path, **options, on_progress=on_progress)
     _show(path, pool, as_json)
 
 

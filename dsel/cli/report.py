@@ -1,6 +1,7 @@
 """``dsel report``: a page about a finished run."""
 
 import json
+from typing import Any
 
 import click
 
@@ -14,14 +15,7 @@ import click
 @click.option("--certificate", help="What is reported; by default the criterion.")
 @click.option("--delta", type=float, help="Chance of failure; by default the run's.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-def command(
-    results: str,
-    out: str,
-    criterion: str | None,
-    certificate: str | None,
-    delta: float | None,
-    as_json: bool,
-) -> None:
+def command(results: str, out: str, as_json: bool, **options: Any) -> None:
     """Write a page about the run at RESULTS, a directory or URL that --out named.
 
     The page needs no net to read. Nothing is fitted.
@@ -29,10 +23,7 @@ def command(
     from dsel.report import write_report
     from dsel.results import open_results
 
-    cube = open_results(results)
-    page = write_report(
-        cube, out, criterion=criterion, certificate=certificate, delta=delta
-    )
+    page = write_report(open_results(results), out, **options)
     if as_json:
         click.echo(json.dumps({"report": str(page), "results": results}))
     else:

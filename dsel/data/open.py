@@ -26,7 +26,7 @@ from dsel.data.memory_rows import (
 )
 from dsel.data.parquet_rows import from_parquet, has_parquet
 from dsel.data.pool import Pool
-from dsel.data.sparse_zarr import check_parts, from_parts, is_sparse_group
+from dsel.data.sparse_zarr import check_parts, from_parts
 from dsel.data.tables import PARQUET, UNREADABLE
 from dsel.data.zarr_rows import (
     check_chunks,
@@ -212,7 +212,7 @@ def _open_location(
             "`write_pool` again, it goes on where it stopped."
         )
     node = guarded(node) if POOL in node.attrs else node
-    if is_sparse_group(node, POOL):
+    if isinstance(node, zarr.Group) and node.attrs.get(POOL) == "csr":
         check_parts(node, location)
         return from_parts(node, names or stored_columns(node.attrs), place, options)
     array = node if isinstance(node, zarr.Array) else _only_array(node, location)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -16,7 +15,7 @@ from dsel.data.collection import Collection, Partitions, dask_array, new_name
 from dsel.data.columns import NOTHING, Column
 from dsel.data.frames import FrameSchema, frame_of, row_nbytes_of
 from dsel.data.tables import PARQUET, parquet_module
-from dsel.data.zarr_rows import file_stamps
+from dsel.data.zarr_rows import told_by_stamps
 from dsel.errors import reached, reaching
 
 _FOOTERS_AT_ONCE: Final = 16
@@ -292,10 +291,9 @@ def _told(
     names: tuple[str, ...],
     collection: Collection,
 ) -> tuple[str, bool]:
-    stamps = file_stamps(location, storage_options)
-    digest = blake2b(f"{names} {stamps}".encode(), digest_size=16)
-    has_stamps = not any(line.endswith(" ") for line in stamps.splitlines())
-    return f"parquet-{digest.hexdigest()}", has_stamps
+    head = {"columns": names}
+    text, has_stamps = told_by_stamps(head, location, storage_options)
+    return f"parquet-{text}", has_stamps
 
 
 def _reopened(

@@ -107,10 +107,7 @@ class Pool:
     def reopened(self) -> "Pool":
         """Return the pool as it is now, where its rows may have been written anew.
 
-        Raises
-        ------
-        ValueError
-            Where they have another shape or other chunks than when they were opened.
+        Raises ValueError where they have another shape, or other chunks, than before.
         """
         return replace(self, collection=self.collection.reopen(self.collection))
 
@@ -203,10 +200,7 @@ class Pool:
     def excluding(self, rows: ArrayLike) -> "Pool":
         """Return the pool without the rows of these global numbers.
 
-        Raises
-        ------
-        ValueError
-            Where a number is no row of the pool.
+        Raises ValueError where a number is no row of the pool.
         """
         numbers = np.unique(np.asarray(rows, dtype=np.int64))
         if not len(numbers):
@@ -223,15 +217,9 @@ class Pool:
     ) -> "Pool":
         """Return the rows whose random number lies in ``[lower, upper)``.
 
-        It is `row_random` of `seed` and the row, divided by 2**64.
-
-        Parts with limits 0 = a < b < ... < 1 and one seed divide the pool: a fitting
-        and a bounding part, or a random subset of the share ``upper - lower``.
-
-        Raises
-        ------
-        ValueError
-            Where not 0 <= lower <= upper <= 1.
+        It is `row_random` of `seed` and the row, divided by 2**64. Parts with limits
+        0 = a < b < ... < 1 and one seed divide the pool: a fitting and a bounding part,
+        or a random subset of the share ``upper - lower``.
         """
         if not 0.0 <= lower <= upper <= 1.0:
             raise ValueError(

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import zarr
 from scipy import sparse
 from zarr.codecs import BloscCodec, Crc32cCodec
 
@@ -156,8 +155,3 @@ def fast_codecs(dtype: np.dtype[Any]) -> list[Any]:
     """
     blosc = BloscCodec(cname="lz4", shuffle="shuffle", typesize=dtype.itemsize)
     return [blosc, Crc32cCodec()]
-
-
-def is_sparse_group(node: Any, format_name: str) -> bool:
-    """Tell whether a zarr node is a sparse pool."""
-    return isinstance(node, zarr.Group) and node.attrs.get(format_name) == "csr"

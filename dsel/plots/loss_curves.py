@@ -27,7 +27,6 @@ class LossCurvesData:
     chosen: float
     """lambda of the chosen model."""
     criterion: str
-    """What chose it."""
     regularizations: NDArray[np.float64]
     """lambda, ascending and above 0."""
     estimates: Mapping[str, NDArray[np.float64]]

@@ -26,9 +26,7 @@ class TermsData:
     labels: tuple[str, ...]
     """Parameters of each candidate."""
     label_term: NDArray[np.float64]
-    """Part of the bound from labeled rows."""
     disagreement_term: NDArray[np.float64]
-    """Part of the bound from the pool."""
     cv_error: NDArray[np.float64]
     """Errors counted in all folds, as a rate: an estimate, below the bound."""
 

@@ -21,7 +21,6 @@ class Story:
     results: xr.Dataset
     """The cube, loaded."""
     choice: Choice
-    """What was chosen."""
     judged: Evaluation
     """What the criterion says of every candidate."""
     comparison: xr.Dataset
@@ -29,7 +28,7 @@ class Story:
     facts: dict[str, int]
     """Rows, candidates and what became of them."""
     provenance: dict[str, str]
-    """Versions, seeds and fingerprint, as text."""
+    """Versions, seeds and fingerprint."""
 
 
 def make_story(

@@ -153,11 +153,11 @@ class Certificate:
 
     def _sentences(self) -> list[str]:
         if not self.certified:
-            return [
-                "This is no guarantee.",
-                *(_sentence(reason) for reason in self.reasons),
-                *self._weak_number(),
-            ]
+            lines = ["This is no guarantee.", *map(_sentence, self.reasons)]
+            if not isnan(self.unclipped):
+                number = f"{at_most(self.bound)} ({self.criterion})"
+                lines.append(f"The number {number} is an estimate only.")
+            return lines
         if self.unclipped >= 1:
             return [
                 f"The bound says nothing: at delta = {self.delta:g} {self.criterion} "
@@ -166,12 +166,6 @@ class Certificate:
                 "`plan_bound` shows by how much.",
             ]
         return [self._claim(), *self._terms(), *self._declared()]
-
-    def _weak_number(self) -> list[str]:
-        if isnan(self.unclipped):
-            return []
-        number = at_most(self.bound)
-        return [f"The number {number} ({self.criterion}) is an estimate only."]
 
     def _claim(self) -> str:
         lower = f"at least {at_least(self.lower, percent=True)} % and "

@@ -94,19 +94,14 @@ def make_cube(
 
 
 def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Return what criteria read: arrays with the candidates in the first axis.
-
-    Parameters
-    ----------
-    cube
-        A results cube.
+    """Return what criteria read of a cube, by the names of its variables.
 
     Returns
     -------
     dict
-        Variables by name: counts (int64, -1 where nothing was counted), losses, status
-        and scalars, (n_candidates, ...) where they have candidates, the other
-        dimensions behind as they are.
+        Counts (int64, -1 where nothing was counted), losses, status and scalars,
+        (n_candidates, ...) where they have candidates, the other dimensions behind as
+        they are.
 
     Raises
     ------
@@ -252,7 +247,8 @@ def add_criterion(
     }
     for key, value in {names.DELTA: delta, names.LABEL_SHARE: label_share}.items():
         added[key] = ((names.CRITERION,), np.array([float(value)]), _attrs(key))
-    entry = xr.Dataset(added, coords={names.CRITERION: _strings([name])})
+    label = np.array([name], dtype=schema.DTYPES[schema.TEXT])
+    entry = xr.Dataset(added, coords={names.CRITERION: label})
     if names.CRITERION not in cube.dims:
         return cube.assign(entry.variables)
     return _extend(cube, entry, name)
@@ -355,10 +351,6 @@ def _extend(cube: xr.Dataset, entry: xr.Dataset, name: str) -> xr.Dataset:
 
 def _attrs(name: str) -> dict[str, Any]:
     return schema.BY_NAME[name].attrs
-
-
-def _strings(values: Iterable[str]) -> NDArray[Any]:
-    return np.array(list(values), dtype=schema.DTYPES[schema.TEXT])
 
 
 def _attribute(value: Any) -> Any:

@@ -122,12 +122,7 @@ class SplitAxes:
 
 
 def fold_axes(n_folds: int) -> SplitAxes:
-    """Return the axes of cross-validation.
-
-    Parameters
-    ----------
-    n_folds
-        Number of folds, at least 1.
+    """Return the axes of cross-validation with so many folds, at least 1.
 
     Examples
     --------
@@ -139,11 +134,6 @@ def fold_axes(n_folds: int) -> SplitAxes:
 
 def half_axes(n_repeats: int) -> SplitAxes:
     """Return the axes of co-validation: two halves in each repeat, then compared.
-
-    Parameters
-    ----------
-    n_repeats
-        Number of times that the labeled rows are halved, at least 1.
 
     Examples
     --------

@@ -107,20 +107,10 @@ class Journal:
             return dict(self._records)
 
     def append(self, key: str, record: Record) -> None:
-        """Take a record, to be written soon.
+        """Take a copy of a record, to be written soon; nothing where its key is known.
 
-        Parameters
-        ----------
-        key
-            What the record tells of; a key that is there already changes nothing.
-        record
-            Numbers, arrays of numbers, strings and lists of strings by name; copied.
-
-        Raises
-        ------
-        OSError
-            Where it is new and nothing can be written, or where an earlier write
-            failed; the records that were not written are kept.
+        Raises OSError where it is new and nothing can be written, or where an earlier
+        write failed; the records that were not written are kept.
         """
         copy = storable(record)
         with self._guard:
@@ -133,24 +123,12 @@ class Journal:
         self.check()
 
     def check_writable(self) -> None:
-        """Raise what says why nothing can be written, unless it can.
-
-        Raises
-        ------
-        OSError
-            Where the place is full or read-only.
-        """
+        """Raise the OSError that says why nothing can be written, unless it can."""
         if self._reason is not None:
             raise self._reason
 
     def check(self) -> None:
-        """Raise why the last write failed, once; it is tried again all the same.
-
-        Raises
-        ------
-        OSError
-            Where the place is full, or gone.
-        """
+        """Raise why the last write failed, once; it is tried again all the same."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -158,10 +136,7 @@ class Journal:
     def flush(self) -> None:
         """Write what was appended; return when it is there.
 
-        Raises
-        ------
-        OSError
-            Where the place is full or read-only; call again when there is room.
+        Where it raises OSError, call it again when there is room.
         """
         self._failure = None
         self._write()
@@ -169,10 +144,7 @@ class Journal:
     def refresh(self) -> None:
         """Read what other runs wrote since this journal last looked.
 
-        Raises
-        ------
-        StoreMismatchError
-            Where they are runs of something else.
+        Raises StoreMismatchError where they are runs of something else.
         """
         with naming_damage(self._store):
             found = sync(read_objects(self._store, {*self._sizes, *self._damaged}))

@@ -72,15 +72,7 @@ class Assumption:
 def full_ledger(known: Iterable[Assumption] = ()) -> tuple[Assumption, ...]:
     """Return all of A1 to A6 in order; what is not in `known` counts as declared.
 
-    Parameters
-    ----------
-    known
-        Entries of the ledger, each assumption at most once.
-
-    Raises
-    ------
-    ValueError
-        Where one is given twice.
+    Raises ValueError where one is given twice.
 
     Examples
     --------
