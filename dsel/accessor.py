@@ -61,14 +61,7 @@ class ResultsAccessor:
     ) -> xr.DataArray:
         """Return a criterion's number for every candidate, at any delta.
 
-        Parameters
-        ----------
-        criterion
-            Name of the criterion; by default that of the search.
-        delta
-            Probability with which the bounds may fail, all together.
-        label_share
-            Part of delta for the labeled term.
+        The arguments are those of `dsel.select`.
 
         Returns
         -------

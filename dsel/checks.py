@@ -16,11 +16,15 @@ LOCAL: Final = ("", "file", "local", "memory")
 """Protocols of which nothing is sent anywhere; their paths may hold any sign."""
 
 
+def _number(value: Any, name: str, kind: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be {kind}, got {value!r}.")
+    return float(value)
+
+
 def check_probability(value: Any, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1, or raise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"`{name}` must be a number in (0, 1), got {value!r}.")
-    number = float(value)
+    number = _number(value, name, "a number in (0, 1)")
     if not 0.0 < number < 1.0:
         raise ValueError(
             f"`{name}` must be strictly between 0 and 1, got {value!r}; "
@@ -31,14 +35,13 @@ def check_probability(value: Any, name: str) -> float:
 
 def check_reserve(reserve: Any, delta: float) -> float:
     """Return a probability set aside beside `delta`, or raise."""
-    if isinstance(reserve, bool) or not isinstance(reserve, Real):
-        raise TypeError(f"`reserve` must be a probability, got {reserve!r}.")
-    if not 0.0 <= float(reserve) < 1.0 - delta:
+    number = _number(reserve, "reserve", "a probability")
+    if not 0.0 <= number < 1.0 - delta:
         raise ValueError(
             f"`reserve` must be at least 0 and below 1 - `delta`, which is "
             f"{1.0 - delta:g}, got {reserve!r}."
         )
-    return float(reserve)
+    return number
 
 
 def check_flag(value: Any, name: str) -> bool:
@@ -63,9 +66,7 @@ def check_integer(
 
 def check_positive(value: Any, name: str) -> float:
     """Return `value` as a finite float above 0, or raise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"`{name}` must be a positive number, got {value!r}.")
-    number = float(value)
+    number = _number(value, name, "a positive number")
     if not (number > 0.0 and math.isfinite(number)):
         raise ValueError(f"`{name}` must be positive and finite, got {value!r}.")
     return number
@@ -73,9 +74,7 @@ def check_positive(value: Any, name: str) -> float:
 
 def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of 0 or more, or raise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"`{name}` must be a number >= 0, got {value!r}.")
-    number = float(value)
+    number = _number(value, name, "a number >= 0")
     if not (number >= 0.0 and math.isfinite(number)):
         raise ValueError(f"`{name}` must be >= 0 and finite, got {value!r}.")
     return number

@@ -201,14 +201,7 @@ def load_documents(
     name
         ``"newsgroups5"`` or ``"reuters10"``; the file is ``<name>.jsonl.gz``.
     folder
-        Where it is; None takes ``DSEL_DATA``.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is no folder.
-    ValueError
-        Where it has no such set; the message lists those there are.
+        As :func:`load_set` takes it, with the same errors.
     """
     path = _path(name, ".jsonl.gz", folder)
     with gzip.open(path, "rt", encoding="utf-8") as file:

@@ -159,9 +159,9 @@ def check_finite(
         X = X.float_columns
     elif isinstance(X, Frame):
         X = X.given
-    if all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
+    if _all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
         return
-    row, column = first_forbidden(X, allow_nan)
+    row, column = _first_forbidden(X, allow_nan)
     name = "" if names is None else f"{names[column]!r}"
     which = name if only_names else f"{column} ({name})" if name else f"{column}"
     raise ValueError(
@@ -171,7 +171,7 @@ def check_finite(
     )
 
 
-def all_allowed(values: NDArray[Any], allow_nan: bool) -> bool:
+def _all_allowed(values: NDArray[Any], allow_nan: bool) -> bool:
     """Tell whether no value is infinite, nor NaN unless allowed."""
     if values.dtype.kind != "f":
         return True
@@ -184,8 +184,8 @@ def all_allowed(values: NDArray[Any], allow_nan: bool) -> bool:
     return not _forbidden(values, allow_nan).any()
 
 
-def first_forbidden(X: Any, allow_nan: bool) -> tuple[int, int]:
-    """Return row and column of the first value that `all_allowed` objects to."""
+def _first_forbidden(X: Any, allow_nan: bool) -> tuple[int, int]:
+    """Return row and column of the first value that may not be there."""
     if sparse.issparse(X):
         entries = sparse.coo_matrix(X)
         bad = np.flatnonzero(_forbidden(entries.data, allow_nan))

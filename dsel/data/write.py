@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel.checks import check_integer, check_path
 from dsel.data.blocks import (
-    all_allowed,
+    check_finite,
     count_entries,
     cut_rows,
-    first_forbidden,
     read_blocks,
     rechunked,
 )
@@ -232,7 +230,8 @@ class StreamRows:
         for number, rows in enumerate(
             rechunked(self.stream.blocks(), writer.chunk_rows)
         ):
-            self._check(rows, n_rows)
+            here = np.arange(n_rows, n_rows + rows.shape[0])
+            check_finite(rows, "`source`", here, None, allow_nan=True)
             n_rows += rows.shape[0]
             if number < written:
                 continue
@@ -240,14 +239,6 @@ class StreamRows:
             writer.write_chunk(number, _held(rows, self.schema.dtype))
             writer.mark(number + 1, count_entries(rows), n_rows, None)
         writer.finish(n_rows)
-
-    def _check(self, rows: NDArray[Any], start: int) -> None:
-        if not all_allowed(rows, True):
-            row, column = first_forbidden(rows, True)
-            raise ValueError(
-                f"`source` must hold finite numbers, but row {start + row}, column "
-                f"{column} is {rows[row, column]}; correct or drop that row."
-            )
 
 
 def _number_type(dtype: Any, of_source: np.dtype[Any]) -> np.dtype[Any]:
