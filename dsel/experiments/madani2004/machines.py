@@ -5,7 +5,6 @@ once: the selection experiment fits 144,000 machines of at most 200 rows on one 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from dsel.kernels.functions import Kernel
 from dsel.solvers.smo import Path, solve_path
 
 Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
 BLOCK_NBYTES = 2**26
 TOL = 1e-3
 ESTIMATES = (
@@ -28,57 +28,38 @@ ESTIMATES = (
 """What co-validation makes of the halves of some labeled rows."""
 
 
-@dataclass(frozen=True)
-class Inner:
-    """Inner products of labeled rows with each other and with the pool."""
+def inner_products(X: Any, pool: Any) -> tuple[Floats, Floats]:
+    """Return what all polynomial kernels share: products of the rows, dense or sparse.
 
-    rows: Floats
-    """Shape (n_labeled, n_labeled)."""
-    pool: Floats
-    """Shape (n_pool, n_labeled)."""
-
-
-@dataclass(frozen=True)
-class Halves:
-    """All halvings of all trials, and the full set last."""
-
-    train: NDArray[np.bool_]
-    """Whether each row is trained on, (n_labeled, n_splits)."""
-    n_trials: int
-    """Trials; each has as many halvings."""
-
-    @property
-    def n_halves(self) -> int:
-        """Halves of one trial."""
-        return int(self.train.shape[1] - 1) // self.n_trials
-
-
-def inner_products(X: Any, pool: Any) -> Inner:
-    """Return the products that all polynomial kernels share; sparse rows are taken."""
+    They are of labeled rows with each other, shape (n_labeled, n_labeled), and of pool
+    rows with labeled ones, shape (n_pool, n_labeled).
+    """
 
     def dense(product: Any) -> Floats:
         return np.asarray(
             product.toarray() if hasattr(product, "toarray") else product, dtype=float
         )
 
-    return Inner(dense(X @ X.T), dense(pool @ X.T))
+    return dense(X @ X.T), dense(pool @ X.T)
 
 
-def halves_of(n_rows: int, repeats: int, seeds: Sequence[int]) -> Halves:
-    """Return the halvings that each trial's seed gives, as `covalidate` has them."""
-    splits = [s for seed in seeds for s in half_splits(n_rows, repeats, seed=seed)]
-    train = np.zeros((n_rows, len(splits) + 1), dtype=bool)
-    for column, split in enumerate(splits):
-        train[split.train_rows, column] = True
-    train[:, -1] = True
-    return Halves(train, len(seeds))
+def halves_of(n_rows: int, repeats: int, seeds: Sequence[int]) -> Masks:
+    """Return the rows that each half trains on, shape (n_trials, n_halves, n_rows).
+
+    The halvings of a trial are those that its seed gives, as `covalidate` has them.
+    """
+    halves = np.zeros((len(seeds), 2 * repeats, n_rows), dtype=bool)
+    for trial, seed in zip(halves, seeds, strict=True):
+        for split in half_splits(n_rows, repeats, seed=seed):
+            trial[split.number, split.train_rows] = True
+    return halves
 
 
 def machine_counts(
-    inner: Inner,
+    inner: tuple[Floats, Floats],
     y: NDArray[np.int64],
     truth: NDArray[np.int64],
-    halves: Halves,
+    halves: Masks,
     kernels: Sequence[Kernel],
     *,
     C: float,
@@ -88,49 +69,49 @@ def machine_counts(
     The kernels are the candidates; `y` and `truth` are class codes 0 and 1 of labeled
     and of pool rows.
     """
-    counts = [_count(inner, y, truth, halves, kernel, C) for kernel in kernels]
-    stacked = {name: np.stack([c[name] for c in counts]) for name in counts[0]}
-    return [
-        _trial(stacked, halves, len(truth), trial) for trial in range(halves.n_trials)
-    ]
+    half = halves.reshape(-1, halves.shape[-1]).T
+    counts = [_count(inner, y, truth, half, kernel, C) for kernel in kernels]
+    stacked = {name: np.stack([each[name] for each in counts]) for name in counts[0]}
+    return [_trial(stacked, halves, len(truth), trial) for trial in range(len(halves))]
 
 
 def _count(
-    inner: Inner,
+    inner: tuple[Floats, Floats],
     y: NDArray[np.int64],
     truth: NDArray[np.int64],
-    halves: Halves,
+    half: Masks,
     kernel: Kernel,
     C: float,
 ) -> dict[str, NDArray[np.int64]]:
-    gram = kernel.values(inner.rows)
-    coefs, offsets = _fit(gram, y, halves.train, C)
-    wrong = ((gram @ coefs + offsets) > 0) != (y == 1)[:, np.newaxis]
-    half = halves.train[:, :-1]
+    """Count what the machine of each column of `half` does, and that of all rows."""
+    rows, pool = inner
+    gram = kernel.values(rows)
+    every = np.ones((len(y), 1), dtype=bool)
+    coefs, offsets = _fit(gram, y, np.hstack([half, every]), C)
+    wrong = ((gram @ coefs + offsets) > 0)[:, :-1] != (y == 1)[:, np.newaxis]
     disagreements = np.zeros(half.shape[1] // 2, dtype=np.int64)
     errors = np.zeros(len(offsets), dtype=np.int64)
     step = max(64, BLOCK_NBYTES // (8 * len(offsets)))
     for start in range(0, len(truth), step):
-        block = kernel.values(inner.pool[start : start + step])
+        block = kernel.values(pool[start : start + step])
         says = (block @ coefs + offsets) > 0
         disagreements += (says[:, 0:-1:2] != says[:, 1:-1:2]).sum(axis=0)
         errors += (says != (truth[start : start + step] == 1)[:, np.newaxis]).sum(
             axis=0
         )
     return {
-        names.TRAIN_ERRORS: (wrong[:, :-1] & half).sum(axis=0),
-        names.FOLD_ERRORS: (wrong[:, :-1] & ~half).sum(axis=0),
+        names.TRAIN_ERRORS: (wrong & half).sum(axis=0),
+        names.FOLD_ERRORS: (wrong & ~half).sum(axis=0),
         names.DISAGREEMENTS: disagreements,
         names.HALF_TEST_ERRORS: errors[:-1],
         names.FULL_TEST_ERRORS: errors[-1:],
-        names.TRAIN_ROWS: half.sum(axis=0),
     }
 
 
 def _fit(
     gram: Floats,
     y: NDArray[np.int64],
-    train: NDArray[np.bool_],
+    train: Masks,
     C: float,
 ) -> tuple[Floats, Floats]:
     """Return dual coefficients (n_labeled, n_splits), and constants.
@@ -156,20 +137,20 @@ def _fit(
 
 
 def _trial(
-    stacked: dict[str, NDArray[np.int64]], halves: Halves, n_pool: int, trial: int
+    stacked: dict[str, NDArray[np.int64]], halves: Masks, n_pool: int, trial: int
 ) -> Evidence:
-    n_halves = halves.n_halves
-    own = slice(trial * n_halves, (trial + 1) * n_halves)
-    pairs = slice(trial * n_halves // 2, (trial + 1) * n_halves // 2)
-    n_labeled, n = len(halves.train), len(stacked[names.DISAGREEMENTS])
-    train_rows = stacked[names.TRAIN_ROWS][0, own]
+    n_trials, n_halves, n_labeled = halves.shape
+    n = len(stacked[names.DISAGREEMENTS])
+    train_rows = halves[trial].sum(axis=1)
+    own = {
+        name: each.reshape(n, n_trials, -1)[:, trial]
+        for name, each in stacked.items()
+        if name != names.FULL_TEST_ERRORS
+    }
     return {
+        **own,
         names.STATUS: np.zeros(n, dtype=np.int8),
-        names.TRAIN_ERRORS: stacked[names.TRAIN_ERRORS][:, own],
-        names.FOLD_ERRORS: stacked[names.FOLD_ERRORS][:, own],
-        names.HALF_TEST_ERRORS: stacked[names.HALF_TEST_ERRORS][:, own],
         names.FULL_TEST_ERRORS: stacked[names.FULL_TEST_ERRORS][:, 0],
-        names.DISAGREEMENTS: stacked[names.DISAGREEMENTS][:, pairs],
         names.POOL_ROWS: np.full((n, n_halves // 2), n_pool),
         names.TRAIN_ROWS: train_rows,
         names.FOLD_ROWS: n_labeled - train_rows,
