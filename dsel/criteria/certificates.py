@@ -275,8 +275,8 @@ def check_one_fold(n_folds: int) -> None:
     if n_folds != 1:
         raise ValueError(
             f"`certificate` 'select_then_certify' needs labeled rows that took no part "
-            f"in the selection, but there are {n_folds} folds that all did; plan the "
-            f"search with certify_rows=0.2, or use 'best_fold'."
+            f"in the selection, but there are {n_folds} folds that all did; search by "
+            f"SemiSupervisedSearchCV(certify_rows=0.2), or use 'best_fold'."
         )
 
 

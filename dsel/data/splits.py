@@ -144,7 +144,7 @@ def given_splits(cv: Any, X: Any, y: Any, groups: Any = None) -> tuple[Split, ..
     """
     try:
         pairs = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         way = "" if groups is not None else "pass `groups` where it wants them, or "
         raise ValueError(
             f"`cv` {cv!r} does not split these rows: {error} Give other folds: {way}"

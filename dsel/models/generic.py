@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
+from sklearn.utils import get_tags
 
 from dsel.data.cache import nbytes_of
 from dsel.data.content import canonical_text
@@ -66,7 +67,15 @@ class ScikitLearnFamily:
         return None
 
     def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
-        """Let `fit` raise where a candidate cannot work."""
+        """Raise ValueError for what needs a square matrix; else `fit` raises."""
+        for estimator in (candidate.estimator for candidate in candidates):
+            if get_tags(estimator).input_tags.pairwise:
+                raise ValueError(
+                    f"`estimator` must take features, but {estimator!r} takes kernel "
+                    f"values or distances between labeled rows; these are cut to folds "
+                    f"for SVC(kernel='precomputed') alone, without a pipeline, "
+                    f"`break_ties` and `probability`."
+                )
         groups = tuple(self.groups(candidates))
         return Assignment(self, tuple(candidates), groups, "fitted one by one")
 

@@ -20,7 +20,7 @@ from dsel.checks import check_counts, check_integer, check_probability
 from dsel.criteria import CRITERIA
 from dsel.criteria.base import is_nested
 from dsel.models.family import FittedGroup
-from dsel.results import Choice, add_pairs
+from dsel.results import Choice, add_pairs, fold_axes, make_cube
 from dsel.results.choice import candidate_labels
 from dsel.searches.refits import fitted_again
 from dsel.searches.select import select
@@ -112,8 +112,9 @@ def compare_pairs(
     Raises
     ------
     ValueError
-        Where there is no pool, the search trains no model of all labeled rows, a number
-        is no candidate, or one that failed, or there are fewer than two.
+        Where there is no pool, the search trains no model of all labeled rows, the cube
+        is not that of the plan, a number is no candidate, or one that failed, or there
+        are fewer than two.
 
     Notes
     -----
@@ -122,8 +123,7 @@ def compare_pairs(
     Assumes: pool rows are independent draws, and no model depends on them.
     Source: `dsel.bounds.pair_facts`, delta divided by the number of pairs.
     """
-    if plan.pool is None:
-        raise ValueError("`plan` must have a pool to compare candidates on.")
+    _check_plan(results, plan)
     level = check_probability(delta, "delta")
     numbers = _best(results, n_best) if candidates is None else candidates
     chosen = check_counts(list(numbers), "candidates")
@@ -195,12 +195,8 @@ def count_pairs(
     Assumes: nothing is claimed, so nothing is assumed.
     Source: D. Schuurmans and F. Southey, Machine Learning 48, 2002.
     """
-    status = results[names.STATUS]
-    if plan.pool is None or status.size != plan.n_candidates:
-        raise ValueError(
-            "`plan` must be that of `results`, with a pool to compare candidates on."
-        )
-    failed = status.values.ravel() == names.STATUS_FAILED
+    _check_plan(results, plan)
+    failed = results[names.STATUS].values.ravel() == names.STATUS_FAILED
     kept = np.flatnonzero(~failed)
     count = _DifferingRows(tuple(_full_model(plan, int(j)) for j in kept))
     rows = np.arange(len(plan.work.y))
@@ -213,12 +209,33 @@ def count_pairs(
     return add_pairs(results, counts, kept)
 
 
+def _check_plan(results: xr.Dataset, plan: SearchSpec) -> None:
+    """Raise where there is no pool, or a number stands for two candidates."""
+    if plan.pool is None:
+        raise ValueError("`plan` must have a pool to compare candidates on.")
+    own = candidate_labels(make_cube(plan.axes, fold_axes(1), {}))
+    if (given := candidate_labels(results)) != own:
+        raise ValueError(
+            f"`results` must be all results of `plan` in their order, but their "
+            f"{len(given)} candidates begin with {', '.join(given[:1])}, and the "
+            f"{len(own)} of the plan with {own[0]}, or go on otherwise; pass the cube "
+            f"as it was made, not sorted, transposed or cut."
+        )
+
+
 def _best(results: xr.Dataset, n_best: int) -> NDArray[np.int64]:
     """Return the numbers of the candidates with the smallest known estimates."""
     wanted = check_integer(n_best, "n_best", at_least=2)
     first = results[names.ESTIMATE].isel({names.CRITERION: 0}).values.ravel()
     order = np.argsort(first, kind="stable")[:wanted]
-    return np.asarray(order[np.isfinite(first[order])])
+    known = np.asarray(order[np.isfinite(first[order])])
+    if len(known) < 2:
+        raise ValueError(
+            f"`candidates` must be named: only {len(known)} of {len(first)} have an "
+            f"estimate, others failed or were pruned; pass numbers of fitted ones, or "
+            f"search with prune=False."
+        )
+    return known
 
 
 @dataclass(frozen=True)

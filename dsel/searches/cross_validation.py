@@ -5,6 +5,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dsel import names
 from dsel.checks import check_integer
@@ -53,16 +54,18 @@ def cross_validation(
     for all criteria.
     """
     _check_together(criteria)
-    if groups is not None and np.shape(groups) != np.shape(labeled.y):
-        raise ValueError(
-            f"`groups` must hold the group of each of the {len(labeled.y)} labeled "
-            f"rows, got shape {np.shape(groups)}."
-        )
+    if groups is not None:
+        _check_groups(groups, len(labeled.y))
     scheme = (
         cv
         if isinstance(cv, Scheme)
         else _drawn(cv, labeled, seed, groups, with_pool=with_pool, criteria=criteria)
     )
+    if groups is not None and scheme.n_halvings:
+        raise ValueError(
+            "`groups` cannot be kept together by random halves; leave them out, or "
+            "search with criterion='cv_error' and cv=GroupKFold(5)."
+        )
     if SELECT_THEN_CERTIFY in criteria:
         check_one_fold(scheme.n_folds)
     wanted = {name for criterion in criteria for name in criterion.needs}
@@ -75,6 +78,20 @@ def cross_validation(
     if names.LOO_ERRORS in wanted:
         return with_leave_one_out(scheme, len(labeled.y))
     return scheme
+
+
+def _check_groups(groups: Any, n_rows: int) -> None:
+    """Raise ValueError where a labeled row has no group."""
+    if np.shape(groups) != (n_rows,):
+        raise ValueError(
+            f"`groups` must hold the group of each of the {n_rows} labeled rows, got "
+            f"shape {np.shape(groups)}."
+        )
+    if (missing := np.flatnonzero(pd.isna(np.asarray(groups)))).size:
+        raise ValueError(
+            f"`groups` must hold a group for every labeled row, but row {missing[0]} "
+            f"has none; give each such row a group of its own."
+        )
 
 
 def check_given(

@@ -88,6 +88,10 @@ def test_groups__need_a_splitter_and_one_entry_a_row(rows):
         plan(X, y, None, cv=5, groups=y)
     with pytest.raises(ValueError, match=r"each of the 60 labeled rows, got shape"):
         plan(X, y, None, cv=GroupKFold(3), groups=y[:9])
+    with pytest.raises(ValueError, match=r"`groups` .* but row 1 has none"):
+        plan(X, y, None, cv=GroupKFold(3), groups=["a", None] * (len(y) // 2))
+    with pytest.raises(ValueError, match="`groups` cannot be kept together by random"):
+        plan(X, y, X, cv=3, groups=y, criterion="max_dt_e", duplicates="keep")
 
 
 def test_certificate__is_refused_where_all_labeled_rows_were_scaled(rows):

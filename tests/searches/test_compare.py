@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 import dsel
 from dsel.bounds import pair_facts
 from dsel.errors import FitFailedWarning
-from dsel.searches import compare_pairs
+from dsel.searches import compare_pairs, count_pairs
 
 GRID = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 1.0]}
 
@@ -58,6 +58,14 @@ def test_compare_pairs__refuses(searched, candidates, message):
         compare_pairs(results, plan, candidates)
 
 
+def test_compare_pairs__says_that_others_were_pruned(searched):
+    plan, results, _, _ = searched
+    alone = results.assign(estimate=results.estimate.where(results.C == 1.0))
+    alone = alone.assign(estimate=alone.estimate.where(results.gamma == 1.0))
+    with pytest.raises(ValueError, match="`candidates` must be named: only 1 of 6"):
+        compare_pairs(alone, plan)
+
+
 def test_compare_pairs__needs_a_pool(searched):
     _, results, X, y = searched
     alone = dsel.plan_search(SVC(), GRID, X[:200], y[:200], cv=3, random_state=1)
@@ -80,3 +88,20 @@ def test_compare_pairs__needs_models_of_all_rows_that_can_be_fitted(searched):
     plan = dsel.plan_search(SVC(), GRID, *rows, cv=3, criterion="holdout_bound")
     with pytest.raises(ValueError, match="'holdout_bound' needs none"):
         compare_pairs(plan.run(), plan)
+
+
+@pytest.mark.parametrize("compared", [compare_pairs, count_pairs])
+def test_compare_pairs__wants_the_candidates_of_the_plan_in_its_order(
+    searched, compared, tmp_path
+):
+    plan, results, *_ = searched
+    dsel.save_results(results, tmp_path / "cube")
+    stored = dsel.open_results(tmp_path / "cube")
+    assert compared(stored, plan).equals(compared(results, plan))
+    for other in (
+        results.transpose("gamma", "C", ...),
+        results.sortby("C", ascending=False),
+        results.isel(C=[1, 2]),
+    ):
+        with pytest.raises(ValueError, match="`results` must be all results of `plan`"):
+            compared(other, plan)

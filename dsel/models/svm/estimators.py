@@ -30,7 +30,7 @@ def dummy_of(machines: Machines, labeled: RowsByClass, classes: NDArray[Any]) ->
     """Return a classifier that always gives the only label of the training rows."""
     label = classes[machines.present]
     model = DummyClassifier(strategy="most_frequent").fit(np.zeros((1, 1)), label)
-    model.n_features_in_ = labeled.rows.shape[1]
+    model.n_features_in_ = labeled.n_values or labeled.rows.shape[1]
     return model
 
 
@@ -51,7 +51,8 @@ def svc_of(
     labeled
         Holds the support vectors.
     rows
-        Labeled rows of the split, ascending: ``support_`` counts them.
+        Labeled rows of the split, ascending: ``support_`` counts them, and all labeled
+        rows where the kernel is precomputed.
     estimator
         The candidate's estimator, unfitted.
     candidate
@@ -68,9 +69,10 @@ def svc_of(
     vectors = _vectors(labeled, numbers)
     svc = _set_up(clone(last_step(estimator)), machines, labeled, classes)
     svc.shape_fit_ = (len(rows), svc.n_features_in_)
-    if labeled.by_column:
-        svc.n_features_in_ = len(rows)
-        svc.shape_fit_ = (len(rows), len(rows))
+    if labeled.by_column:  # also a fold's model gets the values of all labeled rows
+        support = numbers.astype(np.int32)
+        svc.n_features_in_ = labeled.n_values
+        svc.shape_fit_ = (labeled.n_values, labeled.n_values)
     if callable(svc.kernel):  # it calls its kernel on rows that it keeps
         svc._BaseLibSVM__Xfit = vectors
         svc.shape_fit_ = vectors.shape

@@ -37,8 +37,13 @@ class RowsByClass:
     rows_at_predict: Any
     """The rows as they are when predicted; other than `rows` for a transformer whose
     `fit_transform` is not `fit` and `transform`."""
-    by_column: bool = False
-    """Whether columns are labeled rows: a precomputed kernel."""
+    n_values: int = 0
+    """How many labeled rows the columns are, of a precomputed kernel; 0 of others."""
+
+    @property
+    def by_column(self) -> bool:
+        """Whether columns are labeled rows: a precomputed kernel."""
+        return self.n_values > 0
 
     def transform(self, X: Any) -> Any:
         """Return other rows as the machines see them."""
@@ -71,7 +76,8 @@ def rows_as_given(
     numbers, starts = _class_by_class(y, n_classes)
     rows = as_floats(X)[numbers]
     rows = rows[:, numbers] if by_column else rows
-    return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, by_column)
+    n_values = len(y) if by_column else 0
+    return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, n_values)
 
 
 def rows_of_split(

@@ -93,6 +93,7 @@ def sample_uncertain(
     ValueError
         Where `n_rows` is larger than the number of rows.
     """
+    check_asked(estimator, label_of)
     check_integer(n_rows, "n_rows", at_least=1, at_most=X.shape[0])
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
     check_integer(batch, "batch", at_least=1)
@@ -115,6 +116,21 @@ def sample_uncertain(
     chances = np.full(n_rows, np.nan)
     chances[:n_start] = n_start / X.shape[0]
     return ActiveRun(picked, n_start, chances)
+
+
+def check_asked(estimator: Any, label_of: Any) -> None:
+    """Raise TypeError where rows cannot be picked or labeled by these."""
+    ways = ("decision_function", "predict_proba")
+    if isinstance(estimator, type) or not any(hasattr(estimator, way) for way in ways):
+        raise TypeError(
+            f"`estimator` must be an unfitted classifier with `decision_function` or "
+            f"`predict_proba`, such as SVC(), got {estimator!r}."
+        )
+    if not callable(label_of):
+        raise TypeError(
+            f"`label_of` must be a function of row numbers that returns their labels, "
+            f"such as y.__getitem__, got {type(label_of).__name__}."
+        )
 
 
 def labels_of(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,8 +15,16 @@ from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import stacked
 from dsel.data.open import open_pool
 from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
-from dsel.searches.co_validation.active import fitted_on, labels_of, sure_margins
-from dsel.searches.co_validation.covalidate import covalidate
+from dsel.searches.co_validation.active import (
+    check_asked,
+    fitted_on,
+    labels_of,
+    sure_margins,
+)
+from dsel.searches.co_validation.covalidate import check_options, covalidate
+
+OPTIONS: Final = ("repeats", "leave_one_out", "pool_labels", "client")
+"""Those of `covalidate` that active learning takes, too."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +162,16 @@ def learn_actively(
         As `covalidate` takes them: ``repeats``, ``leave_one_out``, ``pool_labels``,
         ``client``.
 
-    Yields
-    ------
-    ActiveStep
-        After every `every` labels from the start on.
+    Returns
+    -------
+    iterator of ActiveStep
+        One after every `every` labels from the start on. Labels are asked for as it
+        goes on.
 
     Raises
     ------
-    ValueError
-        Where `n_rows` is larger than the number of rows.
+    TypeError, ValueError
+        Where an argument is not what it must be, before a label is asked for.
 
     See Also
     --------
@@ -192,6 +201,9 @@ def learn_actively(
     >>> round(found.lower, 2), round(found.mean, 2), round(found.upper, 2)
     (0.0, 0.06, 0.18)
     """
+    check_asked(estimator, label_of)
+    check_options(options, OPTIONS, "learn_actively")
+    check_integer(options.get("repeats", 1), "repeats", at_least=1)
     opened = open_pool(pool)
     check_integer(n_rows, "n_rows", at_least=2, at_most=opened.n_rows)
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
@@ -202,12 +214,20 @@ def learn_actively(
     seed = seed_from(random_state)
     due = {*range(n_start + every, n_rows, every), n_rows}
     labeling = _Labeling(estimator, opened, label_of, seed, least)
+    # A generator of its own: what is above is checked by the call, not by `next`.
+    return _steps(labeling, n_start, batch, sorted(due), options)
+
+
+def _steps(
+    labeling: "_Labeling", n_start: int, batch: int, due: list[int], options: Any
+) -> Iterator[ActiveStep]:
+    """Label rows, and yield a step at each number of them that is due."""
     labeling.add(n_start)
     while True:
         done = len(labeling.y)
         if done in due and len(set(labeling.y)) > 1:
             yield labeling.step(**options)
-        if done >= n_rows:
+        if done >= due[-1]:
             return
         next_due = min(number for number in due if number > done)
         labeling.add(min(batch, next_due - done))

@@ -1,14 +1,15 @@
 """Co-validation: evaluate candidates by how often half models differ on the pool."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
 
 from dsel.criteria import get_criterion
 from dsel.criteria.base import reads_folds
+from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
 from dsel.results import Assumption
 from dsel.searches.candidates import Grid
@@ -19,6 +20,9 @@ PICKED = (
     "the labels were picked by active learning: they are no random sample of the "
     "population, so neither cross-validation nor any bound is about it"
 )
+
+OPTIONS: Final = ("pool_labels", "duplicates", "fit_params", "fit_timeout", "reading")
+"""Those of `plan_search` that co-validation takes, too."""
 
 
 def covalidate(
@@ -70,7 +74,7 @@ def covalidate(
         For fsspec, where `out` is a URL.
     **options
         As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
-        ``pool_labels``, ``duplicates``, ``fit_params``.
+        ``pool_labels``, ``duplicates``, ``fit_params``, ``fit_timeout``, ``reading``.
 
     Returns
     -------
@@ -143,13 +147,14 @@ def plan_covalidation(
         Whether to drop candidates as soon as they cannot win by `criterion`.
     **options
         As `plan_search` takes them: ``pool_labels``, ``duplicates``,
-        ``fit_params``.
+        ``fit_params``, ``fit_timeout``, ``reading``.
 
     Returns
     -------
     Plan
         Print it, or call its `run`.
     """
+    check_options(options, OPTIONS, "covalidate")
     rule = get_criterion(criterion)
     if rule.is_guarantee or reads_folds(rule):
         raise ValueError(
@@ -163,7 +168,7 @@ def plan_covalidation(
         )
     if param_grid is None:
         estimator, param_grid = None, [estimator]
-    seed, n_rows = seed_from(random_state), len(y)
+    seed, n_rows = seed_from(random_state), len(check_labels(y))
     scheme = random_halves(n_rows, repeats, seed=seed, with_pool=True)
     if leave_one_out:
         scheme = with_leave_one_out(scheme, n_rows)
@@ -173,6 +178,15 @@ def plan_covalidation(
     )  # fmt: skip
     plan = replace(plan, remarks=(*plan.remarks, *_remarks(plan)))
     return _with_picked(plan) if picked else plan
+
+
+def check_options(given: Iterable[str], known: tuple[str, ...], taker: str) -> None:
+    """Raise TypeError where there is no such option."""
+    if unknown := sorted(set(given) - set(known)):
+        raise TypeError(
+            f"{taker} has no option `{unknown[0]}`: labeled rows are halved at random, "
+            f"`repeats` times, and beside what it names there are {', '.join(known)}."
+        )
 
 
 def _remarks(plan: Plan) -> Iterator[str]:

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, NuSVC
 
 import dsel
 from dsel.data.cache import ByteCache, process_cache
@@ -168,7 +168,7 @@ def test_fit__equals_svc_for_a_precomputed_kernel(table):
             found = family.classes[codes[place, number]]
             np.testing.assert_array_equal(found, expected)
             model = pieces[0].model(number, split.number)
-            np.testing.assert_array_equal(model.predict(values[:, rows]), expected)
+            np.testing.assert_array_equal(model.predict(values), expected)
 
 
 def test_fit__takes_sample_weights_as_svc_does(table):
@@ -561,3 +561,31 @@ def test_search__keeps_no_gram_matrix_of_a_gamma_that_is_done(rng):
     plan.run(n_jobs=1)
 
     assert process_cache().held - before < n_gammas * 4 * len(X) ** 2
+
+
+def test_search__models_of_folds_take_the_kernel_values_of_all_labeled_rows(table):
+    X, y, pool = table
+    values = pool @ X.T
+    grid = {"C": [0.01, 0.1]}
+    for certificate in ("best_fold_model", "nested_vote"):
+        search = dsel.SemiSupervisedSearchCV(
+            SVC(kernel="precomputed"), grid, certificate=certificate, cv=3,
+            random_state=0,
+        ).fit(X @ X.T, y, pool=values)  # fmt: skip
+        linear = clone(search).set_params(estimator=SVC(kernel="linear"))
+        expected = linear.fit(X, y, pool=pool).predict(pool)
+        np.testing.assert_array_equal(search.predict(values), expected)
+
+
+def test_search__names_learners_whose_square_matrices_are_not_cut(table):
+    X, y, _ = table
+    learner = NuSVC(kernel="precomputed")
+    with pytest.raises(ValueError, match=r"but NuSVC\(.* takes kernel values"):
+        dsel.plan_search(learner, {"nu": [0.1]}, X @ X.T, y)
+
+
+def test_search__takes_a_gram_matrix_of_truth_values(table):
+    _, y, _ = table
+    same = y[:, np.newaxis] == y
+    plan = dsel.plan_search(SVC(kernel="precomputed"), {"C": [1.0]}, same, y, cv=3)
+    assert int(plan.run().fold_errors.sum()) == 0

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
@@ -162,3 +163,23 @@ def test_learn_actively__draws_by_its_weights():
 def test_risk__needs_known_chances(table):
     with pytest.raises(ValueError, match=r"least=0\.2"):
         steps_of(table)[-1].risk()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"estimator": LogisticRegression}, "`estimator` must be an unfitted"),
+        ({"estimator": NearestNeighbors()}, "`decision_function` or `predict_proba`"),
+        ({"label_of": [0, 1]}, "`label_of` must be a function .* got list"),
+        ({"n_rows": 401}, r"`n_rows` must be in \[2, 400\], got 401"),
+        ({"every": 2.5}, "`every` must be an integer, got 2.5"),
+        ({"repeats": 0}, "`repeats` must be >= 1, got 0"),
+        ({"cv": 3}, "learn_actively has no option `cv`"),
+        ({"out": "store"}, "learn_actively has no option `out`"),
+    ],
+)
+def test_learn_actively__refuses_before_a_label_is_asked_for(table, given, message):
+    X, y = table
+    options = {"estimator": SVC(), "label_of": y.__getitem__, "n_rows": 20} | given
+    with pytest.raises((TypeError, ValueError), match=message):
+        learn_actively(pool=X, **options)

@@ -237,3 +237,9 @@ def test_covalidate__counts_are_the_same_on_a_cluster(table, processes):
     remote = run(table, leave_one_out=True, client=processes)
     for name in ("disagreements", "train_errors", "fold_errors", "loo_errors"):
         assert remote[name].equals(local[name])
+
+
+@pytest.mark.parametrize("option", ["cv", "groups", "prior", "repeat"])
+def test_covalidate__names_the_option_that_it_lacks(table, option):
+    with pytest.raises(TypeError, match=f"covalidate has no option `{option}`.*`rep"):
+        run(table, **{option: 3})
