@@ -13,7 +13,6 @@ from dsel.experiments.loog2015.numbers import (
     CONSTRAINED,
     LOG_LIKELIHOODS,
     MISCLASSIFIED,
-    SIZES,
 )
 from dsel.experiments.loog2015.protocol import (
     FILES,
@@ -32,6 +31,27 @@ from dsel.experiments.loog2015.tables import (
 )
 from tests.experiments.loog2015_passes import heuristic_passes
 from tests.experiments.loog2015_roots import compare_roots
+
+SIZES = {
+    "banknote": (1372, 4, 4, 2, 762, 610, 10, 681, 681),
+    "climate": (540, 18, 18, 2, 494, 46, 38, 251, 251),
+    "first-order": (6118, 51, 41, 6, 2554, 486, 88, 3015, 3015),
+    "gas": (13910, 128, 60, 6, 3009, 1641, 126, 6892, 6892),
+    "landsat": (6435, 36, 33, 6, 1533, 626, 72, 3182, 3181),
+    "letter": (20000, 16, 16, 26, 813, 734, 58, 9971, 9971),
+    "low": (531, 93, 70, 10, 90, 4, 150, 191, 190),
+    "magic": (19020, 10, 10, 2, 12332, 6688, 22, 9499, 9499),
+    "miniboone": (130064, 50, 11, 2, 93565, 36499, 24, 65020, 65020),
+    "optical": (5620, 64, 61, 10, 572, 554, 132, 2744, 2744),
+    "pen-based": (10992, 16, 16, 10, 1144, 1055, 42, 5475, 5475),
+    "qsar": (1055, 41, 38, 2, 699, 356, 78, 489, 488),
+    "shuttle": (58000, 9, 6, 7, 45586, 10, 19, 28991, 28990),
+    "skin": (245057, 3, 3, 2, 194198, 50859, 8, 122525, 122524),
+    "spambase": (4601, 57, 56, 2, 2788, 1813, 114, 2244, 2243),
+    "spectf": (267, 44, 43, 2, 212, 55, 88, 90, 89),
+}  # fmt: skip
+"""Table 2: rows, features, features after PCA, classes, rows of the largest and of the
+smallest class, and labeled, unlabeled and test rows of every repetition."""
 
 
 def made_results(likelihoods, errors):

@@ -4,20 +4,8 @@ Tables 2 to 5: supervised, semi-supervised (MCPL), oracle and moment-constrained
 on 2d + K labeled rows, one half of the rest as the pool and the other as test rows.
 Each repetition draws anew; repetitions are tasks on the current Dask client.
 
-`docs/project/papers.md` says what was found. What the text leaves open, and what was
-tried:
-
-- Which rows are labeled: one of each class, then any. Drawing any, and putting in the
-  classes that are missing, gives climate .141 for the .150 printed (5 standard errors),
-  and the likelihoods of landsat, letter and pen-based 3 to 4 too low.
-- Singular covariances: `SINGULAR` of `dsel.experiments.loog2015.numbers`.
-- qsar: MCPL's and the oracle's training likelihoods are .5 above the printed ones
-  (oracle -36.37 +- 0.04 for -36.9), though the oracle's covariance is regular in each
-  of 1000 draws. Leaving out any column does not explain it. Errors and wins agree, but
-  for the oracle's errors of 1000 draws (test .151 for .154, training .130 for .132).
-- shuttle: no draw is singular. The oracle's test likelihood beats the exact MCPL's in
-  299 of 300 draws, and that of the paper's scheme with a first step of 1 or 10, which
-  stops after 73 or 25 steps, in 98 and 97 of 100: 96.9 % is printed.
+`docs/project/papers.md` says what was found, and what was tried where the text leaves
+something open.
 """
 
 from collections.abc import Mapping, Sequence

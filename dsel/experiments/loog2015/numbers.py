@@ -1,28 +1,7 @@
-"""Numbers printed in Tables 2 to 5 of Loog (2015), and where they can be compared."""
+"""Numbers printed in Tables 3 to 5 of Loog (2015), and where they can be compared."""
 
 from collections.abc import Mapping
 from typing import Final
-
-SIZES: Final[Mapping[str, tuple[int, ...]]] = {
-    "banknote": (1372, 4, 4, 2, 762, 610, 10, 681, 681),
-    "climate": (540, 18, 18, 2, 494, 46, 38, 251, 251),
-    "first-order": (6118, 51, 41, 6, 2554, 486, 88, 3015, 3015),
-    "gas": (13910, 128, 60, 6, 3009, 1641, 126, 6892, 6892),
-    "landsat": (6435, 36, 33, 6, 1533, 626, 72, 3182, 3181),
-    "letter": (20000, 16, 16, 26, 813, 734, 58, 9971, 9971),
-    "low": (531, 93, 70, 10, 90, 4, 150, 191, 190),
-    "magic": (19020, 10, 10, 2, 12332, 6688, 22, 9499, 9499),
-    "miniboone": (130064, 50, 11, 2, 93565, 36499, 24, 65020, 65020),
-    "optical": (5620, 64, 61, 10, 572, 554, 132, 2744, 2744),
-    "pen-based": (10992, 16, 16, 10, 1144, 1055, 42, 5475, 5475),
-    "qsar": (1055, 41, 38, 2, 699, 356, 78, 489, 488),
-    "shuttle": (58000, 9, 6, 7, 45586, 10, 19, 28991, 28990),
-    "skin": (245057, 3, 3, 2, 194198, 50859, 8, 122525, 122524),
-    "spambase": (4601, 57, 56, 2, 2788, 1813, 114, 2244, 2243),
-    "spectf": (267, 44, 43, 2, 212, 55, 88, 90, 89),
-}  # fmt: skip
-"""Table 2: rows, features, features after PCA, classes, rows of the largest and of the
-smallest class, and labeled, unlabeled and test rows of every repetition."""
 
 COMPARISON_COLUMNS: Final = (
     "supervised_test", "semi_test", "oracle_test",
@@ -188,18 +167,4 @@ LARGEST_LIKELIHOOD: Final = 100.0
 
 SINGULAR: Final = ("gas", "miniboone", "optical", "qsar", "shuttle", "spambase")
 """Sets on which some supervised covariances are numerically singular: their mean
-log-likelihoods (1e7 to 1e16) are set by rounding and compare in sign only.
-
-On optical every draw is singular: 5.5 directions of 61, on average, have no scatter
-within the labeled rows. It does not matter to its errors in what way these directions
-are left out: by ridges of 1e-12 to 1e-7, a pseudo-inverse, or eigenvalues raised to
-rounding, the supervised test error of the same 100 draws is .166 to .167. Inverses that
-keep eigenvalues as rounding left them give .167 (from singular values, about the mean),
-.190 (not about the mean) and .23 to .28 (by elimination). None gives the printed
-likelihoods of optical, qsar and spambase together. Only ridges that change other
-directions lower the error (1e-4: .160).
-
-The errors vary by draws: supervised .1640 +- .0006 in the 1000 of seed 0, which is 3.4
-standard errors of the difference above the .161 printed, and .1622, .1623, .1612 and
-.1629 in those of seeds 1 to 4. All 5000 give .1625 +- .0003, MCPL .1141 +- .0002 (.113
-printed) and the oracle .0489 +- .0001 (.049): 2.2, 2.0 and -.3 standard errors."""
+log-likelihoods (1e7 to 1e16) are set by rounding and compare in sign only."""
