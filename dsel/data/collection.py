@@ -45,7 +45,7 @@ class Collection:
     columns: tuple[str, ...] | None
     nbytes: int
     """Bytes of all rows in memory."""
-    tell: Callable[["Collection"], tuple[str, bool]] = field(repr=False)
+    tell: Callable[[], tuple[str, bool]] = field(repr=False)
     """Returns a text for the content as it is now, at a cost far below that of reading
     the rows, and whether that text changes with the content."""
     reopen: Callable[["Collection"], "Collection"] = field(default=replace, repr=False)
@@ -75,7 +75,7 @@ class Collection:
     @cached_property
     def told(self) -> tuple[str, bool]:
         """What `tell` said when it was asked first."""
-        return self.tell(self)
+        return self.tell()
 
     @cached_property
     def boundaries(self) -> NDArray[np.int64]:

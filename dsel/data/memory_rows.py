@@ -42,7 +42,8 @@ def from_memory(rows: Any, columns: Columns) -> Collection:
     lengths, slices = _blocks(n_rows, nbytes)
     graph = {(name, i, 0): cut(rows, each) for i, each in enumerate(slices)}
     array = dask_array(graph, lengths, rows, name)
-    return Collection(array, columns, nbytes, _told_of_values, is_in_memory=True)
+    tell = partial(_told_of_values, array)
+    return Collection(array, columns, nbytes, tell, is_in_memory=True)
 
 
 def _blocks(n_rows: int, nbytes: int) -> tuple[tuple[int, ...], list[slice]]:
@@ -64,14 +65,14 @@ def from_frame(rows: Any) -> Collection:
     name, (lengths, slices) = new_name(), _blocks(len(frame), frame.nbytes)
     graph = {(name, number): frame[each] for number, each in enumerate(slices)}
     array = Partitions(graph, list(graph), lengths, frame.schema)
-    names = frame.schema.names
-    return Collection(array, names, frame.nbytes, _told_of_values, is_in_memory=True)
+    names, tell = frame.schema.names, partial(_told_of_values, array)
+    return Collection(array, names, frame.nbytes, tell, is_in_memory=True)
 
 
-def _told_of_values(collection: Collection) -> tuple[str, bool]:
-    kind = "sparse" if collection.is_sparse else "array"
-    graph = dict(collection.array.__dask_graph__())
-    blocks = (graph[row[0]] for row in collection.array.__dask_keys__())
+def _told_of_values(array: Any) -> tuple[str, bool]:
+    kind = "sparse" if sparse.issparse(array._meta) else "array"
+    graph = dict(array.__dask_graph__())
+    blocks = (graph[row[0]] for row in array.__dask_keys__())
     return f"{kind}-{content_hash(*blocks)}", True
 
 
@@ -110,7 +111,7 @@ class MappedFile:
             )
         return replace(collection)
 
-    def told(self, collection: Collection) -> tuple[str, bool]:
+    def told(self) -> tuple[str, bool]:
         """Return size and time of the file, and where the array lies in it.
 
         Of an array that can be written to through its map, the values: of that not
@@ -152,7 +153,7 @@ def from_dask(array: Any, columns: Columns) -> Collection:
     if array.numblocks[1] != 1:
         array = array.rechunk({1: -1})
     nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
-    return Collection(array, columns, nbytes, _told_by_name)
+    return Collection(array, columns, nbytes, partial(_told_by_name, array))
 
 
 def with_checked_names(rows: Any) -> Any:
@@ -185,15 +186,14 @@ def from_dask_frame(rows: Any, lengths: Sequence[int] | None = None) -> Collecti
     schema = replace(frame_of(head).schema, empty=head.iloc[:0])
     array = Partitions(rows.__dask_graph__(), rows.__dask_keys__(), lengths, schema)
     nbytes = sum(lengths) * row_nbytes_of(schema)
-    return Collection(array, schema.names, nbytes, _told_by_name)
+    return Collection(array, schema.names, nbytes, partial(_told_by_name, array))
 
 
-def _told_by_name(collection: Collection) -> tuple[str, bool]:
+def _told_by_name(array: Any) -> tuple[str, bool]:
     """Return Dask's name of the array, and its chunks: how rows are made, not which.
 
     What the name stands for may have changed: files, arrays in memory.
     """
-    array = collection.array
     name = getattr(array, "name", str(array.__dask_keys__()[:1]))
     lengths = blake2b(str(array.chunks[0]).encode(), digest_size=8).hexdigest()
     return f"dask-{name}-{lengths}", False

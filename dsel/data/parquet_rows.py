@@ -286,10 +286,7 @@ def _graph(
 
 
 def _told(
-    location: str,
-    storage_options: Mapping[str, Any],
-    names: tuple[str, ...],
-    collection: Collection,
+    location: str, storage_options: Mapping[str, Any], names: tuple[str, ...]
 ) -> tuple[str, bool]:
     head = {"columns": names}
     text, has_stamps = told_by_stamps(head, location, storage_options)

@@ -88,9 +88,7 @@ def _damaged(url: str, name: str, rule: str, value: Any) -> ValueError:
     )
 
 
-def _told(
-    group: Any, url: str, storage_options: Mapping[str, Any], collection: Collection
-) -> tuple[str, bool]:
+def _told(group: Any, url: str, storage_options: Mapping[str, Any]) -> tuple[str, bool]:
     text, has_stamps = told_by_stamps(dict(group.attrs), url, storage_options)
     return f"zarr-csr-{text}", has_stamps
 

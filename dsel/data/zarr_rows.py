@@ -61,10 +61,7 @@ def _read(array: Any, start: int, stop: int) -> Any:
 
 
 def _told(
-    array: Any,
-    url: str | None,
-    storage_options: Mapping[str, Any],
-    collection: Collection,
+    array: Any, url: str | None, storage_options: Mapping[str, Any]
 ) -> tuple[str, bool]:
     # An array in a store without a place, as one in memory, is itself and no other.
     if url is None:
