@@ -28,7 +28,6 @@ from dsel.bounds.bounded_mean import (
     leveled_risk,
     progressive_risk,
 )
-from dsel.bounds.clusters import clustered_holdout
 from dsel.bounds.co_validation import (
     disagreement_limits,
     error_from_disagreement,
@@ -55,7 +54,7 @@ from dsel.bounds.other_losses import (
     variance_from_disagreement,
     vote_error_bound,
 )
-from dsel.bounds.pairs import PairFacts, pair_facts
+from dsel.bounds.pairs import PairFacts, clustered_holdout, pair_facts
 from dsel.bounds.semi_supervised import BoundTerms, cv_bound
 from dsel.bounds.shares import (
     family_shares,

@@ -192,7 +192,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     for column in X.schema.columns:
         if column.kind not in (NUMBER, TRUTH, NOTHING):
             raise TypeError(
-                f"{pool.where} must be of data frames, as `X` is: it holds numbers "
+                f"{rows.where} must be of data frames, as `X` is: it holds numbers "
                 f"only, where column {column.name!r} of `X` holds {column.kind}."
             )
     return replace(pool, schema=X.schema)
@@ -205,9 +205,9 @@ def _check_numeric(pool: Pool) -> None:
     for column in pool.array.schema.columns:
         if column.kind not in (NUMBER, TRUTH):
             raise TypeError(
-                f"{pool.where} must be numeric, but column {column.name!r} holds "
-                f"{column.kind}; encode it as numbers, or search with a data frame `X` "
-                f"and a pipeline that encodes it."
+                f"{pool.collection.where} must be numeric, but column "
+                f"{column.name!r} holds {column.kind}; encode it as numbers, or search "
+                f"with a data frame `X` and a pipeline that encodes it."
             )
 
 

@@ -85,11 +85,6 @@ class Pool:
         return self.collection.is_sparse
 
     @property
-    def where(self) -> str:
-        """How messages call it."""
-        return self.collection.where
-
-    @property
     def boundaries(self) -> NDArray[np.int64]:
         """Global row numbers at which blocks begin, and the number of stored rows."""
         return self.collection.boundaries

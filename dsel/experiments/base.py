@@ -4,29 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import xarray as xr
 
 from dsel.datasets import check_files
 from dsel.experiments.comparison import Comparison
-
-
-class Scale(Protocol):
-    """How much of a paper is run; a frozen dataclass, which may say more."""
-
-    @property
-    def sets(self) -> tuple[str, ...]:
-        """Data sets, as the paper names them."""
-
-    @property
-    def repetitions(self) -> int:
-        """Repetitions on each; more of them change none of the first."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of everything."""
-
 
 Piece = Mapping[str, Any]
 """What one repetition on one set measured: numbers and arrays by name."""
@@ -66,7 +49,9 @@ class Experiment:
     duration: str
     """About how long the paper's size takes on two cores."""
     scales: Mapping[str, Any]
-    """Sizes by name, each a `Scale`; ``paper`` is that of the paper."""
+    """How much is run, by name; ``paper`` is as much as in the paper. Each is a frozen
+    dataclass with `sets` (names of data sets), `repetitions` on each (more of them
+    change none of the first), `seed` (of everything) and what else there is to say."""
     files: Mapping[str, str]
     """File of each set, without its ending; empty where data are made up."""
     measured: Mapping[str, tuple[str, ...]]
@@ -105,7 +90,7 @@ class Experiment:
         self._check(found)
         return found
 
-    def check_files(self, scale: Scale, *, folder: str | Path | None = None) -> None:
+    def check_files(self, scale: Any, *, folder: str | Path | None = None) -> None:
         """Raise where files or modules that sets of a scale need are missing.
 
         FileNotFoundError: benchmark sets, in the folder or in ``DSEL_DATA``;
@@ -121,7 +106,7 @@ class Experiment:
                     "pip install 'dsel[papers]', or name other `sets`."
                 )
 
-    def _check(self, scale: Scale) -> None:
+    def _check(self, scale: Any) -> None:
         known = self.scales["paper"].sets
         unknown = [name for name in scale.sets if name not in known]
         if unknown or not scale.sets:

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from dsel import names
 from dsel.results import schema
 from dsel.results.certificate import Certificate, percent
-from dsel.results.cube import candidate_dims, candidate_shape
+from dsel.results.cube import candidate_dims
 from dsel.results.grid import ESTIMATOR, GridAxes, parameter_name
 from dsel.results.notebook import as_html
 from dsel.results.rounding import at_most
@@ -149,17 +149,13 @@ def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
     >>> params_of(make_cube(axes, fold_axes(5), {}), 2)
     {'C': 10, 'kernel': 'linear'}
     """
-    dims = candidate_dims(cube)
-    places = np.unravel_index(candidate, candidate_shape(cube))
-    cell = cube[names.STATUS].isel(
-        {dim: int(place) for dim, place in zip(dims, places, strict=True)}
-    )
-    is_list = names.CANDIDATE in cube.coords
-    # Coordinates come back from a file in another order.
-    along = sorted(set(map(str, cell.coords)) - {names.CANDIDATE}) if is_list else dims
-    shown = sorted({*along, *_fixed(cube)})
-    values = {parameter_name(n): _plain(cell.coords[n].values[()]) for n in shown}
-    return {n: v for n, v in values.items() if not is_list or _is_set(v)}
+    keep_unset = names.CANDIDATE not in cube.coords
+    found = {n: column[candidate] for n, column in sorted(_columns(cube).items())}
+    return {
+        parameter_name(name): value
+        for name, value in found.items()
+        if keep_unset or _is_set(value)
+    }
 
 
 def _fixed(cube: xr.Dataset) -> list[str]:
