@@ -44,6 +44,7 @@ def test_run__shows_progress_where_a_terminal_is_there(plan, monkeypatch):
         plan.run()
         shown[type(stderr)] = stderr.getvalue()
     assert re.search("fits.*8/8.*pool.*rows/s", shown[Terminal], re.DOTALL)
+    assert re.search(r"elapsed \S*0:00:00\S* left", shown[Terminal])
     assert shown[io.StringIO] == ""
 
 

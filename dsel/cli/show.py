@@ -50,6 +50,7 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
         "reasons": list(certificate.reasons),
         "remarks": list(choice.remarks),
         "cv_error": _cv_error(outcome),
+        "estimate": certificate.estimate,
         "n_labeled": len(plan.work.y),
         "n_candidates": plan.n_candidates,
         "n_pruned": int((status == 1).sum()),

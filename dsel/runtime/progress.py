@@ -50,8 +50,8 @@ def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | 
         yield None
         return
     with _display() as display:
-        fits = display.add_task("fits", total=None, rate="")
-        pool = display.add_task("pool", total=None, rate="", visible=False)
+        fits = display.add_task("fits", total=None, rate="", left="left")
+        pool = display.add_task("pool", total=None, rate="", left="left", visible=False)
 
         def update(progress: Progress) -> None:
             seconds = max(progress.seconds, 1e-9)
@@ -78,7 +78,7 @@ def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | 
 def piece_progress(verbose: bool, total: int) -> Iterator[Callable[[], None]]:
     """Show how many pieces are done."""
     with _display(verbose) as display:
-        pieces = display.add_task("pieces", total=total, rate="")
+        pieces = display.add_task("pieces", total=total, rate="", left="left")
         yield lambda: display.advance(pieces)
 
 
@@ -86,8 +86,10 @@ def piece_progress(verbose: bool, total: int) -> Iterator[Callable[[], None]]:
 def row_progress(verbose: bool) -> Iterator[Callable[[int, int | None], None]]:
     """Show how many rows are written."""
     with _display(verbose) as display:
-        rows = display.add_task("rows", total=None, rate="")
-        yield lambda done, total: display.update(rows, completed=done, total=total)
+        rows = display.add_task("rows", total=None, rate="", left="")
+        yield lambda done, total: display.update(
+            rows, completed=done, total=total, left="left" if total else ""
+        )
 
 
 def _display(verbose: bool = True) -> Any:
@@ -101,8 +103,9 @@ def _display(verbose: bool = True) -> Any:
         shown.MofNCompleteColumn(),
         shown.TextColumn("{task.fields[rate]}"),
         shown.TimeElapsedColumn(),
-        shown.TextColumn("left"),
+        shown.TextColumn("elapsed"),
         shown.TimeRemainingColumn(),
+        shown.TextColumn("{task.fields[left]}"),
     )
     return shown.Progress(*columns, console=Console(stderr=True), disable=not verbose)
 

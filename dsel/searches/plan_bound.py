@@ -41,6 +41,8 @@ _OF_ANOTHER_ERROR = (
     "nested_vote",
 )
 
+_WITHOUT_POOL = ("best_fold_model", "holdout_bound", "nested_fold_model")
+
 READ_AS: Final = {"best_fold": "best_fold_of_leader"}
 """Name of the certificate where its column in the table has another."""
 
@@ -96,12 +98,12 @@ def plan_bound(
         fifth held out; `certify_bound` over (`certificate`, `certify_share`) has their
         bounds for other parts. `label_share` is the part of delta for the label term.
         `recommended`, `recommended_n_folds` and `recommended_certify_share` (0 and NaN
-        where they do not apply) name the smallest bound for the model of all rows. Only
-        those count whose models see two thirds of the labeled rows or more, since a
-        choice made with fewer rows is often worse, and nested searches of at most five
-        folds. With `wanted_bound` also `labels_needed` and `pool_rows_needed` over
-        (`certificate`, `n_folds`), exact to 1 %, each with all else the same; -1 where
-        no number up to 1e9 is enough.
+        where they do not apply) name the smallest bound for the model of all rows; with
+        no pool row, the smallest that needs none. Only those count whose models see two
+        thirds of the labeled rows or more, since a choice made with fewer rows is often
+        worse, and nested searches of at most five folds. With `wanted_bound` also
+        `labels_needed` and `pool_rows_needed` over (`certificate`, `n_folds`), exact to
+        1 %, each with all else the same; -1 where no number up to 1e9 is enough.
 
     Raises
     ------
@@ -231,6 +233,8 @@ def _tabulate(design: DesignAssumptions, folds: list[int]) -> xr.Dataset:
 
 def _recommend(plan: xr.Dataset) -> xr.Dataset:
     eligible = ~plan[names.CERTIFICATE].isin(_OF_ANOTHER_ERROR)
+    if plan[names.N_UNLABELED] == 0:
+        eligible = plan[names.CERTIFICATE].isin(_WITHOUT_POOL)
     in_folds = plan[names.CERTIFICATE].isin(list(FOLD_CERTIFICATES))
     # What fewer rows choose is often worse, which no term here says.
     wide, short = plan[names.N_FOLDS] >= 3, plan[names.CERTIFY_SHARE] <= 1 / 3
@@ -287,6 +291,8 @@ def _smallest_enough(
         changed = replace(design, **{field: rows})
         return sum(terms_of(changed, certificate, n_folds)) <= wanted
 
+    if field == "n_unlabeled" and is_enough(0):
+        return 0
     low, high = 1, 2 * FEW_ROWS
     if _floor(design, field, certificate, n_folds) >= wanted:
         return -1

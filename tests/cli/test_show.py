@@ -43,3 +43,9 @@ def test_show__calls_no_estimate_a_bound(capsys, criterion):
 def test_show__as_json_has_no_estimate_that_was_not_counted(capsys):
     facts = json.loads(shown(capsys, criterion="disagreement", as_json=True))
     assert facts["cv_error"] is None
+
+
+def test_show__as_json_has_the_estimate_of_the_text(capsys):
+    options = {"criterion": "cv_error", "certificate": "nested", "cv": 5}
+    estimate = json.loads(shown(capsys, as_json=True, **options))["estimate"]
+    assert f"cross-validation says {100 * estimate:.1f} %" in shown(capsys, **options)

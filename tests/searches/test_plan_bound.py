@@ -167,9 +167,13 @@ def test_plan_bound__recommends_the_smallest_bound_of_the_full_model(plan):
 
 
 def test_plan_bound__without_a_pool_leaves_only_models_of_folds():
-    plan = plan_bound(500, 0, 10, 0.05, 0.1)
+    plan = plan_bound(500, 0, 10, 0.05, 0.1, wanted_bound=0.15)
     vacuous = plan.bound.max("n_folds") >= 1
     assert set(plan.certificate[~vacuous.values].values) == set(OF_FOLD_MODELS)
+    best = {"certificate": "nested_fold_model", "n_folds": 3}
+    assert (plan.recommended, plan.recommended_n_folds) == tuple(best.values())
+    assert plan.recommended_bound == plan.bound.sel(best) < 0.15
+    assert plan.pool_rows_needed.sel(best) == 0
 
 
 def test_plan_bound__of_the_best_folds_model_is_what_simulation_gives(rng):
