@@ -221,6 +221,8 @@ def certifying_split(n_rows: int, certify_rows: Any, *, seed: int) -> Split:
 
 
 def _rows(table: Any, rows: Any) -> Any:
+    if hasattr(table, "to_dask_array"):
+        table = table.compute()
     if sparse.issparse(table):
         return table.tocsr()[rows]
     if is_frame(table) or hasattr(table, "iloc"):

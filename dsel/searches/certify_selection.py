@@ -124,6 +124,11 @@ def certify_selection(
     """
     wanted = certificate or ("best_fold" if pool is not None else "best_fold_model")
     check_choice(wanted, "certificate", CERTIFICATES)
+    if pool is None and wanted == "best_fold":
+        raise ValueError(
+            "`certificate` 'best_fold' compares two models on unlabeled rows, but "
+            "`pool` is None; pass the pool, or use 'best_fold_model'."
+        )
     candidate = _as_estimator(procedure)
     _check_options(options, candidate)
     running = {name: options.pop(name) for name in WAYS if name in options}

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dsel.checks import check_probability
-from dsel.data.blocks import stacked
+from dsel.data.blocks import stacked, summed
 from dsel.data.row_random import seed_from
 
 
@@ -94,6 +94,7 @@ def estimate_under_shift(
     """
     rng = np.random.default_rng(seed_from(random_state))
     share = check_probability(delta, "delta")
+    X, others = summed(X), summed(others)
     given, there = (np.asarray(model.predict(rows)) for rows in (X, others))
     classes = np.unique(np.concatenate([given, there, np.asarray(y)]))
     if min(len(given), len(there)) < 4 or len(classes) < 2:

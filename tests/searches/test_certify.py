@@ -1,3 +1,4 @@
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -162,3 +163,15 @@ def test_certify_rows__has_a_report_with_the_grid(digits, tmp_path):
     assert "Error at most" in page
     assert found.certificate_.reading().split()[-1] in page
     assert page.count("gamma=0.0") >= 3
+
+
+def test_search__cuts_labeled_dask_frames_for_certifying_rows(digits):
+    X, y = digits
+    frame = pd.DataFrame(X[:300]).add_prefix("pixel ")
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(), {"C": [1.0]}, cv=3, certify_rows=0.2, random_state=0
+    )
+    expected = search.fit(X[:300], y[:300], pool=X[300:]).certificate_.bound
+    lazy = dd.from_pandas(frame, npartitions=2)
+    labels = dd.from_pandas(pd.Series(y[:300]), npartitions=3)
+    assert search.fit(lazy, labels, pool=X[300:]).certificate_.bound == expected

@@ -297,7 +297,7 @@ def test_certify_selection__counts_answers_that_are_no_label_as_errors(rows):
 
 def test_certify_selection__needs_a_pool_for_the_model_of_all_rows(rows):
     X, y, _ = rows
-    with pytest.raises(ValueError, match="needs unlabeled rows"):
+    with pytest.raises(ValueError, match="compares two models on unlabeled rows"):
         dsel.certify_selection(by_hand, X, y, certificate="best_fold")
     with pytest.raises(ValueError, match="`certificate` must be one of"):
         dsel.certify_selection(by_hand, X, y, certificate="cv_bound")

@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dsel
 import dsel.errors
 from dsel.errors import AllFitsFailedError
+from tests.tables import in_two_entries
 
 
 def make_search(estimator=None, param_grid=None, **options):
@@ -347,13 +348,6 @@ def test_fit__a_remark_about_a_fit_is_no_failure(digits):
     with pytest.warns(ConvergenceWarning, match="terminated early"):
         search.fit(X, y)
     assert "max_iter=3" in search.results_.message.values[0]
-
-
-def in_two_entries(X):
-    """Return CSR rows in which each value stands as two halves at one place."""
-    once = sparse.csr_matrix(X)
-    data, indices = np.repeat(once.data / 2, 2), np.repeat(once.indices, 2)
-    return sparse.csr_matrix((data, indices, 2 * once.indptr), shape=X.shape)
 
 
 @pytest.mark.parametrize("estimator", [SVC(), KNeighborsClassifier(3)])

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from dsel.searches import estimate_under_shift
+from tests.tables import in_two_entries
 
 
 def draw(rng, n_rows, moved):
@@ -44,3 +46,15 @@ def test_estimate_under_shift__names_what_is_missing(rng):
     model = LogisticRegression().fit(X, y)
     with pytest.raises(ValueError, match=r"four rows or more.*got 100 and 2 rows"):
         estimate_under_shift(model, X, y, X[:2])
+
+
+def test_estimate_under_shift__sums_entries_of_one_place(rng):
+    X, y = draw(rng, 600, 0.0)
+    model = SVC().fit(sparse.csr_matrix(X[:200]), y[:200])
+    tables = X[200:400], X[400:]
+    found, expected = (
+        estimate_under_shift(model, made(a), y[200:400], made(b), random_state=0)
+        for made in (in_two_entries, sparse.csr_matrix)
+        for a, b in [tables]
+    )
+    assert found == expected

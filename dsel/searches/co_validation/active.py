@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.checks import check_integer, check_probability
+from dsel.data.blocks import summed
 from dsel.data.row_random import hashed_seed, seed_from
 from dsel.models.answers import class_scores
 
@@ -94,6 +95,7 @@ def sample_uncertain(
         Where `n_rows` is larger than the number of rows.
     """
     check_asked(estimator, label_of)
+    X = summed(X)
     check_integer(n_rows, "n_rows", at_least=1, at_most=X.shape[0])
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
     check_integer(batch, "batch", at_least=1)
@@ -201,6 +203,7 @@ def sample_logged(
     True
     """
     check_is_fitted(model)
+    X = summed(X)
     size = X.shape[0]
     check_integer(n_rows, "n_rows", at_least=1, at_most=size)
     share = 1.0 if least == 1 else check_probability(least, "least")

@@ -1,7 +1,7 @@
 """Active learning from a pool of any size, with estimates of the error at intervals."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -13,8 +13,14 @@ from dsel import names
 from dsel.bounds import MeanInterval, progressive_risk
 from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import stacked
+from dsel.data.collection import Partitions
+from dsel.data.frames import frame_of, native, pandas_of
 from dsel.data.open import open_pool
+from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
+from dsel.models.family import Candidate
+from dsel.models.prefixes import first_step
+from dsel.searches.candidates import takes_nan
 from dsel.searches.co_validation.active import (
     check_asked,
     fitted_on,
@@ -34,7 +40,7 @@ class ActiveStep:
     rows: NDArray[np.int64]
     """Row numbers in the pool, in the order in which they were picked."""
     X: Any
-    """Their features, dense or CSR."""
+    """Their features, dense, CSR or a data frame."""
     y: NDArray[Any]
     results: xr.Dataset
     """Cube of `covalidate` on them and the rest of the pool. Its assumptions say that
@@ -97,7 +103,7 @@ class Picks(NamedTuple):
     """Random number of each row, which decides between equal gaps."""
     rows: NDArray[np.int64]
     X: Any
-    """The rows, dense or CSR."""
+    """The rows, dense, CSR or a `Frame`."""
     weights: NDArray[np.float64]
     """Chance of each, but for a factor."""
     total: float
@@ -244,7 +250,9 @@ class _Labeling:
         seed: int,
         least: float | None,
     ) -> None:
-        self.estimator, self.pool, self.seed = estimator, pool, seed
+        self.estimator, self.seed = estimator, seed
+        self.pool = _as_taken(pool, estimator)
+        self.allow_nan = takes_nan((Candidate(0, {}, estimator),))
         self.label_of, self.least = label_of, least
         self.log = np.empty((0, 4))
         self.rows = np.empty(0, dtype=np.int64)
@@ -268,7 +276,9 @@ class _Labeling:
             usual = float(np.median(gaps)) or 1.0
             count = partial(count, seed=fresh, least=self.least, usual=usual)
         combine = partial(_best_of_both, n_rows=n_rows)
-        picks: Picks = self.pool.reduce(count, combine, keep=True)
+        picks: Picks = self.pool.reduce(
+            count, combine, keep=True, allow_nan=self.allow_nan
+        )
         labels = labels_of(self.label_of, picks.rows)
         if model is not None and self.least is not None:
             self.log = np.concatenate([self.log, self._noted(model, picks, labels)])
@@ -278,8 +288,8 @@ class _Labeling:
 
     def _noted(self, model: Any, picks: Picks, labels: NDArray[Any]) -> Any:
         """Return what is logged of picks and of the model that picked them."""
-        losses = (model.predict(picks.X) != labels).astype(float)
-        earlier = np.sum(model.predict(self.X) != np.array(self.y))
+        losses = (model.predict(native(picks.X)) != labels).astype(float)
+        earlier = np.sum(model.predict(native(self.X)) != np.array(self.y))
         drawn = np.cumsum(picks.weights) - picks.weights
         chances = picks.weights / (picks.total - drawn)
         n_left = self.pool.n_rows - len(self.y) - np.arange(len(losses))
@@ -290,15 +300,15 @@ class _Labeling:
         """Return the model of the labeled rows; None while they are of one class."""
         if len(set(self.y)) < 2:
             return None
-        return fitted_on(self.estimator, self.X, np.array(self.y), self.seed)
+        return fitted_on(self.estimator, native(self.X), np.array(self.y), self.seed)
 
     def step(self, **options: Any) -> ActiveStep:
         """Estimate the error from the rows labeled so far and all others."""
-        y = np.array(self.y)
+        X, y = native(self.X), np.array(self.y)
         results = covalidate(
             self.estimator,
             None,
-            self.X,
+            X,
             y,
             self.pool.excluding(self.rows),
             random_state=self.seed,
@@ -307,7 +317,19 @@ class _Labeling:
             duplicates="keep",
             **options,
         )
-        return ActiveStep(self.rows, self.X, y, results, self.log, self.least)
+        return ActiveStep(self.rows, X, y, results, self.log, self.least)
+
+
+def _as_taken(pool: Pool, estimator: Any) -> Pool:
+    """Return the pool with blocks of frames where it has text, or columns are named."""
+    rows = pool.collection
+    if rows.frames is not None and hasattr(first_step(estimator), "transformers"):
+        rows = rows.frames()
+    schema = rows.array.schema if isinstance(rows.array, Partitions) else None
+    if schema is not None and type(schema.empty).__module__ == "pyarrow.lib":
+        # A ColumnTransformer takes no tables of Arrow, which Parquet files give.
+        schema = frame_of(pandas_of(schema.empty)).schema
+    return replace(pool, collection=rows, schema=schema)
 
 
 def least_sure(

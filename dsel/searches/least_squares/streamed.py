@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
@@ -126,7 +126,8 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Rows, shape (n, n_columns): a Dask or numpy array, dense.
+            Rows, shape (n, n_columns): a Dask or numpy array, or a data frame, of
+            numbers, dense.
         y
             Targets, shape (n,) or (n, n_outputs), of the same kind.
         out
@@ -194,11 +195,13 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
     def _fingerprint(self, rows: str, n_targets: int, seed: int) -> dict[str, str]:
         """Return what the sums depend on besides width and regularizations."""
         drawn = f"{self.n_centers} of seed {seed}"
-        given = None if self.centers is None else np.asarray(self.centers)
+        if self.centers is not None:
+            given = check_array(self.centers, dtype=np.float64, input_name="`centers`")
+            drawn = content_hash(given)
         return {
             "labeled": rows,
             "targets": str(n_targets),
-            "centers": drawn if given is None else content_hash(given),
+            "centers": drawn,
             "penalty": self.penalty,
             "fit_intercept": str(self.fit_intercept),
         }
@@ -297,11 +300,17 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
 def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     """Return rows with their targets as last columns, and how many these are.
 
-    Both are Dask or numpy arrays; a numpy `y` goes along with a Dask `X`.
+    Both are Dask collections or of numpy; a numpy `y` goes along with a Dask `X`.
     """
+    X, y = (
+        each.to_dask_array(lengths=True) if hasattr(each, "to_dask_array") else each
+        for each in (X, y)
+    )
     if not hasattr(X, "dask"):
         X = np.asarray(X, np.float64)
         y = np.asarray(y, np.float64)
+    elif not hasattr(y, "dask"):
+        y = np.asarray(y)
     if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != y.shape[0]:
         raise ValueError(
             f"`X` must be two-dimensional and `y` must have its rows, got shapes "

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from dsel.searches.co_validation.active import sample_uncertain, sure_margins
+from tests.tables import in_two_entries
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +69,12 @@ def test_sample_uncertain__refuses_more_rows_than_there_are(table):
     X, y = table
     with pytest.raises(ValueError, match="`n_rows` must be"):
         sample_uncertain(LogisticRegression(), X, y.__getitem__, n_rows=401)
+
+
+def test_sample_uncertain__sums_entries_of_one_place(table):
+    X, y = table
+    found, expected = (
+        sample_uncertain(SVC(), made(X), y.__getitem__, n_rows=30).rows
+        for made in (in_two_entries, sparse.csr_matrix)
+    )
+    np.testing.assert_array_equal(found, expected)

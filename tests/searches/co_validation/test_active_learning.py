@@ -1,11 +1,17 @@
 """Active learning from pools, with estimates on the way."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
@@ -183,3 +189,38 @@ def test_learn_actively__refuses_before_a_label_is_asked_for(table, given, messa
     options = {"estimator": SVC(), "label_of": y.__getitem__, "n_rows": 20} | given
     with pytest.raises((TypeError, ValueError), match=message):
         learn_actively(pool=X, **options)
+
+
+@pytest.mark.parametrize("kind", ["category", "polars", "parquet"])
+def test_learn_actively__takes_frames_that_the_estimator_encodes(table, kind, tmp_path):
+    X, _ = table
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    frame["word"] = np.array(["low", "high"])[(X[:, 2] > 0).astype(int)]
+    given = frame.astype({"word": "category"})
+    if kind == "polars":
+        given = pytest.importorskip("polars").from_pandas(frame)
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        given = str(tmp_path / "pool.parquet")
+        frame.to_parquet(given)
+    words = [("words", OneHotEncoder(sparse_output=False), ["word"])]
+    encode = ColumnTransformer(words, remainder="passthrough")
+    model = make_pipeline(encode, LogisticRegression())
+
+    found = steps_of(table, given, model, every=30)[-1]
+
+    codes = clone(encode).fit_transform(frame)
+    expected = steps_of(table, codes, every=30)[-1]
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    assert found.estimates == expected.estimates
+
+
+def test_learn_actively__takes_missing_values_that_the_estimator_fills(table):
+    X, _ = table
+    holes = np.where(X > 2, np.nan, X)
+    filled = steps_of(table, np.where(X > 2, 0.0, X), every=30)[-1]
+    model = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value=0.0), LogisticRegression()
+    )
+    found = steps_of(table, holes, model, every=30)[-1]
+    np.testing.assert_array_equal(found.rows, filled.rows)

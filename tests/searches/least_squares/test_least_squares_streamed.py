@@ -1,7 +1,9 @@
 """Streamed least squares: the same numbers as in memory, in two passes."""
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
@@ -123,6 +125,16 @@ def test_fit__dask_chunks_give_the_numbers_of_arrays(table):
         np.testing.assert_allclose(lazy.results_["loo_losses"], whole, rtol=1e-10)
 
 
+def test_fit__takes_dask_frames_and_lists_of_targets(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    expected = searched(X, y, X[:10]).results_["loo_losses"]
+    lazy = dd.from_pandas(frame, npartitions=3)
+    for targets in (dd.from_pandas(pd.Series(y), npartitions=2), y.tolist()):
+        found = searched(lazy, targets, X[:10]).results_["loo_losses"]
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
 def test_fit__threads_and_order_change_no_digit(table):
     X, y = table
     lazy = da.from_array(X, chunks=(40, 2))
@@ -175,6 +187,8 @@ def test_fit__takes_several_outputs(table):
         ({"criterion": "kfold"}, "`criterion` must be one of 'loo', 'gcv'"),
         ({"n_centers": 0}, "`n_centers` must be >= 1, got 0"),
         ({"centers": np.zeros((3, 5))}, "`centers` must have the 2 columns of `X`"),
+        ({"centers": np.full((3, 2), np.nan)}, "`centers` contains NaN"),
+        ({"centers": np.zeros((0, 2))}, r"0 sample\(s\)"),
         ({"widths": [-1.0]}, "`widths` must be positive"),
     ],
 )
