@@ -257,7 +257,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         )
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        if isinstance(next(iter(X), None), str):
+        if getattr(X, "ndim", 1) < 2 and isinstance(next(iter(X), None), str):
             raise kind(
                 "`X` must be a table, got one text for each row; make a data frame of "
                 "it, pandas.DataFrame({'text': X}), and begin the pipeline with "

@@ -292,6 +292,13 @@ def test_plan__names_the_column_in_which_the_pool_differs(
     assert "\n" not in str(caught.value)
 
 
+def test_plan__names_columns_of_one_name():
+    (X, y), (pool, _) = table(60), table(90, seed=1)
+    X, pool = (f.rename(columns={"plan": "city"}) for f in (X, pool))
+    with pytest.raises(ValueError, match=r"unique column names, got: - 'city' 2 times"):
+        run(X, y, pool)
+
+
 def test_plan__names_the_column_with_an_infinite_number():
     (X, y), (pool, _) = table(60), table(90, seed=1)
     with pytest.raises(ValueError, match=r"`X` must .* row 0, column 'age' is inf"):
