@@ -132,7 +132,8 @@ class Choice:
         return (
             f"Choice(candidate {self.candidate}: {params or 'no parameters'}; "
             f"error {sign} {at_most(self.bound)}, delta={self.delta:g}, "
-            f"criterion={self.criterion!r}, certified={certificate.certified}"
+            f"criterion={self.criterion!r}, certificate={certificate.criterion!r}, "
+            f"certified={certificate.certified}"
             f"{'' if self.fold is None else model})"
         )
 

@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -35,6 +35,10 @@ class Progress:
     """Rows of the pool compared, over all rounds."""
     seconds: float
     """Time since the run began."""
+
+    def __add__(self, later: "Progress") -> "Progress":
+        """Return that of two parts of a run, one after the other."""
+        return Progress(*map(sum, zip(astuple(self), astuple(later), strict=True)))
 
 
 @contextmanager

@@ -169,7 +169,9 @@ def _run_chosen(
     executor = make(last.work)
     stack.callback(executor.close)
     driver = _driver(last, executor, searched.checkpoint.store)
-    driver.on_progress = searched.on_progress
+    if show := searched.on_progress:
+        earlier = searched.progress()
+        driver.on_progress = lambda progress: show(earlier + progress)
     return driver, chosen_evidence(evidence, driver.run(), chosen)
 
 

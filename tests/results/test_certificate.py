@@ -78,10 +78,10 @@ def test_full_ledger__refuses_two_entries_of_one():
 
 
 def test_choice__repr_is_documentation():
-    choice = Choice(7, {"C": 10.0, "kernel": "rbf"}, "cv_bound", 0.0731, certificate())
+    choice = Choice(7, {"C": 10.0, "kernel": "rbf"}, "cv_error", 0.06, certificate())
     assert repr(choice) == (
         "Choice(candidate 7: C=10, kernel='rbf'; error <= 0.0731, delta=0.01, "
-        "criterion='cv_bound', certified=True)"
+        "criterion='cv_error', certificate='cv_bound', certified=True)"
     )
 
 

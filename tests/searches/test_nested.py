@@ -383,6 +383,15 @@ def test_run__is_kept_and_read_again_without_a_fit(rows, tmp_path):
     assert again.drop_vars("score_seconds").equals(results.drop_vars("score_seconds"))
 
 
+def test_run__adds_the_progress_of_what_is_chosen_to_that_of_the_search(rows):
+    seen = []
+    planned(rows, SVC(), GRID).run(n_jobs=1, on_progress=seen.append)
+    totals = [each.fits_total for each in seen]
+    assert totals == sorted(totals)
+    assert totals[0] < totals[-1] == seen[-1].fits_done + seen[-1].fits_dropped
+    assert seen[-1].spans_done > 0
+
+
 def test_run__pays_for_no_other_set_of_candidates_in_its_place(rows, tmp_path):
     out = tmp_path / "run"
     options = {"delta": 0.05, "reserve": 0.4}

@@ -77,7 +77,8 @@ class Driver:
     def _begin_turn(self) -> None:
         """Report, prune, and begin a round if one is due."""
         self.checkpoint.store.check()
-        self._report()
+        if self.on_progress is not None:
+            self.on_progress(self.progress())
         self.lower = self.pruning.prune(self.table)
         if self.scoring.is_due:
             self._begin_round(self.lower)
@@ -111,20 +112,17 @@ class Driver:
         active = map(int, np.flatnonzero(self.table.active))
         self.fitting.release({self.pruning.leader(self.table), *active})
 
-    def _report(self) -> None:
-        if self.on_progress is None:
-            return
+    def progress(self) -> Progress:
+        """Return how much is done."""
         table = self.table
-        self.on_progress(
-            Progress(
-                fits_done=int((table.fit_status >= 0).sum()),
-                fits_total=table.fit_status.size,
-                fits_dropped=int((table.fit_status[table.pruned] < 0).sum()),
-                candidates_active=int(table.active.sum()),
-                candidates_pruned=int(table.pruned.sum()),
-                spans_done=self.scoring.n_spans_done,
-                spans_total=self.scoring.n_spans,
-                pool_rows_done=table.pool_rows_done,
-                seconds=time.perf_counter() - self.started,
-            )
+        return Progress(
+            fits_done=int((table.fit_status >= 0).sum()),
+            fits_total=table.fit_status.size,
+            fits_dropped=int((table.fit_status[table.pruned] < 0).sum()),
+            candidates_active=int(table.active.sum()),
+            candidates_pruned=int(table.pruned.sum()),
+            spans_done=self.scoring.n_spans_done,
+            spans_total=self.scoring.n_spans,
+            pool_rows_done=table.pool_rows_done,
+            seconds=time.perf_counter() - self.started,
         )
