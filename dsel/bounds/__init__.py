@@ -14,11 +14,7 @@ Guarantee, Assumes and Source, its line here, and a coverage test that could fai
 """
 
 from dsel.bounds.anytime import anytime_limit
-from dsel.bounds.averaged_disagreement import (
-    averaged_disagreement,
-    bernstein_limit,
-    merged_disagreement_limit,
-)
+from dsel.bounds.averaged_disagreement import averaged_disagreement
 from dsel.bounds.best_fold import best_fold, best_fold_model, best_fold_number
 from dsel.bounds.betting import betting_limit
 from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
@@ -95,7 +91,6 @@ __all__ = [
     "StoppingRule",
     "anytime_limit",
     "averaged_disagreement",
-    "bernstein_limit",
     "best_fold",
     "best_fold_interval",
     "best_fold_model",
@@ -119,7 +114,6 @@ __all__ = [
     "leading_shares",
     "leveled_risk",
     "margin_conformity",
-    "merged_disagreement_limit",
     "merged_folds",
     "nearest_neighbour_conformity",
     "pair_error_bound",

@@ -1,5 +1,7 @@
 """The bound through the single best fold model instead of the average one."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -74,14 +76,10 @@ def best_fold(
     >>> [round(float(term), 4) for term in terms]
     [0.113, 0.1087, 0.0043]
     """
-    errors, rows = check_folds(fold_errors, fold_rows)
     first, second = divide_delta(delta, label_share)
     if disagreement_delta is not None:
         second = checks.check_probabilities(disagreement_delta, "disagreement_delta")
-    # The k limits hold at once, so the smallest may be taken after they are seen.
-    limits = fold_limits(errors, rows, first)
-    number = smallest_rate(errors, rows)
-    label_term = np.take_along_axis(limits, np.expand_dims(number, -1), -1)[..., 0]
+    label_term = best_fold_model(fold_errors, fold_rows, delta=first)
     return with_disagreement(
         label_term, n_disagreements, n_unlabeled, share=second, reading=reading
     )
@@ -125,9 +123,9 @@ def best_fold_model(
     """
     errors, rows = check_folds(fold_errors, fold_rows)
     share = checks.check_probabilities(delta, "delta")
+    # The k limits hold at once, so the smallest may be taken after they are seen.
     limits = fold_limits(errors, rows, share)
-    number = smallest_rate(errors, rows)
-    return np.asarray(np.take_along_axis(limits, number[..., np.newaxis], -1)[..., 0])
+    return at_fold(limits, smallest_rate(errors, rows)[..., np.newaxis])
 
 
 def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
@@ -169,3 +167,8 @@ def smallest_rate(
     # Rates of folds of n and n + 1 rows differ by far more than they round.
     first = np.argmin(errors / rows, axis=-1)
     return np.where((errors < 0).any(axis=-1), -1, first)
+
+
+def at_fold(values: NDArray[Any], fold: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the value of each candidate's fold; folds are on the last axis."""
+    return np.asarray(np.take_along_axis(values, fold, -1)[..., 0])

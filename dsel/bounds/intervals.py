@@ -1,12 +1,12 @@
 """Intervals for the error: a lower and an upper bound that hold at once."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dsel import checks
-from dsel.bounds.best_fold import smallest_rate
+from dsel.bounds.best_fold import at_fold, smallest_rate
 from dsel.bounds.binomial import Floats, lower_limits
 from dsel.bounds.semi_supervised import (
     check_folds,
@@ -149,12 +149,8 @@ def best_fold_interval(
     pool = np.broadcast_to(pool, lower.shape)
 
     add, subtract = (
-        reading.limits(_at(differing, fold), _at(pool, fold), per_side)
+        reading.limits(at_fold(differing, fold), at_fold(pool, fold), per_side)
         for fold in (best, worst)
     )
-    below = np.maximum(_at(lower, worst) - subtract, 0.0)
-    return ErrorInterval(below, _at(upper, best) + add)
-
-
-def _at(values: NDArray[Any], fold: NDArray[np.intp]) -> NDArray[Any]:
-    return np.asarray(np.take_along_axis(values, fold, -1)[..., 0])
+    below = np.maximum(at_fold(lower, worst) - subtract, 0.0)
+    return ErrorInterval(below, at_fold(upper, best) + add)

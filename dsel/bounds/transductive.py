@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
+from dsel.bounds.best_fold import at_fold
 from dsel.bounds.binomial import Floats, distinct
 from dsel.bounds.semi_supervised import BoundTerms, check_folds
 
@@ -86,8 +87,8 @@ def transductive(
     # pool.
     label_terms, disagreement_terms = (most - errors) / pool, differing / pool
     number = (label_terms + disagreement_terms).argmin(axis=-1)[..., np.newaxis]
-    label_term = np.take_along_axis(label_terms, number, -1)[..., 0]
-    disagreement_term = np.take_along_axis(disagreement_terms, number, -1)[..., 0]
+    label_term = at_fold(label_terms, number)
+    disagreement_term = at_fold(disagreement_terms, number)
     return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
 
 
