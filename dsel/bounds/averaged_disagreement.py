@@ -35,11 +35,6 @@ def averaged_disagreement(
         the last axis has k + 1 entries, or it is a ValueError; the others are
         candidates.
 
-    Returns
-    -------
-    BoundTerms
-        `bound`, `label_term` and `disagreement_term`, not clipped.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the

@@ -50,11 +50,6 @@ def best_fold(
         :math:`(1-\gamma)\delta`. Where one candidate was chosen by the labeled rows
         alone, it need not be divided among the candidates.
 
-    Returns
-    -------
-    BoundTerms
-        `bound`, `label_term` and `disagreement_term`, not clipped.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows and pool,

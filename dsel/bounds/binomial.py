@@ -248,9 +248,8 @@ class _Tail:
     """The tail probability of a count as a function of the rate, for many counts."""
 
     x: Floats
-    """First parameter of the Beta distribution that the tail belongs to."""
     y: Floats
-    """Second parameter."""
+    """Parameters of the Beta distribution that the tail belongs to."""
     is_upper: bool
     """Whether an upper limit is wanted: the tail then falls as the rate grows."""
 

@@ -81,11 +81,6 @@ def select_then_certify(
     delta, label_share, reading
         As :func:`cv_bound` takes them, with the same errors.
 
-    Returns
-    -------
-    BoundTerms
-        `bound`, `label_term` and `disagreement_term`, not clipped.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over certifying rows and

@@ -50,11 +50,6 @@ def cv_interval(
     fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
         As :func:`cv_bound` takes them, with the same errors.
 
-    Returns
-    -------
-    ErrorInterval
-        `lower` and `upper`, in the shape of the candidates.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
@@ -111,11 +106,6 @@ def best_fold_interval(
     fold_disagreements
         Pool rows on which the full model differs from each fold's model. Integers,
         folds on the last axis; only those of the two folds are used.
-
-    Returns
-    -------
-    ErrorInterval
-        `lower` and `upper`, in the shape of the candidates.
 
     Notes
     -----

@@ -55,11 +55,6 @@ def merged_folds(
     fold_errors, fold_rows, n_disagreements, n_unlabeled, delta, label_share, reading
         As :func:`cv_bound` takes them, with the same errors.
 
-    Returns
-    -------
-    BoundTerms
-        `bound`, `label_term` and `disagreement_term`, not clipped.
-
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and

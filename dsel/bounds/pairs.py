@@ -111,11 +111,6 @@ def clustered_holdout(
     label_share
         Part of delta for the held-out rows, in (0, 1).
 
-    Returns
-    -------
-    BoundTerms
-        `bound`, `label_term` and `disagreement_term`, not clipped, shape (N,).
-
     Raises
     ------
     TypeError, ValueError

@@ -88,12 +88,7 @@ def threshold_bound_even(
     Parameters
     ----------
     counts, n_validation, n_models, delta
-        As `threshold_bound` takes them.
-
-    Returns
-    -------
-    ndarray
-        Bounds in (0, 1], in the shape of `counts`; 1 at c = n.
+        As `threshold_bound` takes them; what is returned is alike, too.
 
     Notes
     -----

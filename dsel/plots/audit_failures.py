@@ -48,12 +48,7 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     report
         Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
     ax
-        Where to draw; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+        Where to draw, and what is returned; None makes a new figure.
 
     See Also
     --------

@@ -31,12 +31,7 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     plan
         Dataset of `dsel.plan_bound`.
     ax
-        Where to draw; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+        Where to draw, and what is returned; None makes a new figure.
 
     See Also
     --------

@@ -71,12 +71,7 @@ def plot_loss_curves(
     criterion
         What chooses the width; None means the criterion of the search.
     ax
-        Where to draw; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+        Where to draw, and what is returned; None makes a new figure.
 
     See Also
     --------

@@ -122,14 +122,9 @@ def plot_surface(
     criterion
         What to show; by default the search's own criterion.
     ax
-        Where to draw; None makes a new figure.
+        Where to draw, and what is returned; None makes a new figure.
     **options
         ``delta``, ``x`` and ``y`` of `surface_data`.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
 
     See Also
     --------

@@ -94,14 +94,9 @@ def plot_terms(
     criterion
         A criterion that has two terms; by default the search's own.
     ax
-        Where to draw; None makes a new figure.
+        Where to draw, and what is returned; None makes a new figure.
     **options
         ``n_best`` and ``delta`` of `terms_data`.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
 
     See Also
     --------

@@ -57,12 +57,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     results
         Cube of a search.
     ax
-        Where to draw; None makes a new figure.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+        Where to draw, and what is returned; None makes a new figure.
 
     See Also
     --------

@@ -45,7 +45,6 @@ class Choice:
     """The candidate that a criterion chose, and how wrong it can be."""
 
     candidate: int
-    """Its number."""
     params: Mapping[str, Any]
     """What the grid sets for it."""
     criterion: str

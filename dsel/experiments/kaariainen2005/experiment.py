@@ -78,7 +78,6 @@ class Division:
     X: NDArray[np.float64]
     """Labeled rows, scaled, shape (n_labeled, n_columns)."""
     y: NDArray[np.int64]
-    """Their class codes."""
     pool: NDArray[np.float64]
     """A tenth of the rows, shape (n_unlabeled, n_columns)."""
     truth: NDArray[np.int64]

@@ -144,7 +144,6 @@ ERRORS: Final = (
     "Table 5: the root that moves rows from one covariance to the other is not "
     "defined; on optical, spambase and qsar rounding makes the printed numbers.",
 )
-"""Errors of the paper, and what it leaves open."""
 
 DIFFERENT: Final[Mapping[str, str]] = {
     "gas": "values standardised within each batch: 69 features after PCA, not 60",

@@ -78,7 +78,6 @@ SCALES: Final[Mapping[str, Scale]] = {
         degrees=(0.5, 1.0, 2.0), batch=5,
     ),
 }  # fmt: skip
-"""Sizes by name."""
 
 
 def measure_estimates(

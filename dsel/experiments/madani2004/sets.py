@@ -135,9 +135,7 @@ PROBLEMS: Final[Mapping[str, tuple[str, _Load]]] = {
 """File of each problem, and what loads it."""
 
 FILES: Final[Mapping[str, str]] = {name: file for name, (file, _) in PROBLEMS.items()}
-"""Files by name."""
 
 MODULES: Final[Mapping[str, str]] = dict.fromkeys(
     ("baseball", "atheism", "earn", "acq"), "snowballstemmer"
 )
-"""What the document sets need."""

@@ -92,7 +92,6 @@ ERRORS: Final = (
     "defined.",
     "The bound needs a disagreement of at most 1/2, which samples may exceed: clipped.",
 )
-"""Errors of the paper."""
 
 DEPARTURES: Final = (
     "Degrees, C, gamma and coef0 of the selection are not given; here 0.25 to 5, "
@@ -108,7 +107,6 @@ DEPARTURES: Final = (
     "hockey 1,993 of 2,000, the ten topics of Reuters 9,035 of 9,410 (earn 3,951 of "
     "3,964, acq 2,353 of 2,369).",
 )
-"""What the paper leaves open, and what is done here."""
 
 CHOOSERS: Final = ("max_dt_e", "two_fold_cv", "loo_error", "max_cv_dt_e")
 """Criteria that choose the degree."""
