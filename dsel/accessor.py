@@ -133,13 +133,9 @@ class ResultsAccessor:
     def pairs(self, plan: "Plan", **settings: Any) -> xr.Dataset:
         """Return what the pool says of pairs of candidates without a label.
 
-        Parameters
-        ----------
-        plan
-            The plan that the cube came from; its best candidates are fitted again.
-        **settings
-            As `dsel.searches.compare_pairs` takes them: ``candidates``, ``n_best``,
-            ``delta``, ``client``.
+        `plan` is that which the cube came from; its best candidates are fitted again.
+        The settings are those of `dsel.searches.compare_pairs`: ``candidates``,
+        ``n_best``, ``delta``, ``client``.
         """
         from dsel.searches.compare import compare_pairs
 

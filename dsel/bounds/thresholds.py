@@ -241,18 +241,12 @@ def selective_error_bound(
 
     Parameters
     ----------
-    counts
-        Validation scores at or below :math:`-\tau`, in [0, n], any shape.
-    n_validation
-        Validation rows, n >= 1.
+    counts, n_validation, n_models, delta
+        As `threshold_bound` takes them, at the threshold :math:`-\tau`.
     selected
         Pool rows whose margin is :math:`\tau` or more, in [0, m]; broadcast.
     n_pool
         Pool rows, m >= 1.
-    n_models
-        Models that the choice is made from, K >= 1.
-    delta
-        Probability with which the numerator may fail, in (0, 1).
     pool_delta
         Probability with which the denominator may fail, in (0, 1), with
         ``pool_delta / n_models <= 1/2``.

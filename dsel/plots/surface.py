@@ -67,10 +67,8 @@ def surface_data(
 
     Parameters
     ----------
-    results
-        Cube of a search.
-    criterion
-        What to show; by default the search's own criterion.
+    results, criterion
+        As `plot_surface` takes them.
     delta
         Probability with which its bounds may fail; by default that of the search.
     x, y

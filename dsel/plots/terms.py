@@ -42,10 +42,8 @@ def terms_data(
 
     Parameters
     ----------
-    results
-        Cube of a search.
-    criterion
-        A criterion that has two terms; by default the search's own.
+    results, criterion
+        As `plot_terms` takes them.
     n_best
         How many candidates to show.
     delta

@@ -104,10 +104,8 @@ def open_results(
 
     Parameters
     ----------
-    place
-        Directory, fsspec URL or zarr store that `save_results` or a run wrote.
-    storage_options
-        Passed to fsspec with a URL.
+    place, storage_options
+        As :func:`save_results` takes them, written by it or by a run.
 
     Returns
     -------

@@ -289,13 +289,11 @@ def open_journal(
 
     Parameters
     ----------
-    place
-        Directory, fsspec URL or zarr store, which may hold a cube as well.
+    place, storage_options
+        As :func:`save_results` takes them; a cube may be there as well.
     fingerprint
         What every count depends on (data, splits, estimator, seeds, versions) as
         JSON-like values; not the grid, the criterion or delta.
-    storage_options
-        Passed to fsspec with a URL.
 
     Raises
     ------

@@ -47,12 +47,10 @@ def save_model(
     ----------
     model
         A fitted scikit-learn estimator.
-    place
-        Directory, fsspec URL or zarr store.
+    place, storage_options
+        As :func:`save_results` takes them.
     key
         What tells this model from others; `model_key` gives it back.
-    storage_options
-        Passed to fsspec with a URL.
 
     Raises
     ------
@@ -76,13 +74,11 @@ def open_model(
 
     Parameters
     ----------
-    place
-        Directory, fsspec URL or zarr store.
+    place, storage_options
+        As :func:`save_results` takes them.
     trusted
         Full names of types, beside those of numpy, scipy, scikit-learn and dsel, that
         may be built: those of your own estimators, after a look at them.
-    storage_options
-        Passed to fsspec with a URL.
 
     Returns
     -------
