@@ -85,19 +85,15 @@ def run_experiment(
         store = stack.enter_context(
             open_checkpoint(out, _fingerprint(experiment, plan))
         )
-        rows = [
-            _run_set(
-                experiment,
-                name,
-                plan,
-                store,
-                out=out,
-                folder=folder,
-                client=client,
-                on_piece=on_piece,
-            )
-            for name in plan.sets
-        ]
+        rows = []
+        for name in plan.sets:
+            loaded = experiment.load(name, folder=folder)
+            content, searches = joblib.hash(loaded), ""
+            if experiment.is_search and isinstance(out, str | Path):
+                searches = f"{str(out).rstrip('/')}/searches/{name}-{content}"
+            work = _Work(experiment.measure, loaded, plan, searches)
+            key = f"{name}/{content}"
+            rows.append(_run_set(experiment, work, key, store, client, on_piece))
     return _assemble(experiment, plan, rows)
 
 
@@ -112,19 +108,14 @@ def _fingerprint(experiment: Experiment, scale: Any) -> dict[str, Any]:
 
 def _run_set(
     experiment: Experiment,
-    name: str,
-    scale: Any,
+    work: _Work,
+    key: str,
     store: Checkpoint,
-    *,
-    out: Any,
-    folder: str | Path | None,
     client: Any,
     on_piece: Callable[[], None],
 ) -> list[Piece]:
-    """Return the pieces of one set in order."""
-    loaded = experiment.load(name, folder=folder)
-    content = joblib.hash(loaded)
-    keys = [f"{name}/{content}/{number}" for number in range(scale.repetitions)]
+    """Return the pieces of one set in order; their keys begin with `key`."""
+    keys = [f"{key}/{number}" for number in range(work.scale.repetitions)]
     records = store.read()
     pieces = {key: records[key] for key in keys if key in records}
     for _ in pieces:
@@ -135,9 +126,6 @@ def _run_set(
         for start in range(0, len(missing), experiment.block)
     ]
     run = _one_by_one if experiment.spreads else _as_tasks
-    is_kept = experiment.is_search and isinstance(out, str | Path)
-    searches = f"{str(out).rstrip('/')}/searches/{name}-{content}" if is_kept else ""
-    work = _Work(experiment.measure, loaded, scale, searches)
     for block, found in run(work, blocks, client):
         for number, piece in zip(block, found, strict=True):
             store.append(keys[number], piece)
