@@ -102,7 +102,7 @@ def grid_axes(grid: Any) -> GridAxes:
     {'C': 10, 'gamma': 1.0}
     """
     grids = _listed(grid)
-    if all(_is_estimator(entry) for entry in grids):
+    if all(hasattr(e, "get_params") and not isinstance(e, type) for e in grids):
         return _estimator_axes(tuple(grids))
     checked = product_grids(grids)
     for parameter, values in (item for each in checked for item in each.items()):
@@ -172,10 +172,6 @@ def as_text(value: Any) -> str:
     if hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
-
-
-def _is_estimator(entry: Any) -> bool:
-    return hasattr(entry, "get_params") and not isinstance(entry, type)
 
 
 def product_grids(grid: Any) -> tuple[dict[str, tuple[Any, ...]], ...]:

@@ -249,13 +249,16 @@ class Journal:
     def _write_on(self) -> None:
         """Write now and then, more rarely the longer the run goes on."""
         began = time.monotonic()
-        while not self._ended.wait(_pause(time.monotonic() - began)):
+        pause = LEAST_SECONDS
+        while not self._ended.wait(pause):
             try:
                 self._write()
             except Exception as error:  # shown to the driver by its next append
                 self._failure = error
             else:
                 self._failure = None
+            share = SHARE * (time.monotonic() - began)
+            pause = min(max(LEAST_SECONDS, share), MOST_SECONDS)
 
     def _merge(self) -> None:
         """Leave one object with all records, of those that this journal knows.
@@ -355,8 +358,3 @@ def _read_whole(store: Store) -> list[Block]:
         with suppress(ValueError):
             whole += map(decode, blocks_of(found[name]))
     return whole
-
-
-def _pause(seconds: float) -> float:
-    """Return the seconds to the next write of a run that has taken so long."""
-    return min(max(LEAST_SECONDS, SHARE * seconds), MOST_SECONDS)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
@@ -105,7 +104,7 @@ def decode(block: bytes) -> Block:
         record = dict(texts)
         for name, dtype, shape in head["layouts"][layout]:
             end = start + prod(shape) * np.dtype(dtype).itemsize
-            record[name] = _array(body[start:end], dtype, shape)
+            record[name] = np.frombuffer(body[start:end], dtype).reshape(shape)
             start = end
         records[str(key)] = record
     return head["about"], records
@@ -156,10 +155,6 @@ def _storable(name: str, value: Any) -> Any:
             f"`record[{name!r}]` must hold numbers or strings, got {value!r}."
         )
     return array
-
-
-def _array(blob: memoryview, dtype: str, shape: list[int]) -> NDArray[Any]:
-    return np.frombuffer(blob, dtype=dtype).reshape(shape)
 
 
 async def read_objects(store: Store, known: set[str]) -> dict[str, bytes]:
