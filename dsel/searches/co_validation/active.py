@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -144,6 +145,12 @@ def labels_of(
         raise ValueError(
             f"`label_of` must return one label for each of the {len(rows)} rows that "
             f"it is asked for, got shape {labels.shape}."
+        )
+    if (missing := np.flatnonzero(pd.isna(labels))).size:
+        raise ValueError(
+            f"`label_of` must return a label for each row that it is asked for, but "
+            f"that of row {rows[missing[0]]} is missing; leave such rows out of the "
+            f"pool."
         )
     return labels
 

@@ -177,7 +177,8 @@ def learn_actively(
     Raises
     ------
     TypeError, ValueError
-        Where an argument is not what it must be, before a label is asked for.
+        Where an argument is not what it must be, before a label is asked for; where a
+        label is missing, or all `n_rows` rows are of one class.
 
     See Also
     --------
@@ -234,9 +235,14 @@ def _steps(
         if done in due and len(set(labeling.y)) > 1:
             yield labeling.step(**options)
         if done >= due[-1]:
-            return
+            break
         next_due = min(number for number in due if number > done)
         labeling.add(min(batch, next_due - done))
+    if len(set(labeling.y)) < 2:
+        raise ValueError(
+            f"`label_of` gave all {done} rows the label {labeling.y[0]!r}, and nothing "
+            f"is learned of one class; raise `n_rows`."
+        )
 
 
 class _Labeling:

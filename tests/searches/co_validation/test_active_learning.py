@@ -128,6 +128,12 @@ def test_learn_actively__wants_one_label_for_each_row(table):
     )
     with pytest.raises(ValueError, match=r"for each of the 10 .*shape \(10, 1\)"):
         next(steps)
+    steps = learn_actively(SVC(), X, lambda rows: [None, *y[rows[1:]]], n_rows=20)
+    with pytest.raises(ValueError, match=r"that of row \d+ is missing"):
+        next(steps)
+    steps = learn_actively(SVC(), X, np.zeros_like, n_rows=20)
+    with pytest.raises(ValueError, match=r"gave all 20 rows the label .* `n_rows`"):
+        next(steps)
     with pytest.raises(ValueError, match=r"for each of the 10 .*shape \(9,\)"):
         sample_uncertain(LogisticRegression(), X, lambda rows: y[rows[1:]], n_rows=20)
 
