@@ -29,6 +29,7 @@ def write_parquet(
 
     Types are those of the first rows. Until all rows are written nothing is at `path`.
     """
+    parquet = parquet_module()
     import pyarrow as pa
 
     if os.path.exists(path):
@@ -47,7 +48,7 @@ def write_parquet(
                     f"`source` {stream.path!r} must have one type in a column, but "
                     f"behind row {n_rows:,} {' '.join(map(str, error.args))}."
                 ) from error
-            writer = writer or parquet_module().ParquetWriter(unfinished, schema)
+            writer = writer or parquet.ParquetWriter(unfinished, schema)
             writer.write_table(table)
             n_rows += len(frame)
             if on_progress is not None:

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,13 @@ def test_build__leaves_out_an_index_that_pandas_saved(run, tmp_path, rng):
     result = run("build", tmp_path / "t.parquet", tmp_path / "p.zarr", "--json")
     assert json.loads(result.stdout)["column_names"] == ["a", "b"]
     assert (zarr.open_array(tmp_path / "p.zarr")[:] == frame.to_numpy()).all()
+
+
+def test_build__of_parquet_says_which_package_it_lacks(run, tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = run("build", tmp_path / "t.csv", tmp_path / "t.parquet")
+    assert "Parquet files need pyarrow; pip install 'dsel[io]'" in result.stderr
 
 
 def test_build__of_an_empty_svmlight_file_says_so(run, tmp_path):
