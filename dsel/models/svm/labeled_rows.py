@@ -48,7 +48,8 @@ class RowsByClass:
     def transform(self, X: Any) -> Any:
         """Return other rows as the machines see them."""
         if self.by_column:
-            return as_floats(X)[:, self.numbers]
+            values = as_floats(X)[:, self.numbers]
+            return values.toarray() if is_sparse(values) else values
         return as_floats(
             X
             if self.transformer is None

@@ -159,7 +159,10 @@ def test_fit__equals_svc_for_a_precomputed_kernel(table):
     values = np.exp(-0.1 * ((pool[:, np.newaxis] - X) ** 2).sum(axis=2))
     estimators = [SVC(C=C, kernel="precomputed", tol=TOL) for C in (0.1, 1.0, 50.0)]
     family, pieces = fit(estimators, gram, y)
-    codes = family.join(pieces).predict(values, [np.array(FULL), np.array(1)])
+    joined, which = family.join(pieces), [np.array(FULL), np.array(1)]
+    codes = joined.predict(values, which)
+    again = joined.predict(sparse.csr_matrix(values), which)
+    np.testing.assert_array_equal(again, codes)
     for number, estimator in enumerate(estimators):
         for place, split in enumerate(splits_of(len(y))[i] for i in (FULL, 1)):
             rows = split.train_rows
