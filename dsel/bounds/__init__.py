@@ -13,7 +13,6 @@ To add a member: a function in the file of its kind, with a docstring that says
 Guarantee, Assumes and Source, its line here, and a coverage test that could fail.
 """
 
-from dsel.bounds.anytime import anytime_limit
 from dsel.bounds.averaged_disagreement import averaged_disagreement
 from dsel.bounds.best_fold import best_fold, best_fold_model, best_fold_number
 from dsel.bounds.betting import betting_limit
@@ -59,7 +58,7 @@ from dsel.bounds.shares import (
     uniform_shares,
 )
 from dsel.bounds.stages import stage_schedule
-from dsel.bounds.stopping import AnyTime, FixedStages, StoppingRule
+from dsel.bounds.stopping import AnyTime, FixedStages, StoppingRule, anytime_limit
 from dsel.bounds.thresholds import (
     SelectiveRisk,
     printed_error_bound,

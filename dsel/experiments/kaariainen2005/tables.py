@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 
 import xarray as xr
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 
 from dsel import names
 from dsel.experiments.comparison import (
@@ -134,17 +133,14 @@ def agreement(surface: xr.DataArray) -> xr.Dataset:
     observed, cv, bound = (flat.sel(number=name, drop=True) for name in SURFACES)
     gap = bound - observed
 
-    def ranks(values: xr.DataArray) -> xr.DataArray:
-        found: xr.DataArray = xr.apply_ufunc(
-            partial(rankdata, axis=-1),
-            values,
-            input_core_dims=[["candidate"]],
-            output_core_dims=[["candidate"]],
-        )
-        return found
-
     def rank_correlation(values: xr.DataArray) -> xr.DataArray:
-        found: xr.DataArray = xr.corr(ranks(values), ranks(observed), dim="candidate")
+        found: xr.DataArray = xr.apply_ufunc(
+            lambda one, other: spearmanr(one, other).statistic,
+            values,
+            observed,
+            input_core_dims=[["candidate"], ["candidate"]],
+            vectorize=True,
+        )
         return found
 
     return xr.Dataset(
