@@ -8,7 +8,9 @@ import xarray as xr
 
 from dsel.report import sections
 from dsel.report.html import document
-from dsel.report.story import make_story
+from dsel.searches.compare import compare
+from dsel.searches.evaluate import evaluate
+from dsel.searches.select import select
 
 ORDER = (
     sections.verdict,
@@ -56,7 +58,13 @@ def report_html(
     ValueError
         Where the cube cannot answer.
     """
-    story = make_story(results, criterion, delta=delta, certificate=certificate)
+    results = results.load()
+    story = sections.Story(
+        results,
+        select(results, criterion, delta=delta, certificate=certificate),
+        evaluate(results, criterion, delta=delta),
+        compare(results, delta=delta),
+    )
     return document(title, *(part(story) for part in ORDER))
 
 
@@ -70,16 +78,10 @@ def write_report(
     results
         Cube of a search.
     path
-        The file, replaced if it is there.
+        The file, replaced if it is there; it is returned.
     **options
         As `report_html` takes them.
-
-    Returns
-    -------
-    Path
-        The file.
     """
-    page = report_html(results, **options)
     target = Path(path)
-    target.write_text(page, encoding="utf-8")
+    target.write_text(report_html(results, **options), encoding="utf-8")
     return target

@@ -1,9 +1,12 @@
 """The sections of the page, each a function of the story."""
 
+import json
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from dsel import names
 from dsel.plots import (
@@ -17,10 +20,11 @@ from dsel.plots import (
 from dsel.plots.style import params_label
 from dsel.report.figures import as_svg
 from dsel.report.html import figure, paragraph, section, table, text
-from dsel.report.story import Story
+from dsel.results import Choice, evidence
 from dsel.results.certificate import percent
 from dsel.results.choice import CV_ERROR, candidate_table, params_of
 from dsel.results.rounding import at_most
+from dsel.searches.evaluate import Evaluation
 
 N_BEST = 10
 N_FAILURES = 10
@@ -30,6 +34,19 @@ ABOUT_BOUNDS = (
     "data are like, as long as the assumptions below hold; with few labels it is much "
     "larger than the error that was seen."
 )
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a report tells, worked out once from the cube."""
+
+    results: xr.Dataset
+    """The cube, loaded."""
+    choice: Choice
+    judged: Evaluation
+    """What the criterion says of every candidate."""
+    comparison: xr.Dataset
+    """What other criteria would choose."""
 
 
 def verdict(story: Story) -> str:
@@ -55,7 +72,7 @@ def numbers(story: Story) -> str:
     """Say what the search was made of."""
     items = "".join(
         f"<div><dt>{text(name)}</dt><dd>{value:,}</dd></div>"
-        for name, value in story.facts.items()
+        for name, value in _facts(story.results).items()
         if value or name in {"candidates", "rows in the pool"}
     )
     remarks = "".join(paragraph(remark) for remark in story.choice.remarks)
@@ -235,12 +252,48 @@ def timing(story: Story) -> str:
 
 def provenance(story: Story) -> str:
     """List what is needed to get the same numbers again."""
+    told_in_words = (names.ASSUMPTIONS, names.SPENT)
+    lines = [
+        (str(key), _as_text(value))
+        for key, value in story.results.attrs.items()
+        if key not in told_in_words
+    ]
     return section(
         "Where it comes from",
         "<details><summary>Versions, seeds and fingerprint</summary>",
-        table(("", ""), sorted(story.provenance.items())),
+        table(("", ""), sorted(lines)),
         "</details>",
     )
+
+
+def _facts(results: xr.Dataset) -> dict[str, int]:
+    counts = evidence(results)
+    status = counts[names.STATUS]
+    return {
+        "labeled rows": int(counts[names.N_LABELED]),
+        "rows in the pool": max(0, int(counts[names.N_UNLABELED])),
+        "classes": int(counts[names.N_CLASSES]),
+        "folds": counts[names.FOLD_ROWS].size,
+        "candidates": int(counts[names.N_CANDIDATES]),
+        "counted in full": int(np.sum(status == names.STATUS_DONE)),
+        "shown not to win": int(np.sum(status == names.STATUS_PRUNED)),
+        "failed": int(np.sum(status == names.STATUS_FAILED)),
+        "not counted": int(np.sum(status == names.STATUS_MISSING)),
+    }
+
+
+def _as_text(value: Any) -> str:
+    if not isinstance(value, str):
+        return str(value)
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        return value
+    if isinstance(parsed, dict):
+        return ", ".join(f"{name} {entry}" for name, entry in parsed.items())
+    if isinstance(parsed, list):
+        return "; ".join(map(str, parsed))
+    return value
 
 
 def _shown(story: Story) -> dict[str, Any]:
