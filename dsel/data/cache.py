@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -114,7 +115,11 @@ class ByteCache:
         """Look again after a while, as long as anything is kept."""
         if self._idle_seconds is None or self._is_watched or not self._values:
             return
-        timer = threading.Timer(self._idle_seconds, self._drop_idle)
+        # The timer must not keep the values of a cache that nobody has any more.
+        drop_idle = weakref.WeakMethod(self._drop_idle)
+        timer = threading.Timer(
+            self._idle_seconds, lambda: (method := drop_idle()) and method()
+        )
         timer.daemon = True
         timer.start()
         self._is_watched = True

@@ -1,4 +1,5 @@
 import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -116,6 +117,15 @@ def test_get__drops_what_nobody_asked_for_in_a_while(monkeypatch):
     cache.get("again", lambda: bytes(30))
     clock.move_to(33)
     assert cache.held == 0
+
+
+def test_get__keeps_nothing_for_a_cache_that_is_gone():
+    cache = ByteCache(100, idle_seconds=600)
+    value = weakref.ref(cache.get("held", lambda: np.zeros(10)))
+
+    del cache
+
+    assert value() is None
 
 
 def test_nbytes_of__counts_arrays_in_containers():
