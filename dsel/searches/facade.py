@@ -224,7 +224,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Unlabeled rows: anything that `dsel.open_pool` takes.
         pool_labels
             Labels of pool rows, for evaluation by ``true_error`` and
-            ``half_true_error``; masked where they are not known.
+            ``half_true_error``; masked or missing where they are not known.
         groups
             Group of each labeled row, for a splitter such as ``GroupKFold``; then
             nothing is certified.

@@ -232,9 +232,9 @@ def plan_search(
         seen: more candidates, another certificate. The probability that any bound ever
         reported is wrong is then at most ``delta + reserve``.
     pool_labels
-        Labels of pool rows by their row numbers, for evaluation: one label per row, a
-        masked array where some are not known. They make ``true_error`` (and in
-        co-validation ``half_true_error``) readable, on the same rows as the
+        Labels of pool rows by their row numbers, for evaluation: one label per row,
+        masked or missing (NaN, None) where it is not known. They make ``true_error``
+        (and in co-validation ``half_true_error``) readable, on the same rows as the
         disagreement. A label that is not in `y` is an error of every model.
     reading
         How much of the pool is read, a `PoolReading`; None for all of it.

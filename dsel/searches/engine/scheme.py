@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import names
@@ -202,7 +203,10 @@ def of_rows_there(scheme: Scheme, pool: Any) -> Scheme:
 
 
 def _codes(labels: ArrayLike, pool: Any, classes: NDArray[Any]) -> NDArray[np.int32]:
-    """Return class codes by global row number, -1 where the label is not known."""
+    """Return class codes by global row number, -1 where the label is not known.
+
+    That is where it is masked or missing.
+    """
     if pool is None:
         raise ValueError("`pool_labels` are those of a `pool`, but it is None.")
     hidden = np.ma.getmaskarray(np.ma.asarray(labels))
@@ -213,6 +217,14 @@ def _codes(labels: ArrayLike, pool: Any, classes: NDArray[Any]) -> NDArray[np.in
             f"`pool_labels` must have one label for each of the {n_rows} rows of "
             f"`pool`, got shape {given.shape}; mask those that are not known."
         )
+    hidden |= pd.isna(given)
+    known = np.array(given[~hidden].tolist())
+    if len(known) and (known.dtype.kind == "U") != (classes.dtype.kind == "U"):
+        raise TypeError(
+            f"`pool_labels` must be of the type of `y`, which holds "
+            f"{classes.tolist()[0]!r}, got {known.tolist()[0]!r}; convert them."
+        )
+    given = np.where(hidden, classes[0], given)
     place = np.searchsorted(classes, given).clip(max=len(classes) - 1)
     codes = np.where(classes[place] == given, place, len(classes))
     return np.where(hidden, UNKNOWN, codes).astype(np.int32)

@@ -239,6 +239,28 @@ def test_covalidate__counts_are_the_same_on_a_cluster(table, processes):
         assert remote[name].equals(local[name])
 
 
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_covalidate__missing_labels_of_pool_rows_are_not_known(table, missing):
+    X, y = table
+    labels = y[61:].astype(object)
+    labels[::3] = missing
+    model = SVC(C=1.0).fit(X[:61], y[:61])
+    wrong = model.predict(X[61:]) != y[61:]
+    wrong[::3] = False
+
+    results = covalidate(
+        SVC(), {"C": [1.0]}, X[:61], y[:61], X[61:], repeats=2, pool_labels=labels
+    )
+
+    assert int(results.test_rows) == len(wrong[1::3]) + len(wrong[2::3])
+    assert results.full_test_errors.item() == wrong.sum()
+
+
+def test_covalidate__labels_of_pool_rows_are_as_those_of_labeled_rows(table):
+    with pytest.raises(TypeError, match="`pool_labels` must be of the type of `y`"):
+        run(table, pool_labels=np.arange(439))
+
+
 @pytest.mark.parametrize("option", ["cv", "groups", "prior", "repeat"])
 def test_covalidate__names_the_option_that_it_lacks(table, option):
     with pytest.raises(TypeError, match=f"covalidate has no option `{option}`.*`rep"):
