@@ -174,10 +174,8 @@ def error_variance_bound_sharp(
 
     Raises
     ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where fewer than two rows were compared, or more differ than were compared.
+    TypeError, ValueError
+        As :func:`binomial_tail_inversion`, and where fewer than two rows were compared.
 
     Notes
     -----
@@ -337,10 +335,8 @@ def disagreement_limits(
 
     Raises
     ------
-    TypeError
-        Where a number of rows or models is no integer.
-    ValueError
-        Where `total` lies outside [0, n_pool], or another argument its range.
+    TypeError, ValueError
+        Where an argument is of another type or lies outside its range.
 
     Notes
     -----

@@ -121,11 +121,9 @@ def anytime_limit(
 
     Raises
     ------
-    TypeError
-        Where the counts are rates or other non-integers.
-    ValueError
-        Where a count exceeds its rows, ``delta`` lies outside ``(0, 1)``, or a
-        parameter of the prior is not positive.
+    TypeError, ValueError
+        As :func:`binomial_tail_inversion`, and where a parameter of the prior is not
+        positive.
 
     Notes
     -----

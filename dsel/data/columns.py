@@ -103,6 +103,15 @@ def check_filled(where: str, column: Column, kind: str) -> None:
         )
 
 
+def check_number_of_names(names: Sequence[str], n_columns: int) -> None:
+    """Raise ValueError where names of columns are not as many as these."""
+    if len(names) != n_columns:
+        raise ValueError(
+            f"`columns` must name each of the {n_columns} columns, got {len(names)} "
+            "names."
+        )
+
+
 def check_same_names(where: str, found: Sequence[str], wanted: Sequence[str]) -> None:
     """Raise ValueError where names of columns differ, or their order does."""
     missing = [name for name in wanted if name not in found]

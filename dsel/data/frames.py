@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from dsel.data.columns import NUMBER, TRUTH, Column, columns_of
+from dsel.data.columns import NUMBER, TRUTH, Column, check_number_of_names, columns_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,11 +222,7 @@ def pandas_of(rows: Any) -> pd.DataFrame:
 def renamed(rows: Any, names: Sequence[str]) -> Any:
     """Return a data frame with other names of its columns."""
     frame = nw.from_native(rows, eager_only=True)
-    if len(names) != len(frame.columns):
-        raise ValueError(
-            f"`columns` must name each of the {len(frame.columns)} columns, got "
-            f"{len(names)} names."
-        )
+    check_number_of_names(names, len(frame.columns))
     into = dict(zip(frame.columns, names, strict=True))
     return frame.rename(into).to_native()
 

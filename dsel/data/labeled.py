@@ -16,7 +16,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import check_finite, summed
 from dsel.data.collection import Collection, Partitions
-from dsel.data.columns import NOTHING, NUMBER, TRUTH, check_filled, check_same_columns
+from dsel.data.columns import (
+    NOTHING,
+    NUMBER,
+    TRUTH,
+    check_filled,
+    check_number_of_names,
+    check_same_columns,
+)
 from dsel.data.content import canonical_text, content_hash
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.pool import Pool
@@ -277,11 +284,8 @@ def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | No
     if columns is None:
         return None
     names = tuple(map(str, columns))
-    if hasattr(X, "shape") and len(X.shape) == 2 and len(names) != X.shape[1]:
-        raise ValueError(
-            f"`columns` must name each of the {X.shape[1]} columns of `X`, "
-            f"got {len(names)} names."
-        )
+    if hasattr(X, "shape") and len(X.shape) == 2:
+        check_number_of_names(names, X.shape[1])
     return names
 
 

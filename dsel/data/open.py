@@ -15,6 +15,7 @@ from scipy import sparse
 from dsel.checks import check_url
 from dsel.data.blocks import summed
 from dsel.data.collection import Collection
+from dsel.data.columns import check_number_of_names
 from dsel.data.frames import has_named_columns, is_frame, pandas_of, renamed
 from dsel.data.memory_rows import (
     from_dask,
@@ -102,7 +103,8 @@ def open_pool(
         rows = _open_location(str(source), names, dict(storage_options or {}))
     else:
         rows = _open_object(source, names)
-    _check_names(rows)
+    if rows.columns is not None:
+        check_number_of_names(rows.columns, int(rows.array.shape[1]))
     return Pool(rows)
 
 
@@ -290,13 +292,4 @@ def _check_unpacked(array: Any) -> None:
             f"`pool` at {array.store} holds packed numbers (scale_factor {packed[0]}, "
             f"add_offset {packed[1]}); open it by xarray.open_zarr, and pass the "
             f"DataArray."
-        )
-
-
-def _check_names(rows: Collection) -> None:
-    names, n_columns = rows.columns, int(rows.array.shape[1])
-    if names is not None and len(names) != n_columns:
-        raise ValueError(
-            f"`columns` must name each of the {n_columns} columns, got {len(names)} "
-            "names."
         )
