@@ -211,7 +211,7 @@ def _open_location(
     if node.attrs.get(COMPLETE) is False:
         raise ValueError(
             f"`pool` {location!r} was not written to the end; run the same "
-            "`write_pool` again, it goes on where it stopped."
+            "`write_pool` or `dsel pool build` again, it goes on where it stopped."
         )
     node = guarded(node) if POOL in node.attrs else node
     if isinstance(node, zarr.Group) and node.attrs.get(POOL) == "csr":

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from dsel.checks import check_choice
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -160,8 +161,8 @@ def plot_surface(
 def _axes_of(results: xr.Dataset, x: str | None, y: str | None) -> tuple[str, ...]:
     dims = candidate_dims(results)
     for name, value in (("x", x), ("y", y)):
-        if value is not None and value not in dims:
-            raise ValueError(f"`{name}` must be one of {dims}, got {value!r}.")
+        if value is not None:
+            check_choice(value, name, dims)
     varying = [dim for dim in dims if results.sizes[dim] > 1] or [dims[-1]]
     free = [dim for dim in varying if dim not in (x, y)]
     columns = x or free.pop()

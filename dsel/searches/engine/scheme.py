@@ -218,12 +218,12 @@ def _codes(labels: ArrayLike, pool: Any, classes: NDArray[Any]) -> NDArray[np.in
             f"`pool`, got shape {given.shape}; mask those that are not known."
         )
     hidden |= pd.isna(given)
-    known = np.array(given[~hidden].tolist())
-    if len(known) and (known.dtype.kind == "U") != (classes.dtype.kind == "U"):
-        raise TypeError(
-            f"`pool_labels` must be of the type of `y`, which holds "
-            f"{classes.tolist()[0]!r}, got {known.tolist()[0]!r}; convert them."
-        )
+    for label in given[~hidden][:1].tolist():
+        if isinstance(label, str) != isinstance(classes.tolist()[0], str):
+            raise TypeError(
+                f"`pool_labels` must be of the type of `y`, which holds "
+                f"{classes.tolist()[0]!r}, got {label!r}; convert them."
+            )
     given = np.where(hidden, classes[0], given)
     place = np.searchsorted(classes, given).clip(max=len(classes) - 1)
     codes = np.where(classes[place] == given, place, len(classes))
