@@ -7,7 +7,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a count:
 3. `execute.execute` opens the store and the executor, and runs the other steps
 4. `pool_checks.resolve_pool` finds pool rows that equal labeled ones
 5. `engine.driver.Driver.run` submits tasks, takes their counts and prunes, in a loop
-6. `engine.fits.FitQueue.take` chooses the fits of the next task
+6. `engine.fit_queue.FitQueue.take` chooses the fits of the next task
 7. `engine.fit_task.fit_jobs` does them on a worker, where the models are kept
 8. `engine.pool_rounds.Scoring.next_members` chooses the candidates of the next round
 9. `engine.count_task.count_spans` counts disagreements over pool rows on a worker
