@@ -159,11 +159,15 @@ def smallest_rate(
     errors: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.intp]:
     """Return the fold of smallest rate; -1 where a fold is not counted yet (-1)."""
-    # Rates of folds of n and n + 1 rows differ by far more than they round.
-    first = np.argmin(errors / rows, axis=-1)
+    # Rates of folds of n and n + 1 rows differ by far more than they round. A fold
+    # without rows tested nothing.
+    rates = np.full(errors.shape, np.inf)
+    first = np.argmin(np.divide(errors, rows, where=rows > 0, out=rates), axis=-1)
     return np.where((errors < 0).any(axis=-1), -1, first)
 
 
 def at_fold(values: NDArray[Any], fold: NDArray[np.intp]) -> NDArray[Any]:
     """Return the value of each candidate's fold; folds are on the last axis."""
+    # With several shares for one candidate, values have axes that folds have not.
+    fold = np.broadcast_to(fold, (*values.shape[:-1], 1))
     return np.asarray(np.take_along_axis(values, fold, -1)[..., 0])

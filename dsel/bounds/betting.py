@@ -67,7 +67,7 @@ def betting_limit(
     """
     counts = check_histogram(histogram)
     stakes = np.atleast_1d(np.asarray(bets, dtype=np.float64))
-    if not ((stakes > 0) & (stakes <= 1)).all():
+    if not stakes.size or not ((stakes > 0) & (stakes <= 1)).all():
         raise ValueError(f"`bets` must lie in (0, 1], got {stakes.tolist()}.")
     shares = checks.check_probabilities(delta, "delta")
     shape = np.broadcast_shapes(counts.shape[:-1], shares.shape)

@@ -193,8 +193,9 @@ def _table(direct: _Direct, n_rows: int, share: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
     table = direct(counts, np.full_like(counts, n_rows), np.full_like(counts, share))
     step = np.diff(table)
-    assert (step >= 0).all(), "limits must not fall as errors grow"
-    assert (step[table[1:] < 1] > 0).all(), "limits must rise with every error"
+    if share < 1.0 - 1e-9:  # above, the shift of the target is no small part of 1 - a
+        assert (step >= 0).all(), "limits must not fall as errors grow"
+        assert (step[table[1:] < 1] > 0).all(), "limits must rise with every error"
     table.setflags(write=False)
     return table
 
@@ -238,7 +239,8 @@ def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
             # `betainc` errs by 3e-17 per row, `betaincc` far less.
             log_target=np.log(a) - _TARGET_SHIFT - 5e-17 * m,
             start=special.betaincinv(c, m - c + 1, a),
-            fallback=c / (m + 1),
+            # At rates so small that the inverse underflows, P is C(m, c) q^c.
+            fallback=np.exp((np.log(a * c) + special.betaln(c, m - c + 1)) / c),
         )
     return limits
 

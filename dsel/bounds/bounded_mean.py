@@ -195,20 +195,19 @@ def leveled_risk(
     """
     loss = np.asarray(losses, dtype=np.float64)
     chances = np.asarray(probabilities, dtype=np.float64)
-    size, floor = check_integer(n_pool, "n_pool", at_least=1), float(least)
-    m = np.arange(len(loss))
-    left = size - m
+    size = check_integer(n_pool, "n_pool", at_least=1)
+    left = size - np.arange(loss.size)
     if loss.ndim != 1 or loss.shape != chances.shape or not 0 < len(loss) <= size:
         raise ValueError(
             f"`probabilities` must have one chance for each of 1 to {size} losses."
         )
-    _check_chances(chances, left, floor)
+    _check_picks(loss, chances, left, least)
     weights = np.ones(len(loss))
     if len(loss) < size:
         weights += (size - len(loss)) / (left - 1.0) * (1.0 / (left * chances) - 1.0)
     before = np.append(0.0, np.cumsum(loss)[:-1])
     terms = loss / (size * chances) + before / size
-    most = 1.0 / floor  # (N - m + 1) / (N epsilon) + (m - 1) / N is less
+    most = 1.0 / least  # (N - m + 1) / (N epsilon) + (m - 1) / N is less
     # Every term has the pool's mean loss as its mean, so they need not be independent.
     found = bounded_mean_interval(np.minimum(terms / most, 1.0), delta=delta)
     return MeanInterval(
@@ -270,8 +269,8 @@ def progressive_risk(
     Raises
     ------
     ValueError
-        Where the arrays differ in length, or a probability is smaller than `least`
-        allows.
+        Where a loss lies outside [0, 1], a probability is smaller than `least` allows,
+        there are more earlier losses than rows, or the arrays differ in length.
 
     Notes
     -----
@@ -298,7 +297,7 @@ def progressive_risk(
         np.asarray(each, dtype=np.float64)
         for each in (losses, probabilities, earlier_losses, n_left)
     )
-    size, share = check_integer(n_pool, "n_pool", at_least=1), float(least)
+    size = check_integer(n_pool, "n_pool", at_least=1)
     if not loss.size or {each.shape for each in (chances, earlier, left)} != {
         (loss.size,)
     }:
@@ -306,19 +305,31 @@ def progressive_risk(
             "`probabilities`, `earlier_losses` and `n_left` must have one number for "
             "each of `losses`, at least one."
         )
-    _check_chances(chances, left, share)
-    x = share * (loss / chances + earlier) / size
+    _check_picks(loss, chances, left, least)
+    if not ((earlier >= 0.0) & (earlier <= (size - left) * (1 + 1e-9))).all():
+        raise ValueError(
+            f"`earlier_losses` must be at least 0 and at most the number of rows "
+            f"labeled before, `n_pool` = {size} less `n_left`."
+        )
+    x = least * (loss / chances + earlier) / size
     before = np.append(0.0, np.cumsum(x)[:-1]) / np.maximum(np.arange(len(x)), 1)
     spread = float(((x - before) ** 2).sum())
     cost = math.log(2 * len(STAKES) / check_probability(delta, "delta"))
     psi = -np.log1p(-STAKES) - STAKES
-    half = float(((cost + psi * spread) / STAKES).min()) / (len(x) * share)
-    mean = float(x.mean()) / share
+    half = float(((cost + psi * spread) / STAKES).min()) / (len(x) * least)
+    mean = float(x.mean()) / least
     return MeanInterval(mean, max(0.0, mean - half), min(1.0, mean + half))
 
 
-def _check_chances(chances: Floats, left: NDArray[Any], least: float) -> None:
-    """Raise where a probability is below what was said, as of rows picked greedily."""
+def _check_picks(
+    losses: Floats, chances: Floats, left: NDArray[Any], least: float
+) -> None:
+    """Raise where a loss or a probability is none, or below `least`, as if greedy."""
+    if not ((losses >= 0.0) & (losses <= 1.0) & ~(chances > 1.0 + 1e-9)).all():
+        raise ValueError(
+            "`losses` and `probabilities` must be in [0, 1]; scale losses by the "
+            "largest that is possible."
+        )
     if not 0.0 < least <= 1.0 or not (chances * left >= least * (1 - 1e-9)).all():
         raise ValueError(
             f"`least` must be in (0, 1] and `probabilities` at least `least` over the "

@@ -59,18 +59,23 @@ def error_from_disagreement(
     >>> error_from_disagreement([0.0, 0.18, 0.5], n_classes=2).round(12).tolist()
     [0.0, 0.1, 0.5]
     """
-    rate = np.asarray(disagreement, dtype=np.float64)
-    if np.any((rate < 0) | (rate > 1)):
-        raise ValueError(
-            f"`disagreement` must be a rate in [0, 1], got values from {rate.min()} "
-            f"to {rate.max()}."
-        )
+    rate = _rates(disagreement)
     # C / (C - 1), the reciprocal of the largest disagreement that C labels allow.
     stretch = check_integer(n_classes, "n_classes", at_least=2) / (n_classes - 1.0)
     # A sample may lie above that; the root is 0 there.
     capped = np.minimum(rate, 1.0 / stretch)
     root = np.sqrt(np.maximum(1.0 - stretch * capped, 0.0))
     return np.asarray(capped / (1.0 + root))  # no cancellation at tiny rates
+
+
+def _rates(disagreement: ArrayLike) -> NDArray[np.float64]:
+    rate = np.asarray(disagreement, dtype=np.float64)
+    if np.any((rate < 0) | (rate > 1)):
+        raise ValueError(
+            f"`disagreement` must be a rate in [0, 1], got values from "
+            f"{np.nanmin(rate)} to {np.nanmax(rate)}."
+        )
+    return rate
 
 
 def row_disagreement(label_counts: ArrayLike) -> NDArray[np.float64]:
@@ -130,8 +135,8 @@ def error_variance_bound(disagreement: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     disagreement
-        Expected disagreement d of two independent models, in [0, 1], any shape; half of
-        it is returned.
+        Expected disagreement d of two independent models, in [0, 1], any shape, else a
+        ValueError; half of it is returned.
 
     Notes
     -----
@@ -146,7 +151,7 @@ def error_variance_bound(disagreement: ArrayLike) -> NDArray[np.float64]:
     >>> error_variance_bound(0.05).round(4).tolist()
     0.025
     """
-    return np.asarray(disagreement, dtype=np.float64) / 2.0
+    return _rates(disagreement) / 2.0
 
 
 def error_variance_bound_sharp(
@@ -191,12 +196,13 @@ def error_variance_bound_sharp(
     >>> error_variance_bound_sharp([50, 60], 1000).round(6).tolist()
     0.001499
     """
-    counts = check_counts(disagreements, "disagreements")
-    rows = check_counts(pool_rows, "pool_rows")
-    if np.any(rows < 2) or np.any(counts > rows):
+    counts, rows = check_counts_of(
+        np.atleast_1d(disagreements), pool_rows, "disagreements", "pool_rows"
+    )
+    if not counts.shape[-1] or np.any(rows < 2):
         raise ValueError(
-            "`pool_rows` must be at least 2 and at least `disagreements`, got "
-            f"{rows.min()} rows and up to {counts.max()} disagreements."
+            f"`disagreements` must be of one pair of models or more, and `pool_rows` "
+            f"at least 2, got {counts.shape[-1]} pairs and {rows.tolist()} rows."
         )
     # (s / m)^2 would be biased upwards by the draw of the pool rows.
     squares = counts * (counts - 1.0) / (rows * (rows - 1.0))
@@ -246,7 +252,7 @@ def error_variance_limit(
         np.atleast_1d(disagreements), pool_rows, "disagreements", "pool_rows"
     )
     share = check_probability(delta, "delta")
-    n_pairs = counts.size
+    n_pairs = check_integer(counts.size, "len(disagreements)", at_least=1)
     # Given the models their disagreements are binomial, also on shared rows: union
     # bound.
     mean = float(np.mean(upper_limits(counts, rows, share / (2 * n_pairs)) ** 2))

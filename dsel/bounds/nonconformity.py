@@ -135,6 +135,11 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
     array([[-0.8,  0.5, -0.5]])
     """
     values = np.asarray(scores, dtype=np.float64)
+    if values.ndim == 0 or values.shape[-1] < 2:
+        raise ValueError(
+            f"`scores` must have at least two classes on the last axis, got shape "
+            f"{values.shape}."
+        )
     # For every class but the best the rival is the best; for the best the runner-up.
     first = np.argmax(values, axis=-1)[..., np.newaxis]
     two_best = np.partition(values, values.shape[-1] - 2, axis=-1)[..., -2:]

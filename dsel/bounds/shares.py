@@ -1,5 +1,6 @@
 """How delta is divided among candidates, before any of them is looked at."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -108,7 +109,7 @@ def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
     """
     members = list(families)
     checks.check_integer(len(members), "families", at_least=1)
-    sizes = {family: members.count(family) for family in dict.fromkeys(members)}
+    sizes = Counter(members)
     # Weights of a family sum to 1 / number of families, all together to 1.
     prior = [1.0 / (len(sizes) * sizes[family]) for family in members]
     return prior_shares(prior, delta=delta)
@@ -150,6 +151,11 @@ def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> F
     [0.0, 0.02, 0.02]
     """
     terms = np.asarray(label_terms, dtype=np.float64)
+    if terms.ndim != 1 or not terms.size:
+        raise ValueError(
+            f"`label_terms` must be those of one candidate or more, in one row, got "
+            f"shape {terms.shape}."
+        )
     n = checks.check_integer(n_leaders, "n_leaders", at_least=1)
     # Ties by the order of candidates, so that the leaders depend on labeled rows alone.
     leaders = np.argsort(terms, kind="stable")[:n]

@@ -150,8 +150,10 @@ def anytime_limit(
     limits = np.ones(counts.shape)
     s, t = counts[is_inner].astype(np.float64), rows[is_inner].astype(np.float64)
     log_mixture = special.betaln(u + s, v + t - s)
-    # The threshold is raised by more than the rounding of these large terms.
-    threshold = -np.log(shares[is_inner]) + 1e-15 * (1.0 + np.abs(log_mixture))
+    # The threshold is raised by more than the rounding of these large terms, which
+    # are differences of still larger logarithms of factorials.
+    rounding = 1e-15 * (1.0 + special.gammaln(u + v + t))
+    threshold = -np.log(shares[is_inner]) + rounding
     constant = log_mixture - special.betaln(u, v) - threshold
 
     def is_unlikely(q: Floats) -> NDArray[np.bool_]:

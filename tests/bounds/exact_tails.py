@@ -27,6 +27,14 @@ def upper_tail_ratio(n_errors, n_samples, rate, delta):
         return float(tail / Decimal(delta))
 
 
+def log_factorial(n):
+    """Return ln n! for n >= 10,000 to 28 digits, by Stirling's series."""
+    n = Decimal(n)
+    pi = Decimal("3.14159265358979323846264338327950288419716939937510")
+    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5)
+    return n * n.ln() - n + (2 * pi * n).ln() / 2 + series
+
+
 def _sum_of_terms(last, n, p):
     term = total = (n * (1 - p).ln()).exp()
     odds = p / (1 - p)

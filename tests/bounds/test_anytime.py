@@ -1,3 +1,5 @@
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from scipy import special
@@ -8,6 +10,7 @@ from dsel.bounds import (
     binomial_tail_inversion,
     stage_schedule,
 )
+from tests.bounds.exact_tails import log_factorial
 
 SHARE = 0.05 * 0.01 / 225
 
@@ -73,3 +76,18 @@ def test_stage_schedule__ends_with_the_whole_pool():
         assert stages[-1] == n_rows
         assert (np.diff(stages) > 0).all()
         assert len(stages) <= n_stages
+
+
+def test_anytime_limit__does_not_round_to_the_unsafe_side():
+    s, rest = 10_000, 10**7 - 10_000
+    limit = Decimal(float(anytime_limit(s, s + rest, delta=0.05)))
+
+    with localcontext() as context:
+        context.prec = 40
+        # B(s + 1/2, t - s + 1/2) / B(1/2, 1/2) from factorials.
+        mixture = sum(
+            log_factorial(2 * n) - n * Decimal(4).ln() - log_factorial(n)
+            for n in (s, rest)
+        ) - log_factorial(s + rest)
+        wealth = mixture - s * limit.ln() - rest * (1 - limit).ln()
+        assert 0 <= wealth + Decimal("0.05").ln() < Decimal("1e-5")

@@ -3,6 +3,8 @@ import pytest
 
 from dsel.bounds import (
     best_fold,
+    best_fold_interval,
+    best_fold_model,
     best_fold_number,
     binomial_tail_inversion,
     cv_bound,
@@ -68,3 +70,22 @@ def test_semi_supervised_cv_bound__first_term_is_that_of_the_table(
     errors = rng.binomial(n // 10, rate, (1000, 10))
     terms = cv_bound(errors, n // 10, 0, 1, delta=0.01 / 225)
     assert np.mean(terms.label_term) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("bound", [best_fold_model, best_fold, best_fold_interval])
+def test_best_fold__takes_several_shares_of_one_candidate(bound):
+    shares, errors = [0.05, 0.01], np.array([4, 6])
+    pool = {
+        best_fold_model: (),
+        best_fold: (30, 10_000),
+        best_fold_interval: ([30, 20], 10_000),
+    }[bound]
+
+    together = bound(errors, 100, *pool, delta=shares)
+
+    alone = [bound(errors, 100, *pool, delta=share) for share in shares]
+    assert np.array_equal(together, np.stack(alone, axis=-1))
+
+
+def test_best_fold__is_never_a_fold_without_rows():
+    assert best_fold_number([0, 3], [0, 10]) == 1

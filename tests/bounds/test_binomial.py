@@ -203,3 +203,24 @@ def test_binomial_tail_inversion__fails_at_most_delta_and_not_much_less(rng):
     fails = binomial_tail_inversion(errors, n_samples, delta=delta) < rate
     margin = 4 * np.sqrt(delta * (1 - delta) / fails.size)
     assert 0.7 * delta < fails.mean() <= delta + margin
+
+
+@pytest.mark.parametrize("delta", [1e-289, 1e-200])
+def test_binomial_tail_inversion_lower__is_the_first_term_at_tiny_delta(delta):
+    counts = np.arange(1, 11)
+
+    limits = binomial_tail_inversion_lower(counts, 10, delta=delta)
+
+    tails = np.log(special.comb(10, counts)) + counts * np.log(limits)
+    assert tails == pytest.approx(np.log(delta), rel=1e-9)
+
+
+def test_limits__hold_at_a_delta_of_nearly_one():
+    counts, rest = range(1, 10), 1e-12
+
+    above = binomial_tail_inversion(counts, 10, delta=1 - rest)
+    below = binomial_tail_inversion_lower(counts, 10, delta=1 - rest)
+
+    for count, high, low in zip(counts, above, below, strict=True):
+        assert upper_tail_ratio(count + 1, 10, high, rest) >= 0.9999
+        assert lower_tail_ratio(count - 1, 10, low, rest) >= 0.9999

@@ -116,3 +116,23 @@ def test_progressive_risk__refuses_rows_that_were_picked_greedily():
         progressive_risk([0.0], [0.001], [0], [9], 10, least=0.1, delta=0.1)
     with pytest.raises(ValueError, match="one number for each"):
         progressive_risk([0.0], [0.5], [0, 1], [9], 10, least=0.1, delta=0.1)
+
+
+LEFT = np.arange(10, 5, -1)
+
+
+@pytest.mark.parametrize("losses", [[2.0, 0, 0, 0, 0], [0, -0.1, 0, 0, 0]])
+@pytest.mark.parametrize("chances", [1.0 / LEFT])
+def test_risks__refuse_losses_that_are_not_bounded(losses, chances):
+    with pytest.raises(ValueError, match="must be in \\[0, 1\\]"):
+        leveled_risk(losses, chances, 10, least=1.0, delta=0.1)
+    with pytest.raises(ValueError, match="must be in \\[0, 1\\]"):
+        progressive_risk(losses, chances, np.zeros(5), LEFT, 10, least=1.0, delta=0.1)
+
+
+@pytest.mark.parametrize("earlier", [np.full(5, -1.0), np.full(5, 9.0)])
+def test_progressive_risk__refuses_more_errors_than_rows_labeled_before(earlier):
+    with pytest.raises(ValueError, match="`earlier_losses` must be"):
+        progressive_risk(
+            np.zeros(5), 1.0 / LEFT, earlier, LEFT, 10, least=1.0, delta=0.1
+        )

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from dsel.bounds import (
     family_shares,
+    leading_shares,
     prior_shares,
     uniform_shares,
 )
@@ -26,3 +27,9 @@ def test_family_shares__give_each_family_the_same():
 def test_prior_shares__refuse_weights_that_are_no_prior(prior):
     with pytest.raises(ValueError, match="`prior` must hold positive weights"):
         prior_shares(prior, delta=0.1)
+
+
+@pytest.mark.parametrize("terms", [[], 0.3])
+def test_leading_shares__refuse_no_row_of_candidates(terms):
+    with pytest.raises(ValueError, match="`label_terms` must be"):
+        leading_shares(terms, delta=0.1, n_leaders=2)
