@@ -141,7 +141,16 @@ def _check_unlabeled_mark(classes: NDArray[Any]) -> None:
 def check_labels(y: Any) -> NDArray[Any]:
     """Return labels as a one-dimensional array of one type, or raise."""
     if y is None:
-        raise ValueError("`y` must hold the labels, got None: requires y to be passed.")
+        raise ValueError(
+            "`y` must hold the labels: `fit` requires y to be passed, but the target y "
+            "is None."
+        )
+    if np.ma.is_masked(y):
+        masked = np.flatnonzero(np.ma.getmaskarray(y))
+        raise ValueError(
+            f"`y` must hold a label for every row, but that of row {masked[0]} is "
+            f"masked; rows without a label belong into the pool."
+        )
     # Of a column that can hold missing values scikit-learn would make floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     labels: NDArray[Any] = column_or_1d(given, warn=True)

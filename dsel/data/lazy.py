@@ -65,7 +65,7 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     )
     # As a value of its own the function, with its model, enters the graph once.
     return X.rechunk({1: -1}).map_blocks(
-        partial(_of_block, starts=starts),
+        partial(_of_block, starts=starts, nothing=one[:0]),
         function=delayed(function, pure=False),
         dtype=one.dtype,
         meta=one[:0],
@@ -78,7 +78,10 @@ def _of_block(
     *,
     function: Callable[[Any, Rows], Any],
     starts: NDArray[np.int64],
+    nothing: NDArray[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> NDArray[Any]:
+    if not X.shape[0]:  # of a chunk that a filter left empty
+        return nothing
     start = starts[block_id[0]]
     return np.asarray(function(summed(X), np.arange(start, start + X.shape[0])))

@@ -185,7 +185,7 @@ class ScikitLearnFamily:
     def _seeded(self, candidate: Candidate, split: Split) -> Any:
         model = cloned(candidate.estimator)
         if has_prefix(model):
-            with_seeds(model[:-1], split, self.seed)
+            with_seeds(model[:-1], self.seed, split.name)
         unset = {
             name: hashed_seed(self.seed, identity(candidate), split.name, name)
             for name, value in sorted(model.get_params(deep=True).items())

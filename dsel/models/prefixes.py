@@ -66,7 +66,7 @@ def fitted_prefix(
     They are fitted on the training rows of `split`; those whose `random_state` is None
     get a hash of `seed`. What the cache does not hold is fitted for each candidate.
     """
-    front = with_seeds(cloned(estimator[:-1]), split, seed)
+    front = with_seeds(cloned(estimator[:-1]), seed, split.name)
 
     def make() -> Prefix:
         train, test = split.train_rows, split.test_rows
@@ -96,14 +96,14 @@ def cloned(estimator: Any) -> Any:
     return model.set_params(**frozen) if frozen else model
 
 
-def with_seeds(front: Any, split: Split, seed: int) -> Any:
-    """Give each `random_state` that is None a hash that all candidates share."""
+def with_seeds(estimator: Any, seed: int, *parts: Any) -> Any:
+    """Give each `random_state` that is None a hash of the seed and what it is for."""
     missing = {
-        name: hashed_seed(seed, name, split.name)
-        for name, value in front.get_params().items()
+        name: hashed_seed(seed, name, *parts)
+        for name, value in estimator.get_params().items()
         if name.rpartition("__")[2] == "random_state" and value is None
     }
-    return front.set_params(**missing) if missing else front
+    return estimator.set_params(**missing) if missing else estimator
 
 
 def prefix_hashes(models: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], str]:

@@ -88,16 +88,15 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
     )
 
 
-def takes_nan(candidates: tuple[Candidate, ...]) -> bool:
+def takes_nan(estimators: Iterable[Any]) -> bool:
     """Whether every estimator says that it takes missing values.
 
     A ColumnTransformer may take them in some columns, which it cannot say: fits tell.
     """
     # A pipeline takes what its first step takes; its own tags do not say so.
-    first = [first_step(candidate.estimator) for candidate in candidates]
     return all(
         hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
-        for step in first
+        for step in map(first_step, estimators)
     )
 
 

@@ -17,6 +17,7 @@ from zarr.abc.store import Store
 
 from dsel.checks import check_probability
 from dsel.data.frames import is_frame, taken
+from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, full_split, holdout_split
 from dsel.models.fit_arguments import check_pool_learners, cut_to_rows
@@ -82,7 +83,7 @@ def certify(
     ('select_then_certify', True)
     """
     seed = seed_from(random_state)
-    split = certifying_split(len(y), certify_rows, seed=seed)
+    split = certifying_split(len(check_labels(y)), certify_rows, seed=seed)
     ways = ("out", "storage_options", "on_progress", "verbose", "n_jobs")
     running = {name: options.pop(name) for name in ways if name in options}
     chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
@@ -114,7 +115,7 @@ def search_and_certify(
     """
     _check_certificate(options.get("certificate"))
     seed = seed_from(options.get("random_state"))
-    split = certifying_split(len(y), certify_rows, seed=seed)
+    split = certifying_split(len(check_labels(y)), certify_rows, seed=seed)
     if pool is None:
         raise ValueError(
             "`certify_rows` needs a pool to compare the winner with its final model, "
@@ -190,7 +191,8 @@ def _certifying_plan(
     chosen: Any, X: Any, y: Any, pool: Any, *, split: Split, seed: int, **options: Any
 ) -> Plan:
     """Return the plan of one candidate and one fold, whose model f_rand always is."""
-    splits = (split, full_split(len(y), number=1))
+    n_rows = len(split.train_rows) + len(split.test_rows)
+    splits = (split, full_split(n_rows, number=1))
     scheme = Scheme(splits, 1, (RandomFold(seed, 1),), is_plain_random=True)
     fixed: dict[str, Any] = {"criterion": CERTIFICATE, "random_state": seed}
     return plan_search(None, [chosen], X, y, pool, cv=scheme, **fixed, **options)
@@ -227,4 +229,4 @@ def _rows(table: Any, rows: Any) -> Any:
         return table.tocsr()[rows]
     if is_frame(table) or hasattr(table, "iloc"):
         return taken(table, rows) if is_frame(table) else table.iloc[rows]
-    return np.asarray(table)[rows]
+    return np.asanyarray(table)[rows]  # masked labels stay so, and are refused

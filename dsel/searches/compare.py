@@ -22,6 +22,7 @@ from dsel.criteria.base import is_nested
 from dsel.models.family import FittedGroup
 from dsel.results import Choice, add_pairs, fold_axes, make_cube
 from dsel.results.choice import candidate_labels
+from dsel.searches.pool_checks import as_counted
 from dsel.searches.refits import fitted_again
 from dsel.searches.select import select
 from dsel.searches.spec import SearchSpec
@@ -139,6 +140,7 @@ def compare_pairs(
             f"`candidates` must be fitted ones, but {chosen[failed].tolist()} failed; "
             f"`results.message` says why."
         )
+    plan = as_counted(plan, client)
     count = _DifferingRows(tuple(_full_model(plan, int(j)) for j in chosen))
     counts = plan.pool.reduce(count, add, client=client, allow_nan=plan.work.allow_nan)
     share = level / (n * (n - 1) / 2)
@@ -198,6 +200,7 @@ def count_pairs(
     _check_plan(results, plan)
     failed = results[names.STATUS].values.ravel() == names.STATUS_FAILED
     kept = np.flatnonzero(~failed)
+    plan = as_counted(plan, client)
     count = _DifferingRows(tuple(_full_model(plan, int(j)) for j in kept))
     rows = np.arange(len(plan.work.y))
     counts = {

@@ -20,6 +20,7 @@ from dsel.checks import check_integer
 from dsel.data.frames import Frame, frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.results.choice import cv_results
+from dsel.searches.candidates import takes_nan
 from dsel.searches.certify import search_and_certify
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.execute import execute
@@ -254,6 +255,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         options |= {"pool_labels": pool_labels, "groups": groups}
         options["fit_params"] = params
         rows = self.estimator, self.param_grid, X, y, pool
+        self.__dict__.pop("certificate_results_", None)  # of an earlier `fit`
         if self.certify_rows is None:
             plan = plan_search(*rows, **options)
             outcome = execute(plan, with_model=True, **running)
@@ -389,6 +391,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if known and not isinstance(self.estimator, type):
             inner = get_tags(self.estimator)
             tags.classifier_tags = inner.classifier_tags
-            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.input_tags.allow_nan = takes_nan([self.estimator])
             tags.input_tags.sparse = inner.input_tags.sparse
         return tags

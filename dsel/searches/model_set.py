@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from dsel.data.labeled import check_labels
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.answers import places_of_classes
@@ -216,9 +216,8 @@ def encode_labels(
 
     Raises ValueError where the labels are not classes, or all the same.
     """
-    X, y = validate_data(estimator, X, y, accept_sparse="csr")
-    check_classification_targets(y)
-    estimator.classes_, codes = np.unique(y, return_inverse=True)
+    X, labels = validate_data(estimator, X, check_labels(y), accept_sparse="csr")
+    estimator.classes_, codes = np.unique(labels, return_inverse=True)
     if len(estimator.classes_) < 2:
         raise ValueError(
             f"`y` must hold at least two classes, got one class: "

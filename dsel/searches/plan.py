@@ -297,7 +297,7 @@ def plan_search(
     grid = drawn(param_grid, seed)
     candidates = make_candidates(estimator, grid)
     weights = checked_prior(prior, len(candidates))
-    allow_nan = takes_nan(candidates)
+    allow_nan = takes_nan(each.estimator for each in candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     params = checked_params(fit_params, labeled.n_rows)
     sharing, remarks, depends = make_groups(candidates, labeled, seed, params)

@@ -155,6 +155,13 @@ def without_shared(plan: SearchSpec, resolved: Resolved | None) -> SearchSpec:
     )
 
 
+def as_counted(plan: SearchSpec, client: Any = None) -> SearchSpec:
+    """Return the plan with the pool of its run: without records that it excludes."""
+    if plan.duplicates != EXCLUDE:
+        return plan
+    return without_shared(plan, resolve_pool(plan, {}, client))
+
+
 def _reopened(plan: SearchSpec) -> SearchSpec:
     """Return the plan with its pool as it is now."""
     if plan.pool is None:

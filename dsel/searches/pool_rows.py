@@ -10,7 +10,6 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec, ZstdCodec
@@ -19,13 +18,14 @@ from zarr.storage import LocalStore
 
 from dsel.data.blocks import read_blocks
 from dsel.data.frames import unchangeable
-from dsel.data.labeled import codes_of
+from dsel.data.labeled import check_column_names, codes_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.results.store import naming_damage, open_store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
+from dsel.searches.candidates import takes_nan
 from dsel.stores import HEAD, WholeStore, check_array, check_empty, check_outside
 
 SPAN_ROWS: Final = 2**16
@@ -142,9 +142,10 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
             f"`pool` has {opened.n_columns} columns but the model was fitted on "
             f"{wanted}; open the pool written for this table."
         )
+    check_column_names(opened, list(getattr(model, "feature_names_in_", ())))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     answers = Answers(model, classes)
-    allow_nan = bool(get_tags(model).input_tags.allow_nan)
+    allow_nan = takes_nan([getattr(model, "best_estimator_", model)])
     if opened.n_rows == 0:
         raise ValueError("`pool` must have rows to predict, got none.")
     # A row is answered first: an unfitted model, or other columns, are told at once.

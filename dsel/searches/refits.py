@@ -17,6 +17,7 @@ from dsel.results import Choice, fold_axes, make_cube
 from dsel.results.choice import params_of
 from dsel.runtime.threads import single_threaded
 from dsel.searches.engine.fit_task import FitJob, Work, fit_jobs
+from dsel.searches.pool_checks import as_counted
 from dsel.searches.spec import SearchSpec
 
 COMPARED_ROWS: Final = 2**12
@@ -43,7 +44,12 @@ def fit_model(plan: SearchSpec, candidate: int, fold: int | None) -> Any:
         candidate, "candidate", at_least=0, at_most=plan.n_candidates - 1
     )
     split = split_of(plan, fold)
-    return fitted_again(plan, number, split).model(number, split)
+    return fitted_again(_with_its_pool(plan), number, split).model(number, split)
+
+
+def _with_its_pool(plan: SearchSpec) -> SearchSpec:
+    """Return the plan whose learners see the pool that those of its run saw."""
+    return plan if plan.work.fitting_pool is None else as_counted(plan)
 
 
 def fitted_again(plan: SearchSpec, number: int, split: int) -> FittedGroup:
@@ -70,6 +76,7 @@ def fit_deployed(plan: SearchSpec, choice: Choice) -> Any:
                 f"candidate {choice.candidate} is {choice.params}, and that of the "
                 f"plan {own}; fit the one that you mean by `plan.model(number, fold)`."
             )
+    plan = _with_its_pool(plan)
     wanted: list[tuple[int, int | None]]
     wanted = [(n, fold) for fold, n in enumerate(choice.voters)]
     models = []

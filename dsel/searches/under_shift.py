@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from dsel.checks import check_probability
 from dsel.data.blocks import stacked, summed
+from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
 
 
@@ -70,7 +71,8 @@ def estimate_under_shift(
     Raises
     ------
     ValueError
-        Where there are fewer than four rows of a kind, or the model knows one class.
+        Where there are fewer than four rows of a kind, the model knows one class, or a
+        row of `X` has no label.
 
     Notes
     -----
@@ -95,8 +97,14 @@ def estimate_under_shift(
     rng = np.random.default_rng(seed_from(random_state))
     share = check_probability(delta, "delta")
     X, others = summed(X), summed(others)
+    labels = check_labels(y)
     given, there = (np.asarray(model.predict(rows)) for rows in (X, others))
-    classes = np.unique(np.concatenate([given, there, np.asarray(y)]))
+    if len(labels) != len(given):
+        raise ValueError(
+            f"`y` must have a label for each of the {len(given)} rows of `X`, got "
+            f"{len(labels)}."
+        )
+    classes = np.unique(np.concatenate([given, there, labels]))
     if min(len(given), len(there)) < 4 or len(classes) < 2:
         raise ValueError(
             f"`X` and `others` must have four rows or more, of two classes or more, "
@@ -123,7 +131,7 @@ def estimate_under_shift(
     agrees = fitted.predict(_safe_indexing(X, held)) == given[held]
     differs = fitted.predict(_safe_indexing(others, test)) != there[test]
     n, m = len(held), len(test)
-    labeled = float(np.mean(given[held] != np.asarray(y)[held]))
+    labeled = float(np.mean(given[held] != labels[held]))
     discrepancy = max(float(np.mean(differs)) - float(np.mean(~agrees)), 0.0)
     room = sqrt((n + 4 * m) / (2 * n * m) * log(1.0 / share))
     total = min(labeled + discrepancy + room, 1.0)

@@ -160,3 +160,9 @@ def test_labeled_rows__of_minus_one_are_refused_or_a_class():
     assert labeled_rows(X, [-1, 1, -1, 1]).classes.tolist() == [-1, 1]
     assert labeled_rows(X, ["-1", "0", "1", "0"]).classes.tolist() == ["-1", "0", "1"]
     assert labeled_rows(X, [-2, -1, 0, 1]).classes.tolist() == [-2, -1, 0, 1]
+
+
+def test_labeled_rows__refuses_masked_labels():
+    y = np.ma.masked_array([0, 1, 1], mask=[False, False, True])
+    with pytest.raises(ValueError, match="row 2 is masked"):
+        labeled_rows([[0.0], [1.0], [2.0]], y)

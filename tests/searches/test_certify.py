@@ -1,3 +1,4 @@
+import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -175,3 +176,18 @@ def test_search__cuts_labeled_dask_frames_for_certifying_rows(digits):
     lazy = dd.from_pandas(frame, npartitions=2)
     labels = dd.from_pandas(pd.Series(y[:300]), npartitions=3)
     assert search.fit(lazy, labels, pool=X[300:]).certificate_.bound == expected
+
+
+def test_search__takes_dask_rows_whose_number_is_not_known(digits):
+    X, y, pool = digits[0][:150], digits[1][:150], digits[0][150:400]
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(), {"C": [0.1, 1.0]}, certify_rows=0.4, cv=3, random_state=0,
+        duplicates="keep",
+    )  # fmt: skip
+    expected = search.fit(X, y, pool=pool).certificate_
+    mask = da.ones(len(y), dtype=bool, chunks=40)
+    rows = da.from_array(X, chunks=(40, X.shape[1]))[mask]
+    search.fit(rows, da.from_array(y, chunks=40)[mask], pool=pool)
+    assert search.certificate_ == expected
+    search.set_params(certify_rows=None).fit(X, y)
+    assert not hasattr(search, "certificate_results_")

@@ -105,3 +105,19 @@ def test_compare_pairs__wants_the_candidates_of_the_plan_in_its_order(
     ):
         with pytest.raises(ValueError, match="`results` must be all results of `plan`"):
             compared(other, plan)
+
+
+def test_compare_pairs__leaves_out_pool_rows_that_the_run_excluded(searched):
+    _, _, X, y = searched
+    found = []
+    for pool, duplicates in ((X, "exclude"), (X[200:], "refuse")):
+        plan = dsel.plan_search(
+            SVC(), GRID, X[:200], y[:200], pool, cv=3, random_state=1,
+            criterion="cv_bound", duplicates=duplicates,
+        )  # fmt: skip
+        results = plan.run()
+        pairs = compare_pairs(results, plan, [1, 3])
+        found.append([pairs, count_pairs(results, plan).pair_disagreements])
+    assert found[0][0].equals(found[1][0])
+    assert found[0][0].attrs == found[1][0].attrs
+    assert found[0][1].equals(found[1][1])

@@ -3,9 +3,13 @@
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 import dsel
@@ -113,3 +117,37 @@ def test_predict__names_what_is_not_lazy(rows):
         model.predict(unknown[unknown[:, 0] > 5])
     with pytest.raises(TypeError, match=r"got a pool; `dsel.searches.predict_pool\("):
         model.predict(dsel.open_pool(X))
+
+
+@pytest.mark.parametrize("kind", ["search", "composite"])
+def test_predict_pool__refuses_columns_in_another_order(kind, rng, tmp_path):
+    table = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
+    y = (table.a > table.b).astype(int)
+    model = {
+        "search": dsel.SemiSupervisedSearchCV(SVC(), {"C": [1.0]}, cv=3),
+        "composite": NonconformityClassifier(SVC(), {"C": [1.0]}, random_state=0),
+    }[kind].fit(table, y)
+    turned = table[["b", "a"]]
+    dsel.write_pool(turned, tmp_path / "pool.zarr")
+    for pool in (turned, tmp_path / "pool.zarr"):
+        with pytest.raises(ValueError, match="'b' as column 0 where `X` has 'a'"):
+            predict_pool(model, pool, tmp_path / "answers")
+
+
+def test_predict_pool__takes_missing_values_that_a_pipeline_fills(rows, tmp_path):
+    X, y = rows
+    X = np.where(np.arange(len(X))[:, np.newaxis] % 5 == 0, np.nan, X)
+    pipeline = make_pipeline(SimpleImputer(), SVC())
+    search = dsel.SemiSupervisedSearchCV(None, [pipeline], cv=3, random_state=0)
+    for number, model in enumerate([pipeline.fit(X, y), search.fit(X, y)]):
+        predict_pool(model, X, tmp_path / str(number))
+        [(_, codes)] = read_rows(tmp_path / str(number), "label")
+        np.testing.assert_array_equal(model.classes_[codes], model.predict(X))
+
+
+@pytest.mark.parametrize("name", ["search", "nonconformity", "margins"])
+def test_predict__of_chunks_that_a_filter_left_empty(rows, name):
+    X, y = rows
+    model = clone(CLASSIFIERS[name]).fit(X, y)
+    lazy = model.predict(da.from_array(X, chunks=((50, 0, len(X) - 50), X.shape[1])))
+    np.testing.assert_array_equal(lazy.compute(), model.predict(X))

@@ -9,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
+from dsel.models.mcpl.estimators import SemiSupervisedLDA
 from tests.estimators import FAMILIES
 
 
@@ -131,3 +132,15 @@ def test_search__leaves_rows_and_plan_out_of_its_pickle(digits):
     np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
     with pytest.raises(RuntimeError, match="has no labeled rows any more"):
         loaded.model()
+
+
+def test_deployed__of_a_learner_of_the_pool_is_the_model_that_was_certified():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=400) > 0).astype(int)
+    search = dsel.SemiSupervisedSearchCV(
+        None, [SemiSupervisedLDA()], cv=3, random_state=0, criterion="cv_bound",
+        duplicates="exclude",
+    ).fit(X[:40], y[:40], pool=X)  # fmt: skip
+    for model in (search.plan_.deployed(search.choice_), search.model()):
+        np.testing.assert_array_equal(model.coef_, search.best_estimator_.coef_)

@@ -58,3 +58,13 @@ def test_estimate_under_shift__sums_entries_of_one_place(rng):
         for a, b in [tables]
     )
     assert found == expected
+
+
+def test_estimate_under_shift__wants_a_label_for_each_row(rng):
+    X, y = draw(rng, 200, 0.0)
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="each of the 100 rows of `X`, got 200"):
+        estimate_under_shift(model, X[:100], y, X)
+    masked = np.ma.masked_array(y[:100], mask=np.arange(100) == 7)
+    with pytest.raises(ValueError, match="row 7 is masked"):
+        estimate_under_shift(model, X[:100], masked, X)

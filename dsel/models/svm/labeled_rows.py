@@ -108,7 +108,7 @@ def rows_of_split(
     origin
         Text that other steps, rows or training rows do not have.
     """
-    front = with_seeds(cloned(Pipeline(steps)), split, seed)
+    front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
     train = split.train_rows
     fitted_on = as_floats(
         front.fit_transform(_safe_indexing(X, train), labels[y[train]])

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import summed
-from dsel.data.row_random import hashed_seed, seed_from
+from dsel.data.row_random import seed_from
 from dsel.models.answers import class_scores
+from dsel.models.prefixes import with_seeds
 
 
 @dataclass(frozen=True)
@@ -157,10 +158,7 @@ def labels_of(
 
 def fitted_on(estimator: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
     """Return a fitted clone whose randomness is set by the seed and the rows."""
-    model = clone(estimator)
-    if model.get_params().get("random_state", 0) is None:
-        model.set_params(random_state=hashed_seed(seed, len(y)))
-    return model.fit(X, y)
+    return with_seeds(clone(estimator), seed, len(y)).fit(X, y)
 
 
 def sample_logged(

@@ -18,7 +18,6 @@ from dsel.data.frames import frame_of, native, pandas_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
-from dsel.models.family import Candidate
 from dsel.models.prefixes import first_step
 from dsel.searches.candidates import takes_nan
 from dsel.searches.co_validation.active import (
@@ -258,7 +257,7 @@ class _Labeling:
     ) -> None:
         self.estimator, self.seed = estimator, seed
         self.pool = _as_taken(pool, estimator)
-        self.allow_nan = takes_nan((Candidate(0, {}, estimator),))
+        self.allow_nan = takes_nan([estimator])
         self.label_of, self.least = label_of, least
         self.log = np.empty((0, 4))
         self.rows = np.empty(0, dtype=np.int64)

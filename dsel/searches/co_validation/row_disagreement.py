@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dsel.bounds import row_disagreement
 from dsel.checks import check_integer
 from dsel.data import open_pool
-from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.labeled import check_labels, labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, block_splits, half_splits
 from dsel.models.family import FittedGroup
@@ -105,7 +105,7 @@ def write_row_disagreement(
     ValueError
         Where there are fewer labeled rows than models.
     """
-    seed, n_rows = seed_from(random_state), len(y)
+    seed, n_rows = seed_from(random_state), len(check_labels(y))
     check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
     splits = block_splits(n_rows, n_models, seed=seed)
     _write(estimator, (X, y), pool, path, splits, seed=seed, client=client)
@@ -135,7 +135,7 @@ def write_half_disagreement(
         Random halvings, R >= 1; the same as those of `covalidate`.
     """
     seed = seed_from(random_state)
-    splits = half_splits(len(y), repeats, seed=seed)
+    splits = half_splits(len(check_labels(y)), repeats, seed=seed)
     _write(estimator, (X, y), pool, path, splits, seed=seed, client=client)
 
 

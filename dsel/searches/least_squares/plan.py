@@ -185,7 +185,7 @@ def plan_least_squares(
 def check_grid(
     widths: ArrayLike, regularizations: ArrayLike
 ) -> tuple[tuple[float, ...], Floats]:
-    """Return the values of both axes of the grid, at least one of each.
+    """Return the values of both axes of the grid, at least one of each, each once.
 
     Raises TypeError where a value is no number, ValueError where it is out of range.
     """
@@ -194,7 +194,7 @@ def check_grid(
         for value in _values(regularizations, "regularizations")
     ]
     checked = (check_positive(c, "widths") for c in _values(widths, "widths"))
-    return tuple(checked), np.array(lams)
+    return tuple(dict.fromkeys(checked)), np.array(list(dict.fromkeys(lams)))
 
 
 def _values(values: ArrayLike, name: str) -> list[Any]:

@@ -146,13 +146,14 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         check_choice(self.penalty, "penalty", PENALTIES)
         check_choice(self.criterion, "criterion", ("loo", "gcv"))
         widths, lams = check_grid(self.widths, self.regularizations)
+        checked: dict[str, Any] = {"skip_check_array": True}
         if not hasattr(X, "dask"):
-            X, y = validate_data(
-                self, X, y, dtype=np.float64, multi_output=True, y_numeric=True,
-                ensure_min_samples=2,
-            )  # fmt: skip
+            checked = {
+                "dtype": np.float64, "multi_output": True, "y_numeric": True,
+                "ensure_min_samples": 2,
+            }  # fmt: skip
+        X, y = validate_data(self, X, y, **checked)
         rows, n_targets = labeled_pool(X, y)
-        self.n_features_in_ = rows.n_columns - n_targets
         client, seed = resolve_client(), seed_from(self.random_state)
         content = rows.token if out is None else rows.fingerprint(client)
         fingerprint = self._fingerprint(content, n_targets, seed)

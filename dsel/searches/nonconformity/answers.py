@@ -20,6 +20,7 @@ from dsel.bounds import (
 )
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
+from dsel.data.labeled import check_column_names, check_labels
 from dsel.data.lazy import by_block
 from dsel.data.overlap import comparable, row_hashes
 from dsel.data.pool import Pool
@@ -371,11 +372,11 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @staticmethod
     def _labels_of(y: ArrayLike, n_rows: int) -> NDArray[Any]:
-        labels = np.asarray(y)
-        if labels.shape != (n_rows,):
+        labels = check_labels(y)
+        if len(labels) != n_rows:
             raise ValueError(
                 f"`y` must have one label for each of the {n_rows} rows of `X`, got "
-                f"shape {labels.shape}."
+                f"{len(labels)}."
             )
         return labels
 
@@ -386,6 +387,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"`pool` has {opened.n_columns} columns but `X` had "
                 f"{self.n_features_in_}; open the pool written for this table."
             )
+        check_column_names(opened, list(getattr(self, "feature_names_in_", ())))
         return opened
 
     def _checked(self, X: Any) -> Any:

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from dsel.searches.co_validation.active import sample_uncertain, sure_margins
@@ -78,3 +81,12 @@ def test_sample_uncertain__sums_entries_of_one_place(table):
         for made in (in_two_entries, sparse.csr_matrix)
     )
     np.testing.assert_array_equal(found, expected)
+
+
+def test_sample_uncertain__sets_the_seed_of_a_forest_in_a_pipeline(table):
+    X, y = table
+    model = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=3))
+    one, other = (
+        sample_uncertain(model, X, y.__getitem__, n_rows=25).rows for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, other)

@@ -303,3 +303,14 @@ def test_fit__a_cluster_gives_the_same_cube(table):
     for name in (names.FOLD_LOSSES, names.LOO_LOSSES, names.ESTIMATE):
         np.testing.assert_array_equal(local[name], remote[name])
     assert process_cache().limit > 0
+
+
+def test_fit__values_given_twice_are_one(table):
+    X, y = table
+    once, twice = (
+        LeastSquaresSearch(widths, lams, cv=None).fit(X, y).results_
+        for widths, lams in (([1.0, 2.0], [0.1]), ([1.0, 2, 1, 2.0], [0.1, 0.1]))
+    )
+    assert twice.drop_vars(names.FULL_FIT_SECONDS).equals(
+        once.drop_vars(names.FULL_FIT_SECONDS)
+    )

@@ -224,3 +224,11 @@ def test_fit__numbers_of_cores_give_the_same_digits(rng):
             search = searched(X, y, X[:150], penalty="rkhs")
         found.append(search.results_["loo_losses"])
     np.testing.assert_array_equal(*found)
+
+
+def test_fit__forgets_the_names_of_an_earlier_table(table):
+    X, y = table
+    search = StreamedLeastSquaresSearch([1.0], [0.1], n_centers=5, random_state=0)
+    search.fit(pd.DataFrame(X).add_prefix("x"), y)
+    search.fit(da.from_array(X, chunks=(50, -1)), y)
+    assert search.predict(X[:3]).shape == y[:3].shape

@@ -501,3 +501,18 @@ def test_selective_risk__is_the_bound_of_the_counts_on_fresh_rows():
     assert later[among].mean() <= found.conditional[1]
     with pytest.raises(ValueError, match="one label for each of the 500 rows"):
         model.selective_risk(fresh[0], fresh[1][:-1], cuts)
+
+
+def test_labels__that_are_missing_are_refused():
+    X, y = make_classification(90, random_state=0)
+    model = NonconformityClassifier(SVC(), {"C": [1.0]}, random_state=0)
+    masked = np.ma.masked_array(y, mask=np.arange(90) == 4)
+    unknown = np.where(np.arange(90) == 4, np.nan, y)
+    fresh = X + 1.0
+    for labels, said in ((masked, "row 4 is masked"), (unknown, "row 4 is nan")):
+        with pytest.raises(ValueError, match=said):
+            model.fit(X, labels)
+        with pytest.raises(ValueError, match=said):
+            model.fit(X, y).certify(fresh, labels)
+        with pytest.raises(ValueError, match=said):
+            model.fit(X, y).selective_risk(fresh, labels, [0.1])
