@@ -37,6 +37,7 @@ _BALANCED: Final = (
     "weighs classes by their sizes among all labeled rows, held-out ones included: use "
     "class_weight='balanced', which each fit computes from its own rows"
 )
+_PRIOR: Final = ("priors", "class_prior")  # names in scikit-learn
 _PRIORS: Final = (
     "are the class frequencies among all labeled rows, held-out ones included: leave "
     "them out, so that each fit takes those of its own rows"
@@ -143,7 +144,7 @@ def weights_of_all(
         *(each for c in candidates for each in c.estimator.get_params().items()),
     ]
     for name, value in given:
-        is_prior = _last(name) == "priors" and np.shape(value) == counts.shape
+        is_prior = _last(name) in _PRIOR and np.shape(value) == counts.shape
         if is_prior and _proportional(value, counts):
             return f"`{name}` {_PRIORS}"
         if _proportional(_per_class(name, value, labeled), 1.0 / counts):

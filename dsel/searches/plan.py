@@ -123,7 +123,9 @@ class Plan(SearchSpec):
         -------
         estimator
             What a search with this certificate hands over. A certified one is fitted
-            twice; RuntimeError where a learner draws random numbers without a seed.
+            twice; RuntimeError where a learner draws random numbers without a seed,
+            ValueError where `choice` is not of this plan, or of one with
+            `certify_rows`, whose model was trained on more rows.
 
         Examples
         --------

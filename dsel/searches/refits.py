@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dsel.checks import check_integer
+from dsel.criteria.certificates import SELECT_THEN_CERTIFY
 from dsel.data.cache import ByteCache, process_cache
 from dsel.models.family import FIT_DONE, FittedGroup
 from dsel.models.vote import FoldVote
@@ -76,6 +77,13 @@ def fit_deployed(plan: SearchSpec, choice: Choice) -> Any:
                 f"candidate {choice.candidate} is {choice.params}, and that of the "
                 f"plan {own}; fit the one that you mean by `plan.model(number, fold)`."
             )
+    name = choice.certificate.criterion
+    if name == SELECT_THEN_CERTIFY.name != plan.certificate.name:
+        raise ValueError(
+            f"`choice` was certified by labeled rows that this plan does not have: "
+            f"{name!r} is about the model of all of them, the `best_estimator_` of the "
+            f"search with `certify_rows`."
+        )
     plan = _with_its_pool(plan)
     wanted: list[tuple[int, int | None]]
     wanted = [(n, fold) for fold, n in enumerate(choice.voters)]

@@ -12,7 +12,7 @@ from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -209,6 +209,7 @@ def test_certificate__is_refused_for_weights_of_all_labels(rows, factor):
     ("estimator", "name"),
     [
         (lambda y: GaussianNB(priors=np.bincount(y) / len(y)), "priors"),
+        (lambda y: BernoulliNB(class_prior=np.bincount(y) / len(y)), "class_prior"),
         (lambda y: make_pipeline(SVC(class_weight=balanced(y))), "svc__class_weight"),
     ],
 )

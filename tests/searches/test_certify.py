@@ -191,3 +191,13 @@ def test_search__takes_dask_rows_whose_number_is_not_known(digits):
     assert search.certificate_ == expected
     search.set_params(certify_rows=None).fit(X, y)
     assert not hasattr(search, "certificate_results_")
+
+
+def test_deployed__refuses_a_choice_that_other_rows_certified(digits):
+    X, y = digits
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(), {"C": [1.0]}, cv=3, certify_rows=0.5, random_state=0
+    ).fit(X[:200], y[:200], pool=X[200:])
+    for choice in (search.choice_, dsel.select(search.results_)):
+        with pytest.raises(ValueError, match="`best_estimator_` of the search"):
+            search.plan_.deployed(choice)

@@ -24,7 +24,7 @@ _DRAWS_A_TASK: Final = 10
 
 
 def audit(
-    settings: Sequence[str | Setting] | None = None,
+    settings: str | Setting | Sequence[str | Setting] | None = None,
     *,
     delta: float | Sequence[float] = (0.5, 0.2, 0.05),
     n_draws: int = 500,
@@ -40,7 +40,7 @@ def audit(
     Parameters
     ----------
     settings
-        Names of settings, or settings of your own; None for all of dsel.
+        Names of settings, or settings of your own, one or more; None for all of dsel.
     delta
         Probability with which a certificate may fail, in ``(0, 1)``; one or more.
     n_draws
@@ -83,8 +83,14 @@ def audit(
     >>> found.holds.values
     array([ True, False])
     """
-    chosen = [_setting(each) for each in (SETTINGS if settings is None else settings)]
+    given = [settings] if isinstance(settings, str | Setting) else settings
+    chosen = [_setting(each) for each in (SETTINGS if given is None else given)]
     deltas = tuple(sorted(np.atleast_1d(check_probabilities(delta, "delta")))[::-1])
+    if not (chosen and deltas):
+        raise ValueError(
+            f"`settings` and `delta` must hold one or more, got {settings!r} and "
+            f"{delta!r}; leave them out for all."
+        )
     draws = check_integer(n_draws, "n_draws", at_least=1)
     seed = seed_from(random_state)
     work = [

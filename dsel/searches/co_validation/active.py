@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import summed
@@ -71,7 +71,7 @@ def sample_uncertain(
     estimator
         Unfitted classifier with `decision_function` or `predict_proba`.
     X
-        Rows to pick from, shape (n, n_columns), dense or CSR.
+        Rows to pick from, shape (n, n_columns), of numbers: dense, CSR or a data frame.
     label_of
         Called with the numbers of picked rows; returns their labels.
     n_rows
@@ -97,7 +97,7 @@ def sample_uncertain(
         Where `n_rows` is larger than the number of rows.
     """
     check_asked(estimator, label_of)
-    X = summed(X)
+    X = summed(check_array(X, accept_sparse="csr", ensure_all_finite=False))
     check_integer(n_rows, "n_rows", at_least=1, at_most=X.shape[0])
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
     check_integer(batch, "batch", at_least=1)

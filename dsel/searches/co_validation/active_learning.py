@@ -76,8 +76,9 @@ class ActiveStep:
                 "`risk` needs rows that were picked with known chances, after the "
                 "random start; call learn_actively with least=0.2, for example."
             )
-        n_pool = int(self.results[names.N_UNLABELED]) + len(self.rows)
         losses, chances, earlier, left = self.log.T
+        # Of the cube's pool a learner may have taken a part.
+        n_pool = int(left[0]) + len(self.rows) - len(left)
         return progressive_risk(
             losses, chances, earlier, left, n_pool, least=self.least, delta=delta
         )

@@ -155,3 +155,10 @@ def test_audit_command__ends_with_1_where_a_control_is_not_caught():
     shown = CliRunner().invoke(command, arguments)
     assert shown.exit_code == 1
     assert json.loads(shown.output)["data_vars"]["n_draws"]["data"] == 1
+
+
+def test_audit__takes_one_setting_and_refuses_none():
+    assert dsel.audit("luckiest fold", delta=0.2, n_draws=1).sizes["setting"] == 1
+    for wanted, delta in (([], 0.2), (["luckiest fold"], [])):
+        with pytest.raises(ValueError, match="must hold one or more"):
+            dsel.audit(wanted, delta=delta, n_draws=1)

@@ -1,6 +1,7 @@
 """Uncertainty sampling."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
@@ -90,3 +91,13 @@ def test_sample_uncertain__sets_the_seed_of_a_forest_in_a_pipeline(table):
         sample_uncertain(model, X, y.__getitem__, n_rows=25).rows for _ in range(2)
     )
     np.testing.assert_array_equal(one, other)
+
+
+def test_sample_uncertain__takes_frames_and_lists_of_numbers(table):
+    X, y = table
+    first, *others = (
+        sample_uncertain(SVC(), rows, y.__getitem__, n_rows=20).rows
+        for rows in (X, pd.DataFrame(X), X.tolist())
+    )
+    for each in others:
+        np.testing.assert_array_equal(each, first)

@@ -15,6 +15,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
+from dsel.bounds import progressive_risk
+from dsel.models.mcpl.estimators import SemiSupervisedLDA
 from dsel.searches.co_validation.active import sample_uncertain, sure_margins
 from dsel.searches.co_validation.active_learning import learn_actively, least_sure
 from dsel.searches.co_validation.covalidate import covalidate
@@ -230,3 +232,14 @@ def test_learn_actively__takes_missing_values_that_the_estimator_fills(table):
     )
     found = steps_of(table, holes, model, every=30)[-1]
     np.testing.assert_array_equal(found.rows, filled.rows)
+
+
+def test_risk__is_about_the_whole_pool_of_a_learner_that_takes_a_part(table):
+    X, y = table
+    *_, last = learn_actively(
+        SemiSupervisedLDA(), X, y.__getitem__, n_rows=60, every=50, least=0.5, repeats=1
+    )
+    losses, chances, earlier, left = last.log.T
+    assert last.risk(delta=0.1) == progressive_risk(
+        losses, chances, earlier, left, len(X), least=0.5, delta=0.1
+    )
