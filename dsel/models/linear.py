@@ -276,7 +276,7 @@ def _largest(X: Any) -> float:
 
 def _largest_of_rows(X: Any) -> NDArray[np.float64]:
     """Return the largest absolute value of each row."""
-    largest = abs(X).max(axis=1)
+    largest = abs(X.astype(np.float64)).max(axis=1)  # of int8, -128 has no absolute
     dense = largest.toarray() if hasattr(X, "tocsr") else largest
     return np.asarray(dense, dtype=np.float64).ravel()
 

@@ -21,6 +21,7 @@ from dsel.models import (
     OracleLDA,
     SelfLearningLDA,
     SemiSupervisedLDA,
+    SemiSupervisedNearestMean,
 )
 from dsel.models.baselines.implicitly_constrained import constrained_likelihood
 from dsel.models.mcpl.gaussian import class_moments, moments_of
@@ -263,3 +264,22 @@ def test_implicitly_constrained__gradient_is_that_of_its_likelihood(rng):
         sums(shares - step_in)
     )
     assert expected == pytest.approx(2 * (scores * step_in).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "Estimator",
+    [
+        MaximumLikelihoodNearestMean,
+        MomentConstrainedNearestMean,
+        SemiSupervisedNearestMean,
+    ],
+)
+def test_nearest_mean__does_not_depend_on_the_unit(rng, Estimator, n_classes):
+    y = np.arange(30) % n_classes
+    X = rng.normal(size=(30, 4)) + y[:, None]
+    unit = 2.0**-40
+
+    found = Estimator().fit(X * unit, y).predict(X * unit)
+
+    assert np.array_equal(found, Estimator().fit(X, y).predict(X))

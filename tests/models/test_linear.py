@@ -1,5 +1,7 @@
 """Stacked linear models answer each row alike, whatever rows are beside it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -92,3 +94,19 @@ def test_predict__decides_exact_ties_alike_in_any_block():
 
     assert (tied.predict(X, [np.array(1)]) == 0).all()
     assert (tied.predict(X[:1], [np.array(1)]) == 0).all()
+
+
+def test_predict__decides_ties_of_the_smallest_integers(rng):
+    halves = rng.normal(size=(20, 32))
+    weights = rng.permuted(np.concatenate([halves, -halves], axis=1), axis=1)
+    stack = replace(
+        stack_of(2),
+        weights=np.repeat(weights[:, np.newaxis, np.newaxis], 3, axis=1),
+        offsets=np.zeros((20, 3, 1)),
+        candidates=tuple(range(20)),
+    )
+    X = np.full((50, 64), -128, dtype=np.int8)
+
+    codes = stack.predict(X, [np.array(0)])[0]
+
+    assert (codes == row_by_row(stack, X)[:, 0]).all()

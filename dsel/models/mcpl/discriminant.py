@@ -191,7 +191,9 @@ def _linear_scores(
     # x'S^-1 x is the same for all classes and is left out, which makes the rest linear.
     linear = np.linalg.solve(classes.covariances[0], steps.T).T
     squares = np.einsum("kd,kd->k", linear, steps)
-    offsets = np.log(classes.priors) - 0.5 * squares - linear @ middle
+    # Equal priors leave no constant beside which squares of tiny features would round.
+    log_ratios = np.log(classes.priors / classes.priors[0])
+    offsets = log_ratios - 0.5 * squares - linear @ middle
     if len(offsets) == 2:
         return linear[1:] - linear[:1], offsets[1:] - offsets[:1]
     return linear, offsets
