@@ -75,10 +75,13 @@ def imported(name: str) -> Any:
     """Return the estimator that ``module:object`` names, here or as installed.
 
     The object is an estimator, or a function or class that makes one when it is called.
-    Workers get the module with the estimator.
+    Processes that are started here import what lies in this folder. Workers of a
+    cluster that runs get the module by value, but nothing that it imports from here.
     """
     module_name, _, object_name = name.partition(":")
-    sys.path.insert(0, os.getcwd())
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
         found = getattr(module, object_name)
@@ -86,9 +89,10 @@ def imported(name: str) -> Any:
         raise click.BadParameter(
             f"{name!r} cannot be imported: {error}.", param_hint="--model"
         ) from error
-    finally:
-        sys.path.remove(os.getcwd())
-    cloudpickle.register_pickle_by_value(module)
+    if (getattr(module, "__file__", None) or "").startswith(os.path.join(here, "")):
+        # Distributed asks cloudpickle only for what pickle cannot find by its name.
+        cloudpickle.register_pickle_by_value(module)
+        del sys.modules[module_name]
     return found() if callable(found) else found
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 import numpy as np
+from scipy import sparse
 
 from dsel.cli.models import ESTIMATORS, SCALERS, build
 from dsel.cli.options import (
@@ -135,6 +136,11 @@ def command(labeled: str, **options: Any) -> None:
     """
     table = _labeled_table(labeled, options["target"])
     X, y, pool, hidden = _divide(table, options)
+    if options["scale"] and sparse.issparse(X):
+        raise click.UsageError(
+            "--scale would fill sparse rows with numbers; leave it out, or name a "
+            "pipeline with MaxAbsScaler by --model MODULE:OBJECT."
+        )
     estimator, grid = build(options["model"], options["scale"], options["grid"])
     rows = estimator, grid, X, y, pool
     given = _given(options)

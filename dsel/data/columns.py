@@ -125,9 +125,10 @@ def check_same_names(where: str, found: Sequence[str], wanted: Sequence[str]) ->
     if extra:
         raise ValueError(
             f"{where} has a column {extra[0]!r} that `X` lacks; leave it out (of "
-            f"Parquet files `open_pool` reads some columns by `columns=`)."
+            f"Parquet files `open_pool` reads some columns by `columns=`, `dsel "
+            f"select` those of `X` by `--match-columns`)."
         )
-    for place, (here, labeled) in enumerate(zip(found, wanted, strict=True)):
+    for place, (here, labeled) in enumerate(zip(found, wanted, strict=False)):
         if here != labeled:
             raise ValueError(
                 f"{where} has {here!r} as column {place} where `X` has {labeled!r}; "

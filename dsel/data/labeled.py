@@ -23,6 +23,7 @@ from dsel.data.columns import (
     check_filled,
     check_number_of_names,
     check_same_columns,
+    check_same_names,
 )
 from dsel.data.content import canonical_text, content_hash
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
@@ -253,14 +254,9 @@ def _check_column_number(pool: Pool, labeled: LabeledRows) -> None:
 
 
 def check_column_names(pool: Pool, names: Sequence[str] | None) -> None:
-    """Raise ValueError where a named column of the pool is another one of `X`."""
-    pairs = zip(pool.columns or (), names or (), strict=False)
-    for place, (in_pool, in_labeled) in enumerate(pairs):
-        if in_pool != in_labeled:
-            raise ValueError(
-                f"`pool` has {in_pool!r} as column {place} where `X` has "
-                f"{in_labeled!r}; bring the columns into the same order."
-            )
+    """Raise ValueError where columns of the pool have names, and `X` has others."""
+    if pool.columns and names:
+        check_same_names("`pool`", pool.columns, names)
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import zarr
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dsel.data.zarr_rows import stored_columns
 from dsel.stores import BAD_HEADER, check_array
@@ -103,11 +104,14 @@ def _feature_columns(
 
 def _numeric_values(frame: pd.DataFrame, path: str) -> Any:
     """Return a frame's values as float64, or raise TypeError where one is none."""
+    way = "write it to a path that ends in .parquet"
+    if path.lower().endswith(PARQUET):
+        way = "a search takes the file itself as its pool"
     for name, dtype in frame.dtypes.items():
         if len(frame) and getattr(dtype, "kind", "O") not in "buif":
             raise TypeError(
                 f"`source` {path!r} must be numeric, but column {name!r} holds "
-                f"{_first_text(frame[name])!r}; encode it as numbers, or leave it out."
+                f"{_first_text(frame[name])!r}; {way}, or encode it as numbers."
             )
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -200,7 +204,8 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
     path
         A CSV, TSV, Parquet, npz or svmlight file, or a zarr group with ``X`` and
         ``y``. npz files and groups may hold ``classes`` (distinct names of the codes
-        0, 1, ... in y), ``feature_names`` and ``split``. Nothing is ever unpickled.
+        0, 1, ... in y), ``feature_names`` and ``split``. An npz file of scipy's
+        `save_npz` is unlabeled. Nothing is ever unpickled.
     target
         Name of the column, or array, of labels. Without it a CSV or Parquet file is
         unlabeled, and npz and zarr take ``y``. Lines of svmlight files begin with the
@@ -249,6 +254,8 @@ def _read_kind(location: str, target: str | None) -> Table:
     if lower.endswith(NPZ):
         # numpy would leave a file open that is no archive.
         with open(location, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            if "indptr" in arrays and target is None:
+                return Table(sparse.load_npz(location).tocsr(), None, None)
             return _from_arrays(arrays, target, location)
     if lower.endswith(SVMLIGHT):
         from sklearn.datasets import load_svmlight_file  # takes a while to import

@@ -248,9 +248,15 @@ def _number_type(dtype: Any, of_source: np.dtype[Any]) -> np.dtype[Any]:
     except TypeError:
         found = np.dtype(object)
     if found.kind not in NUMERIC or found.itemsize > 8:
+        if dtype is None:
+            raise TypeError(
+                f"`source` must be numeric, but holds {of_source}; a search takes "
+                f"tables of text or other types themselves as pools, or name a `dtype` "
+                f"of numbers."
+            )
         raise TypeError(
             f"`dtype` must be a type of numbers of at most 8 bytes, such as 'float32', "
-            f"got {of_source if dtype is None else dtype!r}."
+            f"got {dtype!r}."
         )
     return found
 

@@ -151,7 +151,8 @@ def plot_surface(
         _draw_points(data, ax)
     note = f"\n{DROPPED}" if data.y and data.is_limit.any() else ""
     ax.set_xlabel(data.x + note)
-    step = -(-len(data.x_labels) // 12)
+    longest = max(map(len, data.x_labels))
+    step = -(-len(data.x_labels) // max(2, 72 // (longest + 2)))
     places = range(0, len(data.x_labels), step)
     ax.set_xticks(list(places), [data.x_labels[place] for place in places])
     tidy(ax, title=data.title)

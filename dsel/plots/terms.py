@@ -54,7 +54,9 @@ def terms_data(
     ValueError
         Where the criterion has no terms, or no candidate is complete.
     """
-    found = evaluate(results, criterion, delta=delta)
+    found = evaluate(
+        results, criterion or results.attrs.get("certificate"), delta=delta
+    )
     first = found.label_term.values.ravel()
     second = found.disagreement_term.values.ravel()
     order = np.argsort(found.estimate.values.ravel(), kind="stable")
@@ -62,7 +64,7 @@ def terms_data(
     if not best:
         raise ValueError(
             f"`criterion` {found.criterion!r} has no two terms to show; choose one "
-            f"that bounds the error, such as 'cv_bound'."
+            f"that bounds the error by labeled rows and a pool, such as 'cv_bound'."
         )
     counts = evidence(results)
     errors = counts[names.FOLD_ERRORS].reshape(len(order), -1).sum(axis=1)
@@ -90,7 +92,7 @@ def plot_terms(
     results
         Cube of a search.
     criterion
-        A criterion that has two terms; by default the search's own.
+        A criterion that has two terms; by default the search's certificate.
     ax
         Where to draw, and what is returned; None makes a new figure.
     **options

@@ -84,13 +84,14 @@ def surface(story: Story) -> str:
     shown = _shown(story)
     plot = partial(plot_surface, story.results, **shown)
     drawing = as_svg(plot, width=7.2, height=4.6)
-    caption = (
-        "Each cell is a candidate; the frame marks the chosen one. Dropped candidates "
-        "were shown not to win before all of theirs was counted, so only a lower limit "
-        "of their number is known."
-        if surface_data(story.results, **shown).is_limit.any()
-        else "Each cell is a candidate; the chosen one is marked."
-    )
+    data = surface_data(story.results, **shown)
+    shape = "cell" if data.y else "point"
+    caption = f"Each {shape} is a candidate; the chosen one is marked."
+    if data.is_limit.any():
+        caption += (
+            " Dropped candidates were shown not to win before all of theirs was "
+            "counted, so only a lower limit of their number is known."
+        )
     return section("The candidates", figure(drawing, caption))
 
 

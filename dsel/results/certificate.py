@@ -46,7 +46,8 @@ class Certificate:
     n_unlabeled: int = 0
     """Pool rows that were counted: all that `transductive` speaks of."""
     estimate: float = nan
-    """Cross-validation error that stands beside the bound: no guarantee."""
+    """Error on held-out rows that stands beside the bound, of cross-validation or, by
+    `select_then_certify`, on the rows that were set aside: no guarantee."""
     fold: int | None = None
     """Fold that the model was trained without; None for that of all labeled rows."""
 
@@ -124,7 +125,9 @@ class Certificate:
         """Return the bound, rounded up, with the estimate beside it."""
         beside = "; cross-validation gives no estimate"
         if isfinite(self.estimate):
-            beside = f"; cross-validation says {100 * self.estimate:.1f} %"
+            apart = self.criterion == "select_then_certify"
+            who = "rows set aside say" if apart else "cross-validation says"
+            beside = f"; {who} {100 * self.estimate:.1f} %"
         if isnan(self.unclipped):
             return f"no bound{beside}"
         sure = confidence(self.delta, percent=True)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from dsel.data.columns import NUMBER
 from dsel.data.frames import Frame, encoded
 from dsel.data.labeled import LabeledRows
 from dsel.data.overlap import comparable, row_hashes
@@ -84,14 +85,15 @@ def scaled_by_range(X: Any) -> str:
     return ""
 
 
-def row_numbers(X: Any) -> str:
+def row_numbers(X: Any, columns: Sequence[str] | None = None) -> str:
     """Return which column numbers the labeled rows, in any order; empty if none.
 
     In any unit: with 1, 2, 3, by day, or from 0 to 1 where the numbers were scaled.
+    `columns` are the names of those of `X`.
     """
     if sparse.issparse(X) or len(X) < FEW_ROWS:
         return ""
-    for values in np.asarray(X).T:
+    for place, values in enumerate(np.asarray(X).T):
         column = np.sort(values.astype(np.float64))
         low, high = column[0], column[-1]
         step = (high - low) / (len(column) - 1)
@@ -99,10 +101,11 @@ def row_numbers(X: Any) -> str:
         if (np.abs(np.diff(column) - step) <= 1e-3 * step).all() and (
             step > 0 and step > 1e3 * rounding * max(abs(low), abs(high))
         ):
+            name = repr(columns[place]) if columns else place
             return (
-                f"a column numbers the labeled rows from {low:g} to {high:g} in equal "
-                f"steps, which no random draws do, and new rows have other numbers: "
-                f"leave it out"
+                f"column {name} numbers the labeled rows from {low:g} to {high:g} in "
+                f"equal steps, which no random draws do, and new rows have other "
+                f"numbers: leave it out"
             )
     return ""
 
@@ -298,14 +301,19 @@ def plan_ledger(
     why a fold's model is known to depend on its held-out rows; `shuffled` whether the
     first pool rows are read in place of a random part.
     """
-    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
+    X, columns = labeled.X, labeled.columns
+    if isinstance(X, Frame):
+        columns = tuple(each.name for each in X.schema.columns if each.kind == NUMBER)
+        X = X.float_columns
     frozen = frozen_parts(candidates)
     equal, are_copies = copies(labeled.X, labeled.y, scheme.held_out)
     inside, unseen_inside = rows_inside(X, candidates, fit_params)
     given = repr(cv) if hasattr(cv, "split") else "they were given as a list"
     found = {
         "A1": _violated(
-            _GROUPS if in_groups else "", equal if are_copies else "", row_numbers(X)
+            _GROUPS if in_groups else "",
+            equal if are_copies else "",
+            row_numbers(X, columns),
         )
         or _declared(
             "rows were drawn at random",

@@ -89,7 +89,7 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
 
 
 def takes_nan(estimators: Iterable[Any]) -> bool:
-    """Whether every estimator says that it takes missing values.
+    """Whether every estimator, fitted or not, says that it takes missing values.
 
     A ColumnTransformer may take them in some columns, which it cannot say: fits tell.
     """
@@ -151,7 +151,8 @@ def make_groups(
             )
             groups.append(Group(len(groups), assigned.family, members, paths))
     remarks = tuple(
-        f"{len(a.candidates)} candidates by {a.family.name}: {a.remark}"
+        f"{len(a.candidates)} candidate{'s' * (len(a.candidates) != 1)} by "
+        f"{a.family.name}: {a.remark}"
         for a in assignments
     )
     n_unknown = sum(NEVER_AGAIN in text for text in texts.values())

@@ -205,14 +205,15 @@ def _unpaid(verdict: Verdict, labels: Mapping[str, str]) -> str:
     """Say what a run asked for, what was left, and what would have been enough."""
     needed = verdict.cost - verdict.left + verdict.reserve
     delta = verdict.budget - verdict.reserve
-    enough = (
-        f"it would have needed `reserve` = {_up(needed)} in the first run"
-        if needed + delta < 1.0
-        else "no `reserve` covers that: declare all of it in the first run"
-    )
+    asked = f"{_asked(verdict, labels)} after {verdict.n_seen} were seen, which"
+    if needed + delta >= 1.0:
+        return (
+            f"{asked} no `reserve` covers: declare all of it in the first run "
+            f"({verdict.first_when})"
+        )
     return (
-        f"{_asked(verdict, labels)} after {verdict.n_seen} were seen, which costs "
-        f"{_up(verdict.cost)} of delta, of which {verdict.left:.4g} is left; {enough} "
+        f"{asked} costs {_up(verdict.cost)} of delta, of which {verdict.left:.4g} is "
+        f"left; it would have needed `reserve` = {_up(needed)} in the first run "
         f"({verdict.first_when})"
     )
 

@@ -21,6 +21,7 @@ from dsel.data.frames import unchangeable
 from dsel.data.labeled import check_column_names, codes_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
+from dsel.models.vote import FoldVote
 from dsel.results.store import naming_damage, open_store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
@@ -136,16 +137,17 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     frames = opened.collection.frames
     if frames is not None and hasattr(model, "feature_names_in_"):
         opened = replace(opened, collection=frames())
+    check_column_names(opened, list(getattr(model, "feature_names_in_", ())))
     wanted = getattr(model, "n_features_in_", opened.n_columns)
     if opened.n_columns != wanted:
         raise ValueError(
             f"`pool` has {opened.n_columns} columns but the model was fitted on "
             f"{wanted}; open the pool written for this table."
         )
-    check_column_names(opened, list(getattr(model, "feature_names_in_", ())))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     answers = Answers(model, classes)
-    allow_nan = takes_nan([getattr(model, "best_estimator_", model)])
+    fitted = getattr(model, "best_estimator_", model)  # of a search
+    allow_nan = takes_nan(fitted.models if isinstance(fitted, FoldVote) else [fitted])
     if opened.n_rows == 0:
         raise ValueError("`pool` must have rows to predict, got none.")
     # A row is answered first: an unfitted model, or other columns, are told at once.

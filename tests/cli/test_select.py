@@ -1,14 +1,18 @@
 import inspect
 import json
 import re
+import subprocess
+import sys
 import warnings
+from contextlib import ExitStack
 
 import click
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from sklearn.datasets import load_digits
+from distributed import LocalCluster
+from sklearn.datasets import dump_svmlight_file, load_digits
 
 import dsel
 from dsel.cli import main
@@ -204,6 +208,49 @@ def test_select__warns_in_one_line_where_no_label_can_help(tmp_path):
     assert found.exit_code == 0
     assert found.stderr.startswith("Warning: cv_bound cannot be below 0.")
     assert found.stderr.count("\n") == 1
+
+
+def test_select__says_that_sparse_rows_are_not_scaled(tmp_path):
+    dump_svmlight_file(np.eye(20), np.arange(20) % 2, str(tmp_path / "t.svm"))
+    found = run("select", tmp_path / "t.svm", "--scale", "standard", "--dry-run")
+    assert found.exit_code == 2
+    assert "--scale would fill sparse rows" in found.output
+
+
+OWN_CODE = """
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+class Own(GaussianNB):
+    pass
+
+def halved(X):
+    return X / 2
+
+def pipeline():
+    return make_pipeline(FunctionTransformer(halved), Own())
+"""
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("is_running", [False, True])
+def test_select__takes_code_of_the_folder_to_workers(table, tmp_path, is_running):
+    (tmp_path / "mine.py").write_text(OWN_CODE)
+    # -P leaves the folder out of the path, as the installed command does.
+    command = [sys.executable, "-P", "-m", "dsel", "select", table, "--split"]
+    command += ["--model", "mine:pipeline", "--json", "--out", str(tmp_path / "out")]
+    with ExitStack() as stack:
+        where = ["--workers", "1"]
+        if is_running:
+            cluster = LocalCluster(n_workers=1, dashboard_address=None)
+            where = ["--scheduler", stack.enter_context(cluster).scheduler_address]
+        for _ in range(2):  # the second time counts are found again
+            done = subprocess.run(
+                [*command, *where], cwd=tmp_path, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["certified"]
 
 
 def test_select__names_column_and_file_of_a_pool_that_holds_the_target(tmp_path):

@@ -53,6 +53,11 @@ def as_npz(X, folder):
     return folder / "t.npz"
 
 
+def as_npz_of_scipy(X, folder):
+    sparse.save_npz(folder / "t.npz", sparse.csc_array(X))
+    return folder / "t.npz"
+
+
 def as_svmlight(X, folder):
     path = str(folder / "t.svmlight")
     dump_svmlight_file(X, np.arange(len(X)), path, zero_based=False)
@@ -79,7 +84,7 @@ def as_long_chunks(X, folder):
 KINDS = [as_csv, as_parquet, as_npz, as_svmlight, as_dask, as_uneven_dask, as_csr]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, as_long_chunks])
+@pytest.mark.parametrize("kind", [*KINDS, as_long_chunks, as_npz_of_scipy])
 def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
     target = "label" if kind in (as_csv, as_parquet) else None
 
@@ -89,7 +94,7 @@ def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
 
     assert (pool.n_rows, pool.n_columns) == X.shape
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
-    assert pool.is_sparse == (kind in (as_svmlight, as_csr))
+    assert pool.is_sparse == (kind in (as_svmlight, as_csr, as_npz_of_scipy))
     assert pool.boundaries.tolist() == [*range(0, 1003, 100), 1003]
 
 
@@ -344,6 +349,12 @@ def test_write_pool__writes_text_as_parquet(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
     with pytest.raises(FileExistsError, match="`path` must be free"):
         write_pool(tmp_path / "t.csv", tmp_path / "t.parquet")
+    with pytest.raises(TypeError, match=r"'Ulm'; write it to a path .* \.parquet"):
+        write_pool(tmp_path / "t.csv", tmp_path / "no.zarr", target="label")
+    with pytest.raises(TypeError, match="'Ulm'; a search takes the file itself"):
+        write_pool(tmp_path / "t.parquet", tmp_path / "not.zarr")
+    with pytest.raises(TypeError, match="`source` must be numeric, but holds object"):
+        write_pool(frame, tmp_path / "nor.zarr")
     with pytest.raises(ValueError, match=r"may end in \.parquet where"):
         write_pool(frame, tmp_path / "u.parquet")
 

@@ -1,5 +1,6 @@
 """Figures show the cube's numbers, and say what is a bound and what is not."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -138,6 +139,14 @@ def test_plot_surface__draws_any_grid(grid):
     axes = plot_surface(cube)
     axes.figure.canvas.draw()
     assert axes.get_title(loc="left")
+
+
+def test_plot_surface__names_as_many_values_as_there_is_room_for():
+    cube = make({"C": np.geomspace(1e-4, 1e4, 77).tolist()}, [5] * 77)
+    axes = plot_surface(cube)
+    axes.figure.canvas.draw()
+    places = [each.get_window_extent() for each in axes.get_xticklabels()]
+    assert all(a.x1 < b.x0 for a, b in pairwise(places))
 
 
 def test_plot_surface__draws_where_it_is_told(cube):

@@ -70,11 +70,13 @@ def test_report_html__shows_what_a_nested_search_can_hand_over():
     page = words(report_html(results))
     choice = dsel.select(results)
     assert "Which model to hand over" in page
+    assert "Each point is a candidate" in page
     bound, estimate = choice.bound, choice.certificate.estimate
     assert f"best fold nested_fold_model {at_most(bound)} {estimate:.4f}" in page
     for _, fact in choice.facts():
         assert fact in html.unescape(page)
     assert "hand over" not in words(report_html(make()))
+    assert "Each cell is a candidate" in words(report_html(make()))
 
 
 def test_report_html__says_what_is_guaranteed():

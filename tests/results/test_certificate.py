@@ -1,5 +1,7 @@
 """A certificate says what it rests on, reasons against it first."""
 
+from dataclasses import replace
+
 import pytest
 
 from dsel.results import Assumption, Certificate, Choice, full_ledger
@@ -45,6 +47,13 @@ def test_repr__marks_what_is_no_guarantee():
 def test_reading__starts_with_the_reason():
     text = certificate(assumptions=full_ledger([STRATIFIED])).reading()
     assert text.startswith("This is no guarantee. A2 is violated: the folds are strat")
+
+
+def test_in_short__says_where_the_estimate_comes_from():
+    found = certificate(estimate=0.04)
+    assert found.in_short().endswith("; cross-validation says 4.0 %")
+    apart = replace(found, criterion="select_then_certify")
+    assert apart.in_short().endswith("; rows set aside say 4.0 %")
 
 
 def test_reading__tells_terms_and_interval():

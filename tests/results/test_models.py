@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -40,6 +41,13 @@ def test_open_model__predicts_as_the_saved_one(rows, tmp_path, url):
     np.testing.assert_array_equal(
         opened.decision_function(X), model.decision_function(X)
     )
+
+
+def test_open_model__trusts_an_imputer(rows, tmp_path):
+    X, y = rows
+    model = make_pipeline(SimpleImputer(add_indicator=True), SVC()).fit(X, y)
+    save_model(model, tmp_path)
+    assert open_model(tmp_path).predict(X).tolist() == model.predict(X).tolist()
 
 
 def test_save_model__replaces_the_one_before(rows, tmp_path):

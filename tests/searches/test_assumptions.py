@@ -163,7 +163,10 @@ def test_certificate__is_refused_where_a_column_numbers_the_rows(rng, order):
     )
     found = search.fit(X.iloc[kept], y[kept]).certificate_
     assert not found.certified
-    assert "numbers the labeled rows from 0 to 119" in reason(found, "A1").reason
+    assert (
+        "column 'id' numbers the labeled rows from 0 to 119"
+        in reason(found, "A1").reason
+    )
     assert search.fit(X[["noise"]], y).certificate_.certified
     for unit in (86_400e9, 1 / 119):  # days in nanoseconds; scaled to [0, 1]
         X["id"] = kept * unit + (1.7e18 if unit > 1 else 0.0)

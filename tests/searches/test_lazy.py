@@ -105,7 +105,7 @@ def test_predict_pool__gives_frames_to_models_of_frames(tmp_path):
     predict_pool(model, table.iloc[:, :4], tmp_path / "answers.zarr")
     [(_, codes)] = read_rows(tmp_path / "answers.zarr", "label")
     np.testing.assert_array_equal(codes, model.predict(table.iloc[:, :4]))
-    with pytest.raises(ValueError, match="`pool` has 5 columns but the model was"):
+    with pytest.raises(ValueError, match="`pool` has a column 'kind' that"):
         predict_pool(model, table, tmp_path / "others.zarr")
 
 

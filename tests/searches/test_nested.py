@@ -403,6 +403,7 @@ def test_run__pays_for_no_other_set_of_candidates_in_its_place(rows, tmp_path):
     certificate = dsel.select(results).certificate
     assert not certificate.certified
     assert "not paid for" in certificate.reasons[0]
+    assert "which no `reserve` covers" in certificate.reasons[0]
 
 
 def test_plurality__of_equally_many_votes_takes_the_first_class():

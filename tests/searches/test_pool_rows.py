@@ -1,10 +1,14 @@
 """Results for every row of a pool, whole or damaged."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 import dsel
 from dsel.data import open_pool
@@ -51,6 +55,29 @@ def test_predict_pool__refuses_a_pool_without_rows(tmp_path):
     search = dsel.SemiSupervisedSearchCV(model, {"var_smoothing": [1e-9]})
     with pytest.raises(NotFittedError, match="not fitted yet"):
         dsel.searches.predict_pool(search, np.ones((3, 1)), tmp_path / "answers")
+
+
+@pytest.mark.parametrize("certificate", ["nested_fold_model", "nested_vote"])
+def test_predict_pool__takes_missing_values_that_a_pipeline_fills(
+    certificate, tmp_path
+):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(240, 2)), columns=["a", "b"])
+    y = np.where(X.a > 0, "yes", "no")
+    X.loc[::5, "b"] = np.nan
+    filled = make_column_transformer((SimpleImputer(), ["a", "b"]))
+    for step in (filled, SimpleImputer()):
+        model = make_pipeline(step, GaussianNB())
+        search = dsel.SemiSupervisedSearchCV(
+            None, [model], certificate=certificate, cv=3, random_state=0
+        )
+        search.fit(X[:120], y[:120], pool=X[120:])
+        place = tmp_path / str(len(list(tmp_path.iterdir())))
+        dsel.searches.predict_pool(search, X, place)
+        codes = np.concatenate([some for _, some in read_rows(place, "label")])
+        assert search.classes_[codes].tolist() == search.predict(X).tolist()
+    with pytest.raises(ValueError, match="`pool` has a column 'c' that `X` lacks"):
+        dsel.searches.predict_pool(search, X.assign(c=1.0), tmp_path / "wide")
 
 
 def test_read_rows__gives_what_was_written(place, rows):
