@@ -13,9 +13,8 @@ To add a member: a function in the file of its kind, with a docstring that says
 Guarantee, Assumes and Source, its line here, and a coverage test that could fail.
 """
 
-from dsel.bounds.averaged_disagreement import averaged_disagreement
+from dsel.bounds.averaged_disagreement import averaged_disagreement, betting_limit
 from dsel.bounds.best_fold import best_fold, best_fold_model, best_fold_number
-from dsel.bounds.betting import betting_limit
 from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
 from dsel.bounds.bounded_mean import (
     MeanInterval,
@@ -57,8 +56,13 @@ from dsel.bounds.shares import (
     prior_shares,
     uniform_shares,
 )
-from dsel.bounds.stages import stage_schedule
-from dsel.bounds.stopping import AnyTime, FixedStages, StoppingRule, anytime_limit
+from dsel.bounds.stopping import (
+    AnyTime,
+    FixedStages,
+    StoppingRule,
+    anytime_limit,
+    stage_schedule,
+)
 from dsel.bounds.thresholds import (
     SelectiveRisk,
     printed_error_bound,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from dsel.bounds.binomial import Floats
+from dsel.bounds.binomial import Floats, distinct
 from dsel.bounds.semi_supervised import (
     BoundTerms,
     check_folds,
@@ -91,16 +91,15 @@ def largest_mean(
     n = np.broadcast_to(rows, (*shape, n_folds)).reshape(-1, n_folds)
     a = np.broadcast_to(share, shape).reshape(-1)
     # Grids repeat counts: each distinct row of counts is solved once.
-    columns = np.column_stack([c, n, a]).astype(np.float64)
-    distinct, inverse = np.unique(columns, axis=0, return_inverse=True)
-    errors, tested = distinct[:, :n_folds], distinct[:, n_folds:-1]
-    means = np.ones(len(distinct))
+    columns, inverse = distinct(*np.column_stack([c, n, a]).astype(np.float64).T)
+    errors, tested, each = columns[:n_folds].T, columns[n_folds:-1].T, columns[-1]
+    means = np.ones(len(each))
     # Where no fold had a right answer, every rate is possible.
     is_open = (errors < tested).any(axis=1)
     if is_open.any():
-        budget = n_folds * (1.0 - np.log(distinct[is_open, -1])) + _BUDGET_SHIFT
+        budget = n_folds * (1.0 - np.log(each[is_open])) + _BUDGET_SHIFT
         means[is_open] = _solve(errors[is_open], tested[is_open], budget)
-    return means[inverse.reshape(-1)].reshape(shape)[()]
+    return means[inverse].reshape(shape)[()]
 
 
 @dataclass(frozen=True)

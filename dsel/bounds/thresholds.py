@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import upper_limits
-from dsel.checks import check_counts, check_integer, check_probability
+from dsel.checks import check_counts_of, check_integer, check_probability
 
 
 class SelectiveRisk(NamedTuple):
@@ -279,11 +279,8 @@ def selective_error_bound(
     ... ).round(4)
     array([0.0288, 0.045 ])
     """
-    chosen, m = check_counts(selected, "selected"), _positive(n_pool, "n_pool")
-    if chosen.size and chosen.max() > m:
-        raise ValueError(
-            f"`selected` must be at most `n_pool` = {m}, got {chosen.max()}."
-        )
+    m = check_integer(n_pool, "n_pool", at_least=1)
+    chosen, _ = check_counts_of(selected, m, "selected", "n_pool")
     limit = threshold_bound(counts, n_validation, n_models=n_models, delta=delta)
     slack = _dkw_slack(
         m, n_models, check_probability(pool_delta, "pool_delta"), "pool_delta"
@@ -344,12 +341,9 @@ def selective_risk_bound(
     >>> found.joint.round(3).tolist(), found.conditional.round(3).tolist()
     ([0.021, 0.114], [0.07, 0.115])
     """
-    wrong, kept = check_counts(n_wrong, "n_wrong"), check_counts(n_kept, "n_kept")
-    n = _positive(n_rows, "n_rows")
-    if np.any(wrong > kept) or np.any(kept > n):
-        raise ValueError(
-            f"`n_wrong` must be at most `n_kept`, and that at most `n_rows` = {n}."
-        )
+    n = check_integer(n_rows, "n_rows", at_least=1)
+    wrong, kept = check_counts_of(n_wrong, n_kept, "n_wrong", "n_kept")
+    check_counts_of(kept, n, "n_kept", "n_rows")
     half = check_probability(delta, "delta") / 2.0
     joint = threshold_bound(wrong, n, n_models=1, delta=half)
     coverage = 1.0 - threshold_bound(n - kept, n, n_models=1, delta=half)
@@ -367,17 +361,10 @@ def _ratio(
 def _checked(
     counts: ArrayLike, n_validation: int, n_models: int, delta: float
 ) -> tuple[NDArray[np.int64], int, int, float]:
-    count, n = check_counts(counts, "counts"), _positive(n_validation, "n_validation")
-    if count.size and count.max() > n:
-        raise ValueError(
-            f"`counts` must be at most `n_validation` = {n}, got {count.max()}."
-        )
-    models = _positive(n_models, "n_models")
+    n = check_integer(n_validation, "n_validation", at_least=1)
+    count, _ = check_counts_of(counts, n, "counts", "n_validation")
+    models = check_integer(n_models, "n_models", at_least=1)
     return count, n, models, check_probability(delta, "delta")
-
-
-def _positive(value: int, name: str) -> int:
-    return check_integer(value, name, at_least=1)
 
 
 def _dkw_slack(n: int, n_models: int, delta: float, name: str) -> float:

@@ -15,8 +15,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.bounds.stages import stage_schedule
-from dsel.bounds.stopping import WHOLE_POOL, StoppingRule, stopping_rule
+from dsel.bounds.stopping import (
+    WHOLE_POOL,
+    StoppingRule,
+    stage_schedule,
+    stopping_rule,
+)
 from dsel.checks import check_flag, check_integer, check_positive
 from dsel.data.blocks import Span
 from dsel.data.row_random import STAGE_STREAM, SUBSET_STREAM
