@@ -29,9 +29,11 @@ class ConstrainedLikelihood:
 
     With soft labels q of the pool the maximum likelihood fit depends on the masses and
     sums of its classes alone, and so does the likelihood that it gives labeled rows.
-    All is about the pool's mean.
+    All is about the pool's mean, but for `fit`.
     """
 
+    origin: Floats
+    """The pool's mean, shape (d,)."""
     labeled: ClassMoments
     """About the pool's mean."""
     products: Floats
@@ -46,6 +48,13 @@ class ConstrainedLikelihood:
         means = totals / counts[:, np.newaxis]
         covariance = (self.products - means.T @ totals) / self.n_rows
         return GaussianClasses(counts / self.n_rows, means, covariance[np.newaxis])
+
+    def fit(self, sums: Floats) -> GaussianClasses:
+        """Return the same in the coordinates of the rows."""
+        found = self.classes(sums)
+        return GaussianClasses(
+            found.priors, found.means + self.origin, found.covariances
+        )
 
     def value(self, sums: Floats) -> float:
         """Return the log-likelihood of the labeled rows, but for a constant."""
@@ -90,7 +99,7 @@ def constrained_likelihood(
     products = labeled.within + (labeled.counts[:, np.newaxis] * means).T @ means
     products = products + pool.scatter + ridge * np.eye(len(pool.mean))
     n_rows = float(labeled.counts.sum() + pool.count)
-    return ConstrainedLikelihood(about, products, n_rows)
+    return ConstrainedLikelihood(pool.mean, about, products, n_rows)
 
 
 class ImplicitlyConstrainedLDA(DiscriminantClassifier):
@@ -150,22 +159,19 @@ class ImplicitlyConstrainedLDA(DiscriminantClassifier):
         moments = read_moments(pool)
         target = constrained_likelihood(labeled.moments, moments, ridge=self.ridge)
         towards = log_density_scores(fit, moments.mean)
-        sums = _labeled_by(pool, towards, moments.mean)
+        sums = labeled_by(pool, towards, moments.mean)
         best, enough = target.value(sums), tol * labeled.moments.counts.sum()
         for step in range(1, limit + 1):
             self.n_passes_ = step + 2
-            vertex = _labeled_by(pool, target.gradient(sums), moments.mean)
+            vertex = labeled_by(pool, target.gradient(sums), moments.mean)
             sums, value = _climb(target, sums, vertex, best)
             if value - best < enough:
                 break
             best = value
-        found = target.classes(sums)
-        return GaussianClasses(
-            found.priors, found.means + moments.mean, found.covariances
-        )
+        return target.fit(sums)
 
 
-def _labeled_by(pool: Any, scores: ClassScores, origin: Floats) -> Floats:
+def labeled_by(pool: Any, scores: ClassScores, origin: Floats) -> Floats:
     """Return the class sums where each row goes to the class of highest score."""
     return read_lowest(pool, [Labeling((scores.negated,), origin)])[0][0]
 

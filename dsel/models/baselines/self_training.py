@@ -1,52 +1,24 @@
 """Self-learning and expectation maximisation: LDA refitted to labels of its own."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dsel.checks import check_integer, check_positive
 from dsel.models.arrays import Floats
+from dsel.models.baselines.implicitly_constrained import (
+    ConstrainedLikelihood,
+    constrained_likelihood,
+    labeled_by,
+)
 from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     Labeled,
     supervised_fit,
 )
-from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
-from dsel.models.mcpl.linear_contrasts import LDAContrast, lda_contrast
-from dsel.models.mcpl.pool_passes import (
-    ClassScores,
-    Labeling,
-    read_lowest,
-    read_moments,
-    read_posteriors,
-)
+from dsel.models.mcpl.gaussian import GaussianClasses, Moments
+from dsel.models.mcpl.pool_passes import read_moments, read_posteriors
 from dsel.models.mcpl.whitening import log_density_scores
-
-
-@dataclass(frozen=True)
-class LDASteps:
-    """From class sums of the pool to a fit, and from a fit to scores of its rows."""
-
-    contrast: LDAContrast
-    """Made of the labeled rows and the moments of all rows."""
-    origin: Floats
-    """Subtracted from the pool's rows, shape (d,)."""
-
-    @classmethod
-    def of(cls, labeled: ClassMoments, pool: Moments, *, ridge: float) -> "LDASteps":
-        """Return the steps for labeled rows and the moments of a pool."""
-        return cls(lda_contrast(labeled, pool, ridge=ridge), pool.mean)
-
-    def classes(self, sums: Floats) -> GaussianClasses:
-        """Return the maximum likelihood fit to labeled rows and labeled pool."""
-        return self.contrast.classes(
-            self.contrast.whitening.whiten_sums(sums, self.origin)
-        )
-
-    def scores(self, classes: GaussianClasses) -> ClassScores:
-        """Return ln p(x, k) of ``x - origin``, without what all classes share."""
-        return log_density_scores(classes, self.origin)
 
 
 class SelfLearningLDA(DiscriminantClassifier):
@@ -99,25 +71,25 @@ class SelfLearningLDA(DiscriminantClassifier):
         self.n_passes_, self.converged_ = 0, True
         if pool is None:
             return classes
-        steps = LDASteps.of(labeled.moments, read_moments(pool), ridge=self.ridge)
+        moments = read_moments(pool)
+        steps = constrained_likelihood(labeled.moments, moments, ridge=self.ridge)
         classes, n_labelings, self.converged_ = _relabel(steps, classes, pool, limit)
         self.n_passes_ = n_labelings + 1
         return classes
 
 
 def _relabel(
-    steps: LDASteps, classes: GaussianClasses, pool: Any, limit: int
+    steps: ConstrainedLikelihood, classes: GaussianClasses, pool: Any, limit: int
 ) -> tuple[GaussianClasses, int, bool]:
     """Return the last fit, the number of labelings, and whether one repeated."""
     last_two: list[Floats] = []
     for n_labelings in range(1, limit + 1):
-        labeling = Labeling((steps.scores(classes).negated,), steps.origin)
-        sums = read_lowest(pool, [labeling])[0][0]
+        sums = labeled_by(pool, log_density_scores(classes, steps.origin), steps.origin)
         # Equal sums give equal fits: the labels need not be kept to see a repeat.
         if any(np.array_equal(sums, each) for each in last_two):
-            return steps.classes(sums), n_labelings, True
+            return steps.fit(sums), n_labelings, True
         last_two = [*last_two[-1:], sums]
-        classes = steps.classes(sums)
+        classes = steps.fit(sums)
     return classes, limit, False
 
 
@@ -182,17 +154,16 @@ class ExpectationMaximizationLDA(DiscriminantClassifier):
         self.n_passes_, self.converged_ = 0, True
         if pool is not None:
             moments = read_moments(pool)
-            steps = LDASteps.of(labeled.moments, moments, ridge=self.ridge)
+            steps = constrained_likelihood(labeled.moments, moments, ridge=self.ridge)
             self.converged_ = False
             while len(path) < limit and not self.converged_:
-                sums, evidence = read_posteriors(
-                    pool, steps.scores(classes), steps.origin
-                )
+                scores = log_density_scores(classes, steps.origin)
+                sums, evidence = read_posteriors(pool, scores, steps.origin)
                 shared = _shared_part(classes, labeled, moments, self.ridge)
                 path.append(evidence + shared)
                 change = abs(path[-1] - path[-2]) if len(path) > 1 else np.inf
                 self.converged_ = bool(change <= tol * abs(path[-1]))
-                classes = steps.classes(sums)
+                classes = steps.fit(sums)
             self.n_passes_ = len(path) + 1
         self.observed_log_likelihoods_ = np.array(path)
         return classes

@@ -26,22 +26,6 @@ from dsel.models.mcpl.whitening import Whitening
 
 
 @dataclass(frozen=True)
-class MultinomialClasses:
-    """Classes whose rows are counts of independent draws."""
-
-    log_priors: Floats
-    """Shape (K,)."""
-    log_rates: Floats
-    """Logarithm of each column's chance, shape (K, d)."""
-
-
-def log_count_scores(classes: MultinomialClasses, origin: Floats) -> ClassScores:
-    """Return ln p(x, k) of ``x - origin``, without what all classes share."""
-    constants = classes.log_priors + classes.log_rates @ origin
-    return ClassScores(constants, classes.log_rates)
-
-
-@dataclass(frozen=True)
 class MultinomialContrast:
     r"""The best contrast with the supervised fit that class sums of the pool allow.
 
@@ -59,7 +43,8 @@ class MultinomialContrast:
     totals: Floats
     """Sums of the labeled rows of each class, and alpha, shape (K, d)."""
     n_rows: float
-    supervised: MultinomialClasses
+    supervised: ClassScores
+    """As of `fitted_counts`."""
 
     def expand(self, point: Floats) -> "MultinomialExpansion":
         """Return the contrast around a point."""
@@ -68,7 +53,7 @@ class MultinomialContrast:
             self, self.masses + rows[:, 0], self.totals + rows[:, 1:]
         )
 
-    def classes(self, point: Floats) -> MultinomialClasses:
+    def classes(self, point: Floats) -> ClassScores:
         """Return the maximum likelihood estimate."""
         here = self.expand(point)
         return fitted_counts(here.masses, here.totals)
@@ -93,8 +78,8 @@ class MultinomialExpansion:
         """Derivatives with respect to the masses and sums, flattened."""
         # Envelope theorem: of the log-densities at the fitted parameters.
         fit, start = fitted_counts(self.masses, self.totals), self.contrast.supervised
-        constants = fit.log_priors - start.log_priors
-        return np.column_stack([constants, fit.log_rates - start.log_rates]).ravel()
+        constants = fit.constants - start.constants
+        return np.column_stack([constants, fit.linear - start.linear]).ravel()
 
     def curvature(self, directions: Floats) -> Floats:
         """Return the Hessian times each row of `directions`, same shape."""
@@ -106,10 +91,14 @@ class MultinomialExpansion:
         return np.asarray(products.reshape(directions.shape))
 
 
-def fitted_counts(masses: Floats, totals: Floats) -> MultinomialClasses:
-    """Return the maximum likelihood fit to class masses and sums of counts."""
+def fitted_counts(masses: Floats, totals: Floats) -> ClassScores:
+    """Return the maximum likelihood fit to class masses and sums of counts.
+
+    It is ln p(x, k), but for what all classes share: the logarithms of the priors are
+    its constants, those of each column's chance its linear part.
+    """
     rates = np.log(totals) - np.log(totals.sum(axis=1, keepdims=True))
-    return MultinomialClasses(np.log(masses) - np.log(masses.sum()), rates)
+    return ClassScores(np.log(masses) - np.log(masses.sum()), rates)
 
 
 def multinomial_contrast(
@@ -225,12 +214,12 @@ class SemiSupervisedNaiveBayes(ClassifierMixin, BaseEstimator):
             partial(multinomial_contrast, alpha=alpha),
             check_positive(self.tol, "tol"),
             check_integer(self.max_passes, "max_passes", at_least=1),
-            scores=log_count_scores,
+            scores=ClassScores.about,
         )
         start_rows = check_integer(self.start_rows, "start_rows", at_least=0)
         fit = fit_contrasts([problem], opened, start_rows=start_rows)[0]
-        self.class_log_prior_ = fit.classes.log_priors
-        self.feature_log_prob_ = fit.classes.log_rates
+        self.class_log_prior_ = fit.classes.constants
+        self.feature_log_prob_ = fit.classes.linear
         report_fit(self, fit)
         return self
 

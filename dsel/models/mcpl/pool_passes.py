@@ -52,6 +52,10 @@ class ClassScores:
         quadratic = None if self.quadratic is None else -self.quadratic
         return ClassScores(-self.constants, -self.linear, quadratic)
 
+    def about(self, origin: Floats) -> "ClassScores":
+        """Return linear functions of x as functions of ``x - origin``."""
+        return ClassScores(self.constants + self.linear @ origin, self.linear)
+
     def no_sums(self, n_shares: int = 1) -> Floats:
         """Return the sums of no rows, a column for each coefficient."""
         n_classes, n_features = self.linear.shape

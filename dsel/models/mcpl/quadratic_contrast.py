@@ -122,19 +122,18 @@ def qda_contrast(labeled: ClassMoments, pool: Moments, *, ridge: float) -> QDACo
     """
     total = labeled.total.merged(pool)
     whitening = whitening_of(total, ridge=ridge)
-    here = whitening.whiten_labeled(labeled)
+    counts, means = labeled.counts, whitening.whiten(labeled.means - whitening.shift)
     floor = ridge * whitening.whiten_matrix(np.eye(len(total.mean)))
-    scatters = here.scatters + floor
-    counts = here.counts
+    scatters = whitening.whiten_matrix(labeled.scatters) + floor
     # The ridge is added to the scatter of the labeled rows of every class.
-    products = scatters + counts[:, None, None] * _outer(here.means, here.means)
+    products = scatters + counts[:, None, None] * _outer(means, means)
     fit = maximum_likelihood(labeled, ridge=ridge, shared=False)
     covariances = whitening.whiten_matrix(fit.covariances)
     log_dets = np.linalg.slogdet(covariances)[1]
-    rows = sums_of(counts, counts[:, None] * here.means, products)
+    rows = sums_of(counts, counts[:, None] * means, products)
     reference = log_density_rows(
         np.log(fit.priors) - 0.5 * log_dets,
-        here.means,
+        means,
         np.asarray(np.linalg.inv(covariances)),
     )
     # What the classes share may be larger by many orders: it goes to the offset. In

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dsel.models.arrays import Floats
-from dsel.models.mcpl.gaussian import ClassMoments, GaussianClasses, Moments
+from dsel.models.mcpl.gaussian import GaussianClasses, Moments
 from dsel.models.mcpl.pool_passes import ClassScores, sums_of
 
 
@@ -27,14 +27,6 @@ class Whitening:
         """Return L^-1 A L^-T for each matrix of shape (..., d, d)."""
         inverse = self.whiten(np.eye(len(self.shift))).T
         return np.asarray(inverse @ matrices @ inverse.T)
-
-    def whiten_labeled(self, labeled: ClassMoments) -> ClassMoments:
-        """Return the moments of labeled rows in these coordinates."""
-        return ClassMoments(
-            labeled.counts,
-            self.whiten(labeled.means - self.shift),
-            self.whiten_matrix(labeled.scatters),
-        )
 
     def whiten_sums(self, sums: Floats, origin: Floats) -> Floats:
         """Return sums of ``x - origin`` as sums of z, shape (K, 1 + d [+ d^2])."""
