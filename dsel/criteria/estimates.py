@@ -88,7 +88,7 @@ class Estimate:
     only_about: str = ""
     """Empty: all candidates have a number."""
     holds_out_one_fold: bool = False
-    """Whether it reads the first fold only."""
+    """Always False: a search counts all folds for it."""
 
     @property
     def needs(self) -> tuple[str, ...]:

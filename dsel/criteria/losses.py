@@ -72,13 +72,7 @@ def extra_sample(evidence: Evidence) -> Floats:
     return np.asarray(evidence[names.EXTRA_LOSS], np.float64)
 
 
-def _of_squares(
-    name: str,
-    formula: Formula,
-    count: str,
-    *sizes: str,
-    holds_out_one_fold: bool = False,
-) -> Estimate:
+def _of_squares(name: str, formula: Formula, count: str, *sizes: str) -> Estimate:
     return Estimate(
         name,
         formula,
@@ -89,7 +83,6 @@ def _of_squares(
         rounding=ROUNDING,
         reads_whole_pool=False,
         can_prune=False,  # all regularizations of a width are known at once
-        holds_out_one_fold=holds_out_one_fold,
     )
 
 
@@ -97,13 +90,7 @@ LOSSES: Final = (
     _of_squares("loo", leave_one_out, names.LOO_LOSSES, names.N_LABELED),
     _of_squares("gcv", generalised_cross_validation, names.GCV_LOSSES, names.N_LABELED),
     _of_squares("kfold", k_fold, names.FOLD_LOSSES, names.FOLD_ROWS),
-    _of_squares(
-        "holdout",
-        first_fold,
-        names.FOLD_LOSSES,
-        names.FOLD_ROWS,
-        holds_out_one_fold=True,
-    ),
+    _of_squares("holdout", first_fold, names.FOLD_LOSSES, names.FOLD_ROWS),
     _of_squares("extra_sample", extra_sample, names.EXTRA_LOSS),
 )
 """All estimates of a squared error."""

@@ -25,8 +25,6 @@ def _formula(variable: str | None) -> Formula:
         errors, rows = evidence[names.OUTER_ERRORS], evidence[names.FOLD_ROWS]
         chosen = evidence[names.OUTER_CANDIDATE]
         unknown = np.full(len(evidence[names.STATUS]), np.nan)
-        if (errors < 0).any():
-            return Terms(unknown, unknown, unknown)
         delta = float(settings.delta_shares.sum())  # no candidate has a share of it
         best = int(bounds.best_fold_number(errors, rows))
         if variable is None:
@@ -86,8 +84,6 @@ def deployments(evidence: Evidence, settings: Settings) -> tuple[Deployment, ...
     Each bound is at the whole delta.
     """
     errors, rows = evidence[names.OUTER_ERRORS], evidence[names.FOLD_ROWS]
-    if (errors < 0).any():
-        return ()
     # Where in the errors on rows of known label each of them stands, in their order.
     places: tuple[Any, ...] = (
         leader(evidence),

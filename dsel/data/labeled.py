@@ -146,12 +146,7 @@ def check_labels(y: Any) -> NDArray[Any]:
             "`y` must hold the labels: `fit` requires y to be passed, but the target y "
             "is None."
         )
-    if np.ma.is_masked(y):
-        masked = np.flatnonzero(np.ma.getmaskarray(y))
-        raise ValueError(
-            f"`y` must hold a label for every row, but that of row {masked[0]} is "
-            f"masked; rows without a label belong into the pool."
-        )
+    check_unmasked(y)
     # Of a column that can hold missing values scikit-learn would make floats.
     given = np.asarray(y) if hasattr(y, "to_numpy") else y
     labels: NDArray[Any] = column_or_1d(given, warn=True)
@@ -172,6 +167,16 @@ def check_labels(y: Any) -> NDArray[Any]:
             f"{error}"
         ) from error
     return labels
+
+
+def check_unmasked(y: Any) -> None:
+    """Raise ValueError where labels or targets are masked: numpy would unmask them."""
+    if np.ma.is_masked(y):
+        row = int(np.argwhere(np.ma.getmaskarray(y))[0][0])
+        raise ValueError(
+            f"`y` must hold a label for every row, but that of row {row} is masked; "
+            f"leave out rows without a label."
+        )
 
 
 def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

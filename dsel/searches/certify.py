@@ -1,4 +1,4 @@
-"""Select with some labeled rows, certify with the others: the tightest valid bound.
+"""Search with some labeled rows, certify with the others: the tightest valid bound.
 
 Any selection is allowed, adaptive ones too, because it never sees the certifying rows.
 The winner trained without them is tested on them. What is deployed is the same
@@ -6,8 +6,8 @@ configuration trained on all labeled rows, and its disagreement with the winner 
 pool limits how far their errors differ. Delta is not divided among candidates or folds.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, full_split, holdout_split
 from dsel.models.fit_arguments import check_pool_learners, cut_to_rows
-from dsel.results import Certificate, save_results
+from dsel.results import save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store
 from dsel.searches.candidates import Grid
@@ -36,60 +36,6 @@ SEARCHING: Final = (
     "criterion", "certificate", "cv", "prune", "random_state", "prior",
 )  # fmt: skip
 """Options of the search alone: the certifying part has its own."""
-
-
-@dataclass(frozen=True)
-class Certified:
-    """A model and its certificate."""
-
-    model: Any
-    """Fitted on all labeled rows."""
-    certificate: Certificate
-    """The bound on its error."""
-    results: xr.Dataset
-    """Cube of the certifying part: one candidate, one fold."""
-
-
-def certify(
-    choose: Callable[[Any, Any], Any],
-    X: Any,
-    y: Any,
-    pool: Any,
-    *,
-    certify_rows: float = 0.2,
-    random_state: Any = None,
-    client: Any = None,
-    **options: Any,
-) -> Certified:
-    """Choose a classifier by part of the labeled rows, and certify it by the rest.
-
-    `choose` is called once with features and labels of the selecting part and returns
-    an unfitted classifier; it may do anything with these rows, but must not have used
-    the pool. `certify_rows` is the part that is split off at random. `options` are
-    those of `plan_search`, except for those of a search (`SEARCHING`), and those of
-    `execute`.
-
-    Raises ValueError where a part would be empty, AllFitsFailedError where the chosen
-    classifier cannot be fitted.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from sklearn.svm import SVC
-    >>> X, y = load_digits(return_X_y=True)
-    >>> found = certify(lambda X, y: SVC(gamma=0.001), X[::2], y[::2], X[1::2],
-    ...                 duplicates="keep", random_state=0)
-    >>> found.certificate.criterion, found.certificate.certified
-    ('select_then_certify', True)
-    """
-    seed = seed_from(random_state)
-    split = certifying_split(len(check_labels(y)), certify_rows, seed=seed)
-    ways = ("out", "storage_options", "on_progress", "verbose", "n_jobs")
-    running = {name: options.pop(name) for name in ways if name in options}
-    chosen = choose(_rows(X, split.train_rows), _rows(y, split.train_rows))
-    plan = _certifying_plan(chosen, X, y, pool, split=split, seed=seed, **options)
-    outcome = execute(plan, client, with_model=True, **running)
-    return Certified(outcome.model, outcome.choice.certificate, outcome.results)
 
 
 def search_and_certify(

@@ -7,14 +7,16 @@ rows, whose disagreement with that one is counted on the pool.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice
 from dsel.models.answers import predict_codes
-from dsel.searches.certify import Certified
+from dsel.results import Certificate
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.procedures import SelectionProcedure
@@ -29,6 +31,18 @@ OPTIONS: Final = (
     "delta", "label_share", "duplicates", "random_state", "fit_params", "fit_timeout",
     "groups", "reading", "pool_labels", "reserve",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A model and its certificate."""
+
+    model: Any
+    """Fitted, as the procedure returned it."""
+    certificate: Certificate
+    """The bound on its error."""
+    results: xr.Dataset
+    """Cube of one candidate, with the errors of each fold."""
 
 
 def certify_selection(
@@ -79,8 +93,7 @@ def certify_selection(
     Returns
     -------
     Certified
-        The model, as the procedure returned it, its certificate, and the cube with
-        the errors of each fold.
+        The model, its certificate, and the cube.
 
     Raises
     ------

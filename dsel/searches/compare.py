@@ -127,7 +127,7 @@ def compare_pairs(
     _check_plan(results, plan)
     level = check_probability(delta, "delta")
     numbers = _best(results, n_best) if candidates is None else candidates
-    chosen = check_counts(list(numbers), "candidates")
+    chosen = check_counts(np.atleast_1d(numbers), "candidates")
     n = plan.n_candidates
     if len(np.unique(chosen)) < 2 or chosen.max() >= n:
         raise ValueError(

@@ -1,28 +1,15 @@
 """From a finished run's evidence to its cube."""
 
-from typing import Any, Final
+from typing import Any
 
 import xarray as xr
 
-from dsel.criteria import Criterion, Evidence, get_criterion
+from dsel.criteria import CRITERIA, Criterion, Evidence, get_criterion
 from dsel.results import add_criterion, make_cube
 from dsel.results.choice import ORDER, candidate_order
 from dsel.runtime.versions import installed_versions
 from dsel.searches.ledger import ledger_of_plan, with_ledger
 from dsel.searches.spec import SearchSpec
-
-CO_VALIDATION: Final = (
-    "disagreement",
-    "dis_error",
-    "train_error",
-    "two_fold_cv",
-    "max_dt_e",
-    "max_cv_dt_e",
-    "loo_error",
-    "half_true_error",
-    "true_error",
-)
-"""Criteria that the counts of random halvings answer, as far as they were counted."""
 
 
 def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
@@ -50,8 +37,10 @@ def make_results(plan: SearchSpec, evidence: Evidence) -> xr.Dataset:
 
 def _read_out(plan: SearchSpec, evidence: Evidence) -> list[Criterion]:
     """Return the plan's criterion first, then what else costs nothing."""
-    known = ("cv_error",) if not plan.scheme.n_halvings else CO_VALIDATION
-    free = [get_criterion(name) for name in known]
+    free = [get_criterion("cv_error")]
+    if plan.scheme.n_halvings:
+        of_all_rows = map(get_criterion, ("loo_error", "true_error"))
+        free = [*(each for each in CRITERIA.values() if each.by_halves), *of_all_rows]
     wanted = [
         plan.criterion,
         plan.certificate,

@@ -16,6 +16,7 @@ from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.models.answers import places_of_classes
 from dsel.models.assignment import assign_families
 from dsel.models.family import FIT_DONE, Candidate, FittedGroup
+from dsel.models.fit_arguments import checked_params
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
@@ -173,8 +174,9 @@ def train_grid(
     client: Any = None,
 ) -> TrainedGroups:
     """Fit all candidates, each group on each split as a task: cluster or threads."""
+    params = checked_params(fit_params, len(y))
     assignments = assign_families(
-        candidates, X, classes=classes, seed=seed, fit_params=fit_params
+        candidates, X, classes=classes, seed=seed, fit_params=params
     )
     grouped = [(each.family, group) for each in assignments for group in each.groups]
     groups = [

@@ -153,7 +153,10 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     # A row is answered first: an unfitted model, or other columns, are told at once.
     span = opened.spans(1)[0]
     found = opened.between(span.start, span.stop).reduce(
-        answers.of_first, _earlier, client=client, allow_nan=allow_nan
+        lambda X, rows: answers(X[:1], rows[:1]),
+        lambda first, _: first,
+        client=client,
+        allow_nan=allow_nan,
     )
     write_rows(
         opened,
@@ -183,15 +186,6 @@ class Answers:
         if self.classes is None:
             return {"value": found}
         return {"label": codes_of(found, self.classes)}
-
-    def of_first(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return the same of the first row alone."""
-        return self(X[:1], rows[:1])
-
-
-def _earlier(one: Any, other: Any) -> Any:
-    del other
-    return one
 
 
 def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:

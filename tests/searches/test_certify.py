@@ -9,10 +9,8 @@ from sklearn.svm import SVC
 
 import dsel
 from dsel.bounds import select_then_certify
-from dsel.errors import AllFitsFailedError
 from dsel.report import report_html
-from dsel.searches.certify import certify, certifying_split
-from tests.estimators import Sleeper
+from dsel.searches.certify import certifying_split
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +20,11 @@ def digits():
     return X[order], y[order]
 
 
-def test_certify__is_the_bound_of_the_split_and_the_disagreement(digits):
+def test_search__certifies_by_the_split_and_the_disagreement(digits):
     X, y = digits
-    found = certify(
-        lambda X, y: SVC(gamma=0.001), X[:500], y[:500], X[500:], random_state=4
-    )
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(), {"gamma": [0.001]}, cv=3, certify_rows=0.2, random_state=4
+    ).fit(X[:500], y[:500], pool=X[500:])
     split = certifying_split(500, 0.2, seed=4)
     winner = SVC(gamma=0.001).fit(X[split.train_rows], y[split.train_rows])
     final = SVC(gamma=0.001).fit(X[:500], y[:500])
@@ -37,20 +35,8 @@ def test_certify__is_the_bound_of_the_split_and_the_disagreement(digits):
         len(X) - 500,
         delta=0.05,
     )
-    assert found.certificate.unclipped == pytest.approx(float(expected.bound))
-    assert (found.model.predict(X[500:]) == final.predict(X[500:])).all()
-
-
-def test_certify__shows_the_selection_no_certifying_row(digits):
-    X, y = digits
-    seen = []
-
-    def choose(X, y):
-        seen.append(len(y))
-        return SVC(gamma=0.001)
-
-    certify(choose, X[:200], y[:200], X[500:], certify_rows=0.25, random_state=0)
-    assert seen == [150]
+    assert search.certificate_.unclipped == pytest.approx(float(expected.bound))
+    assert (search.predict(X[500:]) == final.predict(X[500:])).all()
 
 
 def test_search__certifies_by_rows_that_the_selection_never_saw(digits, tmp_path):
@@ -77,16 +63,6 @@ def test_select__refuses_to_certify_with_rows_of_the_selection(digits):
     )  # fmt: skip
     with pytest.raises(ValueError, match=r"5 folds that all.*CV\(certify_rows=0.2"):
         dsel.select(plan.run(), "select_then_certify")
-
-
-def test_certify__gives_the_fits_no_more_than_their_time(rng):
-    X = rng.normal(size=(120, 2))
-    y = (X[:, 0] > 0).astype(int)
-    with pytest.raises(AllFitsFailedError, match=r"the fit took more than 0\.5 s"):
-        certify(
-            lambda X, y: Sleeper(seconds=1000.0), X[:60], y[:60], X[60:],
-            fit_timeout=0.5, random_state=0,
-        )  # fmt: skip
 
 
 class Unfit(SVC):

@@ -145,7 +145,6 @@ SETTINGS: Final = (
         "certify_rows",
         partial(steps.deployed, certify_rows=0.3, cv=5, criterion="cv_error"),
     ),
-    _NOISE("select then certify", steps.certified_apart),
     *(
         _SELECTION(
             f"any selection, {n}", partial(steps.selected_in_folds, certificate=n), cv=3

@@ -7,7 +7,6 @@ certified, and the true error of the model that it is about.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,7 +19,6 @@ from dsel.bounds.events import CERTIFICATE_EVENTS
 from dsel.criteria import CRITERIA
 from dsel.results import Certificate, evidence
 from dsel.searches.auditing.laws import Codes, Floats, Law
-from dsel.searches.certify import certify
 from dsel.searches.certify_selection import certify_selection
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.facade import SemiSupervisedSearchCV
@@ -143,16 +141,6 @@ def any_pair(draw: Draw) -> Iterator[Claim]:
             yield _fitted(draw, delta, **pair)
         except (TypeError, ValueError):  # refused
             return
-
-
-def certified_apart(draw: Draw) -> Iterator[Claim]:
-    """Choose whatever looks best on a part of the rows, and certify with the rest."""
-    for delta in draw.deltas:
-        found = certify(
-            partial(lowest_error, draw.setting), draw.X, draw.y, draw.pool, delta=delta,
-            random_state=draw.seed, n_jobs=1,
-        )  # fmt: skip
-        yield draw.claim(found.certificate, found.model, delta)
 
 
 def selected_in_folds(draw: Draw, certificate: str) -> Iterator[Claim]:

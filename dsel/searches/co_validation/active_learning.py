@@ -281,9 +281,11 @@ class _Labeling:
             gaps = sure_margins(model, self.X)
             usual = float(np.median(gaps)) or 1.0
             count = partial(count, seed=fresh, least=self.least, usual=usual)
-        combine = partial(_best_of_both, n_rows=n_rows)
         picks: Picks = self.pool.reduce(
-            count, combine, keep=True, allow_nan=self.allow_nan
+            count,
+            lambda one, other: one.joined(other).first(n_rows),
+            keep=True,
+            allow_nan=self.allow_nan,
         )
         labels = labels_of(self.label_of, picks.rows)
         if model is not None and self.least is not None:
@@ -366,7 +368,3 @@ def least_sure(
         gaps = -np.log((order + 0.5) * 2.0**-64) / weights
     total = float(weights.sum())
     return Picks(gaps, order, rows[free], X[free], weights, total).first(n_rows)
-
-
-def _best_of_both(one: Picks, other: Picks, *, n_rows: int) -> Picks:
-    return one.joined(other).first(n_rows)

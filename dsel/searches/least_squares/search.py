@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from dsel.data.labeled import check_unmasked
 from dsel.data.lazy import lazily
 from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.searches.least_squares.cube import select_least_squares
@@ -117,6 +118,7 @@ class LeastSquaresSearch(RegressorMixin, BaseEstimator):
         X, y, X_extra, y_extra
             As for `fit`.
         """
+        check_unmasked(y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
             y_numeric=True, ensure_min_samples=2,

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
 from dsel.data.content import content_hash
+from dsel.data.labeled import check_unmasked
 from dsel.data.lazy import lazily
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
@@ -146,6 +147,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         check_choice(self.penalty, "penalty", PENALTIES)
         check_choice(self.criterion, "criterion", ("loo", "gcv"))
         widths, lams = check_grid(self.widths, self.regularizations)
+        check_unmasked(y)
         checked: dict[str, Any] = {"skip_check_array": True}
         if not hasattr(X, "dask"):
             checked = {

@@ -18,6 +18,7 @@ from dsel.bounds import (
     threshold_bound_even,
     threshold_bound_vc,
 )
+from dsel.bounds.nonconformity import count_not_above
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.labeled import check_column_names, check_labels
@@ -303,7 +304,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             GapCounter(chooser, model, cuts), np.add, client=client
         )
         return selective_error_bound(
-            chooser.calibration.conformity_counts(model, -cuts),
+            count_not_above(chooser.calibration.ascending[model], -cuts),
             chooser.calibration.n_validation,
             selected,
             opened.n_rows,

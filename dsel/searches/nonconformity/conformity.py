@@ -72,12 +72,6 @@ class Calibration:
         flat = conformity.reshape(len(values), -1)
         return count_not_above(self.ascending, flat).reshape(values.shape)
 
-    def conformity_counts(
-        self, model: int, thresholds: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Count the validation rows of one model at or below each threshold."""
-        return count_not_above(self.ascending[model], thresholds)
-
 
 def make_calibration(
     values: NDArray[np.float64], y: NDArray[np.int64], *, by_margin: bool

@@ -12,6 +12,7 @@ from dsel.kernels.eigen import decompose_design, gaussian_kernel
 from dsel.models.least_squares.coefficients import kmeans_centers
 from dsel.models.least_squares.estimators import KernelLeastSquares
 from dsel.searches.least_squares import passes as least_squares_passes
+from dsel.searches.least_squares.search import LeastSquaresSearch
 from dsel.searches.least_squares.streamed import (
     StreamedLeastSquaresSearch,
     labeled_pool,
@@ -232,3 +233,11 @@ def test_fit__forgets_the_names_of_an_earlier_table(table):
     search.fit(pd.DataFrame(X).add_prefix("x"), y)
     search.fit(da.from_array(X, chunks=(50, -1)), y)
     assert search.predict(X[:3]).shape == y[:3].shape
+
+
+@pytest.mark.parametrize("search", [LeastSquaresSearch, StreamedLeastSquaresSearch])
+def test_fit__refuses_masked_targets(table, search):
+    X, y = table
+    masked = np.ma.masked_array(y, mask=np.arange(y.size).reshape(y.shape) == 3)
+    with pytest.raises(ValueError, match="row 3 is masked"):
+        search([1.0], [0.1]).fit(X, masked)

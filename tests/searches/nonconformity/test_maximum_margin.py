@@ -131,3 +131,9 @@ def test_predict__labels_compete_by_the_norm_of_their_margins(norm):
 def test_fit__refuses_a_norm_below_one():
     with pytest.raises(ValueError, match="`norm` must be at least 1"):
         MaximumMarginClassifier(SVC(), {"C": [1.0]}, norm=0.5).fit([[0], [1]], [0, 1])
+
+
+def test_fit__refuses_weights_of_another_length():
+    X, y = make_classification(60, random_state=0)
+    with pytest.raises(ValueError, match="one weight for each of the 60 labeled rows"):
+        MaximumMarginClassifier(SVC(), {"C": [1.0]}).fit(X, y, sample_weight=[1.0, 2.0])
