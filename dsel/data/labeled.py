@@ -203,14 +203,14 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     X = labeled.X
     if not isinstance(X, Frame):
         _check_numeric(pool)
-        _check_column_number(pool, labeled)
+        check_columns(pool, labeled.n_columns, labeled.columns)
         _check_filled(pool, X)
         return replace(pool, schema=None)
     rows = _frames(pool)
     if isinstance(rows.array, Partitions):
         check_same_columns(rows.where, rows.array.schema.columns, X.schema.columns)
         return replace(pool, collection=rows, schema=X.schema)
-    _check_column_number(pool, labeled)
+    check_columns(pool, labeled.n_columns, labeled.columns)
     for column in X.schema.columns:
         if column.kind not in (NUMBER, TRUTH, NOTHING):
             raise TypeError(
@@ -249,19 +249,18 @@ def _check_filled(pool: Pool, X: Any) -> None:
             check_filled(rows.where, column, NUMBER)
 
 
-def _check_column_number(pool: Pool, labeled: LabeledRows) -> None:
-    if pool.n_columns != labeled.n_columns:
+def check_columns(pool: Pool, n_columns: int, names: Any) -> None:
+    """Raise ValueError where a pool has another number of columns, or other names.
+
+    `names` is a sequence, or None where `X` has none.
+    """
+    if pool.columns and names is not None:
+        check_same_names("`pool`", pool.columns, list(names))
+    if pool.n_columns != n_columns:
         raise ValueError(
-            f"`pool` has {pool.n_columns} columns but `X` has {labeled.n_columns}; "
-            "open the pool written for this table."
+            f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; open the "
+            "pool written for this table."
         )
-    check_column_names(pool, labeled.columns)
-
-
-def check_column_names(pool: Pool, names: Sequence[str] | None) -> None:
-    """Raise ValueError where columns of the pool have names, and `X` has others."""
-    if pool.columns and names:
-        check_same_names("`pool`", pool.columns, names)
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:

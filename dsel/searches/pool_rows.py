@@ -18,7 +18,7 @@ from zarr.storage import LocalStore
 
 from dsel.data.blocks import read_blocks
 from dsel.data.frames import unchangeable
-from dsel.data.labeled import check_column_names, codes_of
+from dsel.data.labeled import check_columns, codes_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.models.vote import FoldVote
@@ -137,13 +137,8 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     frames = opened.collection.frames
     if frames is not None and hasattr(model, "feature_names_in_"):
         opened = replace(opened, collection=frames())
-    check_column_names(opened, list(getattr(model, "feature_names_in_", ())))
-    wanted = getattr(model, "n_features_in_", opened.n_columns)
-    if opened.n_columns != wanted:
-        raise ValueError(
-            f"`pool` has {opened.n_columns} columns but the model was fitted on "
-            f"{wanted}; open the pool written for this table."
-        )
+    n_columns = getattr(model, "n_features_in_", opened.n_columns)
+    check_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     answers = Answers(model, classes)
     fitted = getattr(model, "best_estimator_", model)  # of a search

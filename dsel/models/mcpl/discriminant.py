@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.checks import check_nonnegative
 from dsel.data import open_pool
-from dsel.data.labeled import check_column_names, codes_of
+from dsel.data.labeled import check_columns, codes_of
 from dsel.data.lazy import lazily
 from dsel.models.arrays import Floats, Integers
 from dsel.models.mcpl.gaussian import (
@@ -231,13 +231,8 @@ def read_pool(estimator: GaussianClassifier, pool: Any) -> Any:
     if pool is None:
         return None
     opened = open_pool(pool).reopened()  # blocks are kept by what it holds
-    if opened.n_columns != estimator.n_features_in_:
-        raise ValueError(
-            f"`pool` must have the columns of `X`, got {opened.n_columns} instead of "
-            f"{estimator.n_features_in_}; open the pool written for this table."
-        )
     names = getattr(estimator, "feature_names_in_", None)
-    check_column_names(opened, None if names is None else names.tolist())
+    check_columns(opened, estimator.n_features_in_, names)
     return opened if opened.n_rows else None
 
 

@@ -21,7 +21,7 @@ from dsel.bounds import (
 from dsel.bounds.nonconformity import count_not_above
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
-from dsel.data.labeled import check_column_names, check_labels
+from dsel.data.labeled import check_columns, check_labels
 from dsel.data.lazy import by_block
 from dsel.data.overlap import comparable, row_hashes
 from dsel.data.pool import Pool
@@ -383,12 +383,8 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _opened(self, pool: Any) -> Pool:
         opened = open_pool(pool)
-        if opened.n_columns != self.n_features_in_:
-            raise ValueError(
-                f"`pool` has {opened.n_columns} columns but `X` had "
-                f"{self.n_features_in_}; open the pool written for this table."
-            )
-        check_column_names(opened, list(getattr(self, "feature_names_in_", ())))
+        names = getattr(self, "feature_names_in_", None)
+        check_columns(opened, self.n_features_in_, names)
         return opened
 
     def _checked(self, X: Any) -> Any:

@@ -164,7 +164,7 @@ def test_fit__one_class_is_an_error(rows):
 
 def test_fit__a_pool_with_other_columns_is_an_error(rows):
     X, y, pool = rows
-    with pytest.raises(ValueError, match="`pool` must have the columns of `X`, got 2"):
+    with pytest.raises(ValueError, match="`pool` has 2 columns but `X` has 3"):
         SemiSupervisedLDA().fit(X, y, pool=pool[:, :2])
 
 

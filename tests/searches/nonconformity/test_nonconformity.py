@@ -388,7 +388,7 @@ def test_predict_pool__reads_sparse_pools(tmp_path):
 
 def test_predict_pool__refuses_what_it_cannot_answer(tmp_path):
     model, X, _ = fitted()
-    with pytest.raises(ValueError, match="`pool` has 4 columns but `X` had 5"):
+    with pytest.raises(ValueError, match="`pool` has 4 columns but `X` has 5"):
         model.predict_pool(X[:, :4], tmp_path / "answers.zarr")
     model.predict_pool(X, tmp_path / "answers.zarr")
     with pytest.raises(FileExistsError, match="choose another one"):
