@@ -1,9 +1,9 @@
 """Counts and ``delta`` in, guaranteed error rates out.
 
-Every function here is pure, takes integer counts (never rates) and broadcasts. A
-bound is an upper bound on an error rate unless its name says lower; ``delta`` is
-the probability with which it fails, and may be an array of shares. Bounds of
-several terms are not clipped at 1, since they also rank.
+Every function here is pure. Bounds take integer counts (never rates) and broadcast;
+only what is said of expectations takes rates. A bound is an upper bound on an error
+rate unless its name says lower; ``delta`` is the probability with which it fails,
+mostly also an array of shares. Bounds of several terms are not clipped: they also rank.
 
 Vocabulary: the *label term* comes from labeled rows, the *disagreement term* from
 the pool; a *share* is the part of delta that one candidate may spend; a *limit*

@@ -80,8 +80,11 @@ def _blocks(solution: DualSolution, rows: Rows) -> Iterator[tuple[int, Floats]]:
         yield int(column), inner
 
 
+NO_ROWS: Rows = np.array([], np.int64)
+
+
 def dual_models(
-    solution: DualSolution, rows: Rows, residuals: Floats | None = None
+    solution: DualSolution, rows: Rows = NO_ROWS, residuals: Floats | None = None
 ) -> DualModels:
     """Return beta_(-T) = G y~ and the intercepts, for all lam at once.
 
@@ -92,13 +95,11 @@ def dual_models(
     rows
         T; empty for the models trained on all rows.
     residuals
-        e_T of `block_residuals`; computed where not given.
+        e_T of `block_residuals`; None where T is empty.
     """
-    if residuals is None and len(rows):
-        residuals = block_residuals(solution, rows)
     vectors = solution.spectrum.vectors
     rotated = solution.rotated[:, :, np.newaxis]
-    if residuals is not None and len(rows):
+    if residuals is not None:
         n_outputs, n_lam = residuals.shape[1:]
         # y~ differs from y by e_T on T: Q'y~ = z - Q_T' e_T.
         moved = vectors[rows].T @ residuals.reshape(len(rows), n_outputs * n_lam)

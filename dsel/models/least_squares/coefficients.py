@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_array, check_random_state, gen_batches
 
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.errors import GuaranteeWarning, warn
@@ -27,7 +27,7 @@ def random_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Any:
     Parameters
     ----------
     X
-        Rows to draw from, dense or CSR, shape (n_rows, n_columns). Rows of the
+        Rows to draw from, dense or sparse, shape (n_rows, n_columns). Rows of the
         unlabeled pool keep the models independent of the labeled rows.
     n_centers
         Number of centres, in ``[1, n_rows]``.
@@ -49,6 +49,7 @@ def random_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Any:
     >>> random_centers(np.arange(10.0)[:, np.newaxis], 3, random_state=0).shape
     (3, 1)
     """
+    X = check_array(X, accept_sparse="csr")
     n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
     generator = check_random_state(random_state)
     return X[np.sort(generator.permutation(X.shape[0])[:n_centers])]
@@ -60,7 +61,7 @@ def kmeans_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Float
     Parameters
     ----------
     X
-        Rows to cluster, dense or CSR, shape (n_rows, n_columns); a sample of some
+        Rows to cluster, dense or sparse, shape (n_rows, n_columns); a sample of some
         ten thousand rows is enough for a large table.
     n_centers
         Number of centres, in ``[1, n_rows]``.
@@ -83,6 +84,7 @@ def kmeans_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Float
     >>> sorted(kmeans_centers(X, 2, random_state=0).ravel().round(3).tolist())
     [0.1, 5.1]
     """
+    X = check_array(X, accept_sparse="csr")
     n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
     from sklearn.cluster import KMeans  # takes a while to import
 
@@ -119,12 +121,6 @@ class KernelCoefficients:
             kernel = gaussian_kernel(X[block], self.centers, width=self.width)
             values[block] = kernel @ self.dual + self.intercept
         return values
-
-    def tolerance(self) -> Floats:
-        """Return what rounding may do to a score, shape (n_outputs,)."""
-        # Kernel values are at most 1: this bounds what is summed to a score.
-        total = np.abs(self.dual).sum(axis=0) + np.abs(self.intercept)
-        return np.asarray(ROUNDING * total)
 
 
 def fit_coefficients(estimator: Any, X: Any, y: Floats) -> KernelCoefficients:
@@ -189,7 +185,7 @@ def _fit_at_rows(
             f"kernel matrix, {limit:.1e}: the coefficients are mostly noise.",
             GuaranteeWarning,
         )
-    models = dual_models(solution, np.array([], np.int64))
+    models = dual_models(solution)
     dual = models.dual[:, :, 0]
     if estimator.penalty == "coefficients":
         # alpha = X' beta with X = K, see (**) in `dsel.solvers.least_squares`.
@@ -258,6 +254,14 @@ def class_targets(codes: Integers, n_classes: int) -> Floats:
     if n_classes <= 2:
         return np.asarray(np.where(codes == 1, 1.0, -1.0)[:, np.newaxis])
     return np.asarray(codes[:, np.newaxis] == np.arange(n_classes), np.float64)
+
+
+def rounding_of_scores(coefficients: Floats, intercepts: Floats) -> Floats:
+    """Return what rounding may do to scores; centres are on the first axis."""
+    # Kernel values are at most 1: this bounds what is summed to a score.
+    return np.asarray(
+        ROUNDING * (np.abs(coefficients).sum(axis=0) + np.abs(intercepts))
+    )
 
 
 def decide(scores: Floats, tolerance: Floats) -> Integers:

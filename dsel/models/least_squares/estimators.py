@@ -16,6 +16,7 @@ from dsel.models.least_squares.coefficients import (
     class_targets,
     decide,
     fit_coefficients,
+    rounding_of_scores,
 )
 
 
@@ -62,7 +63,7 @@ class KernelModel(BaseEstimator):
             np.atleast_1d(self.intercept_),
             self.width,
         )
-        return fitted.evaluate(X), fitted.tolerance()
+        return fitted.evaluate(X), rounding_of_scores(fitted.dual, fitted.intercept)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,7 +20,11 @@ from dsel.kernels.eigen import (
 )
 from dsel.models.arrays import Bools, Floats, Integers
 from dsel.models.family import Cache, Candidate
-from dsel.models.least_squares.coefficients import ROUNDING, class_targets, decide
+from dsel.models.least_squares.coefficients import (
+    class_targets,
+    decide,
+    rounding_of_scores,
+)
 from dsel.models.least_squares.fitted import WidthModels, empty_models
 from dsel.solvers.least_squares import DualSolution, solve_dual
 from dsel.solvers.least_squares_blocks import block_residuals, dual_models
@@ -106,8 +110,8 @@ class _Solution:
 
     def decided(self) -> Integers:
         """Return the class code of every row, shape (n, n_lam)."""
-        total = np.abs(self.coefficients).sum(axis=0) + np.abs(self.intercepts)
-        return decide(np.moveaxis(self.scores, 1, 2), (ROUNDING * total).T)
+        tolerance = rounding_of_scores(self.coefficients, self.intercepts)
+        return decide(np.moveaxis(self.scores, 1, 2), tolerance.T)
 
 
 def fit_width(
@@ -202,7 +206,7 @@ def _of_part(
     basis: KernelBasis, X: Any, dual: DualSolution, train_rows: Integers
 ) -> _Solution:
     """Take the full solution of the training rows alone."""
-    models = dual_models(dual, np.array([], np.int64))
+    models = dual_models(dual)
     # Rows outside of the training rows have no coefficient.
     everywhere = np.zeros((X.shape[0], *models.dual.shape[1:]))
     everywhere[train_rows] = models.dual

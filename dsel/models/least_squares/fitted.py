@@ -15,7 +15,7 @@ from dsel.kernels.eigen import exponentiate
 from dsel.kernels.reference_rows import squared_distances
 from dsel.models.arrays import Bools, Floats, Integers, as_floats
 from dsel.models.family import FIT_DONE, Candidate, FitCounts
-from dsel.models.least_squares.coefficients import ROUNDING, decide
+from dsel.models.least_squares.coefficients import decide, rounding_of_scores
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 
 
@@ -52,8 +52,7 @@ class WidthModels:
     @cached_property
     def tolerance(self) -> Floats:
         """What rounding may do to the scores; shape of `intercepts`."""
-        total = np.abs(self.coefficients).sum(axis=1) + np.abs(self.intercepts)
-        return np.asarray(ROUNDING * total)
+        return rounding_of_scores(self.coefficients.swapaxes(0, 1), self.intercepts)
 
 
 @dataclass(frozen=True, eq=False)

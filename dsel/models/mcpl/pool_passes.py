@@ -105,7 +105,7 @@ class FirstPass:
     sums: list[list[Floats]]
     """As of `read_lowest`."""
 
-    def plus(self, other: "FirstPass") -> "FirstPass":
+    def merged(self, other: "FirstPass") -> "FirstPass":
         """Return what one pass over both sets of rows returns."""
         return FirstPass(
             self.moments.merged(other.moments),
@@ -124,7 +124,7 @@ def read_first_pass(
     # Every so many-th row by number: the sample does not depend on chunks.
     stride = -(-pool.n_rows // n_sampled) if n_sampled else 0
     count = partial(_chunk_first_pass, labelings=tuple(labelings), stride=stride)
-    start: FirstPass = pool.reduce(count, FirstPass.plus, keep=True)
+    start: FirstPass = pool.reduce(count, FirstPass.merged, keep=True)
     if not np.isfinite(start.moments.scatter).all():
         raise ValueError(
             "`pool` must hold values that can be squared, but some are too large; "

@@ -141,7 +141,7 @@ def _extra_loss(
     if work.extra is None:
         return np.full(n_lam, np.nan)
     rows, targets = work.extra
-    models = dual_models(solution, np.array([], np.int64))
+    models = dual_models(solution)
     coefficients = models.dual.reshape(len(work.y), -1)
     if work.penalty == "coefficients":
         coefficients = gram @ coefficients

@@ -1,6 +1,7 @@
 """The kernel least-squares estimators: scikit-learn's contract and known equals."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.kernel_ridge import KernelRidge
@@ -230,6 +231,19 @@ def test_random_centers__are_distinct_rows_fixed_by_the_seed(rng):
     np.testing.assert_array_equal(first, random_centers(X, 10, random_state=3))
     with pytest.raises(ValueError, match=r"`n_centers` must be in \[1, 50\], got 51"):
         random_centers(X, 51)
+
+
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, np.ndarray.tolist, scipy.sparse.coo_matrix]
+)
+@pytest.mark.parametrize("centers_of", [random_centers, kmeans_centers])
+def test_centers__are_those_of_any_table(rng, make, centers_of):
+    X = rng.normal(size=(20, 2))
+
+    found = centers_of(make(X), 3, random_state=0)
+
+    found = found.toarray() if scipy.sparse.issparse(found) else found
+    np.testing.assert_allclose(found, centers_of(X, 3, random_state=0))
 
 
 def test_kmeans_centers__are_cluster_means(rng):
