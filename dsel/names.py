@@ -76,6 +76,8 @@ LABEL_SHARE: Final = "label_share"
 # Attributes in JSON behind `certified`: assumptions, and what delta was spent on.
 ASSUMPTIONS: Final = "assumptions"
 SPENT: Final = "spent"
+# Attribute of a coordinate of folds or halves: how many the search has.
+N_SPLITS: Final = "n_splits"
 
 # The bound planner.
 CERTIFICATE: Final = "certificate"

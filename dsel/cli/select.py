@@ -136,11 +136,8 @@ def command(labeled: str, **options: Any) -> None:
     """
     table = _labeled_table(labeled, options["target"])
     X, y, pool, hidden = _divide(table, options)
-    if options["scale"] and sparse.issparse(X):
-        raise click.UsageError(
-            "--scale would fill sparse rows with numbers; leave it out, or name a "
-            "pipeline with MaxAbsScaler by --model MODULE:OBJECT."
-        )
+    if sparse.issparse(X):
+        _check_sparse(X, pool, options)
     estimator, grid = build(options["model"], options["scale"], options["grid"])
     rows = estimator, grid, X, y, pool
     given = _given(options)
@@ -172,6 +169,22 @@ def command(labeled: str, **options: Any) -> None:
         plan, outcome, n_unlabeled=n_unlabeled, as_json=options["as_json"],
         out=options["out"], hidden=hidden,
     )  # fmt: skip
+
+
+def _check_sparse(X: Any, pool: Any, options: dict[str, Any]) -> None:
+    """Raise where rows of a svmlight file cannot be scaled, or are not the pool's."""
+    if options["scale"]:
+        raise click.UsageError(
+            "--scale would fill sparse rows with numbers; leave it out, or name a "
+            "pipeline with MaxAbsScaler by --model MODULE:OBJECT."
+        )
+    found = X.shape[1] if pool is None else open_pool(pool).n_columns
+    if found != X.shape[1]:
+        raise click.UsageError(
+            f"LABELED has {X.shape[1]} columns and the pool {found}: svmlight files do "
+            "not say how many there are, nor whether they count from 0. Read both by "
+            "one call of sklearn.datasets.load_svmlight_files, and search in Python."
+        )
 
 
 def _labeled_table(path: str, target: str | None) -> Table:

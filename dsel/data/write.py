@@ -231,7 +231,7 @@ class StreamRows:
             rechunked(self.stream.blocks(), writer.chunk_rows)
         ):
             here = np.arange(n_rows, n_rows + rows.shape[0])
-            check_finite(rows, "`source`", here, None, allow_nan=True)
+            check_finite(rows, "`source`", here, self.schema.columns, allow_nan=True)
             n_rows += rows.shape[0]
             if number < written:
                 continue

@@ -83,7 +83,7 @@ def make_cube(
     }
     coords: dict[str, Any] = dict(axes.coords)
     for dim, size in zip(splits.dims, splits.shape, strict=True):
-        coords[dim] = (dim, np.arange(size))
+        coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
     if names.INNER_ERRORS in values:
         coords[names.INNER_FOLD] = (names.INNER_FOLD, np.arange(splits.shape[0]))
     cube = xr.Dataset(data, coords=coords, attrs=provenance(attributes or {}))

@@ -14,6 +14,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
+from dsel import names
 from dsel.results import schema
 from dsel.results.cube import check_cube, evidence
 from dsel.results.journal import read_fingerprint
@@ -155,6 +156,8 @@ def _what_else(store: Store) -> str:
         return f"{store} is a part of results; name the place that it lies in."
     with naming_damage(store):
         fingerprint = read_fingerprint(store)
+    if not fingerprint and sync(store.exists(f"{names.STATUS}/{HEAD}")):
+        return f"{store} was written by xarray; open it by xarray.open_zarr."
     if "experiment" not in fingerprint:
         return (
             f"{store} holds a run that has not ended; run the same command again to "

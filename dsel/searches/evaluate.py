@@ -88,9 +88,15 @@ def declared_prior(results: xr.Dataset) -> NDArray[np.float64] | None:
 
 def _check_folds(results: xr.Dataset) -> None:
     """Raise unless all folds are there in order: bounds depend on their places."""
-    for dim in results[names.FOLD_ROWS].dims:
-        found = results[dim].values.tolist()
-        if found != list(range(len(found))):
+    for dim, coordinate in results.coords.items():
+        found = np.atleast_1d(coordinate.values).tolist()
+        if dim in results[names.FOLD_ROWS].dims:  # older cubes do not say how many
+            n_splits = coordinate.attrs.get(names.N_SPLITS, len(found))
+        elif names.N_SPLITS in coordinate.attrs:  # one fold, without a dimension
+            n_splits = 0
+        else:
+            continue
+        if found != list(range(n_splits)):
             raise ValueError(
                 f"`results` must hold every {dim} of the search in order, got {found}; "
                 f"take parts of the grid only, and select before you cut by {dim}."

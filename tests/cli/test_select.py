@@ -210,11 +210,15 @@ def test_select__warns_in_one_line_where_no_label_can_help(tmp_path):
     assert found.stderr.count("\n") == 1
 
 
-def test_select__says_that_sparse_rows_are_not_scaled(tmp_path):
+def test_select__says_what_svmlight_files_lack(tmp_path):
     dump_svmlight_file(np.eye(20), np.arange(20) % 2, str(tmp_path / "t.svm"))
     found = run("select", tmp_path / "t.svm", "--scale", "standard", "--dry-run")
     assert found.exit_code == 2
     assert "--scale would fill sparse rows" in found.output
+    np.save(tmp_path / "pool.npy", np.eye(21))
+    found = run("select", tmp_path / "t.svm", "--pool", tmp_path / "pool.npy")
+    assert found.exit_code == 2
+    assert "LABELED has 20 columns and the pool 21" in found.output
 
 
 OWN_CODE = """

@@ -213,7 +213,7 @@ def test_write_pool__names_a_bad_value(X, tmp_path):
 
     with pytest.raises(ValueError, match=r"row 321, column 2.* is -inf"):
         write_pool(X, tmp_path / "p.zarr", chunk_rows=100)
-    with pytest.raises(ValueError, match="row 321, column 2 is -inf"):
+    with pytest.raises(ValueError, match=r"row 321, column 2 \('c'\) is -inf"):
         write_pool(
             as_csv(X, tmp_path), tmp_path / "q.zarr", target="label", chunk_rows=100
         )

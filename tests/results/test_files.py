@@ -122,6 +122,12 @@ def test_open_results__says_which_command_shows_an_experiment(tmp_path):
     assert find_results(tmp_path) is None
 
 
+def test_open_results__says_what_opens_a_cube_that_xarray_wrote(cube, tmp_path):
+    cube.to_zarr(tmp_path / "cube", zarr_format=3, consolidated=False)
+    with pytest.raises(FileNotFoundError, match=r"open it by xarray\.open_zarr"):
+        open_results(tmp_path / "cube")
+
+
 def test_open_results__says_that_a_run_has_not_ended(tmp_path):
     open_journal(tmp_path, {"seed": 0}).close()
     with pytest.raises(FileNotFoundError, match="holds a run that has not ended"):

@@ -159,7 +159,7 @@ def five_folds():
     return plan.run()
 
 
-@pytest.mark.parametrize("folds", [[2], [1, 0, 2, 3, 4]])
+@pytest.mark.parametrize("folds", [[2], [1, 0, 2, 3, 4], [0], [0, 1], 0])
 def test_select__refuses_folds_that_were_picked(five_folds, folds):
     with pytest.raises(ValueError, match="every fold of the search in order"):
         dsel.select(five_folds.isel(fold=folds), "holdout_bound")
