@@ -102,14 +102,17 @@ def start_masks(own: Any) -> Any:
 def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
     """Return where a step takes the two variables of a pair, at most to a bound.
 
-    A variable that is stopped by its bound is set to it, not near it.
+    A variable that is stopped by its bound is set to it, not near it. Where both reach
+    theirs, rounding decides whether one of them is free in the end, and a lone free row
+    decides the constant: so sums are libsvm's, and so is the variable that is set.
     """
-    room_up, room_down = upper - rising, falling - lower
-    if step < room_up and step < room_down:
-        return rising + step, falling - step
-    if room_up <= room_down:
-        return upper, (rising + falling) - upper
-    return (rising + falling) - lower, lower
+    total, bounds = rising + falling, upper + lower
+    if total > bounds or (total == bounds and upper <= 0.0):
+        if rising + step > upper:
+            return upper, total - upper
+    elif falling - step < lower:
+        return total - lower, lower
+    return rising + step, falling - step
 
 
 @compiled(error_model="numpy", inline="always")

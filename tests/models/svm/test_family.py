@@ -127,6 +127,15 @@ def test_fit__equals_svc_for_other_parameters(table, parameters):
     assert_equals_svc(svcs((0.1, 1.0), (0.02, 0.1), **parameters), *table)
 
 
+def test_fit__equals_svc_where_all_rows_end_at_balanced_bounds(rng):
+    # Rounding alone then tells whether a row is free, and a free row sets the constant.
+    y = np.repeat(list("abcdefg"), (8, 9, 12, 15, 24, 32, 40))
+    X, pool = rng.normal(size=(len(y), 3)), rng.normal(size=(300, 3))
+    estimators = svcs(2.0 ** np.arange(-8, 0), (0.05, 0.5), class_weight="balanced")
+
+    assert_equals_svc(estimators, X, y, pool)
+
+
 def test_fit__the_sigmoid_equals_svc_where_it_is_nearly_linear(table):
     # Elsewhere it is not positive semidefinite and has several local solutions.
     assert_equals_svc(svcs((0.1, 1.0), (0.001, 0.002), kernel="sigmoid"), *table)
