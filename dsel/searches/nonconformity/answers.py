@@ -393,5 +393,6 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def hashes_of(X: Any) -> NDArray[np.uint64]:
-    """Return a hash of each row, the same for equal rows."""
-    return row_hashes(comparable(X, np.dtype(np.float64)))
+    """Return a hash of each row, the same where float32 rounds to the same row."""
+    with np.errstate(over="ignore"):
+        return row_hashes(comparable(X, np.dtype(np.float32)))

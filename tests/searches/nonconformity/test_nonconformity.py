@@ -399,8 +399,9 @@ def test_certify__refuses_the_rows_of_the_fit(rng):
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
     model = NonconformityClassifier(SVC(), {"C": [1, 4]}, random_state=0).fit(X, y)
     for certify in (model.certify, lambda X, y: model.selective_risk(X, y, [0.5])):
-        with pytest.raises(ValueError, match=r"`X` must hold .* 50 of 50 equal one"):
-            certify(X[10:], y[10:])
+        for rows in (X[10:], X[10:].astype(np.float32)):
+            with pytest.raises(ValueError, match=r"`X` must hold .* 50 of 50 equal"):
+                certify(rows, y[10:])
     few = (X > 0).astype(float)  # of such rows chance makes equal ones
     model.fit(few[:40], y[:40]).certify(few[40:], y[40:])
 
