@@ -11,7 +11,7 @@ from dsel.data.splits import leave_one_out_split
 from dsel.models.assignment import assign_families
 from dsel.models.family import Candidate
 from dsel.models.leave_one_out import leave_one_out_counts
-from dsel.searches.candidates import Grid, drawn, make_candidates
+from dsel.searches.candidates import Grid, drawn, make_candidates, takes_nan
 
 
 def leave_one_out_errors(
@@ -50,8 +50,10 @@ def leave_one_out_errors(
     """
     if param_grid is None:
         estimator, param_grid = None, [estimator]
-    labeled, seed = labeled_rows(X, y), seed_from(random_state)
+    seed = seed_from(random_state)
     candidates = make_candidates(estimator, drawn(param_grid, seed))
+    allow_nan = takes_nan(each.estimator for each in candidates)
+    labeled = labeled_rows(X, y, allow_nan=allow_nan)
     return count_leave_one_out(candidates, labeled, seed)
 
 

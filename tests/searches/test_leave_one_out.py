@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -129,3 +132,11 @@ def test_leave_one_out__takes_candidates_one_by_one():
     ]
     model.set_params(gamma=0.1)
     assert leave_one_out_errors(model, iter(each), X, y).tolist() == alone
+
+
+def test_leave_one_out_errors__takes_missing_values_that_a_pipeline_fills():
+    X, y = load_iris(return_X_y=True)
+    X = np.where(np.arange(150)[:, np.newaxis] % 9 == 0, np.nan, X)[::5]
+    model = make_pipeline(SimpleImputer(), KNeighborsClassifier())
+    found = cross_val_predict(model, X, y[::5], cv=LeaveOneOut())
+    assert leave_one_out_errors(model, None, X, y[::5]) == [np.sum(found != y[::5])]

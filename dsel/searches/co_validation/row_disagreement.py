@@ -14,7 +14,7 @@ from dsel.data.labeled import check_labels, labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, block_splits, half_splits
 from dsel.models.family import FittedGroup
-from dsel.searches.candidates import make_candidates
+from dsel.searches.candidates import make_candidates, takes_nan
 from dsel.searches.model_set import train_grid
 from dsel.searches.pool_rows import read_rows, write_rows
 
@@ -186,7 +186,8 @@ def _write(
     seed: int,
     client: Any,
 ) -> None:
-    labeled = labeled_rows(*table)
+    allow_nan = takes_nan([estimator])
+    labeled = labeled_rows(*table, allow_nan=allow_nan)
     opened = matching_pool(open_pool(pool), labeled)
     trained = train_grid(
         make_candidates(None, [estimator]), labeled.X, labeled.y, splits,
@@ -206,5 +207,5 @@ def _write(
     }
     write_rows(
         opened, path, counter, FIELDS, block_rows=counter.block_rows,
-        attributes=attributes, client=client,
+        attributes=attributes, client=client, allow_nan=allow_nan,
     )  # fmt: skip

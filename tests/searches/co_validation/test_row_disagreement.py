@@ -5,8 +5,11 @@ import itertools
 import numpy as np
 import pytest
 import zarr
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data import open_pool
@@ -101,3 +104,17 @@ def test_write_row_disagreement__refuses_more_models_than_rows(table, tmp_path):
         write_row_disagreement(
             LogisticRegression(), X[:8], y[:8], X, tmp_path / "d", n_models=9
         )
+
+
+def test_write_row_disagreement__takes_missing_values_that_a_pipeline_fills(
+    table, tmp_path
+):
+    X, y = table
+    X = np.where(np.arange(len(X))[:, np.newaxis] % 7 == 0, np.nan, X)
+    model = make_pipeline(SimpleImputer(), DecisionTreeClassifier(random_state=0))
+    write_row_disagreement(model, X[:80], y[:80], X[80:], tmp_path / "d", n_models=2)
+    one, other = (
+        clone(model).fit(X[split.train_rows], y[split.train_rows]).predict(X[80:])
+        for split in block_splits(80, 2, seed=0)
+    )
+    np.testing.assert_array_equal(read(tmp_path / "d"), one != other)
