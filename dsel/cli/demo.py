@@ -54,6 +54,7 @@ def command(delta: float, seed: int, **options: Any) -> None:
             plan, client, **running, verbose=is_verbose(options), with_model=True
         )
     show(
-        plan, outcome, n_unlabeled=len(others), as_json=options["as_json"],
-        out=options["out"], hidden=(X[others], y[others]),
+        plan, outcome, n_labeled=len(labeled), n_unlabeled=len(others),
+        as_json=options["as_json"], out=options["out"],
+        hidden=(X[others], y[others]),
     )  # fmt: skip

@@ -166,8 +166,8 @@ def command(labeled: str, **options: Any) -> None:
                 **given,
             )
     show(
-        plan, outcome, n_unlabeled=n_unlabeled, as_json=options["as_json"],
-        out=options["out"], hidden=hidden,
+        plan, outcome, n_labeled=len(y), n_unlabeled=n_unlabeled,
+        as_json=options["as_json"], out=options["out"], hidden=hidden,
     )  # fmt: skip
 
 

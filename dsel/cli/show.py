@@ -17,6 +17,7 @@ def show(
     plan: Plan,
     outcome: Outcome,
     *,
+    n_labeled: int,
     n_unlabeled: int,
     as_json: bool,
     out: str | None,
@@ -27,7 +28,8 @@ def show(
     `hidden` are features and true labels of pool rows, where somebody has them: the
     observed error is printed beside the bound.
     """
-    facts = facts_of(plan, outcome, out, hidden) | {"n_unlabeled": n_unlabeled}
+    facts = facts_of(plan, outcome, out, hidden)
+    facts |= {"n_labeled": n_labeled, "n_unlabeled": n_unlabeled}
     if as_json:
         click.echo(json.dumps(facts, default=_plain, allow_nan=False))
         return
@@ -51,7 +53,6 @@ def facts_of(plan: Plan, outcome: Outcome, out: str | None, hidden: Any) -> Any:
         "remarks": list(choice.remarks),
         "cv_error": _cv_error(outcome),
         "estimate": certificate.estimate,
-        "n_labeled": len(plan.work.y),
         "n_candidates": plan.n_candidates,
         "n_pruned": int((status == names.STATUS_PRUNED).sum()),
         "n_failed": int((status == names.STATUS_FAILED).sum()),

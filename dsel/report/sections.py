@@ -72,7 +72,7 @@ def numbers(story: Story) -> str:
     """Say what the search was made of."""
     items = "".join(
         f"<div><dt>{text(name)}</dt><dd>{value:,}</dd></div>"
-        for name, value in _facts(story.results).items()
+        for name, value in _facts(story).items()
         if value or name in {"candidates", "rows in the pool"}
     )
     remarks = "".join(paragraph(remark) for remark in story.choice.remarks)
@@ -267,12 +267,15 @@ def provenance(story: Story) -> str:
     )
 
 
-def _facts(results: xr.Dataset) -> dict[str, int]:
-    counts = evidence(results)
+def _facts(story: Story) -> dict[str, int]:
+    counts, certificate = evidence(story.results), story.choice.certificate
     status = counts[names.STATUS]
+    is_apart = certificate.criterion == "select_then_certify"  # by rows of its own
     return {
-        "labeled rows": int(counts[names.N_LABELED]),
-        "rows in the pool": max(0, int(counts[names.N_UNLABELED])),
+        f"labeled rows{' that chose' * is_apart}": int(counts[names.N_LABELED]),
+        "rows in the pool": max(
+            0, int(counts[names.N_UNLABELED]), certificate.n_unlabeled
+        ),
         "classes": int(counts[names.N_CLASSES]),
         "folds": counts[names.FOLD_ROWS].size,
         "candidates": int(counts[names.N_CANDIDATES]),
@@ -304,4 +307,5 @@ def _shown(story: Story) -> dict[str, Any]:
 def _number(value: float, *, is_bound: bool) -> str:
     if not np.isfinite(value):
         return ""
-    return at_most(value, decimals=4) if is_bound else f"{value:.4f}"
+    # Means of equal counts may differ in their last digit.
+    return at_most(value, decimals=4) if is_bound else f"{round(value, 12):.4f}"

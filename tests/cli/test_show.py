@@ -15,7 +15,7 @@ def shown(capsys, as_json=False, **options):
     options = {"criterion": "cv_bound", "cv": 3, "random_state": 0} | options
     plan = plan_search(SVC(), {"C": [1.0, 10.0]}, X[:60], y[:60], X[60:], **options)
     outcome = execute(plan, n_jobs=1)
-    show(plan, outcome, n_unlabeled=30, as_json=as_json, out=None)
+    show(plan, outcome, n_labeled=60, n_unlabeled=30, as_json=as_json, out=None)
     return capsys.readouterr().out
 
 

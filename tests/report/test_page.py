@@ -79,6 +79,17 @@ def test_report_html__shows_what_a_nested_search_can_hand_over():
     assert "Each cell is a candidate" in words(report_html(make()))
 
 
+def test_report_html__of_rows_set_aside_tells_both_parts():
+    X, y = load_iris(return_X_y=True)
+    search = dsel.SemiSupervisedSearchCV(
+        GaussianNB(), {"var_smoothing": [1e-9, 1.0]}, certify_rows=0.4,
+        duplicates="keep", random_state=0,
+    )  # fmt: skip
+    search.fit(X[::2], y[::2], pool=X[1::2])
+    page = words(report_html(search.results_))
+    assert "labeled rows that chose 45 rows in the pool 75" in page
+
+
 def test_report_html__says_what_is_guaranteed():
     cube = make()
     page = report_html(cube)
