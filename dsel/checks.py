@@ -83,6 +83,11 @@ def check_nonnegative(value: Any, name: str) -> float:
 def check_counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return integer counts as int64, or raise; rates are refused, never rounded."""
     array = np.asarray(values)
+    # Nullable integers of pandas, unless one is missing, are integers.
+    if array.dtype == object and all(
+        isinstance(each, Integral) and abs(int(each)) < 2**63 for each in array.flat
+    ):
+        array = np.asarray(array.tolist())
     if array.dtype.kind not in "iu":
         raise TypeError(
             f"`{name}` must hold integer counts, got {array.dtype} "
