@@ -1,5 +1,6 @@
 """Keep all models of a grid and choose one for each test row by nonconformity."""
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Final, Self
 
@@ -188,11 +189,12 @@ class NonconformityClassifier(NonconformityAnswers):
         if self.measure == "nearest":
             neighbours = Neighbours(X[train], y[train], len(self.classes_))
         models = trained.pack(trained.failures())
-        values = Reader(models, self.measure, neighbours)(X[held])
-        unusable = _scoring_nan(models, values)
-        if unusable:
+        reader = Reader(models, self.measure, neighbours)
+        values = reader(X[held])
+        if unusable := _scoring_nan(models, values):
             models = trained.pack({**models.failures, **unusable})
-            values = Reader(models, self.measure, neighbours)(X[held])
+            reader = replace(reader, models=models)
+            values = reader(X[held])
         calibration = make_calibration(
             values, y[held], by_margin=self.measure == "margin"
         )
@@ -202,7 +204,6 @@ class NonconformityClassifier(NonconformityAnswers):
                 "epsilon is 0 and the tie rule alone decides; hold out more rows.",
                 GuaranteeWarning,
             )
-        reader = Reader(models, self.measure, neighbours)
         self.models_ = models
         self.chooser_ = RowChooser(reader, calibration, self.ties, self.seed_)
         self.validation_scores_ = calibration.ascending
