@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -224,3 +225,11 @@ def test_limits__hold_at_a_delta_of_nearly_one():
     for count, high, low in zip(counts, above, below, strict=True):
         assert upper_tail_ratio(count + 1, 10, high, rest) >= 0.9999
         assert lower_tail_ratio(count - 1, 10, low, rest) >= 0.9999
+
+
+def test_binomial_tail_inversion__takes_nullable_integers():
+    counts = pd.DataFrame([[3, 5]], dtype="Int64")
+
+    found = binomial_tail_inversion(counts, 10, delta=0.1)
+
+    assert np.array_equal(found, binomial_tail_inversion([[3, 5]], 10, delta=0.1))

@@ -136,3 +136,18 @@ def test_merged_folds__hold_when_every_fold_errs_alike(rng, n_folds):
     errors = np.repeat(rng.binomial(rows, rate, (4000, 1)), n_folds, axis=1)
     fails = label_term(errors, rows, 2 * delta * 0.999) < rate
     assert 0.05 < fails.mean() <= delta
+
+
+@pytest.mark.parametrize("size", [20, 3_000, 10**7])
+def test_merged_folds__are_above_all_that_the_constraint_allows(rng, size):
+    delta, n_folds = 1e-4, 6
+    rows = size + np.arange(n_folds) % 2
+    errors = rng.binomial(rows, [0.0, 0.0, 0.02, 0.3, 0.3, 0.9])
+    # What each fold spends of the budget k (ln(1 / delta) + 1), by chance.
+    spent = rng.dirichlet(np.ones(n_folds), 300) * n_folds * (1 - np.log(delta))
+
+    rates = binomial_tail_inversion(errors, rows, delta=np.exp(-spent - 1e-9))
+
+    term = merged_folds(errors, rows, 0, 1, delta=2 * delta).label_term
+    assert rates.mean(axis=1).max() <= term * (1 + 1e-9)
+    assert term <= rates.mean(axis=1).max() * 1.2
