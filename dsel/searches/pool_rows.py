@@ -99,8 +99,9 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         Unlabeled rows: anything that `open_pool` takes.
     path
         Folder or URL of a new zarr group. Of a classifier ``label`` holds class codes,
-        places in `classes_` (-1 for rows that the pool's filters leave out), else
-        ``value`` holds numbers (NaN for these). `read_rows` reads them.
+        places in `classes_` (-1 for rows that the pool's filters leave out, -2 for
+        answers that are none of them), else ``value`` holds numbers (NaN for rows left
+        out). `read_rows` reads them.
     client
         Dask client; None is the current one, else local threads. Tasks return some
         bytes a row, the driver writes.
@@ -180,7 +181,8 @@ class Answers:
         found = np.asarray(self.model.predict(unchangeable(X)))
         if self.classes is None:
             return {"value": found}
-        return {"label": codes_of(found, self.classes)}
+        # Answers that are no class have codes of their own, too long for an int32.
+        return {"label": np.maximum(codes_of(found, self.classes), -2)}
 
 
 def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 import dsel
 from dsel.data import labeled as labels
 from dsel.errors import AllFitsFailedError
+from dsel.searches import predict_pool, read_rows
 
 NEAR = {
     "below": (float, lambda label: label - 0.4),
@@ -176,3 +177,11 @@ def test_run__takes_functions_of_a_row(rng):
     learner = make_pipeline(FunctionTransformer(np.tanh), SVC())
     plan = dsel.plan_search(None, [learner], X, y, criterion="best_fold_model", cv=3)
     assert dsel.select(plan.run()).certificate.certified
+
+
+@pytest.mark.parametrize("kind", NEAR)
+def test_predict_pool__writes_minus_two_for_what_is_no_class(kind, tmp_path):
+    X, y = labeled(kind)
+    predict_pool(Answering(kind).fit(X, y), X, tmp_path / "answers")
+    [(_, codes)] = read_rows(tmp_path / "answers", "label")
+    np.testing.assert_array_equal(codes, -2)
