@@ -267,7 +267,8 @@ def _same_types(rows: Any, like: Any) -> bool:
 
 
 def _pandas_column(column: pd.Series, dtype: Any) -> pd.Series:
-    if column.dtype == dtype:
+    # As truth values of numpy, missing ones would be true or false.
+    if column.dtype == dtype or (dtype == np.bool_ and column.hasnans):
         return column
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.Series(_recoded(column, dtype), index=column.index, copy=False)

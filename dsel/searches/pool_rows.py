@@ -17,7 +17,8 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
 from dsel.data.blocks import read_blocks
-from dsel.data.frames import unchangeable
+from dsel.data.collection import Partitions
+from dsel.data.frames import native, pandas_of, unchangeable
 from dsel.data.labeled import check_columns, codes_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -96,7 +97,8 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     model
         Any fitted search, estimator or pipeline with `predict`, of dsel or not.
     pool
-        Unlabeled rows: anything that `open_pool` takes.
+        Unlabeled rows: anything that `open_pool` takes. A search gets frames of the
+        library that it was fitted on; of Parquet files others get those of pandas.
     path
         Folder or URL of a new zarr group. Of a classifier ``label`` holds class codes,
         places in `classes_` (-1 for rows that the pool's filters leave out, -2 for
@@ -141,7 +143,9 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     check_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
-    answers = Answers(model, classes)
+    rows = opened.collection
+    is_read = isinstance(rows.array, Partitions) and not rows.is_in_memory
+    answers = Answers(model, classes, is_read and not hasattr(model, "frame_schema_"))
     fitted = getattr(model, "best_estimator_", model)  # of a search
     allow_nan = takes_nan(fitted.models if isinstance(fitted, FoldVote) else [fitted])
     if opened.n_rows == 0:
@@ -174,11 +178,14 @@ class Answers:
 
     model: Any
     classes: NDArray[Any] | None
+    as_pandas: bool
+    """Whether blocks are frames, of which the model did not say the library."""
 
     def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the codes of labels, or values, of a block."""
         del rows
-        found = np.asarray(self.model.predict(unchangeable(X)))
+        given = unchangeable(pandas_of(native(X)) if self.as_pandas else X)
+        found = np.asarray(self.model.predict(given))
         if self.classes is None:
             return {"value": found}
         # Answers that are no class have codes of their own, too long for an int32.

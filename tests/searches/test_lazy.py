@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
@@ -107,6 +110,20 @@ def test_predict_pool__gives_frames_to_models_of_frames(tmp_path):
     np.testing.assert_array_equal(codes, model.predict(table.iloc[:, :4]))
     with pytest.raises(ValueError, match="`pool` has a column 'kind' that"):
         predict_pool(model, table, tmp_path / "others.zarr")
+
+
+def test_predict_pool__gives_pandas_to_plain_models_of_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = pd.DataFrame({"since": pd.date_range("2020", periods=60), "a": 1.0})
+    table.loc[::7, "a"] = np.nan
+    table.to_parquet(tmp_path / "pool.parquet")
+    days = FunctionTransformer(lambda X: X.apply(lambda column: column.dt.day_of_week))
+    columns = make_column_transformer((days, ["since"]), (SimpleImputer(), ["a"]))
+    weekend = table.since.dt.day_of_week > 4
+    model = make_pipeline(columns, DecisionTreeClassifier()).fit(table, weekend)
+    predict_pool(model, tmp_path / "pool.parquet", tmp_path / "answers.zarr")
+    [(_, codes)] = read_rows(tmp_path / "answers.zarr", "label")
+    np.testing.assert_array_equal(model.classes_[codes], weekend)
 
 
 def test_predict__names_what_is_not_lazy(rows):

@@ -292,6 +292,25 @@ def test_plan__names_the_column_in_which_the_pool_differs(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("of_pool", [pd.DataFrame, arrow_of, polars_of])
+def test_search__takes_no_missing_truth_value_for_a_known_one(of_pool):
+    X = pd.DataFrame({"age": np.arange(60.0), "member": np.arange(60) % 2 == 0})
+    y = np.where(X.member ^ (X.age > 55), "yes", "no")
+    columns = make_column_transformer(
+        (StandardScaler(), ["age"]), (OneHotEncoder(), ["member"])
+    )
+    model = make_pipeline(columns, LogisticRegression(C=100.0))
+    search = dsel.SemiSupervisedSearchCV(
+        None, [model], criterion="best_fold_model", random_state=0
+    )
+    search.fit(X, y)
+    assert (search.predict(of_pool(X)) == search.best_estimator_.predict(X)).all()
+    gaps = X.astype({"member": object})
+    gaps.loc[::3, "member"] = None
+    with pytest.raises(ValueError, match="unknown categories"):
+        search.predict(of_pool(gaps))
+
+
 def test_plan__names_columns_of_one_name():
     (X, y), (pool, _) = table(60), table(90, seed=1)
     X, pool = (f.rename(columns={"plan": "city"}) for f in (X, pool))

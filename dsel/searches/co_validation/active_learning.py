@@ -335,8 +335,12 @@ def _as_taken(pool: Pool, estimator: Any) -> Pool:
         rows = rows.frames()
     schema = rows.array.schema if isinstance(rows.array, Partitions) else None
     if schema is not None and type(schema.empty).__module__ == "pyarrow.lib":
-        # A ColumnTransformer takes no tables of Arrow, which Parquet files give.
-        schema = frame_of(pandas_of(schema.empty)).schema
+        # A ColumnTransformer takes no tables of Arrow, which Parquet files give, and
+        # without rows such a table does not know its categories.
+        empty = pandas_of(schema.empty)
+        encoded = empty.select_dtypes("category")
+        kinds = {name: encoded[name].cat.categories.dtype for name in encoded}
+        schema = frame_of(empty.astype(kinds)).schema
     return replace(pool, collection=rows, schema=schema)
 
 

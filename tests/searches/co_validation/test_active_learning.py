@@ -209,8 +209,8 @@ def test_learn_actively__takes_frames_that_the_estimator_encodes(table, kind, tm
         given = pytest.importorskip("polars").from_pandas(frame)
     if kind == "parquet":
         pytest.importorskip("pyarrow")
+        given.to_parquet(tmp_path / "pool.parquet")
         given = str(tmp_path / "pool.parquet")
-        frame.to_parquet(given)
     words = [("words", OneHotEncoder(sparse_output=False), ["word"])]
     encode = ColumnTransformer(words, remainder="passthrough")
     model = make_pipeline(encode, LogisticRegression())
