@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
+from dsel.data.blocks import summed
 from dsel.data.labeled import check_labels
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
@@ -225,4 +226,4 @@ def encode_labels(
             f"`y` must hold at least two classes, got one class: "
             f"{estimator.classes_.tolist()[0]!r}."
         )
-    return X, codes.astype(np.int64, copy=False)
+    return summed(X), codes.astype(np.int64, copy=False)

@@ -21,6 +21,7 @@ from dsel.bounds import (
 from dsel.bounds.nonconformity import count_not_above
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
+from dsel.data.blocks import summed
 from dsel.data.labeled import check_columns, check_labels
 from dsel.data.lazy import by_block
 from dsel.data.overlap import comparable, row_hashes
@@ -389,7 +390,7 @@ class NonconformityAnswers(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", reset=False)
+        return summed(validate_data(self, X, accept_sparse="csr", reset=False))
 
 
 def hashes_of(X: Any) -> NDArray[np.uint64]:

@@ -18,6 +18,8 @@ from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
 from dsel.results import open_model, save_model
 from dsel.searches.nonconformity.classifier import NonconformityClassifier
+from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
+from tests.tables import in_two_entries
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 1.0, 100.0]}
 RULES = ["first", "literal", "margin", "random", "vote"]
@@ -517,3 +519,18 @@ def test_labels__that_are_missing_are_refused():
             model.fit(X, y).certify(fresh, labels)
         with pytest.raises(ValueError, match=said):
             model.fit(X, y).selective_risk(fresh, labels, [0.1])
+
+
+@pytest.mark.parametrize("kind", [MaximumMarginClassifier, NonconformityClassifier])
+def test_fit__sums_entries_of_one_place(kind):
+    X, y = make_classification(200, random_state=0)
+    X[np.abs(X) < 0.4] = 0.0
+    once, twice = (
+        kind(KNeighborsClassifier(), {"n_neighbors": [5, 9]}, random_state=0)
+        .fit(rows(X[:100]), y[:100])
+        for rows in (csr_matrix, in_two_entries)
+    )  # fmt: skip
+    fresh = in_two_entries(X[100:])
+    np.testing.assert_array_equal(twice.predict(fresh), once.predict(X[100:]))
+    if kind is NonconformityClassifier:
+        np.testing.assert_array_equal(twice.p_values(fresh), once.p_values(X[100:]))
