@@ -267,9 +267,11 @@ def _same_types(rows: Any, like: Any) -> bool:
 
 
 def _pandas_column(column: pd.Series, dtype: Any) -> pd.Series:
-    # As truth values of numpy, missing ones would be true or false.
-    if column.dtype == dtype or (dtype == np.bool_ and column.hasnans):
+    if column.dtype == dtype:
         return column
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:
+        # Numpy has no missing number of this type, and takes None for false.
+        return column if dtype.kind == "b" else column.astype(float)
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.Series(_recoded(column, dtype), index=column.index, copy=False)
     kept = _is_number(column.dtype) and _is_number(dtype)

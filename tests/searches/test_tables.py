@@ -8,6 +8,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -290,6 +291,21 @@ def test_plan__names_the_column_in_which_the_pool_differs(
     with pytest.raises(error, match=message) as caught:
         run(X, y, changed)
     assert "\n" not in str(caught.value)
+
+
+def test_search__takes_nullable_integers_where_labeled_rows_have_plain_ones():
+    X = pd.DataFrame({"age": np.arange(60), "visits": np.arange(60) % 7})
+    columns = make_column_transformer((SimpleImputer(), ["age", "visits"]))
+    model = make_pipeline(columns, LogisticRegression())
+    search = dsel.SemiSupervisedSearchCV(
+        None, [model], criterion="best_fold_model", random_state=0
+    )
+    search.fit(X, X.age > 30)
+    gaps = X.where(X.visits > 1)
+    objects = gaps.astype(object).where(gaps.notna(), None)
+    for given in (gaps.convert_dtypes(), objects):
+        found = search.predict(given)
+        assert (found == search.best_estimator_.predict(gaps)).all()
 
 
 @pytest.mark.parametrize("of_pool", [pd.DataFrame, arrow_of, polars_of])
