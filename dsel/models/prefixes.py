@@ -41,14 +41,18 @@ def has_prefix(estimator: Any) -> bool:
 
 
 def first_step(estimator: Any) -> Any:
-    """Return what gets the rows: of a pipeline the first step that is not left out."""
+    """Return what gets the rows: of a pipeline the first step that is not left out.
+
+    Of one that fits another, as GridSearchCV does, it is that of the other one.
+    """
     while hasattr(estimator, "steps"):
         estimator = next(
             step
             for _, step in estimator.steps
             if step is not None and not isinstance(step, str)  # "passthrough"
         )
-    return estimator
+    inner = getattr(estimator, "estimator", None)
+    return first_step(inner) if hasattr(inner, "fit") else estimator
 
 
 def fitted_prefix(

@@ -53,6 +53,12 @@ class SelectionProcedure(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags by which missing values reach a function, which may fill them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the labels that the model gives."""
         return np.asarray(self.model_.predict(X))

@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, GroupKFold, HalvingRandomSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -37,6 +38,22 @@ def rows():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(3).permutation(len(y))
     return X[order[:300]], y[order[:300]], X[order[300:1500]]
+
+
+def filled_by_hand(X, y):
+    return make_pipeline(SimpleImputer(), SVC()).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["search", "function"])
+def test_certify_selection__takes_missing_values_that_the_procedure_fills(rows, kind):
+    X, y, pool = rows
+    X, pool = (np.where(each == 7.0, np.nan, each) for each in (X, pool))
+    filled = make_pipeline(SimpleImputer(), SVC())
+    search = GridSearchCV(filled, {"svc__C": [1.0, 10.0]}, cv=3)
+    procedure = search if kind == "search" else filled_by_hand
+    found = dsel.certify_selection(procedure, X, y, pool, cv=3, random_state=0)
+    assert found.certificate.certified
+    assert found.model.predict(pool).shape == (len(pool),)
 
 
 def by_hand(X, y):
