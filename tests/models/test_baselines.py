@@ -77,7 +77,7 @@ def test_fit__without_pool_rows_is_the_supervised_fit(rows, Estimator):
 @pytest.mark.parametrize("Estimator", USING_THE_POOL)
 def test_fit__a_pool_with_other_columns_is_an_error(rows, Estimator):
     X, y, pool, _ = rows
-    with pytest.raises(ValueError, match="`pool` must have the columns"):
+    with pytest.raises(ValueError, match="`pool` has 2 columns but `X` has 3"):
         Estimator().fit(X, y, pool=pool[:, :2])
 
 
