@@ -5,6 +5,7 @@ To add a family: its line in `FAMILIES`, before the last.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +21,13 @@ from dsel.models.svm.family import KernelSVMFamily
 
 FAMILIES: Final[list[Callable[..., Family]]] = [
     KernelLeastSquaresFamily,
+    partial(KernelSVMFamily, takes_frames=True),
     KernelSVMFamily,
     MCPLFamily,
     ScikitLearnFamily,
 ]
-"""A candidate goes to the first that does not refuse it; the last refuses none."""
+"""A candidate goes to the first that does not refuse it; the last refuses none. Others
+that take frames get pipelines that encode them, and no others."""
 
 
 def assign_families(
@@ -47,11 +50,11 @@ def assign_families(
         taken: list[Candidate] = []
         others: list[Candidate] = []
         for candidate in remaining:
-            reason = (
-                "the pipeline encodes data frames"
-                if not family.takes_frames and _encodes(candidate.estimator, X)
-                else family.refusal(candidate.estimator)
-            )
+            reason = family.refusal(candidate.estimator)
+            encodes = _encodes(candidate.estimator, X)
+            others_take = make is not FAMILIES[-1] and encodes != family.takes_frames
+            if reason is None and others_take:
+                reason = "the pipeline encodes data frames" if encodes else ""
             (taken if reason is None else others).append(candidate)
             refusals[candidate.number] += filter(None, [reason])
         remaining = others

@@ -87,20 +87,40 @@ def counted():
     return X, y, pool, plan, plan.run()
 
 
-def test_search__over_a_table_counts_as_the_pipeline_by_itself(counted):
-    X, y, pool, plan, results = counted
-    for number, C in enumerate(GRID["logisticregression__C"]):
-        wanted = results.isel(logisticregression__C=number)
-        full = encoder().set_params(logisticregression__C=C).fit(X, y).predict(pool)
+def assert_counts_as_by_itself(X, y, pool, plan, results):
+    """Compare with fits of scikit-learn on the pandas frames themselves."""
+    for candidate in [each for group in plan.work.groups for each in group.candidates]:
+        model = candidate.estimator
+        wanted = results.isel(
+            {d: list(results[d].values).index(v) for d, v in candidate.params.items()}
+        )
+        full = model.fit(X, y).predict(pool)
         for fold, split in enumerate(plan.work.splits[:3]):
             train, test = split.train_rows, split.test_rows
-            model = encoder().set_params(logisticregression__C=C)
             model.fit(X.iloc[train], y[train])
             errors = np.sum(model.predict(X.iloc[test]) != y[test])
             assert errors == wanted.fold_errors[fold]
             drawn = plan.scheme.comparisons[0].bins(np.arange(len(pool))) == fold
             differ = (model.predict(pool) != full) & drawn
             assert differ.sum() == wanted.disagreements[fold]
+
+
+def test_search__over_a_table_counts_as_the_pipeline_by_itself(counted):
+    assert_counts_as_by_itself(*counted)
+
+
+@pytest.mark.parametrize("sparse_threshold", [0.0, 1.0])
+@pytest.mark.parametrize("of_labeled", LIBRARIES)
+def test_search__by_kernel_svms_of_a_table_counts_as_the_pipeline_by_itself(
+    of_labeled, sparse_threshold
+):
+    (X, y), (pool, _) = table(150), table(700, seed=1)
+    encode = encoder()[0].set_params(sparse_threshold=sparse_threshold)
+    model = make_pipeline(encode, SVC(shrinking=False))
+    grid = {"svc__C": [0.1, 10.0], "svc__gamma": [0.05, 1.0]}
+    plan = run(of_labeled(X), y, pool, model, grid)
+    assert "by kernel SVM: one kernel for all C and folds" in str(plan)
+    assert_counts_as_by_itself(X, y, pool, plan, plan.run())
 
 
 @pytest.mark.parametrize("of_labeled", LIBRARIES)
@@ -165,14 +185,12 @@ def test_search__names_pool_rows_that_no_model_can_predict():
         plan.run()
 
 
-def test_search__by_kernel_svms_takes_numbers_and_pipelines_on_text():
+def test_search__by_kernel_svms_takes_numbers_and_names_what_is_none():
     (X, y), (pool, _) = table(90), table(300, seed=1)
     numbers = X[["age", "visits"]]
     plan = run(numbers, y, pool[["age", "visits"]], SVC(), {"C": [1.0]})
     array = run(numbers.to_numpy(), y, pool[["age", "visits"]], SVC(), {"C": [1.0]})
     assert_same_counts(plan.run(), array.run())
-    encoded = make_pipeline(encoder()[0], SVC())
-    assert "scikit-learn" in str(run(X, y, pool, encoded, {"svc__C": [1.0]}))
     with pytest.raises(TypeError, match="column 'city' holds text such as"):
         run(X, y, pool, SVC(), {"C": [1.0]})
 

@@ -69,12 +69,13 @@ class KernelSVMFamily:
     name: ClassVar[str] = "kernel SVM"
     # Splits share the gram matrix, which is cheap beside a fit.
     fits_splits_together: ClassVar[bool] = False
-    takes_frames: ClassVar[bool] = False
     classes: NDArray[Any]
     seed: int
     """A pipeline's random steps get a hash of it."""
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     """Nothing, or sample weights of all labeled rows, named as `fit` takes them."""
+    takes_frames: bool = False
+    """Whether steps before the SVC get data frames, of which they make numbers."""
 
     def refusal(self, estimator: Any) -> str | None:
         """Refuse what cannot be done exactly; say nothing of what is no SVC."""

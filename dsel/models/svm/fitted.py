@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.frames import numbers
 from dsel.models.arrays import Floats, Integers
 from dsel.models.family import FitCounts
 from dsel.models.svm.decisions import Machines
@@ -89,17 +88,21 @@ class PackedSVMs:
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X = numbers(X)
         n_rows = X.shape[0]
         shape = (len(self.candidates), n_rows)
         queries = [query_of(chosen, shape) for chosen in which]
         codes = np.full((len(which), *shape), -1, dtype=np.int64)
         order = row_order(queries, n_rows)
         for plan in self.plans:
-            step = plan.block_rows
-            for start in range(0, n_rows, step):
-                mine = slice(start, start + step)
-                self._predict_block(plan, X, order[mine], queries, codes[..., mine])
+            asked = np.zeros(n_rows, dtype=np.bool_)
+            for query in queries:
+                asked |= query.rows_with(plan.splits)
+            places = np.flatnonzero(asked[order])
+            for mine, seen in plan.blocks(X, order[places]):
+                at = places[mine]
+                self._predict_block(
+                    plan, seen, [query.at(order[at]) for query in queries], at, codes
+                )
         if (order[1:] < order[:-1]).any():
             for row in codes.reshape(-1, n_rows):
                 row[order] = row.copy()
@@ -108,38 +111,28 @@ class PackedSVMs:
     def _predict_block(
         self,
         plan: ScoringPlan,
-        X: Any,
-        rows: Integers,
+        seen: Any,
         queries: list[Query],
+        at: Integers,
         codes: Integers,
     ) -> None:
-        """Write the codes of some rows, in their order, (n_queries, ..., n_rows)."""
-        mine = [query.at(rows) for query in queries]
-        splits = {d.machines.split for _, ds in plan.by_kernel for d in ds}
-        asked = np.zeros(len(rows), dtype=np.bool_)
-        for query in mine:
-            asked |= query.rows_with(splits)
-        if not asked.any():
-            return
-        kept = np.flatnonzero(asked)
-        mine = [query.at(kept) for query in mine]
-        seen = plan.labeled.transform(X[rows[kept]])
+        """Write the codes of some rows at their places, (n_queries, ..., n_rows)."""
         # The label that was found last, mostly of a neighbouring gamma or training set.
-        guess = np.zeros(len(kept), dtype=np.int64)
-        wanted = {split for query in mine for split in query.splits}
+        guess = np.zeros(len(at), dtype=np.int64)
+        wanted = {split for query in queries for split in query.splits}
         blocks = kernel_blocks(plan, seen, single=True)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:
                 if duals.machines.split not in wanted:
                     continue
-                at = self.place_of[list(duals.machines.candidates)]
-                for query, target in zip(mine, codes, strict=True):
-                    for chosen, places in query.asks(duals.machines.split, at):
+                mine = self.place_of[list(duals.machines.candidates)]
+                for query, target in zip(queries, codes, strict=True):
+                    for chosen, places in query.asks(duals.machines.split, mine):
                         models = duals.machines.model_of[chosen]
                         found = decide(block, duals, places, models, guess)
                         guess[places] = found[models[len(models) // 2]]
-                        where = slice_of(kept[places])
-                        for place, model in zip(at[chosen], models, strict=True):
+                        where = slice_of(at[places])
+                        for place, model in zip(mine[chosen], models, strict=True):
                             target[place, where] = found[model]
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
@@ -149,28 +142,25 @@ class PackedSVMs:
         ``SVC(decision_function_shape="ovr").decision_function`` gives: votes, and
         sums of decisions squeezed into (-1/3, 1/3).
         """
-        X = numbers(X)
         n_rows = X.shape[0]
         shape = (len(self.candidates), n_rows)
         queries = [query_of(chosen, shape) for chosen in which]
         found = np.full((len(which), *shape, len(self.classes)), np.nan)
         for plan in self.plans:
-            step = plan.block_rows
-            for start in range(0, n_rows, step):
-                rows = np.arange(start, min(start + step, n_rows))
-                self._score_rows(plan, X, rows, queries, found)
+            rows = np.arange(n_rows)
+            for mine, seen in plan.blocks(X, rows):
+                self._score_rows(plan, seen, rows[mine], queries, found)
         return found
 
     def _score_rows(
         self,
         plan: ScoringPlan,
-        X: Any,
+        seen: Any,
         rows: Integers,
         queries: list[Query],
         found: Floats,
     ) -> None:
         mine = [query.at(rows) for query in queries]
-        seen = plan.labeled.transform(X[rows[0] : rows[-1] + 1])
         blocks = kernel_blocks(plan, seen, single=False)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:

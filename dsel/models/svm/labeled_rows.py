@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
-from dsel.data.frames import unchangeable
+from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.splits import Split
 from dsel.kernels.reference_rows import is_sparse
 from dsel.models.arrays import Integers, as_floats
@@ -39,6 +38,8 @@ class RowsByClass:
     `fit_transform` is not `fit` and `transform`."""
     n_values: int = 0
     """How many labeled rows the columns are, of a precomputed kernel; 0 of others."""
+    takes_frames: bool = False
+    """Whether the transformer makes numbers of data frames."""
 
     @property
     def by_column(self) -> bool:
@@ -110,9 +111,7 @@ def rows_of_split(
     """
     front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
     train = split.train_rows
-    fitted_on = as_floats(
-        front.fit_transform(_safe_indexing(X, train), labels[y[train]])
-    )
+    fitted_on = as_floats(front.fit_transform(native(X[train]), labels[y[train]]))
     at_predict = as_floats(front.transform(unchangeable(X)))
     numbers, starts = _class_by_class(y, len(labels))
     rows = at_predict
@@ -124,7 +123,10 @@ def rows_of_split(
         rows = rows.tocsr() if is_sparse(rows) else rows
     ordered = rows[numbers]
     seen = ordered if rows is at_predict else at_predict[numbers]
-    return RowsByClass(origin, front, numbers, starts, ordered, seen)
+    is_frame = isinstance(X, Frame)
+    return RowsByClass(
+        origin, front, numbers, starts, ordered, seen, takes_frames=is_frame
+    )
 
 
 def _class_by_class(y: Integers, n_classes: int) -> tuple[Integers, Integers]:

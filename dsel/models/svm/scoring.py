@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.data.frames import numbers
 from dsel.kernels.functions import Kernel, Rbf, reach_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.models.arrays import Bools, Floats, Integers
@@ -60,6 +61,27 @@ class ScoringPlan:
             for kernel in kernels
         )
         return cls(labeled, by_kernel)
+
+    @property
+    def splits(self) -> set[int]:
+        """Numbers of the splits whose machines are here."""
+        return {each.machines.split for _, some in self.by_kernel for each in some}
+
+    def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[slice, Any]]:
+        """Yield places among `rows`, and `X` there as the machines see it.
+
+        Data frames are transformed in one piece, since each call takes milliseconds.
+        """
+        whole = None
+        if self.labeled.takes_frames and len(rows):
+            whole = self.labeled.transform(X[rows])
+        X = X if self.labeled.takes_frames else numbers(X)
+        for start in range(0, len(rows), self.block_rows):
+            mine = slice(start, start + self.block_rows)
+            some = (
+                self.labeled.transform(X[rows[mine]]) if whole is None else whole[mine]
+            )
+            yield mine, some
 
     @cached_property
     def reference(self) -> Mapping[str, ReferenceRows]:
