@@ -69,8 +69,7 @@ MAY_UNPICKLE = {
     ("dsel/searches/engine/time_limits.py", "cloudpickle.loads"),
     # What this user signed: `test_kept_models` has what others wrote.
     ("dsel/searches/engine/kept_models.py", "cloudpickle.loads"),
-    # What this run was given, pickled by it before any fit, or copied in memory.
-    ("dsel/searches/alone.py", "cloudpickle.loads"),
+    # What this run was given, copied in memory.
     ("dsel/searches/procedures.py", "pickle"),
 }
 

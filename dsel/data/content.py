@@ -13,7 +13,6 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Iterable, Mapping, Set
-from contextlib import suppress
 from hashlib import blake2b, sha256
 from numbers import Integral, Real
 from pathlib import Path
@@ -167,19 +166,6 @@ def _slices(array: NDArray[Any]) -> Iterable[NDArray[Any]]:
     return (array[first : first + step] for first in range(0, len(array), step))
 
 
-def own_code(values: Iterable[Any]) -> frozenset[Any]:
-    """Return what objects hold that is of no installed package.
-
-    These are classes, and the code of functions, of modules of the user's own and of
-    ``__main__``. Of what cannot be pickled only a part is told.
-    """
-    content = _Content()
-    for value in values:
-        with suppress(Exception):  # whatever an object raises that cannot be pickled
-            content.digest(type(value) if holds_scalars(value) else value)
-    return frozenset(content.own)
-
-
 def holds_scalars(value: Any) -> bool:
     """Whether an object has attributes, all of them numbers, texts or None.
 
@@ -201,8 +187,6 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO())
-        self.own: set[Any] = set()
-        """Classes met on the way, and the code of functions, that are not installed."""
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no other object gets the number of one
 
@@ -257,7 +241,6 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
         source = "" if is_sent else _source_of(value)
         if not is_sent and not source:
             return _by_name(value), ()
-        self.own.add(value)
         own = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
         return f"class {_by_name(value)} {source}", (value.__bases__, own)
 
@@ -266,7 +249,6 @@ class _Content(cloudpickle.Pickler):  # type: ignore[misc]
         source = _source_of(value) if found is NotImplemented else ""
         if found is NotImplemented and not source:
             return _by_name(value), ()
-        self.own.add(value.__code__)
         if found is not NotImplemented:
             return "function", (value.__code__, found[2])
         # The file may have been changed since it was imported.

@@ -82,8 +82,7 @@ def certify_selection(
         where there is a pool. To be fixed before any result is seen.
     client
         A `distributed.Client`; None means the current one, else local threads. Each run
-        of the procedure is one task. The one whose number is reported is made once more
-        in a new process, unless all of its code is of installed packages.
+        of the procedure is one task.
     **options
         ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``
         (of an estimator), ``fit_timeout``, ``groups``, ``reading``, ``pool_labels``,

@@ -18,7 +18,6 @@ from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
-from dsel.searches.alone import OwnCode, own_code_of, with_fit_alone
 from dsel.searches.checkpoint import Checkpoint, open_checkpoint, stored_records
 from dsel.searches.chosen import chosen_evidence, chosen_model, of_chosen, without_pool
 from dsel.searches.cube import make_results
@@ -109,7 +108,7 @@ def execute(
     count_threads(n_jobs)  # refused before the pool is read
     client = resolve_client(client)
     place = None if out is None else open_store(out, storage_options=storage_options)
-    clock, own = PhaseClock(), own_code_of(plan.work)
+    clock = PhaseClock()
     with ExitStack() as stack:
         with clock.phase("prepare"):
             plan, resolved = _with_pool_as_it_is(plan, place, client)
@@ -132,7 +131,7 @@ def execute(
                 driver, evidence = _run_chosen(plan, driver, evidence, make, stack)
         with clock.phase("evaluate"):
             results = _results(plan, evidence, driver, declared, client)
-            results, choice = _chosen(plan, own, results, store, client)
+            choice = select(results, certificate=plan.certificate.name)
         results.attrs[PHASE_SECONDS] = clock.as_json(evidence, executor.n_slots)
         if place is not None:
             with clock.phase("save"):
@@ -251,21 +250,6 @@ def _results(
         return results
     results = settle(results, account_of(store.read()), declared, keys)
     return with_first_leaders(results, plan, keys, store)
-
-
-def _chosen(
-    plan: SearchSpec,
-    own: OwnCode | None,
-    results: xr.Dataset,
-    store: Checkpoint,
-    client: Any,
-) -> tuple[xr.Dataset, Choice]:
-    """Return the cube and the choice, after its fit was tried in a new process."""
-    choice = select(results, certificate=plan.certificate.name)
-    if own is None or not choice.certificate.certified:
-        return results, choice
-    results = with_fit_alone(plan, own, results, choice, store, client)
-    return results, select(results, certificate=plan.certificate.name)
 
 
 def _check_failures(plan: SearchSpec, evidence: Mapping[str, Any]) -> None:

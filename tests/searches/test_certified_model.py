@@ -119,11 +119,8 @@ def test_deployed__certifies_no_learner_that_draws_without_a_seed(draw, certific
     names = {"criterion": "cv_error", "certificate": certificate}
     plan = plan_search(None, [Chance(draw)], X, Y, POOL, cv=2, random_state=0, **names)
     choice = select(plan.run())
-    if choice.certificate.certified:  # one of two may be the same in a new process
-        with pytest.raises(RuntimeError, match=r"is of Chance\(.* fixed seed"):
-            plan.deployed(choice)
-    else:
-        assert "A3 is violated" in str(choice.certificate.reasons)
+    with pytest.raises(RuntimeError, match=r"is of Chance\(.* fixed seed"):
+        plan.deployed(choice)
     seeded = plan_search(None, [Chance(seed=3)], X, Y, POOL, random_state=0, **names)
     assert seeded.deployed(select(seeded.run())).error_ < 0.1
 
