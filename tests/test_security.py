@@ -64,11 +64,6 @@ def _nodes(kind):
 
 
 MAY_UNPICKLE = {
-    # A process and the one that it started itself speak through a pipe, in memory.
-    ("dsel/runtime/processes.py", "cloudpickle.loads"),
-    ("dsel/searches/engine/time_limits.py", "cloudpickle.loads"),
-    # What this user signed: `test_kept_models` has what others wrote.
-    ("dsel/searches/engine/kept_models.py", "cloudpickle.loads"),
     # What this run was given, copied in memory.
     ("dsel/searches/procedures.py", "pickle"),
 }

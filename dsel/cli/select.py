@@ -119,11 +119,6 @@ from dsel.searches.plan import OPTIONS
     help="The pool's rows stand in random order: read its first rows only.",
 )
 @click.option("--exhaustive", is_flag=True, help="Fit and score every candidate.")
-@click.option(
-    "--fit-timeout",
-    type=float,
-    help="Seconds that one fit may take; a candidate that takes longer fails.",
-)
 @click.option("--seed", "random_state", type=int, default=0, show_default=True)
 @click.option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @store_options

@@ -28,7 +28,7 @@ WAYS: Final = (
     "out", "storage_options", "on_failure", "on_progress", "verbose", "n_jobs",
 )  # fmt: skip
 OPTIONS: Final = (
-    "delta", "label_share", "duplicates", "random_state", "fit_params", "fit_timeout",
+    "delta", "label_share", "duplicates", "random_state", "fit_params",
     "groups", "reading", "pool_labels", "reserve",
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ def certify_selection(
         of the procedure is one task.
     **options
         ``delta``, ``label_share``, ``duplicates``, ``random_state``, ``fit_params``
-        (of an estimator), ``fit_timeout``, ``groups``, ``reading``, ``pool_labels``,
+        (of an estimator), ``groups``, ``reading``, ``pool_labels``,
         ``reserve`` as `plan_search` takes them; ``out``, ``storage_options``,
         ``on_failure``, ``on_progress``, ``verbose``, ``n_jobs`` as `execute` does.
 

@@ -56,9 +56,6 @@ def _provenance(plan: SearchSpec) -> dict[str, Any]:
         "criterion": plan.criterion.name,
         "certificate": plan.certificate.name,
         "prune": int(plan.prune),
-        "fit_timeout": "none"
-        if plan.fit_timeout is None
-        else f"{plan.fit_timeout:g} s",
         "fingerprint": dict(plan.fingerprint),
         "remarks": list(plan.remarks),
         "classes": [str(label) for label in plan.classes],

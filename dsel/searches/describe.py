@@ -70,7 +70,6 @@ def facts(plan: SearchSpec) -> list[tuple[str, str]]:
         ("pool", _pool(plan)),
         ("splits", _splits(plan)),
         ("fits", _fits(plan)),
-        ("time limit", _limit(plan)),
         ("tasks", _tasks(plan)),
         ("projected memory", _memory(plan)),
         (
@@ -147,15 +146,6 @@ def _fits(plan: SearchSpec) -> str:
         n = plan.n_candidates * (len(plan.work.splits) - 1) + k + 1
     return f"{n:,}" + (
         " at most: candidates that cannot win are dropped" if plan.prune else ""
-    )
-
-
-def _limit(plan: SearchSpec) -> str:
-    if plan.fit_timeout is None:
-        return ""
-    return (
-        f"{plan.fit_timeout:g} s for a fit; which candidates exceed it, and so the "
-        f"choice, depends on the machine"
     )
 
 

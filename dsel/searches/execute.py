@@ -77,8 +77,7 @@ def execute(
         A `distributed.Client`; None means the current one, else local threads.
     out
         Directory or URL of the results store: finished tasks are written there, and
-        a later run of the same plan continues from them. Models that took longer than a
-        second to fit stay there until they have predicted all rows of the pool.
+        a later run of the same plan continues from them.
     storage_options
         Passed to fsspec where `out` is a URL; never stored.
     on_failure
@@ -204,7 +203,7 @@ def _driver(plan: SearchSpec, executor: Executor, store: Checkpoint) -> Driver:
         len(plan.work.y),
     )
     keys = candidate_keys(plan.work.groups)
-    checkpoint = CountCheckpoint(store, keys, plan.scheme, plan.fit_timeout)
+    checkpoint = CountCheckpoint(store, keys, plan.scheme)
     checkpoint.replay(table)
     race: Race = Pruning(plan.criterion, plan.settings, plan.prune)
     if plan.scheme.is_nested:
@@ -214,7 +213,6 @@ def _driver(plan: SearchSpec, executor: Executor, store: Checkpoint) -> Driver:
         race,
         executor,
         checkpoint,
-        fit_timeout=plan.fit_timeout,
         sample=pool_sample(plan),
     )
     if store.is_read_only and not driver.has_ended():

@@ -91,8 +91,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         added after results were seen.
     reading
         How much of the pool is read, a `PoolReading`; None for all of it.
-    fit_timeout
-        Seconds that one fit may take; see `plan_search`.
     prior
         Part of delta of each candidate; None for equal parts. See `plan_search`.
     on_failure
@@ -175,7 +173,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         n_jobs: int | None = None,
         reserve: float = 0.0,
         reading: PoolReading | None = None,
-        fit_timeout: float | None = None,
         prior: Any = None,
         on_failure: str = "record",
         train_errors: bool = False,
@@ -194,7 +191,6 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.reserve = reserve
-        self.fit_timeout = fit_timeout
         self.train_errors = train_errors
         self.reading = reading
         self.prior = prior

@@ -167,7 +167,6 @@ def plan_search(
     reserve: float = 0.0,
     pool_labels: ArrayLike | None = None,
     reading: PoolReading | None = None,
-    fit_timeout: float | None = None,
     prior: ArrayLike | None = None,
     train_errors: bool = False,
     groups: ArrayLike | None = None,
@@ -240,15 +239,6 @@ def plan_search(
         disagreement. A label that is not in `y` is an error of every model.
     reading
         How much of the pool is read, a `PoolReading`; None for all of it.
-    fit_timeout
-        Seconds that one fit may take, on average over candidates that share work. A
-        candidate with a fit that takes longer is recorded as failed. Fits then run in
-        processes that can be ended, one for each thread; give seconds rather than
-        fractions, since the first fit of a process also loads what it needs. Which
-        candidates fail depends on the machine, so the choice may differ from run to
-        run; the certificate stays valid, since its delta is shared by all candidates. A
-        run that continues from its `out` tries failed fits again, but those that
-        exceeded the time limit only with a longer limit or none.
     prior
         Part of delta of each candidate, fixed before any data are seen: positive
         weights with a sum of at most 1, in the order of the grid or in its shape. A
@@ -336,7 +326,7 @@ def plan_search(
         duplicates=check_choice(duplicates, "duplicates", POLICIES),
         criterion=rule, certificate=read, delta=delta, reserve=reserve,
         label_share=float(took.label_share), remarks=took.remarks + remarks,
-        seed=seed, fit_timeout=fit_timeout, assumptions=ledger,
+        seed=seed, assumptions=ledger,
         fingerprint=_fingerprint(stages, scheme, estimator, seed),
     ))  # fmt: skip
 

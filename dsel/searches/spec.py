@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.bounds import prior_shares, uniform_shares
-from dsel.checks import check_flag, check_positive
+from dsel.checks import check_flag
 from dsel.criteria import Criterion, Settings
 from dsel.criteria.base import is_nested
 from dsel.models.family import Candidate
@@ -53,15 +53,11 @@ class SearchSpec:
     """Names of the features, where there are any."""
     reserve: float = 0.0
     """Probability set aside besides delta for what is added after results were seen."""
-    fit_timeout: float | None = None
-    """Seconds that one fit may take; None for no limit."""
     prior: NDArray[np.float64] | None = None
     """Part of delta of each candidate; None for equal parts."""
 
     def __post_init__(self) -> None:
         check_flag(self.prune, "prune")
-        if self.fit_timeout is not None:
-            check_positive(self.fit_timeout, "fit_timeout")
         if self.prior is not None and is_nested(self.certificate):
             raise ValueError(
                 f"`prior` gives candidates unequal parts of delta, but the certificate "

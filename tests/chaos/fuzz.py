@@ -50,7 +50,6 @@ OPTIONS = [
     *(["--stages", v] for v in ("-1", "0", "1", "3")),
     *(["--label-share", v] for v in ("0", "1", "nan", "0.3")),
     *(["--certify-rows", v] for v in ("0", "1", "2", "nan", "0.3")),
-    *(["--fit-timeout", v] for v in ("0", "-1", "nan")),
     *(["--seed", v] for v in ("-1", "4294967296", "99999999999999999999")),
     *(["--target", v] for v in ("", "a", "\u00fc", "X", "y")),
     *(["--criterion", v] for v in ("cv_error", "holdout_bound", "magic")),

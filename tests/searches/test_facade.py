@@ -117,10 +117,7 @@ def test_search__gives_weights_to_the_fits_and_counts_unweighted(digits):
 
 
 @config_context(enable_metadata_routing=True)
-@pytest.mark.parametrize(
-    "fit_timeout", [None, pytest.param(60, marks=pytest.mark.slow)]
-)
-def test_search__routes_weights_as_estimators_request_them(digits, fit_timeout):
+def test_search__routes_weights_as_estimators_request_them(digits):
     X, y = digits[0][:120], digits[1][:120] > 4
     weights = np.where(y, 1e-6, 1.0)
     model = LogisticRegression().set_fit_request(sample_weight=True)
@@ -128,7 +125,7 @@ def test_search__routes_weights_as_estimators_request_them(digits, fit_timeout):
     pipe = make_pipeline(scaler, model)
     for estimator, grid in [(model, {"C": [1.0]}), (None, [pipe])]:
         search = dsel.SemiSupervisedSearchCV(
-            estimator, grid, cv=3, n_jobs=2, fit_timeout=fit_timeout, prune=False
+            estimator, grid, cv=3, n_jobs=2, prune=False
         )
         search.fit(X, y, sample_weight=weights)
         assert search.best_score_ < 0.6, "the classes weigh the same"

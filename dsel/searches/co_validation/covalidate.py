@@ -21,7 +21,7 @@ PICKED = (
     "population, so neither cross-validation nor any bound is about it"
 )
 
-OPTIONS: Final = ("pool_labels", "duplicates", "fit_params", "fit_timeout", "reading")
+OPTIONS: Final = ("pool_labels", "duplicates", "fit_params", "reading")
 """Those of `plan_search` that co-validation takes, too."""
 
 
@@ -74,7 +74,7 @@ def covalidate(
         For fsspec, where `out` is a URL.
     **options
         As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
-        ``pool_labels``, ``duplicates``, ``fit_params``, ``fit_timeout``, ``reading``.
+        ``pool_labels``, ``duplicates``, ``fit_params``, ``reading``.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def plan_covalidation(
         Whether to drop candidates as soon as they cannot win by `criterion`.
     **options
         As `plan_search` takes them: ``pool_labels``, ``duplicates``,
-        ``fit_params``, ``fit_timeout``, ``reading``.
+        ``fit_params``, ``reading``.
 
     Returns
     -------

@@ -33,7 +33,6 @@ class Driver:
     executor: Executor
     checkpoint: CountCheckpoint
     on_progress: Callable[[Progress], None] | None = None
-    fit_timeout: float | None = None
     sample: PoolSample | None = None
     """Pool rows that span tasks return with their counts; None for none."""
     fitting: Fitting = field(init=False)
@@ -43,9 +42,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         table, executor, checkpoint = self.table, self.executor, self.checkpoint
-        self.fitting = Fitting(
-            table, executor, checkpoint, self.pruning.prunes, self.fit_timeout
-        )
+        self.fitting = Fitting(table, executor, checkpoint, self.pruning.prunes)
         models = self.fitting.models
         self.scoring = Scoring(table, executor, checkpoint, models, self.sample)
         self.started = time.perf_counter()
@@ -57,7 +54,6 @@ class Driver:
                 self.executor, self._next_task, on_turn=self._begin_turn
             ):
                 self._take(finished)
-            self.fitting.kept.release(())
             return self.table
         finally:
             self.checkpoint.store.flush()

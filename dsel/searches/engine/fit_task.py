@@ -98,8 +98,6 @@ class FitRecord:
     """They have one column, for the job's split."""
     nbytes: int
     """Size of the models, also where they are not kept."""
-    is_late: bool = False
-    """Whether the candidates failed because they exceeded the time limit."""
 
 
 Payload = dict[FitJob, FittedGroup]

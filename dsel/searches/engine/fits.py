@@ -1,7 +1,7 @@
 """The fits of a run: what is submitted, tried again, and where their models are.
 
 Models are kept where tasks made them, until no row of the pool is left to predict with
-them; those of slow fits in the store, too.
+them. Those that are lost with a worker, or a run, are fitted again.
 """
 
 import logging
@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.models.family import FIT_DONE
-from dsel.runtime.tasks import Executor, Finished, Task, TaskFunction, died_of_task
+from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.fit_queue import FitQueue
 from dsel.searches.engine.fit_task import FitJob, FitRecord, fit_jobs
-from dsel.searches.engine.kept_models import KeptModels, load_models, pack_models
 from dsel.searches.engine.records import CountCheckpoint, log_fit, log_retry
-from dsel.searches.engine.time_limits import fit_jobs_in_time
 
 
 @dataclass
@@ -75,8 +73,6 @@ class ModelRegistry:
 logger = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 3  # of one task, before an error counts as a failure of its fits
-PACK: Final = "pack-"  # how the keys of tasks begin that pickle models for the store
-LOAD: Final = "load-"  # and of those that bring them from there
 DEATHS: Final = 12  # of workers without any fit done, before the run ends
 
 
@@ -89,7 +85,6 @@ class Fitting:
     checkpoint: CountCheckpoint
     best_first: bool = True
     """Whether candidates may be pruned, so that the order matters."""
-    fit_timeout: float | None = None
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     keeps_models: bool = field(init=False)
@@ -101,7 +96,6 @@ class Fitting:
     again: deque[Task] = field(default_factory=deque)
     """Tasks to submit before any other: what failed once, and lost models."""
     models: ModelRegistry = field(default_factory=ModelRegistry)
-    kept: KeptModels = field(init=False)
     places: dict[str, int] = field(default_factory=dict)
     """To which place each task was sent."""
     warm: dict[int, list[int]] = field(default_factory=dict)
@@ -114,9 +108,6 @@ class Fitting:
     def __post_init__(self) -> None:
         self.keeps_models = bool(self.table.spans)
         self.queue = FitQueue(self.table, self.best_first)
-        checkpoint = self.checkpoint
-        self.kept = KeptModels(checkpoint.store, checkpoint.keys, checkpoint.scheme)
-        self.kept.replay(self.table)
 
     @property
     def is_over(self) -> bool:
@@ -153,35 +144,22 @@ class Fitting:
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place
-        limit, keeps = self.fit_timeout, self.keeps_models
-        arguments: tuple[Any, ...] = (jobs, keeps, self.queue.without_fits(jobs))
-        function: TaskFunction = fit_jobs
-        if limit is not None and not all(map(self._was_fitted, jobs)):
-            function, arguments = fit_jobs_in_time, (jobs, keeps, limit)
-        return Task(key, function, arguments, keeps_payload=keeps, place=place)
+        keeps = self.keeps_models
+        arguments = (jobs, keeps, self.queue.without_fits(jobs))
+        return Task(key, fit_jobs, arguments, keeps_payload=keeps, place=place)
 
     def restore_models(self, members: tuple[int, ...]) -> bool:
-        """Bring missing models of some candidates back; return whether none is missing.
+        """Fit missing models of some candidates again; return whether none is missing.
 
-        Models are lost with the worker that kept them, or with the run. Those of slow
-        fits are in the store, others are fitted again.
+        Models are lost with the worker that kept them, or with the run.
         """
         lost = np.zeros(self.table.fit_status.shape, bool)
         for split in (each.number for each in self.table.scheme.with_models):
             for number in members:
                 lost[number, split] = not self.models.has(number, split)
-        for jobs, packed in self.kept.find(lost & ~self._running_fits()):
-            if not any(job in self.attempts for job in jobs):
-                self.again.append(self._loading(jobs, packed))
         for job in self.queue.jobs(lost & ~self._running_fits()):
             self.again.append(self._task([job]))
         return not lost.any()
-
-    def _loading(self, jobs: list[FitJob], packed: bytes) -> Task:
-        """Return a task that brings models from the store to where it runs."""
-        key = f"{LOAD}{next(self.serial)}"
-        self.running[key] = jobs
-        return Task(key, load_models, (jobs, packed), keeps_payload=True)
 
     def fit_one(self, candidate: int, split: int) -> None:
         """Fit one candidate again unless its model is kept."""
@@ -211,22 +189,15 @@ class Fitting:
     def release(self, needed: set[int]) -> None:
         """Drop the models of all but some candidates."""
         dropped = self.models.release(needed)
-        # What would pickle them is not submitted any more.
-        self.again = deque(t for t in self.again if dropped.isdisjoint(t.inputs))
         for key in dropped:
             self.executor.forget(key)
-        self.kept.release(needed)
 
     def has(self, key: str) -> bool:
         """Whether a task was submitted here and has not ended."""
-        return key in self.running or key.startswith(PACK)
+        return key in self.running
 
     def take(self, finished: Finished) -> None:
         """Write the counts of a task to the table, or submit it again."""
-        if finished.key.startswith(PACK):
-            if finished.error is None:  # else they are fitted again if need be
-                self.kept.add(*finished.record)
-            return
         jobs = self.running.pop(finished.key)
         self.places.pop(finished.key, None)
         if finished.error is None:
@@ -247,11 +218,9 @@ class Fitting:
         return running
 
     def _add(self, key: str, records: list[FitRecord]) -> None:
-        is_fitted_now = not key.startswith(LOAD)
         for record in records:
-            if is_fitted_now:
-                self.queue.batch_size.add(float(np.nansum(record.counts.seconds)))
-                log_fit(self.table.scheme, record)
+            self.queue.batch_size.add(float(np.nansum(record.counts.seconds)))
+            log_fit(self.table.scheme, record)
             if self.raise_failures and (record.counts.status != FIT_DONE).any():
                 raise RuntimeError(next(iter(record.counts.messages.values())))
             if not self._was_fitted(record.job):
@@ -259,10 +228,6 @@ class Fitting:
             self.table.add_fit(record)
             if self.keeps_models:
                 self.models.add(key, record)
-        # The chosen model is not: it is fitted again when the search is over.
-        if self.table.active.any() and self.keeps_models and self.kept.wants(records):
-            pack = Task(f"{PACK}{key}", pack_models, inputs=(key,), priority=20)
-            self.again.append(pack)
 
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again, one by one, then each candidate; the last try may fail it."""

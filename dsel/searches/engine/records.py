@@ -8,8 +8,8 @@ counted again.
 Failures are written as records of their own, and the next run tries these fits again,
 since the cause may be gone (a full disk). Bounds stay valid, because delta is divided
 among all candidates before any is fitted, those that fail included, and whether a fit
-fails does not depend on the pool. Not tried again are fits that exceeded a time limit,
-unless the new limit is longer, and failures in a store that cannot be written to.
+fails does not depend on the pool. Not tried again are failures in a store that cannot
+be written to.
 
 Each finished task also writes one log line, ``event name=value ...``, to the logger
 ``dsel.searches``; the same fields are in the log record's attribute `dsel`.
@@ -33,7 +33,6 @@ from dsel.searches.engine.scheme import Scheme
 
 FIT = "fit/"
 SPAN = "span/"
-LIMIT = "limit"
 FAILED = "/failed"
 
 
@@ -45,15 +44,12 @@ class CountCheckpoint:
     keys: Mapping[int, str]
     """Key of every candidate by its number."""
     scheme: Scheme
-    fit_timeout: float | None = None
-    """Seconds that one fit may take, or None; it may differ from an earlier run's."""
 
     def fit(self, record: FitRecord) -> None:
         """Write the counts of one fit job, and its failures as another record."""
         failed = record.counts.status[:, 0] == FIT_FAILED
-        late = f"/{LIMIT}-{self.fit_timeout}" if record.is_late else ""
         self._append_fits(record, np.flatnonzero(~failed), "")
-        self._append_fits(record, np.flatnonzero(failed), late or FAILED)
+        self._append_fits(record, np.flatnonzero(failed), FAILED)
 
     def _append_fits(
         self, record: FitRecord, mine: NDArray[np.intp], suffix: str
@@ -65,7 +61,6 @@ class CountCheckpoint:
         split = self.scheme.splits[job.split]
         numbers = [job.candidates[place] for place in mine]
         keys = [self.keys[number] for number in numbers]
-        limit = {LIMIT: self.fit_timeout} if record.is_late else {}
         self.store.append(
             f"{FIT}{_joined(keys)}/{split.name}{suffix}",
             {
@@ -79,7 +74,6 @@ class CountCheckpoint:
                     counts.messages.get((number, split.number), "")
                     for number in numbers
                 ],
-                **limit,
             },
         )
 
@@ -119,8 +113,8 @@ class CountCheckpoint:
         for i, key in enumerate(record["keys"]):
             if key not in numbers:
                 continue
-            if record["failed"][i] and self._is_tried_again(record):
-                continue
+            if record["failed"][i] and not self.store.is_read_only:
+                continue  # what failed may succeed now
             errors = int(record["test_errors"][i]), int(record["train_errors"][i])
             failed, seconds = bool(record["failed"][i]), float(record["seconds"][i])
             if not failed and self.scheme.splits[split].counts_others and errors[1] < 0:
@@ -128,14 +122,6 @@ class CountCheckpoint:
             number = numbers[key]
             table.set_fit(number, split, errors, failed, seconds)
             table.messages[number, split] = record["messages"][i]
-
-    def _is_tried_again(self, record: Any) -> bool:
-        """Whether fits that failed may succeed now, and their counts be stored."""
-        limit = record.get(LIMIT)
-        has_time = (
-            limit is None or self.fit_timeout is None or self.fit_timeout > float(limit)
-        )
-        return has_time and not self.store.is_read_only
 
     def _replay_span(
         self, table: CountTable, record: Any, numbers: dict[str, int]
