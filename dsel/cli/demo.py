@@ -16,8 +16,8 @@ from dsel.cli.options import (
     store_options,
 )
 from dsel.cli.show import show
+from dsel.families.svm.smo_pairs import compile_ahead
 from dsel.searches import execute, plan_search
-from dsel.solvers.smo_pairs import compile_ahead
 
 N_LABELED = 1000
 GRID = {

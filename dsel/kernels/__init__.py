@@ -10,7 +10,7 @@ computed with them. A *spectrum* is the factorisation that all regularizations o
 squares share.
 
 To add a kernel: a frozen dataclass in `functions` with the methods of `Kernel`, and its
-line in `KERNELS` of `dsel.models.svm.settings`.
+line in `KERNELS` of `dsel.families.svm.settings`.
 """
 
 from dsel.kernels.functions import (

@@ -1,8 +1,8 @@
 """Kernel functions: each turns the base of two rows into one number.
 
 To add one: a frozen dataclass with the methods of `Kernel`, and its line in `KERNELS`
-of `dsel.models.svm.settings`. Where scikit-learn's `SVC` has no kernel of that name, it
-has a `__call__`, too, which gives the kernel matrix of two tables.
+of `dsel.families.svm.settings`. Where scikit-learn's `SVC` has no kernel of that name,
+it has a `__call__`, too, which gives the kernel matrix of two tables.
 """
 
 from dataclasses import dataclass

@@ -1,24 +1,14 @@
-"""Estimators over solvers, and the families by which a grid's candidates are fitted.
+"""Estimators over solvers, with the families that some of them have.
 
-A `Family` (see `family.py`) says which candidates share work, fits them together on any
-named sets of rows, and packs fitted ones so that they predict in as few matrix products
-as can be. A family is given splits and nothing else of cross-validation, so folds,
-halvings and single splits are fitted alike. `assign_families` finds the family of each
-candidate: `svm/`, `least_squares/` and `mcpl/` have one each, `generic.py` takes any
-other classifier. `baselines/` has other methods, for experiments and comparisons.
+`families` says what a family is. `least_squares/` and `mcpl/` have one each;
+`baselines/` has other methods, for experiments and comparisons.
 
-Vocabulary: a *candidate* is one model of the grid; a *split* names training and test
-rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
-
-To add a family: one file with a frozen dataclass that satisfies `Family`, and its line
-in `assignment.FAMILIES`. To add an estimator: one file, and its line in `_ESTIMATORS`;
-it is imported when it is first used.
+To add an estimator: one file, and its line in `_ESTIMATORS`; it is imported when it is
+first used.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any, Final
-
-from dsel.models.family import Candidate, Family, FitCounts, FittedGroup
 
 if TYPE_CHECKING:
     from dsel.models.baselines.alternating_gradient import AlternatingGradientLDA
@@ -52,12 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlternatingGradientLDA",
-    "Candidate",
     "DensityRatioLDA",
     "ExpectationMaximizationLDA",
-    "Family",
-    "FitCounts",
-    "FittedGroup",
     "ImplicitlyConstrainedLDA",
     "KernelLeastSquares",
     "KernelLeastSquaresClassifier",

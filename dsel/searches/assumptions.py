@@ -17,7 +17,7 @@ from dsel.data.frames import Frame, encoded
 from dsel.data.labeled import LabeledRows
 from dsel.data.overlap import comparable, row_hashes
 from dsel.data.splits import Split
-from dsel.models.family import Candidate
+from dsel.families.family import Candidate
 from dsel.results import Assumption
 from dsel.results.ledger import CHECKED, DECLARED, VIOLATED
 from dsel.searches.engine.scheme import Scheme

@@ -19,10 +19,10 @@ from sklearn.utils import get_tags
 
 from dsel.data.content import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows
-from dsel.models.assignment import assign_families
-from dsel.models.family import Candidate
-from dsel.models.fit_arguments import takes_pool
-from dsel.models.prefixes import first_step
+from dsel.families.assignment import assign_families
+from dsel.families.family import Candidate
+from dsel.families.fit_arguments import takes_pool
+from dsel.families.prefixes import first_step
 from dsel.results.grid import is_list, product_grids
 from dsel.searches.engine.fit_task import Group
 

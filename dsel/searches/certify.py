@@ -20,7 +20,7 @@ from dsel.data.frames import is_frame, taken
 from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, full_split, holdout_split
-from dsel.models.fit_arguments import check_pool_learners, cut_to_rows
+from dsel.families.fit_arguments import check_pool_learners, cut_to_rows
 from dsel.results import save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store

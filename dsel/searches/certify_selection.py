@@ -15,7 +15,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.checks import check_choice
-from dsel.models.answers import predict_codes
+from dsel.families.answers import predict_codes
 from dsel.results import Certificate
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.plan import Plan, plan_search

@@ -11,8 +11,8 @@ from dsel import names
 from dsel.criteria import get_criterion
 from dsel.data.splits import FULL
 from dsel.errors import AllFitsFailedError
-from dsel.models.chosen import ChosenFamily
-from dsel.models.vote import FoldVote
+from dsel.families.chosen import ChosenFamily
+from dsel.families.vote import FoldVote
 from dsel.results import Choice, grid_axes
 from dsel.searches.declarations import CHOSEN
 from dsel.searches.engine.comparisons import KnownLabels, every_fold, votes

@@ -19,7 +19,7 @@ from dsel.bounds import pair_facts
 from dsel.checks import check_counts, check_integer, check_probability
 from dsel.criteria import CRITERIA
 from dsel.criteria.base import is_nested
-from dsel.models.family import FittedGroup
+from dsel.families.family import FittedGroup
 from dsel.results import Choice, add_pairs, fold_axes, make_cube
 from dsel.results.choice import candidate_labels
 from dsel.searches.pool_checks import as_counted

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dsel.data.frames import frame_of, is_frame
 from dsel.data.overlap import comparable, row_hashes
-from dsel.models.family import Candidate
+from dsel.families.family import Candidate
 
 FEWEST_VALUES: Final = 20
 """Values of labeled rows that are looked for in estimators."""

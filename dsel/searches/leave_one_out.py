@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from dsel.data.labeled import LabeledRows, labeled_rows
 from dsel.data.row_random import seed_from
 from dsel.data.splits import leave_one_out_split
-from dsel.models.assignment import assign_families
-from dsel.models.family import Candidate
-from dsel.models.leave_one_out import leave_one_out_counts
+from dsel.families.assignment import assign_families
+from dsel.families.family import Candidate
+from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.searches.candidates import Grid, drawn, make_candidates, takes_nan
 
 

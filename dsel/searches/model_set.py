@@ -14,10 +14,10 @@ from dsel.data.blocks import summed
 from dsel.data.labeled import check_labels
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.models.answers import places_of_classes
-from dsel.models.assignment import assign_families
-from dsel.models.family import FIT_DONE, Candidate, FittedGroup
-from dsel.models.fit_arguments import checked_params
+from dsel.families.answers import places_of_classes
+from dsel.families.assignment import assign_families
+from dsel.families.family import FIT_DONE, Candidate, FittedGroup
+from dsel.families.fit_arguments import checked_params
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task

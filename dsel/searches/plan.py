@@ -17,8 +17,8 @@ from dsel.data.open import open_pool
 from dsel.data.overlap import POLICIES
 from dsel.data.row_random import seed_from
 from dsel.data.splits import splits_token
-from dsel.models.family import Candidate
-from dsel.models.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.families.family import Candidate
+from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.results import Choice, grid_axes
 from dsel.results.notebook import as_html
 from dsel.searches.assumptions import plan_ledger

@@ -22,7 +22,7 @@ from dsel.data.frames import native, pandas_of, unchangeable
 from dsel.data.labeled import check_columns, codes_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.models.vote import FoldVote
+from dsel.families.vote import FoldVote
 from dsel.results.store import naming_damage, open_store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor

@@ -12,8 +12,8 @@ import numpy as np
 from dsel.checks import check_integer
 from dsel.criteria.certificates import SELECT_THEN_CERTIFY
 from dsel.data.cache import ByteCache, process_cache
-from dsel.models.family import FIT_DONE, FittedGroup
-from dsel.models.vote import FoldVote
+from dsel.families.family import FIT_DONE, FittedGroup
+from dsel.families.vote import FoldVote
 from dsel.results import Choice, fold_axes, make_cube
 from dsel.results.choice import params_of
 from dsel.runtime.threads import single_threaded

@@ -11,7 +11,7 @@ from dsel.bounds import prior_shares, uniform_shares
 from dsel.checks import check_flag
 from dsel.criteria import Criterion, Settings
 from dsel.criteria.base import is_nested
-from dsel.models.family import Candidate
+from dsel.families.family import Candidate
 from dsel.results import Assumption, GridAxes
 from dsel.searches.engine.fit_task import Work
 from dsel.searches.engine.scheme import Scheme

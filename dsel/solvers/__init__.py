@@ -7,9 +7,8 @@ returns instead of raising.
 Vocabulary: the *dual* is the vector of coefficients of training rows; a *block* is a
 set of rows left out together; the *gap* is what an iterative solver has left to gain.
 
-Members: `smo` (support vector machines), `least_squares` (all regularizations and all
-left-out rows from one factorisation, with the identity and its proof; `_blocks` and
-`_streamed` beside it), `leave_one_out` (of an SVM, from its full solution),
+Members: `least_squares` (all regularizations and all left-out rows from one
+factorisation, with the identity and its proof; `_blocks` and `_streamed` beside it),
 `frank_wolfe` and `simplex` (the convex program of contrastive likelihood).
 
 To add a solver: one file named after its method, whose docstring states the problem in

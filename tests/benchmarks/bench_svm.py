@@ -38,8 +38,8 @@ from dsel.cluster.base import FREED_MEMORY, ONE_THREAD
 from dsel.cluster.local import SPAWN_ENVIRONMENT
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split, random_folds
-from dsel.models.family import FIT_DONE, Candidate
-from dsel.models.svm.family import KernelSVMFamily
+from dsel.families.family import FIT_DONE, Candidate
+from dsel.families.svm.family import KernelSVMFamily
 from dsel.runtime.threads import single_threaded
 
 C_VALUES = 2.0 ** np.arange(-2, 13)

@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.data.content import exact_text
-from dsel.models.family import Candidate
+from dsel.families.family import Candidate
 from dsel.searches.candidates import candidate_key, candidate_texts
 
 LONG = np.arange(5000.0)
@@ -78,7 +78,7 @@ def test_candidate_path__differs_by_family_kind_and_values():
 def test_candidate_path__is_the_same_in_another_process():
     script = (
         "from sklearn.svm import SVC\n"
-        "from dsel.models.family import Candidate\n"
+        "from dsel.families.family import Candidate\n"
         "from dsel.searches.candidates import candidate_key, candidate_texts\n"
         "one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))\n"
         "print(candidate_key('svm', one, candidate_texts([one])[0]))\n"

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from dsel.models.leave_one_out import has_fixed_kernel
+from dsel.families.leave_one_out import has_fixed_kernel
 from dsel.searches.candidates import make_candidates
 from dsel.searches.leave_one_out import leave_one_out_errors
 

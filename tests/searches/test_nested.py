@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 import dsel
 from dsel.bounds import best_fold, binomial_tail_inversion
 from dsel.errors import AllFitsFailedError
-from dsel.models.vote import FoldVote, plurality
+from dsel.families.vote import FoldVote, plurality
 from dsel.searches import Plan
 from tests.estimators import FAMILIES
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.criteria import CRITERIA, Evidence, Settings
 from dsel.data.splits import half_splits
+from dsel.families.svm.smo import Path, solve_path
 from dsel.kernels.functions import Kernel
-from dsel.solvers.smo import Path, solve_path
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]

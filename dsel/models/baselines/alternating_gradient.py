@@ -7,7 +7,7 @@ import numpy as np
 
 from dsel.checks import check_integer, check_positive
 from dsel.errors import GuaranteeWarning, warn
-from dsel.models.arrays import Floats, Integers
+from dsel.families.arrays import Floats, Integers
 from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     Labeled,

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dsel.checks import check_integer, check_positive
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     Labeled,

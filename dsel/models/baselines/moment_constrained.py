@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     Labeled,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dsel.checks import check_integer, check_positive
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.baselines.implicitly_constrained import (
     ConstrainedLikelihood,
     constrained_likelihood,

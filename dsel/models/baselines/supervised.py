@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dsel.models.arrays import Integers
+from dsel.families.arrays import Integers
 from dsel.models.mcpl.discriminant import (
     DiscriminantClassifier,
     GaussianClassifier,

@@ -9,6 +9,7 @@ from sklearn.utils import check_array, check_random_state, gen_batches
 
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.errors import GuaranteeWarning, warn
+from dsel.families.arrays import Floats, Integers
 from dsel.kernels.eigen import (
     check_memory,
     decompose_gram,
@@ -16,7 +17,6 @@ from dsel.kernels.eigen import (
     gaussian_kernel,
     whitening,
 )
-from dsel.models.arrays import Floats, Integers
 from dsel.solvers.least_squares import solve_dual
 from dsel.solvers.least_squares_blocks import dual_models
 

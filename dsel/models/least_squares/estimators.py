@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.data.lazy import lazily
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.least_squares.coefficients import (
     KernelCoefficients,
     class_targets,

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dsel.checks import check_choice, check_positive
 from dsel.data.content import content_hash
 from dsel.data.splits import Split
+from dsel.families.arrays import Integers, as_floats
+from dsel.families.family import Assignment, Cache, Candidate, group_by, joined_numbers
 from dsel.kernels.eigen import decomposition_nbytes
-from dsel.models.arrays import Integers, as_floats
-from dsel.models.family import Assignment, Cache, Candidate, group_by, joined_numbers
 from dsel.models.least_squares.coefficients import PENALTIES
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.least_squares.fits import KernelBasis, dependence, fit_width

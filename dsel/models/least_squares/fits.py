@@ -9,6 +9,8 @@ import numpy as np
 from dsel.checks import check_nonnegative
 from dsel.data.content import content_hash
 from dsel.data.splits import Split
+from dsel.families.arrays import Bools, Floats, Integers
+from dsel.families.family import Cache, Candidate
 from dsel.kernels.eigen import (
     Spectrum,
     check_memory,
@@ -18,8 +20,6 @@ from dsel.kernels.eigen import (
     gaussian_kernel,
     whitening,
 )
-from dsel.models.arrays import Bools, Floats, Integers
-from dsel.models.family import Cache, Candidate
 from dsel.models.least_squares.coefficients import (
     class_targets,
     decide,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from dsel.data.content import content_hash
 from dsel.data.frames import numbers
 from dsel.data.splits import Split
+from dsel.families.arrays import Bools, Floats, Integers, as_floats
+from dsel.families.family import FIT_DONE, Candidate, FitCounts
 from dsel.kernels.eigen import exponentiate
 from dsel.kernels.reference_rows import squared_distances
-from dsel.models.arrays import Bools, Floats, Integers, as_floats
-from dsel.models.family import FIT_DONE, Candidate, FitCounts
 from dsel.models.least_squares.coefficients import decide, rounding_of_scores
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 

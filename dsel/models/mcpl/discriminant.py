@@ -15,7 +15,7 @@ from dsel.checks import check_nonnegative
 from dsel.data import open_pool
 from dsel.data.labeled import check_columns, codes_of
 from dsel.data.lazy import lazily
-from dsel.models.arrays import Floats, Integers
+from dsel.families.arrays import Floats, Integers
 from dsel.models.mcpl.gaussian import (
     ClassMoments,
     GaussianClasses,

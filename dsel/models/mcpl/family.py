@@ -16,9 +16,9 @@ from sklearn.dummy import DummyClassifier
 from dsel.checks import check_integer
 from dsel.data.splits import Split
 from dsel.errors import GuaranteeWarning
-from dsel.models.answers import count_errors
-from dsel.models.arrays import Integers
-from dsel.models.family import (
+from dsel.families.answers import count_errors
+from dsel.families.arrays import Integers
+from dsel.families.family import (
     Assignment,
     Cache,
     Candidate,
@@ -26,7 +26,7 @@ from dsel.models.family import (
     FittedGroup,
     group_by,
 )
-from dsel.models.generic import FittedClassifiers, ScikitLearnFamily
+from dsel.families.generic import FittedClassifiers, ScikitLearnFamily
 from dsel.models.mcpl.discriminant import read_labeled, read_pool, store_classes
 from dsel.models.mcpl.estimators import MCPLClassifier, report_fit
 from dsel.models.mcpl.saddle_point import ContrastFit, ContrastProblem, fit_contrasts

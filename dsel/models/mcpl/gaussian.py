@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 
 _BLOCK_BYTES = 2**20
 

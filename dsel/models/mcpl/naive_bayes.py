@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 
 from dsel.checks import check_integer, check_positive
 from dsel.data.lazy import lazily
-from dsel.models.arrays import Floats, Integers
+from dsel.families.arrays import Floats, Integers
 from dsel.models.mcpl.discriminant import read_labeled, read_pool
 from dsel.models.mcpl.estimators import report_fit
 from dsel.models.mcpl.gaussian import ClassMoments, Moments, dense_blocks

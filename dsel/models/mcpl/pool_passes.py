@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from dsel.models.arrays import Floats, Integers
+from dsel.families.arrays import Floats, Integers
 from dsel.models.mcpl.gaussian import Moments, dense_blocks, empty_moments, moments_of
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.mcpl.gaussian import (
     ClassMoments,
     GaussianClasses,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.mcpl.gaussian import ClassMoments, Moments, moments_of
 from dsel.models.mcpl.pool_passes import (
     ClassScores,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from dsel.models.arrays import Floats
+from dsel.families.arrays import Floats
 from dsel.models.mcpl.gaussian import GaussianClasses, Moments
 from dsel.models.mcpl.pool_passes import ClassScores, sums_of
 

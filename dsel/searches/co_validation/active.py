@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from dsel.checks import check_integer, check_probability
 from dsel.data.blocks import summed
 from dsel.data.row_random import seed_from
-from dsel.models.answers import class_scores
-from dsel.models.prefixes import with_seeds
+from dsel.families.answers import class_scores
+from dsel.families.prefixes import with_seeds
 
 
 @dataclass(frozen=True)

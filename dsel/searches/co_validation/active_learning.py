@@ -18,7 +18,7 @@ from dsel.data.frames import frame_of, native, pandas_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
-from dsel.models.prefixes import first_step
+from dsel.families.prefixes import first_step
 from dsel.searches.candidates import takes_nan
 from dsel.searches.co_validation.active import (
     check_asked,

@@ -13,7 +13,7 @@ from dsel.data import open_pool
 from dsel.data.labeled import check_labels, labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, block_splits, half_splits
-from dsel.models.family import FittedGroup
+from dsel.families.family import FittedGroup
 from dsel.searches.candidates import make_candidates, takes_nan
 from dsel.searches.model_set import train_grid
 from dsel.searches.pool_rows import read_rows, write_rows

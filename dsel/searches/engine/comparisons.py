@@ -23,7 +23,7 @@ from dsel.data.row_random import (
     row_random_at,
     uniform_integers,
 )
-from dsel.models.vote import plurality
+from dsel.families.vote import plurality
 
 Codes = NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from dsel.data.blocks import Block, read_blocks, stacked
 from dsel.data.cache import process_cache, spare_memory
 from dsel.data.filters import RandomFraction
 from dsel.data.frames import Frame
-from dsel.models.family import Family, FittedGroup
+from dsel.families.family import Family, FittedGroup
 from dsel.searches.engine.comparisons import Comparison
 from dsel.searches.engine.fit_task import Payload, Work
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.bounds.best_fold import smallest_rate
 from dsel.data.blocks import Span
-from dsel.models.family import FIT_DONE, FIT_FAILED
+from dsel.families.family import FIT_DONE, FIT_FAILED
 from dsel.searches.engine.comparisons import Comparison
 from dsel.searches.engine.count_task import NO_ROWS, SpanJob, SpanRecord
 from dsel.searches.engine.fit_task import FitRecord, Group

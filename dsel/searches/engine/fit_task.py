@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from dsel.data.cache import ByteCache, LastUse, process_cache
 from dsel.data.frames import numbers
 from dsel.data.splits import LEAVE_ONE_OUT, Split
-from dsel.models.family import (
+from dsel.families.family import (
     FIT_DONE,
     Cache,
     Candidate,
@@ -21,9 +21,9 @@ from dsel.models.family import (
     FitCounts,
     FittedGroup,
 )
-from dsel.models.leave_one_out import leave_one_out_counts
+from dsel.families.leave_one_out import leave_one_out_counts
 
-BY_ROW: Final = ("sklearn.", "dsel.models.")
+BY_ROW: Final = ("sklearn.", "dsel.families.", "dsel.models.")
 """Where classes are that answer each row by itself, but `FunctionTransformer`."""
 
 

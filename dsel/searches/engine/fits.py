@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
-from dsel.models.family import FIT_DONE
+from dsel.families.family import FIT_DONE
 from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.searches.engine.counts import CountTable

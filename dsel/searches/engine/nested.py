@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.criteria.estimates import cv_score
 from dsel.errors import AllFitsFailedError
-from dsel.models.family import FIT_DONE, FIT_FAILED
+from dsel.families.family import FIT_DONE, FIT_FAILED
 from dsel.searches.engine.counts import CountTable
 from dsel.searches.engine.pruning import ROUNDING, with_messages
 

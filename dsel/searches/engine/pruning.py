@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.criteria import Criterion, Evidence, Settings
-from dsel.models.family import FIT_FAILED
+from dsel.families.family import FIT_FAILED
 from dsel.searches.engine.counts import CountTable
 
 ROUNDING: Final = 1e-9

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.models.family import FIT_FAILED
+from dsel.families.family import FIT_FAILED
 from dsel.searches.checkpoint import Checkpoint
 from dsel.searches.engine.count_task import SpanJob, SpanRecord
 from dsel.searches.engine.counts import CountTable

@@ -12,8 +12,8 @@ from dsel.bounds.nonconformity import (
     margin_conformity,
     nearest_neighbour_conformity,
 )
+from dsel.families.arrays import as_floats
 from dsel.kernels.reference_rows import squared_distances
-from dsel.models.arrays import as_floats
 from dsel.searches.nonconformity.tie_rules import two_best
 
 Measure = str | Callable[[Any, Any], NDArray[np.float64]]

@@ -12,13 +12,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dsel.data.cache import ByteCache
 from dsel.data.splits import Split
 from dsel.errors import GuaranteeWarning
+from dsel.families.family import Candidate
 from dsel.models import (
     KernelLeastSquares,
     KernelLeastSquaresClassifier,
     kmeans_centers,
     random_centers,
 )
-from dsel.models.family import Candidate
 from dsel.models.least_squares.family import KernelLeastSquaresFamily
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])

@@ -9,7 +9,7 @@ from sklearn.model_selection import ParameterGrid
 
 from dsel.data.cache import ByteCache
 from dsel.data.splits import Split, fold_splits, random_folds
-from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
+from dsel.families.family import FIT_DONE, FIT_FAILED, Candidate
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from dsel.models.least_squares.family import (
     KernelLeastSquaresFamily,

@@ -7,13 +7,13 @@ from scipy import sparse
 from dsel.data import open_pool
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
+from dsel.families.family import FIT_DONE, FIT_FAILED, Candidate
+from dsel.families.linear import LinearStack
 from dsel.models import (
     SemiSupervisedLDA,
     SemiSupervisedNearestMean,
     SemiSupervisedQDA,
 )
-from dsel.models.family import FIT_DONE, FIT_FAILED, Candidate
-from dsel.models.linear import LinearStack
 from dsel.models.mcpl import saddle_point
 from dsel.models.mcpl.family import MCPLFamily
 from dsel.models.mcpl.pool_passes import read_first_pass

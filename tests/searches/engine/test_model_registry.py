@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import dsel
-from dsel.models.family import FitCounts
+from dsel.families.family import FitCounts
 from dsel.runtime.local import LocalExecutor
 from dsel.searches.engine import pool_rounds
 from dsel.searches.engine.fit_task import FitJob, FitRecord

@@ -49,7 +49,7 @@ def make_plan(digits, pool, estimator=None, grid=None, **options):
 
 def warm_up(client):
     """Import and compile on every worker, so that none is late for the tasks."""
-    from dsel.solvers import compiled_smo
+    from dsel.families.svm import compiled_smo
 
     client.run(lambda: compiled_smo.__name__)
     X, y = load_digits(return_X_y=True)

@@ -1,0 +1,18 @@
+"""How the candidates of a grid are fitted and predict together.
+
+A `Family` (see `family.py`) says which candidates share work, fits them together on any
+named sets of rows, and packs fitted ones so that they predict in as few matrix products
+as can be. A family is given splits and nothing else of cross-validation, so folds,
+halvings and single splits are fitted alike. `assign_families` finds the family of each
+candidate: `svm/` has one, `generic.py` takes any other classifier.
+
+Vocabulary: a *candidate* is one model of the grid; a *split* names training and test
+rows; a *group* is candidates that share work; a *fitted group* predicts class codes.
+
+To add a family: one file with a frozen dataclass that satisfies `Family`, and its line
+in `assignment.FAMILIES`.
+"""
+
+from dsel.families.family import Candidate, Family, FitCounts, FittedGroup
+
+__all__ = ["Candidate", "Family", "FitCounts", "FittedGroup"]

@@ -1,0 +1,91 @@
+"""What `fit` of an estimator takes beside rows and labels: parameters and the pool."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from dsel.families.arrays import Integers
+
+
+def cut_to_rows(
+    fit_params: Mapping[str, Any], rows: Integers, n_rows: int
+) -> dict[str, Any]:
+    """Return fit parameters for some of `n_rows` rows; others stay as they are."""
+    return {
+        name: _safe_indexing(value, rows) if _one_per_row(value, n_rows) else value
+        for name, value in fit_params.items()
+    }
+
+
+def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
+    """Return fit parameters; those of another length reach every fit as they are."""
+    params = dict(fit_params or {})
+    for name, value in params.items():
+        is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None
+        if is_weight and np.shape(value) != (n_rows,):
+            raise ValueError(
+                f"`{name}` must hold one weight for each of the {n_rows} labeled rows, "
+                f"got shape {np.shape(value)}."
+            )
+    return params
+
+
+def takes_pool(estimator: Any) -> bool:
+    """Return whether the estimator's `fit` takes the unlabeled rows as `pool`."""
+    return "pool" in inspect.signature(estimator.fit).parameters
+
+
+def check_pool_learners(
+    estimators: Iterable[Any], fit_params: Mapping[str, Any]
+) -> None:
+    """Raise where a learner of the pool has another argument, or is inside of others.
+
+    The outer one's `fit` would give the inner one no pool.
+    """
+    for estimator in estimators:
+        for name in {*inspect.signature(estimator.fit).parameters} - {*fit_params}:
+            if "unlabel" in name.lower():
+                learner = type(estimator).__name__
+                raise ValueError(
+                    f"`estimator` {learner} takes unlabeled rows as `{name}`, but a "
+                    f"search passes them as `pool`: wrap it in a `fit(X, y, pool)` "
+                    f"that reads them by `pool.reduce`, as the gallery's page "
+                    f"'Learners that take unlabeled rows' does."
+                )
+        inner = None if takes_pool(estimator) else _pool_learner_in(estimator)
+        if inner is not None:
+            learner, outer = type(inner).__name__, type(estimator).__name__
+            raise ValueError(
+                f"`estimator` must be the {learner} itself, whose `fit` wants the "
+                f"pool: a {outer} around it passes none on. Search the {learner} alone "
+                f"(labeled rows and pool may be scaled alike before, by numbers that "
+                f"neither gave), or give the {outer} a `fit` that takes `pool`."
+            )
+
+
+def _pool_learner_in(estimator: Any) -> Any:
+    """Return an inner estimator that takes the pool; frozen ones are not fitted."""
+    from sklearn.frozen import FrozenEstimator
+
+    parts = {"": estimator, **estimator.get_params(deep=True)}
+    frozen = [
+        f"{name}__" if name else ""
+        for name, part in parts.items()
+        if isinstance(part, FrozenEstimator)
+    ]
+    for name, part in parts.items():
+        is_fitted = not isinstance(part, type) and hasattr(part, "fit")
+        if is_fitted and not name.startswith(tuple(frozen)) and takes_pool(part):
+            return part
+    return None
+
+
+def _one_per_row(value: Any, n_rows: int) -> bool:
+    return (
+        hasattr(value, "__len__")
+        and not isinstance(value, str | dict)
+        and (len(value) == n_rows)
+    )

@@ -1,0 +1,333 @@
+"""The member of `Family` that takes any scikit-learn classifier: groups of one."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import get_tags
+
+from dsel.data.cache import nbytes_of
+from dsel.data.content import canonical_text
+from dsel.data.frames import Frame, native, unchangeable
+from dsel.data.row_random import hashed_seed
+from dsel.data.splits import Split
+from dsel.families.answers import class_scores, count_errors, predict_codes
+from dsel.families.arrays import Floats, Integers
+from dsel.families.family import (
+    Assignment,
+    Cache,
+    Candidate,
+    FitCounts,
+    FittedGroup,
+    joined_numbers,
+)
+from dsel.families.fit_arguments import cut_to_rows, takes_pool
+from dsel.families.linear import LinearStack, stack_linear
+from dsel.families.prefixes import (
+    cloned,
+    fitted_prefix,
+    has_prefix,
+    prefix_hashes,
+    with_seeds,
+)
+
+ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
+_LIBSVM_DRAWS = threading.Lock()
+
+
+@dataclass(frozen=True)
+class ScikitLearnFamily:
+    """Any classifier or pipeline, used through its public methods.
+
+    Linear models are an exception when they predict: the models of all candidates
+    and splits are stacked into one matrix product.
+    """
+
+    name: ClassVar[str] = "scikit-learn"
+    fits_splits_together: ClassVar[bool] = False
+    takes_frames: ClassVar[bool] = True
+    classes: NDArray[Any]
+    seed: int
+    """`random_state` parameters that are None get a hash of it."""
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+    """Arrays of one value a row are cut to the rows of each fit."""
+
+    def refusal(self, estimator: Any) -> str | None:
+        """Refuse nothing."""
+        return None
+
+    def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
+        """Raise ValueError for what needs a square matrix; else `fit` raises."""
+        for estimator in (candidate.estimator for candidate in candidates):
+            if get_tags(estimator).input_tags.pairwise:
+                raise ValueError(
+                    f"`estimator` must take features, but {estimator!r} takes kernel "
+                    f"values or distances between labeled rows; these are cut to folds "
+                    f"for SVC(kernel='precomputed') alone, without a pipeline, "
+                    f"`break_ties` and `probability`."
+                )
+        groups = tuple(self.groups(candidates))
+        return Assignment(self, tuple(candidates), groups, "fitted one by one")
+
+    def check_budget(self, n_rows: int, limit: int) -> None:
+        """Take any budget."""
+
+    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+        """Return 0: fits share nothing."""
+        return 0
+
+    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
+        """Return groups of one: nothing is known about what candidates share."""
+        return [(candidate,) for candidate in candidates]
+
+    def fit(
+        self,
+        group: Sequence[Candidate],
+        X: Any,
+        y: Integers,
+        splits: Sequence[Split],
+        *,
+        pool: Any = None,
+        budget: Cache,
+    ) -> FittedGroup:
+        """Fit every candidate on every split; see `Family.fit`."""
+        models: dict[tuple[int, int], Any] = {}
+        counts = FitCounts.empty(len(group), len(splits))
+        for i, candidate in enumerate(group):
+            for j, split in enumerate(splits):
+                started = time.perf_counter()
+                key = (candidate.number, split.number)
+                try:
+                    model, test = self._fit_one(candidate, X, y, split, pool, budget)
+                    errors = count_errors(model, X, y, split, self.classes, test)
+                    counts.record((i, j), *errors)
+                    models[key] = model
+                except Exception as error:
+                    counts.failed(*key, error)
+                counts.seconds[i, j] = time.perf_counter() - started
+        return FittedClassifiers(
+            tuple(candidate.number for candidate in group),
+            tuple(split.number for split in splits),
+            counts,
+            models,
+            self.classes,
+            not sparse.issparse(X),
+        )
+
+    def join(
+        self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
+    ) -> FittedGroup:
+        """Pack groups into one that predicts together; see `Family.join`."""
+        pieces = [
+            piece
+            for piece in fitted
+            if isinstance(piece, FittedClassifiers | LinearStack)
+        ]
+        numbers, splits = joined_numbers(pieces, candidates)
+        wanted = {
+            key: model
+            for piece in pieces
+            for key, model in piece.models.items()
+            if key[0] in numbers
+        }
+        stacked = stack_linear(wanted, numbers, splits, self.classes)
+        if stacked is not None:
+            return stacked
+        return FittedClassifiers(
+            numbers,
+            splits,
+            FitCounts.empty(len(numbers), len(splits)),
+            wanted,
+            self.classes,
+            any(isinstance(p, FittedClassifiers) and p.is_dense for p in pieces),
+        )
+
+    def _fit_one(
+        self,
+        candidate: Candidate,
+        X: Any,
+        y: Integers,
+        split: Split,
+        pool: Any,
+        cache: Cache,
+    ) -> tuple[Any, Any]:
+        """Return the model, and the test rows as its last step sees them or None."""
+        rows = split.train_rows
+        labels = self.classes[y[rows]]
+        if np.all(y[rows] == y[rows[0]]):
+            # Learners differ in what they do with one class; all folds alike get this.
+            dummy = DummyClassifier(strategy="most_frequent")
+            return dummy.fit(native(X[rows]), labels), None
+        model = self._seeded(candidate, split)
+        given = cut_to_rows(self.fit_params, rows, len(y))
+        if pool is not None and takes_pool(model):
+            given["pool"] = pool
+        with _alone_if_random(model):
+            if given or not has_prefix(model):
+                return model.fit(native(X[rows]), labels, **given), None
+            prefix = fitted_prefix(
+                model, X, y, self.classes, split, seed=self.seed, cache=cache
+            )
+            last = model[-1].fit(prefix.train, labels)
+            model.steps = [*prefix.steps, (model.steps[-1][0], last)]
+            return model, prefix.test
+
+    def _seeded(self, candidate: Candidate, split: Split) -> Any:
+        model = cloned(candidate.estimator)
+        if has_prefix(model):
+            with_seeds(model[:-1], self.seed, split.name)
+        unset = {
+            name: hashed_seed(self.seed, identity(candidate), split.name, name)
+            for name, value in sorted(model.get_params(deep=True).items())
+            if value is None and name.rpartition("__")[2] == "random_state"
+        }
+        model.set_params(**unset)  # of a FrozenEstimator it returns None
+        return model
+
+
+class _Length:
+    """A file that keeps no more than its length."""
+
+    nbytes = 0
+
+    def write(self, data: Any) -> int:
+        """Count what is written."""
+        self.nbytes += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+
+@dataclass(frozen=True)
+class FittedClassifiers:
+    """Fitted scikit-learn classifiers by candidate and split."""
+
+    candidates: tuple[int, ...]
+    splits: tuple[int, ...]
+    counts: FitCounts
+    models: Mapping[tuple[int, int], Any]
+    """(candidate, split) to the fitted model; failed ones are not there."""
+    classes: NDArray[Any]
+    is_dense: bool = False
+    """Whether they were fitted on arrays; some then refuse CSR."""
+
+    @cached_property
+    def nbytes(self) -> int:
+        """What moving the models costs; trees in Cython show it to a pickle alone."""
+        length = _Length()
+        try:
+            cloudpickle.dump(self.models, length)
+        except Exception:  # what cannot be pickled serves the threads of one process
+            return nbytes_of(self.models)
+        return length.nbytes
+
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
+
+    @property
+    def row_nbytes(self) -> int:
+        """Working memory of `predict` for one row."""
+        return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
+
+    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
+        """Return class codes; see `FittedGroup.predict`."""
+        X = self._as_fitted(X)
+        shape, classes = (len(which), len(self.candidates), X.shape[0]), self.classes
+        codes = np.full(shape, -1, dtype=np.int64)
+        for query, split, places, rows in self._questions(which, X.shape[0]):
+            part = X if len(rows) == X.shape[0] else X[rows]
+            for key, members in self._by_encoder(places, split).items():
+                table = part
+                if key:  # a hash: what it stands for transforms once for all of them
+                    first = self.models[self.candidates[members[0]], split]
+                    table = first[:-1].transform(unchangeable(part))
+                for place in members:
+                    model = self.models[self.candidates[place], split]
+                    found = predict_codes(model[-1] if key else model, table, classes)
+                    codes[query, place, rows] = found
+        return codes
+
+    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
+        """Return real scores; see `FittedGroup.scores`."""
+        X = self._as_fitted(X)
+        shape = (len(which), len(self.candidates), X.shape[0], len(self.classes))
+        scores = np.full(shape, -np.inf)
+        for query, split, places, rows in self._questions(which, X.shape[0]):
+            for place in places:
+                model = self.models.get((self.candidates[place], split))
+                if model is not None:
+                    found = class_scores(model, X[rows], self.classes)
+                    scores[query, place, rows] = found
+        return scores
+
+    def _as_fitted(self, X: Any) -> Any:
+        """Return rows as the models had them: a frame is converted whole, once."""
+        if isinstance(X, Frame):
+            return Frame(X.native, X.schema)
+        return X.toarray() if self.is_dense and sparse.issparse(X) else X
+
+    @cached_property
+    def _encoders(self) -> dict[tuple[int, int], str]:
+        """Hash of what stands before the classifier of each pipeline.
+
+        Where only parameters of the classifier differ, the steps before it are equal,
+        and transform a block once for all of them.
+        """
+        return prefix_hashes(self.models) if len(self.candidates) > 1 else {}
+
+    def _by_encoder(self, places: Sequence[int], split: int) -> dict[str, list[int]]:
+        """Return the places of candidates with a model, by the hash of its encoder."""
+        found: dict[str, list[int]] = {}
+        for place in places:
+            key = (self.candidates[place], split)
+            if key in self.models:
+                found.setdefault(self._encoders.get(key, ""), []).append(place)
+        return found
+
+    def _questions(
+        self, which: Sequence[Integers], n_rows: int
+    ) -> Iterator[tuple[int, int, list[int], Integers]]:
+        """Yield each query and split with the places of candidates, and their rows."""
+        for query, chosen in enumerate(which):
+            wanted = np.broadcast_to(chosen, (len(self.candidates), n_rows))
+            for split in np.unique(chosen).tolist():
+                together: dict[bytes, list[int]] = {}
+                for place, mine in enumerate(wanted == split):
+                    if mine.any():
+                        together.setdefault(mine.tobytes(), []).append(place)
+                for places in together.values():
+                    rows = np.flatnonzero(wanted[places[0]] == split)
+                    yield query, split, places, rows
+
+    def model(self, candidate: int, split: int) -> Any:
+        """Return the fitted estimator; KeyError where its fit failed."""
+        # A pipeline shares steps with others, which its owner may fit again.
+        return deepcopy(self.models[candidate, split])
+
+
+def identity(candidate: Candidate) -> str:
+    """Return a text that is the same for equal candidates in every process."""
+    params = candidate.params or candidate.estimator.get_params(deep=True)
+    return f"{type(candidate.estimator).__name__}{canonical_text(params)}"
+
+
+def _alone_if_random(model: Any) -> AbstractContextManager[Any]:
+    """Keep fits on other threads out while libsvm draws folds for its probabilities.
+
+    It draws from one generator of the whole process, which each fit seeds anew.
+    """
+    values = [
+        value
+        for name, value in model.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "probability"
+    ]
+    return _LIBSVM_DRAWS if True in values else nullcontext()

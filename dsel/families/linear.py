@@ -1,0 +1,297 @@
+"""Linear models stacked into one matrix product, with exactly reproducible classes.
+
+A matrix product rounds differently for another number of rows. A decision that is
+farther from a tie than rounding can move it is safe; the few others are computed
+again, row by row, in a fixed order, so that a row's class never depends on its block.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import (
+    LogisticRegression,
+    Perceptron,
+    RidgeClassifier,
+    SGDClassifier,
+)
+from sklearn.svm import LinearSVC
+
+from dsel.data.frames import numbers
+from dsel.families.family import FitCounts
+
+# Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_. Other
+# classes say so by an attribute `predicts_by_coefficients` of their own: a subclass may
+# predict otherwise.
+LINEAR = (
+    LinearDiscriminantAnalysis,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+    RidgeClassifier,
+    SGDClassifier,
+)
+SAFETY = 8  # roundings beyond the a-priori bound of a dot product
+SMALL_ENOUGH = 1e30  # scores that float32 holds with room to spare
+ONE_PRODUCT = 256  # scores a row up to which one product for all splits is cheaper
+RECOMPUTED_AT_ONCE = 4096
+# Bytes, in float64, of the rows of one product. They stay in the second cache from one
+# look at them to the next, and BLAS copies the rows of larger products first.
+PRODUCT_NBYTES = 2**20
+
+
+def is_linear(model: Any) -> bool:
+    """Return whether the fitted model predicts by its coefficients alone."""
+    kind = type(model)
+    return kind in LINEAR or bool(vars(kind).get("predicts_by_coefficients"))
+
+
+def stack_linear(
+    models: Mapping[tuple[int, int], Any],
+    candidates: tuple[int, ...],
+    splits: tuple[int, ...],
+    classes: NDArray[Any],
+) -> "LinearStack | None":
+    """Stack models, or return None where one is not linear or is missing."""
+    keys = [(c, t) for c in candidates for t in splits]
+    if any(not is_linear(models.get(key)) for key in keys):
+        return None
+    parts = [_scores_of(models[key], classes) for key in keys]
+    shape = (len(candidates), len(splits), *parts[0][0].shape)
+    weights = np.stack([weights for weights, _ in parts]).reshape(shape)
+    offsets = np.stack([offsets for _, offsets in parts]).reshape(shape[:3])
+    return LinearStack(candidates, splits, weights, offsets, models)
+
+
+def _scores_of(
+    model: Any, classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return weights (n_scores, n_columns) and offsets; one score for two classes."""
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    offsets = np.broadcast_to(np.float64(model.intercept_), weights.shape[:1])
+    if len(classes) == 2:
+        return weights, offsets
+    if len(weights) == 1:  # two of more than two classes were seen: sign as argmax
+        weights, offsets = np.vstack((-weights, weights)), np.append(-offsets, offsets)
+    seen = np.searchsorted(classes, model.classes_)
+    full = np.zeros((len(classes), weights.shape[1]))
+    full[seen] = weights
+    lowest = np.full(len(classes), -np.inf)
+    lowest[seen] = offsets
+    return full, lowest
+
+
+@dataclass(frozen=True)
+class LinearStack:
+    """Linear models of all candidates and splits, ready for one product."""
+
+    candidates: tuple[int, ...]
+    """Candidate numbers, in the order of every candidate axis."""
+    splits: tuple[int, ...]
+    """Split numbers, ascending, in the order of every split axis."""
+    weights: NDArray[np.float64]
+    """Shape (n_candidates, n_splits, n_scores, n_columns)."""
+    offsets: NDArray[np.float64]
+    """Shape (n_candidates, n_splits, n_scores); -inf for classes never seen."""
+    models: Mapping[tuple[int, int], Any]
+    """The models themselves, by candidate and split."""
+
+    @property
+    def counts(self) -> FitCounts:
+        """Nothing: the groups that were joined have the counts."""
+        return FitCounts.empty(len(self.candidates), len(self.splits))
+
+    @property
+    def nbytes(self) -> int:
+        """What moving the models costs."""
+        return int(self.weights.nbytes + self.offsets.nbytes)
+
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size."""
+        return self.nbytes
+
+    @property
+    def row_nbytes(self) -> int:
+        """Working memory of `predict` for one row: itself in float64, its scores."""
+        return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
+
+    def model(self, candidate: int, split: int) -> Any:
+        """Return the fitted estimator of one candidate and split."""
+        return self.models[candidate, split]
+
+    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return class codes; see `FittedGroup.predict`."""
+        X = numbers(X)
+        shape = (len(which), len(self.candidates), X.shape[0])
+        codes = np.empty(shape, dtype=np.int64)
+        if self.offsets.size <= ONE_PRODUCT:
+            every = self._codes(X, np.arange(len(self.splits)))
+            for query, chosen in zip(codes, which, strict=True):
+                query[:] = _chosen(every, self._places(chosen))
+            return codes
+        wanted = self._positions(which, X.shape[0])
+        for position in np.unique(wanted):
+            mine = wanted == position
+            rows = np.flatnonzero(mine.any(axis=(0, 1)))
+            found = self._codes(X[rows], np.array([position]))[:, 0]
+            codes[:, :, rows] = np.where(mine[:, :, rows], found, codes[:, :, rows])
+        return codes
+
+    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """Return real scores; see `FittedGroup.scores`."""
+        X = numbers(X)
+        wanted = self._positions(which, X.shape[0])
+        products, _ = self._products(X, np.arange(len(self.splits)))
+        every = np.moveaxis(products, 2, 3)
+        if every.shape[-1] == 1:
+            every = np.concatenate((-every, every), axis=-1)
+        chosen = [
+            np.take_along_axis(every, positions[:, np.newaxis, :, np.newaxis], axis=1)
+            for positions in wanted
+        ]
+        return np.asarray(np.stack(chosen)[:, :, 0])
+
+    def _positions(
+        self, which: Sequence[NDArray[np.int64]], n_rows: int
+    ) -> NDArray[np.int64]:
+        """Return places on the split axis, (n_queries, n_candidates, n_rows)."""
+        shape = (len(self.candidates), n_rows)
+        places = [self._places(chosen) for chosen in which]
+        return np.stack([np.broadcast_to(place, shape) for place in places])
+
+    def _places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        first, last = self.splits[0], self.splits[-1]
+        if last - first + 1 == len(self.splits):  # consecutive: no search
+            return np.asarray(chosen - first)
+        return np.asarray(np.searchsorted(self.splits, chosen))
+
+    @cached_property
+    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Largest sum of absolute weights, and offset, (n_candidates, n_splits)."""
+        offsets = np.where(np.isfinite(self.offsets), np.abs(self.offsets), 0.0)
+        return np.abs(self.weights).sum(axis=-1).max(axis=-1), offsets.max(axis=-1)
+
+    def _products(
+        self, X: Any, positions: NDArray[np.int64], dtype: Any = np.float64
+    ) -> tuple[NDArray[Any], float]:
+        """Return scores, shape (n_candidates, n_positions, n_scores, n_rows).
+
+        The second value is the largest absolute value of `X`.
+        """
+        weights = self.weights[:, positions].astype(dtype, copy=False)
+        offsets = self.offsets[:, positions].astype(dtype, copy=False)
+        columns = np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
+        products = np.empty((X.shape[0], columns.shape[1]), dtype=dtype)
+        largest, step = 0.0, max(PRODUCT_NBYTES // (8 * X.shape[1]), 1)
+        for start in range(0, X.shape[0], step):
+            part = X[start : start + step]
+            largest = max(largest, _largest(part))
+            part = part.astype(dtype, copy=False)
+            products[start : start + step] = part @ columns
+        # Rows last from here on: numpy is slow where the last axis is short.
+        scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
+        return scores.reshape(*offsets.shape, -1), largest
+
+    def _codes(self, X: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
+        """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
+        scores, largest, dtype = self._quick_scores(X, positions)
+        codes = _decide(scores, axis=2)
+        margins = _margins(scores)
+        # One number for all rows, which is quick; then each row's own where it matters.
+        doubtful = margins <= self._rounding(positions, np.array([largest]), dtype)
+        rows = np.flatnonzero(doubtful.any(axis=(0, 1)))
+        if not len(rows):
+            return codes
+        X, margins = X[rows], margins[:, :, rows]
+        doubtful = margins <= self._rounding(positions, _largest_of_rows(X), dtype)
+        where = np.argwhere(doubtful)
+        for start in range(0, len(where), RECOMPUTED_AT_ONCE):
+            c, t, r = where[start : start + RECOMPUTED_AT_ONCE].T
+            terms = self.weights[c, positions[t]] * _dense(X[r])[:, np.newaxis]
+            # A sum along the last axis adds in an order fixed by its length alone.
+            exact = terms.sum(axis=-1) + self.offsets[c, positions[t]]
+            codes[c, t, rows[r]] = _decide(exact, axis=1)
+        return codes
+
+    def _quick_scores(
+        self, X: Any, positions: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], float, Any]:
+        """Return scores, the largest absolute value of `X`, and the scores' type.
+
+        It is that of the rows if they are float32. The product only finds the rows in
+        doubt, so half the digits are enough, and the block needs no copy.
+        """
+        if X.dtype == np.float32 and not hasattr(X, "tocsr"):
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores, largest = self._products(X, positions, np.float32)
+            weights, offsets = self._sizes
+            reach = float(weights.max()) * max(largest, 1.0) + float(offsets.max())
+            if reach < SMALL_ENOUGH:
+                return scores, largest, np.float32
+        return *self._products(X, positions), np.float64
+
+    def _rounding(
+        self, positions: NDArray[np.int64], largest: NDArray[np.float64], dtype: Any
+    ) -> NDArray[np.float64]:
+        """Bound what rounding does to margins, shape (n_candidates, n_positions, ...).
+
+        `largest` holds the largest absolute feature of each row, or one for all.
+        """
+        weights, offsets = (size[:, positions, np.newaxis] for size in self._sizes)
+        # Two scores of p products and p sums each, weights rounded to the type.
+        n_roundings = self.weights.shape[-1] + SAFETY
+        unit, least = np.finfo(dtype).eps, np.finfo(dtype).tiny
+        reach = weights * largest + offsets
+        return np.asarray(n_roundings * (unit * reach + least), dtype=np.float64)
+
+
+def _chosen(every: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """Pick codes (n_candidates, n_rows) of places that broadcast to that shape."""
+    n_candidates, n_splits, n_rows = every.shape
+    if places.ndim == 0:
+        return every[:, places]
+    if places.shape[-1] == 1:  # one for all rows: no gathering
+        column = np.broadcast_to(places.reshape(-1), n_candidates)
+        return np.asarray(every[np.arange(n_candidates), column])
+    at = n_splits * np.arange(n_candidates)[:, np.newaxis] + places
+    return np.asarray(every.reshape(-1).take(n_rows * at + np.arange(n_rows)))
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    return np.asarray(rows.toarray() if hasattr(rows, "tocsr") else rows, dtype=float)
+
+
+def _largest(X: Any) -> float:
+    """Return the largest absolute value of a block."""
+    if hasattr(X, "tocsr"):
+        X = X.data
+    if not X.size:
+        return 0.0
+    return max(abs(float(X.max())), abs(float(X.min())))
+
+
+def _largest_of_rows(X: Any) -> NDArray[np.float64]:
+    """Return the largest absolute value of each row."""
+    largest = abs(X.astype(np.float64)).max(axis=1)  # of int8, -128 has no absolute
+    dense = largest.toarray() if hasattr(X, "tocsr") else largest
+    return np.asarray(dense, dtype=np.float64).ravel()
+
+
+def _decide(scores: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Return class codes: the first of the largest, or whether a lone score is > 0."""
+    if scores.shape[axis] == 1:
+        return np.asarray(np.take(scores, 0, axis=axis) > 0)
+    return np.asarray(np.argmax(scores, axis=axis))
+
+
+def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance to the nearest tie; the classes are on axis 2."""
+    if scores.shape[2] == 1:
+        return np.abs(scores[:, :, 0])
+    top = np.partition(scores, -2, axis=2)
+    margins: NDArray[np.float64] = top[:, :, -1] - top[:, :, -2]
+    return margins

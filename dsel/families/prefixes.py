@@ -1,0 +1,126 @@
+"""The steps before a pipeline's classifier: fitted once a split for all candidates.
+
+Where the candidates of a grid differ in the classifier alone, the steps before it are
+equal on every split. A process keeps what it fitted, with the rows that came out.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import cloudpickle
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from dsel.data.content import content_hash, exact_text
+from dsel.data.frames import native, unchangeable
+from dsel.data.row_random import hashed_seed
+from dsel.data.splits import Split
+from dsel.families.arrays import Integers
+from dsel.families.family import Cache
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Fitted steps, and rows as they leave them."""
+
+    steps: Sequence[tuple[str, Any]]
+    train: Any
+    """What `fit_transform` made of the training rows."""
+    test: Any
+    """The test rows; None where there are none."""
+
+
+def has_prefix(estimator: Any) -> bool:
+    """Return whether a classifier stands behind other steps of a plain pipeline."""
+    return type(estimator) is Pipeline and len(estimator.steps) > 1
+
+
+def first_step(estimator: Any) -> Any:
+    """Return what gets the rows: of a pipeline the first step that is not left out.
+
+    Of one that fits another, as GridSearchCV does, it is that of the other one.
+    """
+    while hasattr(estimator, "steps"):
+        estimator = next(
+            step
+            for _, step in estimator.steps
+            if step is not None and not isinstance(step, str)  # "passthrough"
+        )
+    inner = getattr(estimator, "estimator", None)
+    return first_step(inner) if hasattr(inner, "fit") else estimator
+
+
+def fitted_prefix(
+    estimator: Pipeline,
+    X: Any,
+    y: Integers,
+    labels: NDArray[Any],
+    split: Split,
+    *,
+    seed: int,
+    cache: Cache,
+) -> Prefix:
+    """Return the fitted steps before the classifier, from the cache where it has them.
+
+    They are fitted on the training rows of `split`; those whose `random_state` is None
+    get a hash of `seed`. What the cache does not hold is fitted for each candidate.
+    """
+    front = with_seeds(cloned(estimator[:-1]), seed, split.name)
+
+    def make() -> Prefix:
+        train, test = split.train_rows, split.test_rows
+        rows = front.fit_transform(native(X[train]), labels[y[train]])
+        held_out = front.transform(native(X[test])) if len(test) else None
+        return Prefix(front.steps, unchangeable(rows), held_out)
+
+    rows = content_hash(X, y, split.train_rows, split.test_rows)
+    made: Prefix = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
+    return made
+
+
+def cloned(estimator: Any) -> Any:
+    """Return a clone whose frozen parts have wrappers of their own.
+
+    `clone` returns frozen parts themselves, and scikit-learn sets an attribute of each
+    part while it is fitted: fits on other threads would meet there.
+    """
+    model = clone(estimator)
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(model.estimator)
+    frozen = {
+        name: FrozenEstimator(value.estimator)
+        for name, value in model.get_params(deep=True).items()
+        if isinstance(value, FrozenEstimator)
+    }
+    return model.set_params(**frozen) if frozen else model
+
+
+def with_seeds(estimator: Any, seed: int, *parts: Any) -> Any:
+    """Give each `random_state` that is None a hash of the seed and what it is for."""
+    missing = {
+        name: hashed_seed(seed, name, *parts)
+        for name, value in estimator.get_params().items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return estimator.set_params(**missing) if missing else estimator
+
+
+def prefix_hashes(models: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], str]:
+    """Return a hash of the fitted steps before the classifier of each pipeline."""
+    found: dict[tuple[int, int], str] = {}
+    known: dict[tuple[int, ...], str] = {}
+    for key, model in models.items():
+        if has_prefix(model):
+            # What cannot be pickled is used by each pipeline for itself.
+            with suppress(Exception):
+                same = tuple(id(step) for _, step in model.steps[:-1])
+                if same not in known:
+                    content = cloudpickle.dumps(model.steps[:-1])
+                    known[same] = blake2b(content, digest_size=16).hexdigest()
+                found[key] = known[same]
+    return found

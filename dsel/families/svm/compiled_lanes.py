@@ -1,0 +1,353 @@
+"""Loops that LLVM does not vectorise by itself, written as instructions on vectors.
+
+For votes it would have to know that the arrays that are written are none of those that
+are read; for steps of SMO it does not look for the place of a maximum.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16  # models of which products are taken at a time
+ROWS = 4  # rows of which products are taken at a time
+SUMS = 4  # sums whose sum is a row's product
+WIDTH = 16  # rows of a machine of which gains are taken at a time
+AHEAD = 16  # blocks between what is read of a kernel row and what is asked for
+TAU = 1e-12  # stands for a curvature that rounding made zero or negative
+SIZE = ir.IntType(64)
+REAL = ir.DoubleType()
+FAST = ("nnan", "nsz")
+alloca: Any = cgutils.alloca_once_value
+for_range: Any = cgutils.for_range
+insert: Any = cgutils.get_or_insert_function
+
+
+class Lanes:
+    """Instructions on vectors of LANES numbers, or of another count."""
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        signature: Any,
+        given: Any,
+        count: int = LANES,
+    ) -> None:
+        self.context, self.builder = context, builder
+        self.signature, self.given, self.count = signature, given, count
+
+    def start(self, argument: int, place: Any = 0) -> Any:
+        """Return the address of an element of an array argument."""
+        kind = self.context.make_array(self.signature.args[argument])
+        data = kind(self.context, self.builder, self.given[argument]).data
+        return self.builder.gep(data, [place if place else SIZE(0)])
+
+    def load(self, start: Any) -> Any:
+        """Return the numbers from an address on, which need not be aligned."""
+        kind = ir.VectorType(start.type.pointee, self.count)
+        return self.builder.load(
+            self.builder.bitcast(start, kind.as_pointer()), align=1
+        )
+
+    def store(self, numbers: Any, start: Any) -> None:
+        """Write numbers from an address on."""
+        address = self.builder.bitcast(start, numbers.type.as_pointer())
+        self.builder.store(numbers, address, align=1)
+
+    def load_ahead(self, start: Any) -> Any:
+        """Return the numbers from an address on, and ask memory for later ones.
+
+        Kernel rows of large machines come from memory, not from the cache: the
+        processor asks for too few of their lines by itself.
+        """
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [start.type, word, word, word])
+        fetch = insert(self.builder.module, kind, "llvm.prefetch.p0")
+        later = self.builder.gep(start, [SIZE(AHEAD * self.count)])
+        self.builder.call(fetch, [later, word(0), word(3), word(1)])  # to read, data
+        return self.load(start)
+
+    def spread(self, number: Any) -> Any:
+        """Return a number in all lanes."""
+        blank = ir.Constant(ir.VectorType(number.type, self.count), ir.Undefined)
+        first = self.builder.insert_element(blank, number, ir.IntType(32)(0))
+        all_zero = self.constants(ir.IntType(32), [0] * self.count)
+        return self.builder.shuffle_vector(first, blank, all_zero)
+
+    def constants(self, kind: Any, numbers: list[Any]) -> Any:
+        """Return a vector that is known ahead."""
+        return ir.Constant(ir.VectorType(kind, self.count), numbers)
+
+    def larger(self, first: Any, second: Any) -> Any:
+        """Return the larger of two vectors, lane by lane."""
+        is_first = self.builder.fcmp_ordered(">", first, second, flags=FAST)
+        return self.builder.select(is_first, first, second)
+
+    def largest(self, numbers: Any) -> Any:
+        """Return the largest lane of a vector of floats or integers of 64 bits."""
+        is_real = numbers.type.element == REAL
+        name = f"fmax.v{self.count}f64" if is_real else f"smax.v{self.count}i64"
+        kind = ir.FunctionType(numbers.type.element, [numbers.type])
+        reduce = insert(self.builder.module, kind, f"llvm.vector.reduce.{name}")
+        return self.builder.call(reduce, [numbers], fastmath=FAST if is_real else ())
+
+    def last_largest(self, n_blocks: Any, values_of: Any) -> Any:
+        """Return the last place of the largest value in blocks of `count` values.
+
+        `values_of` takes the number of a block and returns its values, without NaN.
+        """
+        builder, new = self.builder, alloca
+        most = new(builder, self.constants(REAL, [float("-inf")] * self.count))
+        place = new(builder, self.constants(SIZE, [0] * self.count))
+        with for_range(builder, n_blocks) as loop:
+            values, before = values_of(loop.index), builder.load(most)
+            is_last = builder.fcmp_ordered(">=", values, before, flags=FAST)
+            builder.store(builder.select(is_last, values, before), most)
+            number = self.spread(loop.index)
+            number = builder.select(is_last, number, builder.load(place))
+            builder.store(number, place)
+        numbers = self.constants(SIZE, list(range(self.count)))
+        size = self.constants(SIZE, [self.count] * self.count)
+        places = builder.add(builder.mul(builder.load(place), size), numbers)
+        values = builder.load(most)
+        is_most = builder.fcmp_ordered("==", values, self.spread(self.largest(values)))
+        nowhere = self.constants(SIZE, [0] * self.count)
+        return self.largest(builder.select(is_most, places, nowhere))
+
+    def length(self, argument: int) -> Any:
+        """Return the first length of an array argument."""
+        kind = self.context.make_array(self.signature.args[argument])
+        array = kind(self.context, self.builder, self.given[argument])
+        return self.builder.extract_value(array.shape, 0)
+
+    def add_product(self, total: Any, first: Any, second: Any) -> Any:
+        """Return total + first * second, rounded once where the processor can."""
+        term = self.builder.fmul(first, second, flags=("contract",))
+        return self.builder.fadd(total, term, flags=("contract",))
+
+
+def _add_products(
+    typing_context: Any,
+    values: Any,
+    rows: Any,
+    columns: Any,
+    begin: Any,
+    end: Any,
+    weights: Any,
+    out: Any,
+) -> Any:
+    """Write sums over t of values[r, columns[t]] * weights[t, m] for ROWS rows r.
+
+    `weights` is (n_terms, LANES) and `out` (ROWS * LANES,), both of the type of the
+    values; t goes from `begin` to `end`. Matrix products of a library are as fast for
+    hundreds of rows, but for a few their packing and calls cost as much again.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = Lanes(context, builder, signature, given)
+        matrix = context.make_array(signature.args[0])(context, builder, given[0])
+        width = builder.extract_value(matrix.shape, 1)
+        numbers = [builder.load(lanes.start(1, SIZE(k))) for k in range(ROWS)]
+        starts = [lanes.start(0, builder.mul(number, width)) for number in numbers]
+        kind = ir.VectorType(starts[0].type.pointee, LANES)
+        zero = ir.Constant(kind, [0.0] * LANES)
+        # Sums that are added to in turn do not wait for each other, and round less.
+        sums = [[alloca(builder, zero) for _ in starts] for _ in range(SUMS)]
+
+        def add(t: Any, totals: Any) -> None:
+            weight = lanes.load(lanes.start(5, builder.mul(t, SIZE(LANES))))
+            column = builder.load(lanes.start(2, t))
+            for start, total in zip(starts, totals, strict=True):
+                value = lanes.spread(builder.load(builder.gep(start, [column])))
+                more = lanes.add_product(builder.load(total), value, weight)
+                builder.store(more, total)
+
+        loop, (begin, end), step = cgutils.for_range_slice, given[3:5], SIZE(SUMS)
+        whole = builder.mul(builder.sdiv(builder.sub(end, begin), step), step)
+        middle = builder.add(begin, whole)
+        with loop(builder, begin, middle, step, SIZE) as (t, _):
+            for k, totals in enumerate(sums):
+                add(builder.add(t, SIZE(k)), totals)
+        with loop(builder, middle, end, SIZE(1), SIZE) as (t, _):
+            add(t, sums[0])
+        for row in range(ROWS):
+            parts = [builder.load(totals[row]) for totals in sums]
+            first, second = builder.fadd(*parts[:2]), builder.fadd(*parts[2:])
+            lanes.store(builder.fadd(first, second), lanes.start(6, SIZE(row * LANES)))
+        return context.get_dummy_value()
+
+    n = types.intp
+    return types.void(values, rows, columns, n, n, weights, out), emit
+
+
+def _compare_lanes(
+    typing_context: Any,
+    first: Any,
+    second: Any,
+    bound: Any,
+    sizes: Any,
+    sign: Any,
+    other: Any,
+    few: Any,
+    most: Any,
+    few_other: Any,
+    most_other: Any,
+    rivals: Any,
+    lowest: Any,
+) -> Any:
+    """Enter the decisions between two classes into what is known of both.
+
+    Parameters
+    ----------
+    first, second
+        What the support vectors of either class add to the decisions, (LANES,).
+    bound
+        As `bounds` of `compiled_votes.settle`, (5 * LANES,).
+    sizes
+        Peaks of the classes i < j and error of the row.
+    sign
+        1 if the class that is compared is i, else -1.
+    other
+        Place of the other class.
+    few, most, few_other, most_other
+        Fewest and most pairs that either class may win, (LANES,) each, updated.
+    rivals, lowest
+        The class with the smallest decision, and that, (LANES,) each, updated.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = Lanes(context, builder, signature, given)
+        real = ir.VectorType(ir.DoubleType(), LANES)
+
+        def widened(numbers: Any) -> Any:
+            return numbers if numbers.type == real else builder.fpext(numbers, real)
+
+        terms = [widened(lanes.load(lanes.start(place))) for place in (0, 1)]
+        bounds = [lanes.load(lanes.start(2, SIZE(k * LANES))) for k in range(5)]
+        sizes = [lanes.spread(builder.load(lanes.start(3, SIZE(k)))) for k in range(3)]
+        ahead = builder.fadd(builder.fadd(*terms), bounds[0])
+        ahead = builder.fmul(ahead, lanes.spread(given[4]))
+        error = bounds[4]
+        for size, factor in zip(sizes, bounds[1:4], strict=True):
+            error = lanes.add_product(error, size, factor)
+        whole = ir.VectorType(ir.IntType(16), LANES)
+        won = builder.fcmp_ordered(">", ahead, error)
+        lost = builder.fcmp_ordered("<", ahead, builder.fneg(error))
+        won, lost = builder.zext(won, whole), builder.zext(lost, whole)
+        for place, change, by in (
+            (6, builder.add, won), (7, builder.sub, lost),
+            (8, builder.add, lost), (9, builder.sub, won),
+        ):  # fmt: skip
+            start = lanes.start(place)
+            lanes.store(change(lanes.load(start), by), start)
+        least, rivals = lanes.start(11), lanes.start(10)
+        lower = builder.fcmp_ordered("<", ahead, lanes.load(least))
+        lanes.store(builder.select(lower, ahead, lanes.load(least)), least)
+        number = lanes.spread(builder.trunc(given[5], ir.IntType(16)))
+        lanes.store(builder.select(lower, number, lanes.load(rivals)), rivals)
+        return context.get_dummy_value()
+
+    kinds = (first, second, bound, sizes, types.float64, types.intp, few, most,
+             few_other, most_other, rivals, lowest)  # fmt: skip
+    return types.void(*kinds), emit
+
+
+def _best_partner(
+    typing_context: Any,
+    best: Any,
+    own: Any,
+    row: Any,
+    starts: Any,
+    diagonal: Any,
+    residual: Any,
+    fall: Any,
+) -> Any:
+    """Return the last row that gains most if paired with the first one, and the gap.
+
+    Parameters
+    ----------
+    best, own
+        The first row's residual, and its kernel with itself.
+    row
+        Its kernel row, from the slot's beginning.
+    starts
+        Where each block begins there, (n_blocks,).
+    diagonal, residual, fall
+        Of all rows, (n_blocks, WIDTH); `fall` is 0 or, for rows that may not, -inf.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = Lanes(context, builder, signature, given, WIDTH)
+        best, own = map(lanes.spread, given[:2])
+        zero, tau, two = (lanes.constants(REAL, [x] * WIDTH) for x in (0.0, TAU, 2.0))
+        gap = alloca(builder, lanes.constants(REAL, [float("-inf")] * WIDTH))
+
+        def gains_of(block: Any) -> Any:
+            at = builder.mul(block, SIZE(WIDTH))
+            start = builder.load(lanes.start(3, block))
+            kernel = builder.fpext(lanes.load_ahead(lanes.start(2, start)), tau.type)
+            own_other, residual, fall = (
+                lanes.load(lanes.start(k, at)) for k in (4, 5, 6)
+            )
+            ahead = builder.fadd(builder.fsub(best, residual), fall)
+            builder.store(lanes.larger(ahead, builder.load(gap)), gap)
+            ahead = lanes.larger(ahead, zero)
+            curvature = builder.fadd(own, own_other)
+            curvature = builder.fsub(curvature, builder.fmul(two, kernel))
+            is_positive = builder.fcmp_ordered(">", curvature, zero)
+            curvature = builder.select(is_positive, curvature, tau)
+            return builder.fdiv(builder.fmul(ahead, ahead), curvature)
+
+        partner = lanes.last_largest(lanes.length(3), gains_of)
+        found = [partner, lanes.largest(builder.load(gap))]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    pair: Any = types.Tuple([types.intp, types.float64])  # type: ignore[no-untyped-call]
+    kinds = (types.float64, types.float64, row, starts, diagonal, residual, fall)
+    return pair(*kinds), emit
+
+
+def _subtract_rows(
+    typing_context: Any,
+    up: Any,
+    first: Any,
+    down: Any,
+    second: Any,
+    starts: Any,
+    residual: Any,
+    rise: Any,
+) -> Any:
+    """Subtract kernel rows times changes; return the last row of largest residual.
+
+    `rise` is 0 or, for rows that are not to be returned, -inf; other arguments as for
+    `best_partner`.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = Lanes(context, builder, signature, given, WIDTH)
+        up, down = lanes.spread(given[0]), lanes.spread(given[2])
+
+        def residuals_of(block: Any) -> Any:
+            start = builder.load(lanes.start(4, block))
+            rising = builder.fpext(lanes.load(lanes.start(1, start)), up.type)
+            falling = builder.fpext(lanes.load_ahead(lanes.start(3, start)), up.type)
+            change = builder.fadd(builder.fmul(rising, up), builder.fmul(falling, down))
+            at = lanes.start(5, builder.mul(block, SIZE(WIDTH)))
+            changed = builder.fsub(lanes.load(at), change)
+            lanes.store(changed, at)
+            rise = lanes.load(lanes.start(6, builder.mul(block, SIZE(WIDTH))))
+            return builder.fadd(changed, rise)
+
+        return lanes.last_largest(lanes.length(4), residuals_of)
+
+    kinds = (types.float64, first, types.float64, second, starts, residual, rise)
+    return types.intp(*kinds), emit
+
+
+best_partner: Any = intrinsic(_best_partner)
+subtract_rows: Any = intrinsic(_subtract_rows)
+add_products: Any = intrinsic(_add_products)
+compare_lanes: Any = intrinsic(_compare_lanes)

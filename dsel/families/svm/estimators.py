@@ -1,0 +1,138 @@
+"""Genuine scikit-learn estimators with the state of machines that dsel fitted.
+
+A certificate speaks of the very models that were counted. Libsvm leaves rows out on a
+schedule of its own, which at the usual tolerance can move a label, so refitting an SVC
+might give another model. The state of a fitted SVC is therefore filled in: a real `fit`
+on a few rows sets up everything that scikit-learn's version wants, then support
+vectors, coefficients and constants are replaced.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
+
+from dsel.families.arrays import Bools, Integers
+from dsel.families.svm.decisions import Machines
+from dsel.families.svm.labeled_rows import RowsByClass
+from dsel.families.svm.settings import OF_LIBSVM, last_step
+from dsel.kernels.functions import Polynomial, Rbf, Sigmoid
+from dsel.kernels.reference_rows import is_sparse
+
+ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
+
+
+def dummy_of(machines: Machines, labeled: RowsByClass, classes: NDArray[Any]) -> Any:
+    """Return a classifier that always gives the only label of the training rows."""
+    label = classes[machines.present]
+    model = DummyClassifier(strategy="most_frequent").fit(np.zeros((1, 1)), label)
+    model.n_features_in_ = labeled.n_values or labeled.rows.shape[1]
+    return model
+
+
+def svc_of(
+    machines: Machines,
+    labeled: RowsByClass,
+    rows: Integers,
+    estimator: Any,
+    candidate: int,
+    classes: NDArray[Any],
+) -> Any:
+    """Return the fitted SVC or pipeline of one candidate.
+
+    Parameters
+    ----------
+    machines
+        Of its split; at least two classes.
+    labeled
+        Holds the support vectors.
+    rows
+        Labeled rows of the split, ascending: ``support_`` counts them, and all labeled
+        rows where the kernel is precomputed.
+    estimator
+        The candidate's estimator, unfitted.
+    candidate
+        Its number.
+    classes
+        Label of each class code.
+    """
+    place = machines.candidates.index(candidate)
+    model = int(machines.model_of[place])
+    coefs = machines.coefs[:, :, model]
+    used = np.asarray(coefs.any(axis=1))
+    numbers = machines.numbers[used]
+    support = np.searchsorted(rows, numbers).astype(np.int32)
+    vectors = _vectors(labeled, numbers)
+    svc = _set_up(clone(last_step(estimator)), machines, labeled, classes)
+    svc.shape_fit_ = (len(rows), svc.n_features_in_)
+    if labeled.by_column:  # also a fold's model gets the values of all labeled rows
+        support = numbers.astype(np.int32)
+        svc.n_features_in_ = labeled.n_values
+        svc.shape_fit_ = (labeled.n_values, labeled.n_values)
+    if callable(svc.kernel):  # it calls its kernel on rows that it keeps
+        svc._BaseLibSVM__Xfit = vectors
+        svc.shape_fit_ = vectors.shape
+        support = np.arange(len(numbers), dtype=np.int32)
+    svc.support_ = support
+    svc.support_vectors_ = vectors if not callable(svc.kernel) else vectors[:0, :0]
+    svc._n_support = _count_by_class(used, machines.starts)
+    svc.class_weight_ = machines.class_weight
+    svc._num_iter = svc.n_iter_ = machines.steps[:, place].astype(np.int32)
+    svc.fit_status_ = int(machines.stopped[place])
+    _set_coefs(svc, coefs[used].T, machines.offsets[:, model])
+    if type(estimator) is not Pipeline:
+        return svc
+    steps = [*labeled.transformer.steps, (estimator.steps[-1][0], svc)]
+    return clone(estimator).set_params(steps=steps)
+
+
+def _vectors(labeled: RowsByClass, numbers: Integers) -> Any:
+    """Return support vectors in the given order; nothing for a precomputed kernel."""
+    order = np.argsort(labeled.numbers)
+    return labeled.rows[order[np.searchsorted(labeled.numbers, numbers, sorter=order)]]
+
+
+def _set_up(
+    svc: Any, machines: Machines, labeled: RowsByClass, classes: NDArray[Any]
+) -> Any:
+    """Fit on made-up rows: all attributes are there, of the right kind."""
+    labels = np.repeat(classes[machines.present], ROWS_OF_CLASS)
+    is_fractional = svc.kernel == "poly" and not float(svc.degree).is_integer()
+    if is_fractional or svc.kernel not in OF_LIBSVM:
+        # scikit-learn takes whole degrees only, but any function as the kernel.
+        svc.set_params(kernel=machines.kernel, degree=3)
+    if labeled.by_column:
+        rows: Any = np.eye(len(labels))
+    elif is_sparse(labeled.rows):
+        rows = sparse.csr_array((len(labels), labeled.rows.shape[1]))
+    else:
+        rows = np.zeros((len(labels), labeled.rows.shape[1]))
+    # On equal rows libsvm steps by 2e12 up to C: for long, where features are tiny.
+    given, svc.C = svc.C, 1.0
+    svc.fit(rows, labels)
+    svc.C, svc.n_features_in_ = given, rows.shape[1]
+    if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
+        svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
+    return svc
+
+
+def _count_by_class(used: Bools, starts: Integers) -> NDArray[np.int32]:
+    counts = np.diff(np.concatenate(([0], np.cumsum(used)))[starts])
+    return counts.astype(np.int32)
+
+
+def _set_coefs(svc: Any, coefs: Any, offsets: Any) -> None:
+    """Set coefficients and constants; two classes show them with the other sign."""
+    internal = np.ascontiguousarray(coefs)
+    if sparse.issparse(svc._dual_coef_):
+        # Every entry is kept: libsvm reads a full row per pair of classes.
+        full = np.ones_like(internal)
+        internal = type(svc._dual_coef_)(full)
+        internal.data = np.ascontiguousarray(coefs).ravel()
+    sign = -1.0 if len(svc.classes_) == 2 else 1.0
+    svc._dual_coef_, svc._intercept_ = internal, offsets.copy()
+    svc.dual_coef_, svc.intercept_ = sign * internal, sign * offsets

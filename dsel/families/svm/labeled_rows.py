@@ -1,0 +1,180 @@
+"""Labeled rows as kernel machines see them: class by class, through a transformer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from dsel.data.frames import Frame, native, unchangeable
+from dsel.data.splits import Split
+from dsel.families.arrays import Integers, as_floats
+from dsel.families.prefixes import cloned, with_seeds
+from dsel.kernels.reference_rows import is_sparse
+
+AS_GIVEN: Final = ""
+
+
+@dataclass(frozen=True)
+class RowsByClass:
+    """Labeled rows, class by class, as one split's machines or all see them."""
+
+    origin: str
+    """What tells rows of one transformer from those of another; ``AS_GIVEN`` where
+    there is none. Pipelines with other steps make other rows of the same split."""
+    transformer: Any
+    """Fitted pipeline of the steps before the SVC, or None."""
+    numbers: Integers
+    """Labeled row numbers, ascending within each class."""
+    starts: Integers
+    """Where each class code begins, and the end, (n_classes + 1,)."""
+    rows: Any
+    """The rows, float64, dense or CSR; for a precomputed kernel its values."""
+    rows_at_predict: Any
+    """The rows as they are when predicted; other than `rows` for a transformer whose
+    `fit_transform` is not `fit` and `transform`."""
+    n_values: int = 0
+    """How many labeled rows the columns are, of a precomputed kernel; 0 of others."""
+    takes_frames: bool = False
+    """Whether the transformer makes numbers of data frames."""
+
+    @property
+    def by_column(self) -> bool:
+        """Whether columns are labeled rows: a precomputed kernel."""
+        return self.n_values > 0
+
+    def transform(self, X: Any) -> Any:
+        """Return other rows as the machines see them."""
+        if self.by_column:
+            values = as_floats(X)[:, self.numbers]
+            return values.toarray() if is_sparse(values) else values
+        return as_floats(
+            X
+            if self.transformer is None
+            else self.transformer.transform(unchangeable(X))
+        )
+
+    def cut(self, places: Integers) -> "RowsByClass":
+        """Return some of the rows, by ascending place."""
+        # Precomputed values come with the rows that are to be predicted.
+        kept = self.rows[places, :0] if self.by_column else self.rows[places]
+        starts = np.searchsorted(places, self.starts)
+        return replace(
+            self,
+            numbers=self.numbers[places],
+            starts=starts,
+            rows=kept,
+            rows_at_predict=kept,
+        )
+
+
+def rows_as_given(
+    X: Any, y: Integers, n_classes: int, *, by_column: bool
+) -> RowsByClass:
+    """Return the labeled rows themselves, class by class."""
+    numbers, starts = _class_by_class(y, n_classes)
+    rows = as_floats(X)[numbers]
+    rows = rows[:, numbers] if by_column else rows
+    n_values = len(y) if by_column else 0
+    return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, n_values)
+
+
+def rows_of_split(
+    steps: list[tuple[str, Any]],
+    X: Any,
+    y: Integers,
+    labels: NDArray[Any],
+    split: Split,
+    *,
+    seed: int,
+    origin: str,
+) -> RowsByClass:
+    """Fit the steps before an SVC on one training set and pass all rows through them.
+
+    Parameters
+    ----------
+    steps
+        Named, unfitted; at least one.
+    X, y
+        All labeled rows and their class codes.
+    labels
+        Label of each class code.
+    split
+        Whose rows the steps are fitted on.
+    seed
+        Steps whose `random_state` is None get a hash of it.
+    origin
+        Text that other steps, rows or training rows do not have.
+    """
+    front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
+    train = split.train_rows
+    fitted_on = as_floats(front.fit_transform(native(X[train]), labels[y[train]]))
+    at_predict = as_floats(front.transform(unchangeable(X)))
+    numbers, starts = _class_by_class(y, len(labels))
+    rows = at_predict
+    if not _equal(at_predict[train], fitted_on):
+        rows = (
+            at_predict.tolil(copy=True) if is_sparse(at_predict) else at_predict.copy()
+        )
+        rows[train] = fitted_on
+        rows = rows.tocsr() if is_sparse(rows) else rows
+    ordered = rows[numbers]
+    seen = ordered if rows is at_predict else at_predict[numbers]
+    is_frame = isinstance(X, Frame)
+    return RowsByClass(
+        origin, front, numbers, starts, ordered, seen, takes_frames=is_frame
+    )
+
+
+def _class_by_class(y: Integers, n_classes: int) -> tuple[Integers, Integers]:
+    numbers = np.argsort(y, kind="stable")
+    return numbers, np.searchsorted(y[numbers], np.arange(n_classes + 1))
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if is_sparse(first):
+        return bool((first != second).nnz == 0)
+    return bool(np.array_equal(first, second))
+
+
+def places_in_order(numbers: Integers, rows: Integers) -> Integers:
+    """Return the place of each labeled row among all `numbers`, a permutation."""
+    where = np.empty(len(numbers), dtype=np.int64)
+    where[numbers] = np.arange(len(numbers))
+    return where[rows]
+
+
+def places_of(numbers: Integers, rows: Integers) -> Integers:
+    """Return the places of labeled rows among all `numbers`, ascending."""
+    return np.sort(places_in_order(numbers, rows))
+
+
+def join_rows(pieces: Sequence[Mapping[str, RowsByClass]]) -> dict[str, RowsByClass]:
+    """Return the union of rows, transformer by transformer."""
+    by_origin: dict[str, list[RowsByClass]] = {}
+    for piece in pieces:
+        for key, labeled in piece.items():
+            by_origin.setdefault(key, []).append(labeled)
+    return {key: _union(several) for key, several in by_origin.items()}
+
+
+def _union(several: list[RowsByClass]) -> RowsByClass:
+    """Return the rows of all, class by class."""
+    first = several[0]
+    n_classes = len(first.starts) - 1
+    codes = np.concatenate(
+        [np.repeat(np.arange(n_classes), np.diff(each.starts)) for each in several]
+    )
+    numbers = np.concatenate([each.numbers for each in several])
+    stack = sparse.vstack if is_sparse(first.rows) else np.concatenate
+    rows: Any = stack([each.rows for each in several])
+    _, firsts = np.unique(numbers, return_index=True)
+    order = firsts[np.argsort(codes[firsts], kind="stable")]
+    kept = rows.tocsr()[order] if is_sparse(rows) else rows[order]
+    starts = np.searchsorted(codes[order], np.arange(n_classes + 1))
+    return replace(
+        first, numbers=numbers[order], starts=starts, rows=kept, rows_at_predict=kept
+    )

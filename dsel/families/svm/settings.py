@@ -1,0 +1,232 @@
+"""What a kernel SVM's parameters mean on one training set, and who is refused."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+from sklearn.utils.class_weight import compute_class_weight
+
+from dsel.checks import check_choice, check_integer, check_positive
+from dsel.data.content import exact_text
+from dsel.families.arrays import Floats
+from dsel.families.family import Candidate
+from dsel.families.svm.smo import is_available
+from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
+from dsel.kernels.reference_rows import is_sparse
+
+KERNELS: Final[dict[str, Callable[[Any, float], Kernel]]] = {
+    "linear": lambda svc, gamma: Linear(),
+    "poly": lambda svc, gamma: Polynomial(gamma, float(svc.coef0), float(svc.degree)),
+    "precomputed": lambda svc, gamma: Precomputed(),
+    "rbf": lambda svc, gamma: Rbf(gamma),
+    "sigmoid": lambda svc, gamma: Sigmoid(gamma, float(svc.coef0)),
+}
+"""What `kernel=` of an SVC names: from the SVC, and its gamma as a number."""
+OF_LIBSVM: Final = frozenset(KERNELS)
+"""Those that scikit-learn's SVC knows by name; it is handed the others as functions."""
+SYMMETRY: Final = 1e-8  # times the largest entry
+PARAMETERS: Final = tuple(SVC().get_params())  # asking each object takes .1 ms
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the estimator itself, or the last step of a pipeline."""
+    return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
+
+
+def steps_before(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the named steps before the last one; none where it is no pipeline."""
+    return estimator.steps[:-1] if type(estimator) is Pipeline else []
+
+
+def step_prefix(estimator: Any) -> str:
+    """Return what the last step's parameters begin with: nothing, or ``svc__``."""
+    return f"{estimator.steps[-1][0]}__" if type(estimator) is Pipeline else ""
+
+
+def is_svc(estimator: Any) -> bool:
+    """Return whether the estimator, or the last step of a pipeline, is an SVC."""
+    return type(last_step(estimator)) is SVC
+
+
+def group_key(candidate: Candidate) -> str:
+    """Return a text that candidates have in common if they differ in C alone."""
+    svc = last_step(candidate.estimator)
+    parameters = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
+    return exact_text([steps_before(candidate.estimator), parameters])
+
+
+def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
+    """Return why an estimator cannot be done exactly by the family, or None.
+
+    Parameters
+    ----------
+    estimator
+        Classifier, unfitted.
+    fit_params
+        Keyword arguments of its `fit`.
+    """
+    if not is_available():
+        return "numba cannot be imported, which the SMO solver is compiled with"
+    svc = last_step(estimator)
+    if not is_svc(estimator):
+        return f"{type(svc).__name__} is no SVC"
+    if callable(svc.kernel):
+        return "the kernel is a function that only SVC can call"
+    if svc.kernel not in KERNELS:
+        return f"the kernel {svc.kernel!r} is not known"
+    if svc.probability is True:
+        return "probability=True needs libsvm's own fit"
+    if svc.break_ties:
+        return "break_ties=True predicts by confidences, not by votes"
+    if svc.kernel == "precomputed" and type(estimator) is Pipeline:
+        return "a precomputed kernel inside a pipeline is changed by its other steps"
+    others = set(fit_params) - {f"{step_prefix(estimator)}sample_weight"}
+    if others:
+        return f"the fit parameter {min(others)!r} is not for the SVC"
+    return None
+
+
+def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
+    """Raise where parameters or a Gram matrix cannot work.
+
+    Parameters
+    ----------
+    candidates
+        Candidates that `refusal` has nothing against.
+    X
+        Labeled rows, or their Gram matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the parameter, its rule, its value and the way out.
+    """
+    kernels = set()
+    for candidate in candidates:
+        svc = last_step(candidate.estimator)
+        check_positive(svc.C, "C")
+        check_positive(svc.tol, "tol")
+        check_integer(svc.max_iter, "max_iter", at_least=-1)
+        if isinstance(svc.gamma, str):
+            check_choice(svc.gamma, "gamma", ("auto", "scale"))
+        else:
+            check_positive(svc.gamma, "gamma")
+        kernels.add(svc.kernel)
+        if svc.kernel == "poly":
+            _check_degree(svc, None if type(candidate.estimator) is Pipeline else X)
+    if "precomputed" in kernels:
+        _check_gram(X)
+
+
+def check_limit(n_rows: int, limit: int) -> None:
+    """Raise where a budget in bytes does not hold two rows of the kernel matrix.
+
+    Raises
+    ------
+    MemoryError
+        With the bytes that are needed and that there are.
+    """
+    least = 2 * 4 * n_rows
+    if limit < least:
+        raise MemoryError(
+            f"the memory of a task must hold two rows of the kernel matrix, {least:,} "
+            f"bytes, got {limit:,}; give each worker thread more memory, or use fewer "
+            f"labeled rows."
+        )
+
+
+def _check_degree(svc: Any, X: Any) -> None:
+    if svc.degree != 0:
+        check_positive(svc.degree, "degree")
+    if X is None or float(svc.degree).is_integer():
+        return  # what a pipeline makes of the rows is seen when it is fitted
+    lowest = X.min() if X.shape[0] else 0.0
+    if lowest < 0 or svc.coef0 < 0:
+        raise ValueError(
+            f"`degree` must be whole where features or `coef0` are negative, got "
+            f"{svc.degree!r} with a smallest feature of {lowest:.6g} and "
+            f"coef0={svc.coef0!r}; scale the features to be >= 0."
+        )
+
+
+def _check_gram(X: Any) -> None:
+    if is_sparse(X):
+        raise TypeError("`X` must be a dense Gram matrix for kernel='precomputed'.")
+    if X.ndim != 2 or X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"`X` must be the square Gram matrix of the labeled rows for "
+            f"kernel='precomputed', got shape {X.shape}."
+        )
+    X = np.asarray(X, dtype=np.float64)
+    gap = float(np.abs(X - X.T).max(initial=0.0))
+    if not gap <= SYMMETRY * float(np.abs(X).max(initial=0.0)):
+        raise ValueError(
+            f"`X` must be symmetric for kernel='precomputed', but two entries that "
+            f"should be equal differ by {gap:.3g}; pass (X + X.T) / 2 if that is "
+            f"rounding."
+        )
+
+
+def resolve_kernel(svc: Any, X: Any) -> Kernel:
+    """Return the kernel of an SVC that is fitted on these rows, as scikit-learn does.
+
+    ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
+    1 / n_columns.
+    """
+    return KERNELS[svc.kernel](svc, _resolve_gamma(svc.gamma, X))
+
+
+def _resolve_gamma(gamma: Any, X: Any) -> float:
+    if gamma == "auto":
+        return float(1.0 / X.shape[1])
+    if gamma != "scale":
+        return float(gamma)
+    if is_sparse(X):
+        variance = float(X.multiply(X).mean() - X.mean() ** 2)
+    else:
+        variance = float(X.var())
+    return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
+
+
+def class_weights(svc: Any, labels: NDArray[Any]) -> Floats:
+    """Return the factor of C of each class among the labels, ascending."""
+    classes = np.unique(labels)
+    if svc.class_weight is None:
+        return np.ones(len(classes))
+    weights = compute_class_weight(svc.class_weight, classes=classes, y=labels)
+    return np.asarray(weights, dtype=np.float64)
+
+
+def row_weights(
+    of_classes: Floats,
+    labels: NDArray[Any],
+    sample_weight: Floats | None,
+) -> Floats:
+    """Return the factor of C for each training row, from class and sample weights.
+
+    Parameters
+    ----------
+    of_classes
+        As `class_weights` returns them.
+    labels
+        Labels of the training rows, (n_rows,).
+    sample_weight
+        Weights of the training rows, (n_rows,), or None.
+
+    Raises
+    ------
+    ValueError
+        Where no row of a class has a positive weight.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    weights = of_classes[codes]
+    if sample_weight is not None:
+        weights = weights * sample_weight
+    lost = set(codes.tolist()) - set(codes[weights > 0].tolist())
+    if lost:
+        label = classes[min(lost)]
+        raise ValueError(f"`sample_weight` leaves no training row of class {label}.")
+    return weights

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, NuSVC
+
+from dsel.families.assignment import assign_families
+from dsel.families.family import Candidate
+from dsel.families.svm import settings
+from dsel.families.svm.settings import (
+    check_candidates,
+    check_limit,
+    refusal,
+    resolve_kernel,
+)
+
+
+def candidates_of(*estimators):
+    return [Candidate(i, {}, estimator) for i, estimator in enumerate(estimators)]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(), SVC(kernel="poly", degree=2.5), make_pipeline(StandardScaler(), SVC())],
+)
+def test_refusal__takes_svcs_and_pipelines_that_end_in_one(estimator):
+    assert refusal(estimator, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "fit_params", "reason"),
+    [
+        (NuSVC(), {}, "NuSVC is no SVC"),
+        (SVC(kernel=np.dot), {}, "the kernel is a function"),
+        (SVC(kernel="cosine"), {}, "the kernel 'cosine' is not known"),
+        (SVC(break_ties=True), {}, "break_ties=True predicts by confidences"),
+        (SVC(probability=True), {}, "needs libsvm's own fit"),
+        (make_pipeline(StandardScaler(), SVC(kernel="precomputed")), {}, "pipeline"),
+        (make_pipeline(StandardScaler(), SVC()), {"sample_weight": 1}, "fit parameter"),
+    ],
+)
+def test_refusal__says_why(estimator, fit_params, reason):
+    assert reason in refusal(estimator, fit_params)
+
+
+def test_refusal__says_that_numba_is_missing(monkeypatch):
+    monkeypatch.setattr(settings, "is_available", lambda: False)
+    assert "numba cannot be imported" in refusal(SVC(), {})
+
+
+def test_assign_families__splits_a_mixed_list():
+    mixed = candidates_of(SVC(C=2.0), LogisticRegression(), SVC(break_ties=True))
+    X = np.eye(4)
+    machines, others = assign_families(
+        mixed, X, classes=np.array([0, 1]), seed=0, fit_params={}
+    )
+    assert machines.family.name == "kernel SVM"
+    assert [c.number for c in machines.candidates] == [0]
+    assert "one kernel for all C and folds, 1 in all" in machines.remark
+    assert [c.number for c in others.candidates] == [1, 2]
+    assert "break_ties" in others.remark
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (SVC(C=0.0), "`C` must be positive"),
+        (SVC(C=-1.0), "`C` must be positive"),
+        (SVC(tol=0.0), "`tol` must be positive"),
+        (SVC(max_iter=-2), "`max_iter` must be >= -1"),
+        (SVC(gamma=0.0), "`gamma` must be positive"),
+        (SVC(gamma="large"), "`gamma` must be one of 'auto', 'scale'"),
+        (SVC(kernel="poly", degree=-1), "`degree` must be positive"),
+        (make_pipeline(StandardScaler(), SVC(C=0.0)), "`C` must be positive"),
+    ],
+)
+def test_check_candidates__parameters_must_be_positive(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        check_candidates(candidates_of(SVC(), estimator), np.eye(3))
+
+
+def test_check_candidates__a_fractional_degree_needs_nonnegative_features():
+    estimator = SVC(kernel="poly", degree=1.5)
+    check_candidates(candidates_of(estimator), np.eye(3))
+    with pytest.raises(ValueError, match="`degree` must be whole where features"):
+        check_candidates(candidates_of(estimator), -np.eye(3))
+    with pytest.raises(ValueError, match="`degree` must be whole where features"):
+        check_candidates(
+            candidates_of(SVC(kernel="poly", degree=1.5, coef0=-1.0)), np.eye(3)
+        )
+
+
+def test_check_candidates__a_gram_matrix_is_square_and_symmetric():
+    precomputed = candidates_of(SVC(kernel="precomputed"))
+    check_candidates(precomputed, np.eye(3))
+    with pytest.raises(ValueError, match="must be the square Gram matrix"):
+        check_candidates(precomputed, np.ones((3, 2)))
+    with pytest.raises(ValueError, match="`X` must be symmetric"):
+        check_candidates(precomputed, np.triu(np.ones((3, 3))))
+    with pytest.raises(TypeError, match="must be a dense Gram matrix"):
+        check_candidates(precomputed, sparse.eye_array(3).tocsr())
+
+
+def test_check_limit__the_budget_holds_two_kernel_rows():
+    check_limit(3, 24)
+    with pytest.raises(MemoryError, match="must hold two rows of the kernel"):
+        check_limit(3, 23)
+
+
+def test_resolve_kernel__gamma_scale_is_that_of_svc(rng):
+    X = rng.normal(size=(20, 3))
+    for rows in (X, sparse.csr_array(X), np.ones((4, 2))):
+        svc = SVC().fit(rows, np.arange(rows.shape[0]) % 2)
+        assert resolve_kernel(SVC(), rows).gamma == pytest.approx(svc._gamma, rel=1e-14)
