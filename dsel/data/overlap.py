@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.checks import check_choice
+from dsel.data.equal_rows import coarser, comparable, mixed_bits, row_hashes
 from dsel.data.frames import encoded
 from dsel.data.labeled import LabeledRows
 from dsel.data.near_copies import NearCopies, NearSearch, near_search
 from dsel.data.pool import Pool
-from dsel.data.row_random import row_random
 
 REFUSE: Final = "refuse"
 EXCLUDE: Final = "exclude"
@@ -31,9 +31,7 @@ MANY: Final = 0.1
 _MOST_TIMES: Final = 9
 """Contents that occur more often are common ones, of which chance puts some in both."""
 _MOST_HASHES: Final = 2**18  # of pool rows, sampled to count equal pairs
-_HASH_SEED: Final = 0x64_73_65_6C
 _FIRST_COLUMNS: Final = 8
-_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 Found = tuple[list[int], list[bytes], NearCopies, list[NDArray[np.uint64]]]
@@ -272,7 +270,7 @@ class SharedRowSearch:
         if not self.share:
             return np.empty(0, dtype=np.uint64)
         hashes = row_hashes(comparable(X, self.dtype))
-        return hashes[_mixed_bits(hashes) / 2.0**64 < self.share]
+        return hashes[mixed_bits(hashes) / 2.0**64 < self.share]
 
 
 def _stages(pool: Pool) -> tuple[slice, ...]:
@@ -281,42 +279,6 @@ def _stages(pool: Pool) -> tuple[slice, ...]:
     if pool.is_sparse or pool.n_columns < 2 * _FIRST_COLUMNS:
         return (every,)
     return slice(None, None, pool.n_columns // _FIRST_COLUMNS), every
-
-
-def coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type to compare rows of two types in.
-
-    A float64 is equal to the float32 that it was rounded to. No float becomes a whole
-    number, and no whole number one that is too small for it.
-    """
-    floats = [each for each in (first, second) if each.kind == "f"]
-    found = min(floats, key=lambda each: each.itemsize) if floats else None
-    return (found or np.result_type(first, second)).newbyteorder("=")
-
-
-def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
-    """Return rows such that equal rows have equal bytes."""
-    X = encoded(X)
-    if sparse.issparse(X):
-        matrix = sparse.csr_matrix(X, dtype=dtype, copy=True)
-        matrix.sum_duplicates()
-        matrix.data = _one_bit_pattern(matrix.data)
-        matrix.eliminate_zeros()
-        return matrix
-    return np.ascontiguousarray(_one_bit_pattern(np.asarray(X).astype(dtype)))
-
-
-def row_hashes(X: Any) -> NDArray[np.uint64]:
-    """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
-    factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
-    if not sparse.issparse(X):
-        dense: NDArray[np.uint64] = _mixed_bits(X) @ factors
-        return dense
-    products = _mixed_bits(X.data) * factors[X.indices]
-    # Unsigned sums wrap, so differences of running sums are right.
-    running = np.append(np.uint64(0), np.cumsum(products, dtype=np.uint64))
-    hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
-    return hashes
 
 
 def row_keys(X: Any) -> list[bytes]:
@@ -329,29 +291,6 @@ def row_keys(X: Any) -> list[bytes]:
         indices[start:stop].tobytes() + matrix.data[start:stop].tobytes()
         for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
     ]
-
-
-def _one_bit_pattern(values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype.kind != "f":
-        return values
-    values = values + values.dtype.type(0)  # turns -0.0 into 0.0
-    missing = np.isnan(values)
-    if missing.any():
-        values[missing] = np.nan
-    return values
-
-
-def _mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the bits of each value as 64 well-mixed ones; zero stays zero.
-
-    Small whole numbers as floats differ in few, high bits: without mixing, products
-    modulo 2**64 would keep only those.
-    """
-    unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    bits = values.view(unsigned).astype(np.uint64)
-    bits *= _MIX
-    bits ^= bits >> np.uint64(32)
-    return bits
 
 
 def _rounded(X: Any, pool: Pool) -> Any:

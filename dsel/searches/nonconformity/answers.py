@@ -22,9 +22,9 @@ from dsel.bounds.nonconformity import count_not_above
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.blocks import summed
+from dsel.data.equal_rows import comparable, row_hashes
 from dsel.data.labeled import check_columns, check_labels
 from dsel.data.lazy import by_block
-from dsel.data.overlap import comparable, row_hashes
 from dsel.data.pool import Pool
 from dsel.results import Certificate
 from dsel.searches.nonconformity.row_choice import (

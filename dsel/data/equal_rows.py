@@ -1,0 +1,146 @@
+"""Pool rows that equal a labeled row, counted in one pass.
+
+They may be the same records or others that look alike: a bound reads the pool's counts
+as if it had so many rows fewer, which is valid for both. Nothing is left out.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dsel.data.frames import encoded
+from dsel.data.labeled import LabeledRows
+from dsel.data.pool import Pool
+from dsel.data.row_random import row_random
+
+_HASH_SEED: Final = 0x64_73_65_6C
+_FIRST_COLUMNS: Final = 8
+_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+@dataclass(frozen=True)
+class EqualRows:
+    """Counts the rows of a block that equal a known row: for `Pool.reduce`.
+
+    Rows are told by hashes of 64 bits. A chance hit makes the count one larger, which
+    a bound may well be told.
+    """
+
+    stages: tuple[tuple[slice, NDArray[np.uint64]], ...]
+    """Columns, and the hashes of the known rows in them, ascending."""
+    dtype: np.dtype[Any]
+    """Type in which rows are compared."""
+
+    def __call__(self, X: Any, rows: NDArray[np.int64]) -> int:
+        """Return how many rows equal a known one."""
+        del rows
+        likely = encoded(X)
+        for columns, known in self.stages:
+            hashes = row_hashes(comparable(likely[:, columns], self.dtype))
+            places = np.searchsorted(known, hashes) % len(known)
+            likely = likely[np.flatnonzero(known[places] == hashes)]
+        return int(likely.shape[0])
+
+
+def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
+    """Return what counts the rows of a matching pool that equal a labeled row.
+
+    Rows are compared in the type with fewer digits, as rows of the other one were
+    rounded. Zeros of either sign are equal, and so are missing values.
+
+    Examples
+    --------
+    >>> from operator import add
+    >>> from dsel.data import open_pool
+    >>> from dsel.data.labeled import labeled_rows
+    >>> pool = open_pool([[0.0, 1.0], [2.0, 3.0], [-0.0, 1.0]])
+    >>> labeled = labeled_rows([[0.0, 1.0], [5.0, 5.0]], ["no", "yes"])
+    >>> pool.reduce(equal_rows(pool, labeled), add)
+    2
+    """
+    X = _rounded(encoded(labeled.X), pool)
+    is_frame = pool.dtype.kind == "O"
+    dtype = np.dtype(np.float64) if is_frame else coarser(X.dtype, pool.dtype)
+    if sparse.issparse(X) and not pool.is_sparse:
+        X = X.toarray()
+    known = comparable(sparse.csr_matrix(X) if pool.is_sparse else X, dtype)
+    columns = [slice(None)]
+    if not pool.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
+        # Most rows differ from all known ones in a few columns already.
+        columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
+    return EqualRows(
+        tuple((some, np.unique(row_hashes(known[:, some]))) for some in columns), dtype
+    )
+
+
+def _rounded(X: Any, pool: Pool) -> Any:
+    """Return labeled rows rounded as the floats of a pool of frames were."""
+    if pool.dtype.kind != "O":
+        return X
+    rounded = np.array(X)
+    for place, column in enumerate(pool.array.schema.columns):
+        if column.is_single:
+            rounded[:, place] = X[:, place].astype(np.float32)
+    return rounded
+
+
+def coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type to compare rows of two types in.
+
+    A float64 is equal to the float32 that it was rounded to. No float becomes a whole
+    number, and no whole number one that is too small for it.
+    """
+    floats = [each for each in (first, second) if each.kind == "f"]
+    found = min(floats, key=lambda each: each.itemsize) if floats else None
+    return (found or np.result_type(first, second)).newbyteorder("=")
+
+
+def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return rows such that equal rows have equal bytes."""
+    X = encoded(X)
+    if sparse.issparse(X):
+        matrix = sparse.csr_matrix(X, dtype=dtype, copy=True)
+        matrix.sum_duplicates()
+        matrix.data = _one_bit_pattern(matrix.data)
+        matrix.eliminate_zeros()
+        return matrix
+    return np.ascontiguousarray(_one_bit_pattern(np.asarray(X).astype(dtype)))
+
+
+def row_hashes(X: Any) -> NDArray[np.uint64]:
+    """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
+    factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
+    if not sparse.issparse(X):
+        dense: NDArray[np.uint64] = mixed_bits(X) @ factors
+        return dense
+    products = mixed_bits(X.data) * factors[X.indices]
+    # Unsigned sums wrap, so differences of running sums are right.
+    running = np.append(np.uint64(0), np.cumsum(products, dtype=np.uint64))
+    hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
+    return hashes
+
+
+def _one_bit_pattern(values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype.kind != "f":
+        return values
+    values = values + values.dtype.type(0)  # turns -0.0 into 0.0
+    missing = np.isnan(values)
+    if missing.any():
+        values[missing] = np.nan
+    return values
+
+
+def mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the bits of each value as 64 well-mixed ones; zero stays zero.
+
+    Small whole numbers as floats differ in few, high bits: without mixing, products
+    modulo 2**64 would keep only those.
+    """
+    unsigned = np.dtype(f"u{values.dtype.itemsize}")
+    bits = values.view(unsigned).astype(np.uint64)
+    bits *= _MIX
+    bits ^= bits >> np.uint64(32)
+    return bits
