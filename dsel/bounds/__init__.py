@@ -31,8 +31,17 @@ from dsel.bounds.co_validation import (
     pair_error_bound,
     row_disagreement,
 )
+from dsel.bounds.cross_validation import (
+    nested_all_rows,
+    nested_one_fold,
+    upper_pool_rows,
+)
 from dsel.bounds.events import DeltaLedger, Event, ReadOut, read_out
-from dsel.bounds.holdout import holdout_bound, select_then_certify
+from dsel.bounds.holdout import (
+    expected_holdout_bound,
+    holdout_bound,
+    select_then_certify,
+)
 from dsel.bounds.intervals import ErrorInterval, best_fold_interval, cv_interval
 from dsel.bounds.merged_folds import merged_folds
 from dsel.bounds.nonconformity import (
@@ -51,6 +60,7 @@ from dsel.bounds.other_losses import (
 from dsel.bounds.pairs import PairFacts, clustered_holdout, pair_facts
 from dsel.bounds.semi_supervised import BoundTerms, cv_bound
 from dsel.bounds.shares import (
+    LABEL_SHARE,
     family_shares,
     leading_shares,
     prior_shares,
@@ -79,6 +89,7 @@ semi_supervised_cv_bound = cv_bound
 """The same function, by its longer name."""
 
 __all__ = [
+    "LABEL_SHARE",
     "AnyTime",
     "BoundTerms",
     "ClassRates",
@@ -112,6 +123,7 @@ __all__ = [
     "error_variance_bound",
     "error_variance_bound_sharp",
     "error_variance_limit",
+    "expected_holdout_bound",
     "family_shares",
     "holdout_bound",
     "leading_shares",
@@ -119,6 +131,8 @@ __all__ = [
     "margin_conformity",
     "merged_folds",
     "nearest_neighbour_conformity",
+    "nested_all_rows",
+    "nested_one_fold",
     "pair_error_bound",
     "pair_facts",
     "precision_recall_from_disagreement",
@@ -138,6 +152,7 @@ __all__ = [
     "threshold_bound_vc",
     "transductive",
     "uniform_shares",
+    "upper_pool_rows",
     "variance_from_disagreement",
     "vote_error_bound",
 ]

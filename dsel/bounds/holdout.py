@@ -2,9 +2,10 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from dsel import checks
-from dsel.bounds.binomial import upper_limits
+from dsel.bounds.binomial import Floats, upper_limits
 from dsel.bounds.semi_supervised import BoundTerms, divide_delta, with_disagreement
 from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
 
@@ -47,6 +48,70 @@ def holdout_bound(
     """
     errors, rows = checks.check_counts_of(n_errors, n_rows, "n_errors", "n_rows")
     return upper_limits(errors, rows, checks.check_probabilities(delta, "delta"))
+
+
+def expected_holdout_bound(error_rate: float, n_rows: int, *, delta: float) -> float:
+    r"""Average of :func:`holdout_bound` over the rows that a held-out part might get.
+
+    .. math:: E\, B(C, n, \delta), \qquad C \sim \mathrm{Bin}(n, p).
+
+    It answers what holding out `n_rows` labeled rows would give, without holding them
+    out: for a fifth of them, at the error rate of cross-validation.
+
+    Parameters
+    ----------
+    error_rate
+        Error rate :math:`p` of the model that would be tested, in ``[0, 1]``.
+    n_rows
+        Rows that would be held out, :math:`n`. At least 0.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``.
+
+    Returns
+    -------
+    float
+        The average bound, in ``(0, 1]``.
+
+    Raises
+    ------
+    TypeError
+        Where `n_rows` is no integer.
+    ValueError
+        Where it is negative, or a rate or probability lies outside its range.
+
+    Notes
+    -----
+    Guarantee: none; a bound of this size is what to expect, not one that was found.
+    Assumes: independent rows, on each of which the model errs with probability `p`.
+    Source: the average of the test-set bound over its binomial count.
+
+    Examples
+    --------
+    >>> round(expected_holdout_bound(0.1, 120, delta=0.05), 3)
+    0.156
+    """
+    if not 0.0 <= error_rate <= 1.0:
+        raise ValueError(
+            f"`error_rate` must be in [0, 1], got {error_rate!r}; 5 % is written 0.05."
+        )
+    n = checks.check_integer(n_rows, "n_rows", at_least=0)
+    share = checks.check_probability(delta, "delta")
+    counts, chances = likely_counts(n, error_rate)
+    return float(chances @ upper_limits(counts, n, share))
+
+
+def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
+    """Return the counts that a binomial takes in practice, and their probabilities.
+
+    Those that are left out have a probability of less than 1e-12 together. Of many
+    counts every so-many-th stands for its neighbours: what is averaged is smooth.
+    """
+    mean, spread = n_rows * rate, np.sqrt(n_rows * rate * (1.0 - rate))
+    low = max(0, int(mean - 8 * spread) - 10)
+    high = min(n_rows, int(mean + 8 * spread) + 30)
+    counts = np.arange(low, high + 1, 1 + (high - low) // 500)
+    chances = stats.binom.pmf(counts, n_rows, rate)
+    return counts, chances / chances.sum()
 
 
 def select_then_certify(

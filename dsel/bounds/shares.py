@@ -2,12 +2,20 @@
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dsel import checks
 from dsel.bounds.binomial import Floats
+
+LABEL_SHARE: Final = 0.95
+"""Part of delta that goes to the labeled rows; the pool, which is large, gets the rest.
+
+Fixed: the optimum is flat, and a share that is picked after a look at the bounds would
+make them fail more often than delta says.
+"""
 
 _ROUNDING = 1e-12
 

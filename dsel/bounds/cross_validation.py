@@ -1,0 +1,407 @@
+"""Bounds from the errors of cross-validation, and from disagreement on the pool.
+
+The models of all folds are bounded at once. What differs is which of these limits is
+read, and whether the model handed over is one of the folds' own or that of all rows,
+whose disagreement with it is then counted on the pool.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dsel import checks
+from dsel.bounds.binomial import Floats, upper_limits
+from dsel.bounds.shares import LABEL_SHARE
+
+
+class BoundTerms(NamedTuple):
+    """An error bound and the two terms whose sum it is, not clipped at 1."""
+
+    bound: Floats
+    """Upper bound on the error of the model trained on all labeled rows."""
+    label_term: Floats
+    """Upper bound on the error of the models that the labeled rows tested."""
+    disagreement_term: Floats
+    """Upper bound on how often the full model differs from these, from the pool."""
+
+
+def upper_pool_rows(n_unlabeled: ArrayLike, equal_rows: ArrayLike) -> NDArray[np.int64]:
+    r"""Pool rows that count as seen, where some of them equal labeled rows.
+
+    Of :math:`m` rows :math:`e` equal a labeled row. They stay in the pool and in the
+    count :math:`a`, which is read as one of :math:`m - e` rows:
+    :math:`B(a, m - e, \delta)`, and 1 where :math:`a` is larger.
+
+    Parameters
+    ----------
+    n_unlabeled
+        Pool rows on which models were compared, :math:`m`. Integers >= 0, any shape.
+    equal_rows
+        How many of them have the content of some labeled row, :math:`e`. Integers >= 0,
+        broadcast against `n_unlabeled`.
+
+    Returns
+    -------
+    ndarray
+        `pool_rows` of the bounds below, at least 0.
+
+    Notes
+    -----
+    Guarantee: none of its own; limits of counts read with these rows hold.
+    Assumes: a pool of fresh rows beside at most `equal_rows` records of the labeled
+    rows themselves, repeated or not; or a pool of fresh rows all of which may by chance
+    equal labeled ones.
+    Source: in the first case the fresh rows are :math:`m - e` or more, and at most
+    :math:`a` of them differ; in the second :math:`B(a, m - e, \delta) \ge B(a, m,
+    \delta)`. Leaving equal rows out instead would be wrong in the second case: models
+    that know their rows by heart differ exactly there.
+
+    Examples
+    --------
+    >>> int(upper_pool_rows(10_000, 250))
+    9750
+    """
+    m = checks.check_counts(n_unlabeled, "n_unlabeled")
+    e = checks.check_counts(equal_rows, "equal_rows")
+    return np.asarray(np.maximum(m - e, 0))[()]
+
+
+def cv_bound(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    disagreements: ArrayLike,
+    pool_rows: ArrayLike,
+    *,
+    delta: ArrayLike,
+    label_share: float = LABEL_SHARE,
+) -> BoundTerms:
+    r"""Error bound from the mean of the folds' limits and disagreement on the pool.
+
+    With :math:`B(c, m, a)` the :func:`binomial_tail_inversion`, and :math:`\gamma` the
+    label share, the error of the model trained on all labeled rows is at most
+
+    .. math::
+        \frac1k \sum_{i=1}^k B\Big(c_i, n_i, \frac{\gamma\delta}{k}\Big)
+        + B\big(a, m, (1-\gamma)\delta\big).
+
+    Parameters
+    ----------
+    fold_errors
+        Errors of each fold's model on its held-out rows, :math:`c_i`. Integers;
+        the last axis is the fold, the others are candidates of any shape.
+    fold_rows
+        Held-out rows of each fold, :math:`n_i`; broadcast against `fold_errors`.
+    disagreements
+        Pool rows on which the full model differs from the fold model drawn for
+        the row, :math:`a`. Integers in the shape of the candidates.
+    pool_rows
+        Pool rows that count as seen, :math:`m`, of :func:`upper_pool_rows`. Where
+        fewer than `disagreements`, the second term is 1.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``; or one share
+        for each candidate.
+    label_share
+        Part of ``delta`` spent on the first term, :math:`\gamma`, in ``(0, 1)``. One
+        half in the paper.
+
+    Returns
+    -------
+    BoundTerms
+        `bound`, `label_term` and `disagreement_term`, each in the shape of the
+        candidates. They are not clipped: a bound above 1 still ranks.
+
+    Raises
+    ------
+    TypeError
+        Where the counts are rates or other non-integers.
+    ValueError
+        Where a fold has more errors than rows, or a probability lies outside
+        ``(0, 1)``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over labeled rows, pool and
+    draws, the error of the full model is at most `bound`. With one share for
+    each candidate, summing to at most delta, all bounds hold at once.
+    Assumes: i.i.d. labeled rows in folds drawn at random, never stratified; fold
+    models that saw nothing of their fold; a pool of fresh rows that no model saw; the
+    fold model of each pool row drawn uniformly, independent of the rows; shares fixed
+    in advance.
+    Source: [1]_, theorem 1. The full model may be any function of the labeled rows:
+    only the disagreement counted relates it to the fold models.
+
+    References
+    ----------
+    .. [1] M. Kääriäinen, "Semi-supervised model selection based on
+       cross-validation", ICSI technical report TR-05-010, 2005.
+
+    Examples
+    --------
+    >>> terms = cv_bound([4, 6], 100, 30, 10_000, delta=0.05, label_share=0.5)
+    >>> [round(float(term), 4) for term in terms]
+    [0.1268, 0.1226, 0.0043]
+    """
+    errors, rows = _check_folds(fold_errors, fold_rows)
+    first, second = _divided(delta, label_share)
+    # One order of summation whatever the layout: pruning compares these numbers.
+    limits = np.ascontiguousarray(_fold_limits(errors, rows, first))
+    # err(f_rand) is the mean of the fold errors; err(f) <= err(f_rand) + d(f, f_rand).
+    label_term = np.asarray(limits.mean(axis=-1))[()]
+    # Given the labeled rows every model is fixed, so the count is binomial.
+    disagreement_term = _pool_limits(disagreements, pool_rows, second)
+    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+
+
+def best_fold(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    disagreements: ArrayLike,
+    pool_rows: ArrayLike,
+    *,
+    delta: ArrayLike,
+    label_share: float = LABEL_SHARE,
+) -> BoundTerms:
+    r"""Error bound through the fold whose model errs least.
+
+    The limits of all fold models hold at once. So the fold of smallest error rate,
+    :math:`i^*`, may be taken in the place of their mean, and disagreement is counted
+    against its model alone:
+
+    .. math::
+        B\Big(c_{i^*}, n_{i^*}, \frac{\gamma\delta}{k}\Big)
+        + B\big(a^*, m, (1-\gamma)\delta\big).
+
+    Parameters
+    ----------
+    fold_errors, fold_rows, pool_rows, delta, label_share
+        As :func:`cv_bound` takes them, with the same errors.
+    disagreements
+        Pool rows on which the full model differs from that of :func:`best_fold_number`,
+        :math:`a^*`. Integers in the shape of the candidates.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over labeled rows and pool,
+    the error of the full model is at most `bound`. With one share for each
+    candidate, summing to at most delta, all bounds hold at once. `label_term`
+    alone bounds the error of the best fold's model.
+    Assumes: what :func:`cv_bound` assumes, with no draw of folds;
+    the fold is a function of labeled rows, so it is picked before the pool is read.
+    Source: union bound over folds and the triangle inequality for one fold; not
+    in the papers that dsel follows. More errors can make another fold the best one
+    and the bound smaller, so no candidate can be pruned by it.
+
+    Examples
+    --------
+    >>> terms = best_fold([4, 6], 100, 30, 10_000, delta=0.05, label_share=0.5)
+    >>> [round(float(term), 4) for term in terms]
+    [0.113, 0.1087, 0.0043]
+    """
+    errors, rows = _check_folds(fold_errors, fold_rows)
+    first, second = _divided(delta, label_share)
+    limits = _fold_limits(errors, rows, first)
+    label_term = _at_fold(limits, best_fold_number(errors, rows))
+    disagreement_term = _pool_limits(disagreements, pool_rows, second)
+    return BoundTerms(label_term + disagreement_term, label_term, disagreement_term)
+
+
+def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np.intp]:
+    r"""Return the fold of smallest error rate, the smallest number among equals.
+
+    Where the sizes of the folds differ by at most one and the larger folds come first,
+    this fold also has the smallest limit, whatever ``delta`` is. So disagreements that
+    were counted against its model can be used with another ``delta``.
+
+    Parameters
+    ----------
+    fold_errors, fold_rows
+        As :func:`cv_bound` takes them, with the same errors.
+
+    Returns
+    -------
+    ndarray
+        Numbers of folds, from 0, in the shape of the candidates.
+
+    Notes
+    -----
+    Guarantee: none of its own; it picks the limit that :func:`best_fold` reports.
+    Assumes: it is called before the pool is read, so that the pool is fresh; any
+    other function of the labeled rows would do as well.
+    Source: as :func:`best_fold`.
+
+    Examples
+    --------
+    >>> int(best_fold_number([6, 4, 4], [100, 100, 100]))
+    1
+    """
+    errors, rows = _check_folds(fold_errors, fold_rows)
+    # Rates of folds of n and n + 1 rows differ by far more than they round. A fold
+    # without rows tested nothing.
+    rates = np.full(errors.shape, np.inf)
+    np.divide(errors, rows, where=rows > 0, out=rates)
+    return np.asarray(rates.argmin(axis=-1))[()]
+
+
+def nested_one_fold(
+    fold_errors: ArrayLike, fold_rows: ArrayLike, *, delta: ArrayLike
+) -> tuple[NDArray[np.intp], Floats]:
+    r"""Error bound of a fold's model, chosen and trained without the rows of the fold.
+
+    The k limits hold at once, so the fold of the smallest may be picked after the
+    counts were seen, and its model handed over. No pool is needed, and the number of
+    candidates plays no role:
+
+    .. math:: \min_i B\Big(c_i, n_i, \frac{\delta}{k}\Big).
+
+    Parameters
+    ----------
+    fold_errors
+        Errors, on the rows of each fold, of what was chosen without them, :math:`c_i`.
+        Integers; the last axis is the fold.
+    fold_rows, delta
+        As :func:`cv_bound` takes them, with the same errors.
+
+    Returns
+    -------
+    fold
+        Number of the fold of smallest limit, the smallest number among equals.
+    limit
+        The bound, in ``(0, 1]``.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over the labeled rows, the error
+    of this fold's model is at most the limit.
+    Assumes: i.i.d. labeled rows in random folds whose sizes are fixed in advance. The
+    model of fold i may come of any selection, adaptive or by hand, that has seen
+    nothing of the rows of fold i.
+    Source: union bound of the test-set bound over folds; not in the papers that dsel
+    follows.
+
+    Examples
+    --------
+    >>> fold, limit = nested_one_fold([8, 5, 7], 100, delta=0.05)
+    >>> int(fold), float(limit.round(4))
+    (1, 0.1187)
+    """
+    errors, rows = _check_folds(fold_errors, fold_rows)
+    share = checks.check_probabilities(delta, "delta")
+    limits = _fold_limits(errors, rows, share)
+    fold = np.asarray(limits.argmin(axis=-1))[()]
+    return fold, _at_fold(limits, fold)
+
+
+def nested_all_rows(
+    fold_errors: ArrayLike,
+    fold_rows: ArrayLike,
+    disagreements: ArrayLike,
+    pool_rows: ArrayLike,
+    *,
+    delta: ArrayLike,
+    label_share: float = LABEL_SHARE,
+) -> tuple[NDArray[np.intp], BoundTerms]:
+    r"""Error bound of the model of all rows, through the fold of the smallest sum.
+
+    The model of all rows errs at most as often as that of any fold :math:`i` and as
+    often as it differs from it, on :math:`a_i` of :math:`m` pool rows. All 2k limits
+    hold at once, so the smallest sum may be taken:
+
+    .. math::
+        \min_i \; B\Big(c_i, n_i, \frac{\gamma\delta}{k}\Big)
+        + B\Big(a_i, m, \frac{(1-\gamma)\delta}{k}\Big).
+
+    Parameters
+    ----------
+    fold_errors, fold_rows
+        As :func:`nested_one_fold` takes them.
+    disagreements
+        Pool rows on which the model of all rows differs from each fold's, :math:`a_i`.
+        Integers in the shape of `fold_errors`.
+    pool_rows, delta, label_share
+        As :func:`cv_bound` takes them, with the same errors.
+
+    Returns
+    -------
+    fold
+        Number of the fold of the smallest sum, the smallest number among equals.
+    terms
+        `bound`, not clipped, and the limits that it is the sum of.
+
+    Notes
+    -----
+    Guarantee: with probability at least ``1 - delta`` over labeled rows and pool, the
+    error of the model of all rows is at most `bound`, and that of the model of
+    :func:`nested_one_fold` at ``label_share * delta`` at most its limit, both at once:
+    they read the same event, and either model may be taken after both were seen.
+    Assumes: what :func:`nested_one_fold` assumes; a pool of fresh rows that no model
+    saw. The model of all rows may be any function of the labeled rows.
+    Source: union bound over folds and the triangle inequality; not in the papers that
+    dsel follows.
+
+    Examples
+    --------
+    >>> fold, terms = nested_all_rows(
+    ...     [8, 5, 7], 100, [200, 900, 150], 10_000, delta=0.05)
+    >>> int(fold), [round(float(term), 4) for term in terms]
+    (2, [0.1652, 0.146, 0.0192])
+    """
+    errors, rows = _check_folds(fold_errors, fold_rows)
+    counts = checks.check_counts(disagreements, "disagreements")
+    if counts.shape[-1:] != errors.shape[-1:]:
+        raise ValueError(
+            f"`disagreements` must have one count for each of {errors.shape[-1]} folds "
+            f"on the last axis, got shape {counts.shape}; count where the model of all "
+            f"rows differs from the model of each fold."
+        )
+    first, second = _divided(delta, label_share)
+    label_terms = _fold_limits(errors, rows, first)
+    seen = np.asarray(pool_rows)[..., np.newaxis]
+    per_fold = second[..., np.newaxis] / errors.shape[-1]
+    disagreement_terms = _pool_limits(counts, seen, per_fold)
+    sums = label_terms + disagreement_terms
+    fold = np.asarray(sums.argmin(axis=-1))[()]
+    terms = (sums, label_terms, disagreement_terms)
+    return fold, BoundTerms(*(_at_fold(term, fold) for term in terms))
+
+
+def _check_folds(
+    fold_errors: ArrayLike, fold_rows: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    errors, rows = checks.check_counts_of(
+        fold_errors, fold_rows, "fold_errors", "fold_rows"
+    )
+    if errors.ndim == 0 or errors.shape[-1] == 0:
+        raise ValueError(
+            f"`fold_errors` must have the folds on its last axis, got shape "
+            f"{errors.shape}; for one held-out set call `holdout_bound`."
+        )
+    return errors, rows
+
+
+def _divided(delta: ArrayLike, label_share: float) -> tuple[Floats, Floats]:
+    shares = checks.check_probabilities(delta, "delta")
+    gamma = checks.check_probability(label_share, "label_share")
+    return gamma * shares, (1.0 - gamma) * shares
+
+
+def _fold_limits(
+    errors: NDArray[np.int64], rows: NDArray[np.int64], share: Floats
+) -> Floats:
+    per_fold = share[..., np.newaxis] / errors.shape[-1]
+    return np.asarray(upper_limits(errors, rows, per_fold))
+
+
+def _pool_limits(
+    disagreements: ArrayLike, pool_rows: ArrayLike, share: Floats
+) -> Floats:
+    counts = checks.check_counts(disagreements, "disagreements")
+    rows = checks.check_counts(pool_rows, "pool_rows")
+    # More may differ than count as seen: some of them equal labeled rows.
+    return upper_limits(np.minimum(counts, rows), rows, share)
+
+
+def _at_fold(values: Floats, fold: NDArray[np.intp]) -> Floats:
+    # With several shares for one candidate, values have axes that folds have not.
+    places = np.broadcast_to(np.asarray(fold)[..., np.newaxis], (*values.shape[:-1], 1))
+    return np.asarray(np.take_along_axis(values, places, -1)[..., 0])[()]
