@@ -106,6 +106,8 @@ def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
     Those that are left out have a probability of less than 1e-12 together. Of many
     counts every so-many-th stands for its neighbours: what is averaged is smooth.
     """
+    if rate < 1e-100:  # SciPy overflows, and no number of rows has such an error
+        rate = 0.0
     mean, spread = n_rows * rate, np.sqrt(n_rows * rate * (1.0 - rate))
     low = max(0, int(mean - 8 * spread) - 10)
     high = min(n_rows, int(mean + 8 * spread) + 30)
