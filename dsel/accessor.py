@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dsel.results import Choice
-    from dsel.searches import Plan
 
 # Registered as soon as dsel and xarray are both loaded, so its methods import what they
 # need: searches take a second, and drawing is an extra.
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]
 class ResultsAccessor:
-    """Choices, bounds and figures of a results cube; only `pairs` fits models again.
+    """Choices, bounds and figures of a results cube.
 
     Examples
     --------
@@ -39,7 +38,7 @@ class ResultsAccessor:
 
     def __repr__(self) -> str:
         """Say what was chosen, and which verbs read the cube."""
-        verbs = "select, bound, table, compare, pairs, plot, add_certificate"
+        verbs = "select, bound, table, compare, plot, add_certificate"
         try:
             choice = str(self.select())
         except (ValueError, KeyError) as error:
@@ -129,17 +128,6 @@ class ResultsAccessor:
         from dsel.searches.compare import compare
 
         return compare(self._results, delta=delta)
-
-    def pairs(self, plan: "Plan", **settings: Any) -> xr.Dataset:
-        """Return what the pool says of pairs of candidates without a label.
-
-        `plan` is that which the cube came from; its best candidates are fitted again.
-        The settings are those of `dsel.searches.compare_pairs`: ``candidates``,
-        ``n_best``, ``delta``, ``client``.
-        """
-        from dsel.searches.compare import compare_pairs
-
-        return compare_pairs(self._results, plan, **settings)
 
     def table(self) -> pd.DataFrame:
         """Return one row for each candidate.

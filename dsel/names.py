@@ -13,7 +13,6 @@ WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
 ROW: Final = "row"
 POOL_ROW: Final = "pool_row"
-OTHER: Final = "other"
 
 # Counts: whole numbers, NaN in the cube where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
@@ -37,8 +36,6 @@ VOTE_TEST_ERRORS: Final = "vote_test_errors"
 FULL_TEST_ERRORS: Final = "full_test_errors"
 HALF_TEST_ERRORS: Final = "half_test_errors"
 TEST_ROWS: Final = "test_rows"
-PAIR_DISAGREEMENTS: Final = "pair_disagreements"
-LABELED_PAIR_DISAGREEMENTS: Final = "labeled_pair_disagreements"
 
 # Sums of squared residuals of least squares, float64.
 FOLD_LOSSES: Final = "fold_losses"
@@ -97,7 +94,6 @@ STATUS_MISSING: Final = 3
 RESERVED: Final = frozenset(
     {
         FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, ROW, POOL_ROW,
-        OTHER, PAIR_DISAGREEMENTS, LABELED_PAIR_DISAGREEMENTS,
         FOLD_ERRORS, FOLD_ROWS, TRAIN_ERRORS, TRAIN_ROWS, FULL_TRAIN_ERRORS,
         DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS, FOLD_DISAGREEMENTS,
         DIFFERING_FOLDS, LOO_ERRORS, FULL_TEST_ERRORS, HALF_TEST_ERRORS, TEST_ROWS,

@@ -57,7 +57,6 @@ from dsel.bounds.other_losses import (
     variance_from_disagreement,
     vote_error_bound,
 )
-from dsel.bounds.pairs import PairFacts, clustered_holdout, pair_facts
 from dsel.bounds.semi_supervised import BoundTerms, cv_bound
 from dsel.bounds.shares import (
     LABEL_SHARE,
@@ -99,7 +98,6 @@ __all__ = [
     "Event",
     "FixedStages",
     "MeanInterval",
-    "PairFacts",
     "ReadOut",
     "SelectiveRisk",
     "StoppingRule",
@@ -113,7 +111,6 @@ __all__ = [
     "binomial_tail_inversion",
     "binomial_tail_inversion_lower",
     "bounded_mean_interval",
-    "clustered_holdout",
     "conformal_p_value",
     "cv_bound",
     "cv_interval",
@@ -134,7 +131,6 @@ __all__ = [
     "nested_all_rows",
     "nested_one_fold",
     "pair_error_bound",
-    "pair_facts",
     "precision_recall_from_disagreement",
     "printed_error_bound",
     "prior_shares",

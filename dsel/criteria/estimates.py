@@ -6,7 +6,6 @@ labels; those of random halves are in `co_validation`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -185,87 +184,6 @@ def standard_error(evidence: Evidence) -> NDArray[np.float64]:
     return np.asarray(rates.std(axis=-1, ddof=1) / np.sqrt(n_folds))
 
 
-def _distances(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how far full models are from earlier ones, on the pool and on labels.
-
-    Both are NaN where the other candidate is no earlier one, or failed.
-    """
-    counts = (names.PAIR_DISAGREEMENTS, names.LABELED_PAIR_DISAGREEMENTS)
-    n = len(evidence[names.STATUS])
-    if evidence[counts[0]].shape != (n, n):
-        raise ValueError(
-            f"`results` hold {n} candidates, but pairs with "
-            f"{evidence[counts[0]].shape[1]}; select from all of them."
-        )
-    earlier = np.tri(n, k=-1, dtype=bool) & ~has_failed(evidence)
-    rows = (evidence[names.N_UNLABELED], evidence[names.N_LABELED])
-    pool, labeled = (
-        np.where(earlier, evidence[name] / np.maximum(size, 1), np.nan)
-        for name, size in zip(counts, rows, strict=True)
-    )
-    return pool, labeled
-
-
-def full_train_error(evidence: Evidence) -> NDArray[np.float64]:
-    """Return the error of the full model on the rows that it was trained on."""
-    return np.asarray(evidence[names.FULL_TRAIN_ERRORS] / evidence[names.N_LABELED])
-
-
-def triangle(evidence: Evidence) -> NDArray[np.float64]:
-    r"""Return the place from the end of the list, plus 1 where a triangle is broken.
-
-    TRI takes the last candidate :math:`l` with
-    :math:`d(h_j, h_l) \le \hat\epsilon(h_j) + \hat\epsilon(h_l)` for all before it,
-    distances on the pool, errors on the training rows: a model that is farther from an
-    earlier one than their errors allow has a larger error than its training rows say.
-    The list goes from the simplest model to the most complex one. The number is no
-    error rate: D. Schuurmans and F. Southey, Machine Learning 48, 2002.
-    """
-    pool, _ = _distances(evidence)
-    error = full_train_error(evidence)
-    # NaN, no earlier candidate, breaks nothing.
-    broken = (pool > error + error[:, np.newaxis] + 1e-12).any(axis=1)
-    n = len(error)
-    return np.asarray(broken + np.arange(n)[::-1] / n)
-
-
-def adjusted_error(evidence: Evidence) -> NDArray[np.float64]:
-    r"""Return the training error, times how much farther models are off the labels.
-
-    .. math:: \hat\epsilon(h_l) \max_{j < l}
-              \frac{d_{pool}(h_j, h_l)}{d_{labeled}(h_j, h_l)}.
-
-    ADJ of D. Schuurmans and F. Southey, Machine Learning 48, 2002; the list goes from
-    the simplest model to the most complex one, and the first has a factor of 1. 0/0 is
-    1, and a model that differs from an earlier one on the pool alone is not chosen. A
-    training error of 0 stays 0, so that ADJ chooses whoever knows all rows by heart.
-    """
-    pool, labeled = _distances(evidence)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where((pool == 0) & (labeled == 0), 1.0, pool / labeled)
-        factor = np.where(np.isnan(ratio), -np.inf, ratio).max(axis=1)
-        factor = np.where(np.isneginf(factor), 1.0, factor)
-        # An error of 0 times an infinite factor tells nothing good either.
-        adjusted = np.where(
-            np.isinf(factor), np.inf, full_train_error(evidence) * factor
-        )
-    return np.asarray(adjusted)
-
-
-_of_pairs: Final = partial(
-    Estimate,
-    counts=(
-        names.FULL_TRAIN_ERRORS,
-        names.PAIR_DISAGREEMENTS,
-        names.LABELED_PAIR_DISAGREEMENTS,
-    ),
-    sizes=(names.N_LABELED, names.N_UNLABELED),
-    label_term=full_train_error,
-    can_prune=False,  # counts of later candidates play a role
-    reads_whole_pool=False,
-)
-
-
 ESTIMATES: Final = (
     Estimate(
         "cv_error",
@@ -296,7 +214,5 @@ ESTIMATES: Final = (
         reads_whole_pool=False,
         can_prune=False,  # the choice is not the best, and may be dropped for it
     ),
-    _of_pairs("tri", triangle),
-    _of_pairs("adj", adjusted_error),
 )
 """Estimates of the error of models of all, or nearly all, labeled rows."""

@@ -16,7 +16,7 @@ To add a variable: one line in the tables of `schema` and its name in `dsel.name
 
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice, Deployment
-from dsel.results.cube import add_criterion, add_pairs, check_cube, evidence, make_cube
+from dsel.results.cube import add_criterion, check_cube, evidence, make_cube
 from dsel.results.files import open_results, save_results
 from dsel.results.grid import GridAxes, SplitAxes, fold_axes, grid_axes, half_axes
 from dsel.results.journal import Journal, open_journal
@@ -32,7 +32,6 @@ __all__ = [
     "Journal",
     "SplitAxes",
     "add_criterion",
-    "add_pairs",
     "check_cube",
     "evidence",
     "fold_axes",

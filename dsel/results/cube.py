@@ -254,32 +254,6 @@ def add_criterion(
     return _extend(cube, entry, name)
 
 
-def add_pairs(
-    cube: xr.Dataset, counts: Mapping[str, NDArray[np.int64]], kept: NDArray[np.int64]
-) -> xr.Dataset:
-    """Return the cube with counts of pairs of candidates.
-
-    Parameters
-    ----------
-    cube
-        A cube made by `make_cube`.
-    counts
-        By variable, (len(kept), len(kept)).
-    kept
-        Numbers of the candidates that were compared; the others have NaN in their own
-        rows, and 0 in those of others, since they differ from nobody.
-    """
-    n = cube[names.STATUS].size
-    dims, shape = (*candidate_dims(cube), names.OTHER), (*candidate_shape(cube), n)
-    added = {}
-    for name, values in counts.items():
-        full = np.full((n, n), np.nan)
-        full[kept] = 0.0
-        full[np.ix_(kept, kept)] = values
-        added[name] = (dims, full.reshape(shape), _attrs(name))
-    return cube.assign(added)
-
-
 def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return root attributes: the given ones as scalars, strings or JSON."""
     own = {

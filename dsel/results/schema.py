@@ -77,7 +77,6 @@ class Variable:
 _EACH = (CANDIDATES,)
 _FIT = (CANDIDATES, SPLITS)
 _PAIR = (CANDIDATES, COMPARED)
-_OTHER = (CANDIDATES, names.OTHER)
 _INNER = (CANDIDATES, SPLITS, names.INNER_FOLD)
 _JUDGED = (names.CRITERION, CANDIDATES)
 _RULE = (names.CRITERION,)
@@ -129,10 +128,6 @@ _SOMETIMES: tuple[Row, ...] = (
     (names.HALF_TEST_ERRORS, _FIT, COUNT,
      "errors of the half model on labeled test rows"),
     (names.TEST_ROWS, (), COUNT, "labeled test rows"),
-    (names.PAIR_DISAGREEMENTS, _OTHER, COUNT,
-     "pool rows on which the full models of two candidates differ"),
-    (names.LABELED_PAIR_DISAGREEMENTS, _OTHER, COUNT,
-     "labeled rows on which the full models of two candidates differ"),
     (names.FOLD_LOSSES, _FIT, NUMBER, "sum of squared residuals on the held-out rows"),
     (names.LOO_LOSSES, _EACH, NUMBER, "sum of squared leave-one-out residuals"),
     (names.GCV_LOSSES, _EACH, NUMBER,

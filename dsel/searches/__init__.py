@@ -30,7 +30,6 @@ from dsel.searches.co_validation.row_disagreement import (
     write_half_disagreement,
     write_row_disagreement,
 )
-from dsel.searches.compare import compare_pairs, count_pairs
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
@@ -58,8 +57,6 @@ __all__ = [
     "StreamedLeastSquaresSearch",
     "audit",
     "certify_selection",
-    "compare_pairs",
-    "count_pairs",
     "covalidate",
     "estimate_under_shift",
     "execute",

@@ -29,7 +29,6 @@ from dsel.searches.engine.comparisons import (
 )
 from dsel.searches.engine.scheme import Scheme, random_halves, with_leave_one_out
 from dsel.searches.engine.stages import Stages
-from dsel.searches.evaluate import pairs_missing
 
 
 def cross_validation(
@@ -108,8 +107,6 @@ def check_given(
                 f"`stop_within` does not go with {criterion.name!r}, which needs the "
                 f"whole pool; search without it, or by 'cv_bound' or 'best_fold'."
             )
-        if names.PAIR_DISAGREEMENTS in criterion.needs:
-            raise ValueError(pairs_missing(criterion))
         if pool_labels is None and names.TEST_ROWS in criterion.needs:
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs labels of pool rows, but "

@@ -134,8 +134,6 @@ def check_evidence(criterion: Criterion, counts: Evidence) -> None:
     for name in criterion.needs:
         values = counts.get(name)
         if values is None or (values.size and np.all(values < 0)):
-            if names.PAIR_DISAGREEMENTS in criterion.needs:
-                raise ValueError(pairs_missing(criterion))
             option = "train_errors=True or " if name == names.TRAIN_ERRORS else ""
             raise ValueError(
                 f"`criterion` {criterion.name!r} needs `{name}`, which this search did "
@@ -147,15 +145,6 @@ def check_evidence(criterion: Criterion, counts: Evidence) -> None:
             f"`criterion` {criterion.name!r} needs the whole pool, but this search "
             f"could stop reading before its end; leave `stop_within` out of `reading`."
         )
-
-
-def pairs_missing(criterion: Criterion) -> str:
-    """Return why a criterion of pairs has no counts, and how they are made."""
-    return (
-        f"`criterion` {criterion.name!r} compares pairs of candidates, which are "
-        f"counted later; search by 'cv_error' with train_errors=True, then choose by "
-        f"select(count_pairs(results, plan), {criterion.name!r})."
-    )
 
 
 def _check_splits(criterion: Criterion, counts: Evidence) -> None:

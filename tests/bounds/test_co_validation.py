@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from dsel.bounds import clustered_holdout
 from dsel.bounds.co_validation import (
     disagreement_limits,
     error_from_disagreement,
@@ -141,10 +140,6 @@ def test_disagreement_limits__cover_a_learner_of_random_thresholds(rng):
         (lambda: disagreement_limits(11.0, 10, 4, delta=0.1), "`total` must be"),
         (lambda: pair_error_bound(11, 10, delta=0.1), "between 0 and 10"),
         (lambda: error_variance_limit([11, 2], 10, delta=0.1), "between 0 and 10"),
-        (
-            lambda: clustered_holdout([6], 5, [[0]], 10, delta=0.1, radius=1),
-            "`n_samples` must be >= 6",
-        ),
     ],
 )
 def test_co_validation__refuses_impossible_counts(call, message):

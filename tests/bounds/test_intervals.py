@@ -8,7 +8,6 @@ from dsel.bounds import (
     binomial_tail_inversion_lower,
     cv_bound,
     cv_interval,
-    pair_facts,
 )
 
 
@@ -58,10 +57,3 @@ def test_cv_interval__contains_the_error(rng, n_folds):
     interval = cv_interval(errors, rows, 0, 10**7, delta=delta, label_share=0.99)
     misses = (interval.lower > rate) | (interval.upper < rate)
     assert 0.01 < misses.mean() <= delta
-
-
-def test_pair_facts__hold_at_once(rng):
-    differing, pool, delta = 0.12, 200, 0.5
-    facts = pair_facts(rng.binomial(pool, differing, 20_000), pool, delta=delta)
-    fails = (facts.difference < differing) | (facts.larger_error > differing / 2)
-    assert 0.6 * delta < fails.mean() <= delta + 0.015

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from dsel.bounds import (
-    clustered_holdout,
     error_from_disagreement,
     error_range_from_disagreement,
-    holdout_bound,
     precision_recall_from_disagreement,
     variance_from_disagreement,
     vote_error_bound,
@@ -80,32 +78,3 @@ def test_vote_error_bound__holds_for_weighted_votes(rng):
         vote = np.mean(weights @ wrong >= 0.5)
         bound = vote_error_bound(error, weights @ differ @ weights)
         assert vote <= bound + 1e-12
-
-
-def test_clustered_holdout__bounds_every_model(rng):
-    n_models, n, m, delta = 30, 200, 4000, 0.2
-    failures = 0
-    for _ in range(150):
-        # Models that differ from the best one on random rows.
-        x = rng.random(n + m)
-        truth = x > 0.4
-        cuts = 0.4 + 0.3 * rng.random(n_models)
-        says = x > cuts[:, np.newaxis]
-        errors = (says != truth)[:, :n].sum(axis=1)
-        pool = says[:, n:]
-        differ = (pool[:, np.newaxis] != pool).sum(axis=2)
-        found = clustered_holdout(errors, n, differ, m, delta=delta, radius=80)
-        failures += bool((found.bound < cuts - 0.4).any())
-    assert failures / 150 <= delta
-
-
-def test_clustered_holdout__of_a_radius_of_0_is_the_union_bound():
-    errors = np.array([10, 20, 30])
-    differ = np.array([[0, 5, 9], [5, 0, 7], [9, 7, 0]])
-    found = clustered_holdout(
-        errors, 100, differ, 1000, delta=0.1, radius=0, label_share=0.5
-    )
-    np.testing.assert_allclose(found.bound, holdout_bound(errors, 100, delta=0.05 / 3))
-    assert (found.disagreement_term == 0).all()
-    with pytest.raises(ValueError, match="all pairs of 3 models"):
-        clustered_holdout(errors, 100, differ[:2], 1000, delta=0.1, radius=0)

@@ -19,9 +19,8 @@ FOLD_IS_BAD = {"full": 0.1, "without": 0.9}
 HALVES = ("disagreement", "dis_error", "train_error", "two_fold_cv", "max_dt_e")
 HALVES += ("max_cv_dt_e", "half_true_error")
 EITHER = (*HALVES, "loo_error", "true_error")
-AFTERWARDS = ("tri", "adj")  # read what `count_pairs` adds to a finished cube
 REFUSED_LATER = "needs (folds|random halvings)|took no part in the selection"
-REFUSED_LATER += "|did not count|count_pairs"
+REFUSED_LATER += "|did not count"
 
 
 class Swayed(ClassifierMixin, BaseEstimator):
@@ -154,7 +153,7 @@ def cannot_be_counted(*pair):
         return True
     halves = any(name in HALVES for name in pair)
     folds = any(name not in EITHER for name in pair)
-    apart = {"select_then_certify", *AFTERWARDS}
+    apart = {"select_then_certify"}
     return (halves and folds) or not apart.isdisjoint(pair)
 
 
@@ -257,7 +256,7 @@ def test_choice__names_the_model_where_it_is_not_that_of_all_rows():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_plan_search__refuses_what_cannot_be_counted_together(criterion):
-    refused = "must read the same splits|took no part in the selection|count_pairs"
+    refused = "must read the same splits|took no part in the selection"
     refused += "|choose by the cross-validation error"
     for certificate in CRITERIA:
         if not cannot_be_counted(criterion, certificate):
