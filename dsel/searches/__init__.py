@@ -36,14 +36,12 @@ from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares.cube import select_least_squares
 from dsel.searches.least_squares.search import LeastSquaresSearch
 from dsel.searches.least_squares.streamed import StreamedLeastSquaresSearch
-from dsel.searches.leave_one_out import leave_one_out_errors
 from dsel.searches.nonconformity.classifier import NonconformityClassifier
 from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
 from dsel.searches.pool_rows import predict_pool, read_rows
 from dsel.searches.select import select
-from dsel.searches.under_shift import ShiftedError, estimate_under_shift
 
 __all__ = [
     "LeastSquaresSearch",
@@ -53,15 +51,12 @@ __all__ = [
     "Plan",
     "PoolReading",
     "SemiSupervisedSearchCV",
-    "ShiftedError",
     "StreamedLeastSquaresSearch",
     "audit",
     "certify_selection",
     "covalidate",
-    "estimate_under_shift",
     "execute",
     "learn_actively",
-    "leave_one_out_errors",
     "most_disputed",
     "plan_bound",
     "plan_covalidation",

@@ -211,9 +211,7 @@ def with_shift(
             return plan
         test = two_sample_test(plan.work.X, rows, seed=plan.seed)
         checkpoint.keep(TEST, test)
-    there = "; `estimate_under_shift` estimates the error there"
-    found = f"{test}{there if test.finds_shift else ''}"
-    compared = _with_finding(plan, found, is_broken=test.finds_shift)
+    compared = _with_finding(plan, str(test), is_broken=test.finds_shift)
     if plan.duplicates == KEEP and test.finds_records:
         recur = f"{test.n_equal:,} random pool rows equal a labeled row, {SAME}"
         return _with_finding(compared, recur, is_broken=True)
