@@ -11,9 +11,7 @@ wrong they are at least.
 # %%
 # Ask for 60 labels
 # -----------------
-# The digits 3 and 8. Each step asks for rows of which the model is not sure. With
-# ``least`` the rows are drawn, and the probability of each draw is kept; without it,
-# the rows of which the model is least sure are taken.
+# The digits 3 and 8. Each step asks for the rows of which the model is least sure.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -34,7 +32,6 @@ steps = list(
         n_rows=60,
         every=15,
         batch=5,
-        least=0.5,
         repeats=10,
         random_state=0,
     )
@@ -62,19 +59,9 @@ figure.legend(loc="outside right upper", frameon=False)
 plt.show()
 
 # %%
-# What is known all the same
-# --------------------------
-# Each row's loss, by the model before the row was labeled, is divided by the
-# probability with which the row was picked. The interval is about the error on the
-# pool, averaged over all models so far. With 50 picks it is wide.
-
-risk = steps[-1].risk(delta=0.1)
-print(f"{risk.mean:.3f}, in [{risk.lower:.3f}, {risk.upper:.3f}]")
-
-# %%
 # Never certified
 # ---------------
-# Of the last model alone there is no bound.
+# The disagreement is an estimate: of a model of picked rows there is no bound.
 
 choice = dsel.select(steps[-1].results, "max_dt_e")
 print(choice.certificate.reading())

@@ -19,8 +19,6 @@ from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversio
 from dsel.bounds.bounded_mean import (
     MeanInterval,
     bounded_mean_interval,
-    leveled_risk,
-    progressive_risk,
 )
 from dsel.bounds.co_validation import (
     disagreement_limits,
@@ -124,7 +122,6 @@ __all__ = [
     "family_shares",
     "holdout_bound",
     "leading_shares",
-    "leveled_risk",
     "margin_conformity",
     "merged_folds",
     "nearest_neighbour_conformity",
@@ -134,7 +131,6 @@ __all__ = [
     "precision_recall_from_disagreement",
     "printed_error_bound",
     "prior_shares",
-    "progressive_risk",
     "read_out",
     "row_disagreement",
     "select_then_certify",

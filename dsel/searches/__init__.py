@@ -22,8 +22,10 @@ and a function like `plan_search`.
 
 from dsel.searches.auditing.audit import audit
 from dsel.searches.certify_selection import certify_selection
-from dsel.searches.co_validation.active import sample_logged, sample_uncertain
-from dsel.searches.co_validation.active_learning import learn_actively
+from dsel.searches.co_validation.active_learning import (
+    learn_actively,
+    sample_uncertain,
+)
 from dsel.searches.co_validation.covalidate import covalidate, plan_covalidation
 from dsel.searches.co_validation.row_disagreement import (
     most_disputed,
@@ -63,7 +65,6 @@ __all__ = [
     "plan_search",
     "predict_pool",
     "read_rows",
-    "sample_logged",
     "sample_uncertain",
     "select",
     "select_least_squares",

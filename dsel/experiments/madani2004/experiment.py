@@ -46,7 +46,7 @@ from dsel.experiments.madani2004.tables import (
 )
 from dsel.kernels.functions import Linear, Polynomial
 from dsel.searches.candidates import make_candidates
-from dsel.searches.co_validation.active import sample_uncertain
+from dsel.searches.co_validation.active_learning import sample_uncertain
 from dsel.searches.leave_one_out import count_leave_one_out
 
 LINEAR: Final = Linear()
@@ -143,7 +143,7 @@ def _orders(problem: Problem, scale: Scale, seed: int) -> list[NDArray[np.int64]
         batch=scale.batch,
         random_state=seed,
     )
-    return [random_order(problem, max(scale.sizes), seed), picked.rows]
+    return [random_order(problem, max(scale.sizes), seed), picked]
 
 
 def measure_choices(

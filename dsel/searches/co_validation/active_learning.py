@@ -1,4 +1,7 @@
-"""Active learning from a pool of any size, with estimates of the error at intervals."""
+"""Active learning from a pool of any size, with estimates of the error at intervals.
+
+Labels so picked are no random sample: no certificate holds for what is trained on them.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -6,26 +9,22 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from dsel import names
-from dsel.bounds import MeanInterval, progressive_risk
-from dsel.checks import check_integer, check_probability
+from dsel.checks import check_integer
 from dsel.data.blocks import stacked
 from dsel.data.collection import Partitions
 from dsel.data.frames import frame_of, native, pandas_of
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
-from dsel.data.row_random import ACTIVE_STREAM, hashed_seed, row_random_at, seed_from
-from dsel.families.prefixes import first_step
+from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
+from dsel.families.answers import class_scores
+from dsel.families.prefixes import first_step, with_seeds
 from dsel.searches.candidates import takes_nan
-from dsel.searches.co_validation.active import (
-    check_asked,
-    fitted_on,
-    labels_of,
-    sure_margins,
-)
 from dsel.searches.co_validation.covalidate import check_options, covalidate
 
 OPTIONS: Final = ("repeats", "leave_one_out", "pool_labels", "client")
@@ -44,44 +43,9 @@ class ActiveStep:
     results: xr.Dataset
     """Cube of `covalidate` on them and the rest of the pool. Its assumptions say that
     nothing can be certified, and why."""
-    log: NDArray[np.float64]
-    """One row for each pick after the random start: loss of the model that picked it,
-    probability of the pick, errors of that model on the rows labeled before, and number
-    of rows that were left."""
-    least: float | None
-    """As `learn_actively` takes it; None where picks were greedy."""
 
     def __repr__(self) -> str:
-        return f"ActiveStep({len(self.rows)} labeled rows, least={self.least})"
-
-    def risk(self, *, delta: float = 0.05) -> MeanInterval:
-        """Return the mean error on the pool of all models so far, with an interval.
-
-        The losses are weighted by the probabilities of the picks, so it holds although
-        rows were not drawn uniformly. The model of all labels is usually better than
-        the mean of those before it.
-
-        Parameters
-        ----------
-        delta
-            Probability with which the interval of this step may fail, in (0, 1).
-
-        Raises
-        ------
-        ValueError
-            Where rows were picked greedily: pass ``least`` to `learn_actively`.
-        """
-        if self.least is None or not len(self.log):
-            raise ValueError(
-                "`risk` needs rows that were picked with known chances, after the "
-                "random start; call learn_actively with least=0.2, for example."
-            )
-        losses, chances, earlier, left = self.log.T
-        # Of the cube's pool a learner may have taken a part.
-        n_pool = int(left[0]) + len(self.rows) - len(left)
-        return progressive_risk(
-            losses, chances, earlier, left, n_pool, least=self.least, delta=delta
-        )
+        return f"ActiveStep({len(self.rows)} labeled rows)"
 
     @property
     def estimates(self) -> dict[str, float]:
@@ -93,35 +57,6 @@ class ActiveStep:
         }
 
 
-class Picks(NamedTuple):
-    """The best rows of a part of the pool."""
-
-    gaps: NDArray[np.float64]
-    """Gap between the two best scores of each, or a random number that is small with
-    the chance of the row; ascending."""
-    order: NDArray[np.uint64]
-    """Random number of each row, which decides between equal gaps."""
-    rows: NDArray[np.int64]
-    X: Any
-    """The rows, dense, CSR or a `Frame`."""
-    weights: NDArray[np.float64]
-    """Chance of each, but for a factor."""
-    total: float
-    """Sum over all rows of the part."""
-
-    def first(self, n_rows: int) -> "Picks":
-        """Return the `n_rows` rows of smallest gap, then smallest random number."""
-        best = np.lexsort((self.order, self.gaps))[:n_rows]
-        *parts, total = self
-        return Picks._make([*(part[best] for part in parts), total])
-
-    def joined(self, other: "Picks") -> "Picks":
-        """Return the rows of both."""
-        (*mine, total), (*theirs, more) = self, other
-        parts = map(stacked, zip(mine, theirs, strict=True))
-        return Picks._make([*parts, total + more])
-
-
 def learn_actively(
     estimator: Any,
     pool: Any,
@@ -131,7 +66,6 @@ def learn_actively(
     every: int = 25,
     n_start: int = 10,
     batch: int = 1,
-    least: float | None = None,
     random_state: Any = 0,
     **options: Any,
 ) -> Iterator[ActiveStep]:
@@ -158,10 +92,6 @@ def learn_actively(
         random until a second one appears.
     batch
         Rows to label before the model is trained again; it divides `every`.
-    least
-        None picks the rows of the smallest gaps. A number in (0, 1] draws rows with
-        known probabilities: that of the least sure row is at most ``1 / least`` times
-        that of the surest one. Then each step has a `risk`.
     random_state
         Seed of the start, of ties, of the halvings and of the learner.
     **options
@@ -189,9 +119,7 @@ def learn_actively(
     -----
     Rows so picked are no random sample, so no bound holds for what is trained on
     them. In the paper's experiments disagreement is then nearer to the true error
-    than cross-validation is. With `least` there is an interval all the same, from
-    `ActiveStep.risk`: the loss at each row, of the model before it was labeled, is
-    weighted by the probability of the pick.
+    than cross-validation is.
 
     Examples
     --------
@@ -201,26 +129,15 @@ def learn_actively(
     >>> steps = learn_actively(SVC(), X, y.__getitem__, n_rows=40, every=15, repeats=5)
     >>> [(len(step.rows), sorted(step.estimates)[:2]) for step in steps]
     [(25, ['dis_error', 'disagreement']), (40, ['dis_error', 'disagreement'])]
-    >>> *_, last = learn_actively(
-    ...     SVC(), X, y.__getitem__, n_rows=150, every=140, batch=5, least=0.5,
-    ...     repeats=2)
-    >>> found = last.risk(delta=0.1)
-    >>> round(found.lower, 2), round(found.mean, 2), round(found.upper, 2)
-    (0.0, 0.06, 0.18)
     """
-    check_asked(estimator, label_of)
     check_options(options, OPTIONS, "learn_actively")
     check_integer(options.get("repeats", 1), "repeats", at_least=1)
-    opened = open_pool(pool)
-    check_integer(n_rows, "n_rows", at_least=2, at_most=opened.n_rows)
+    labeling = _Labeling(estimator, pool, label_of, random_state)
+    check_integer(n_rows, "n_rows", at_least=2, at_most=labeling.pool.n_rows)
     check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
     check_integer(batch, "batch", at_least=1)
     check_integer(every, "every", at_least=1)
-    if least is not None and least != 1:
-        check_probability(least, "least")
-    seed = seed_from(random_state)
     due = {*range(n_start + every, n_rows, every), n_rows}
-    labeling = _Labeling(estimator, opened, label_of, seed, least)
     # A generator of its own: what is above is checked by the call, not by `next`.
     return _steps(labeling, n_start, batch, sorted(due), options)
 
@@ -245,6 +162,54 @@ def _steps(
         )
 
 
+def sample_uncertain(
+    estimator: Any,
+    pool: Any,
+    label_of: Callable[[NDArray[np.int64]], ArrayLike],
+    *,
+    n_rows: int,
+    n_start: int = 10,
+    batch: int = 1,
+    random_state: Any = 0,
+) -> NDArray[np.int64]:
+    """Pick rows to label as `learn_actively` does, without any estimate.
+
+    Parameters
+    ----------
+    estimator, pool, label_of, n_start, batch, random_state
+        As `learn_actively` takes them.
+    n_rows
+        Rows to pick, the start included.
+
+    Returns
+    -------
+    ndarray
+        Row numbers in their order; where ``batch`` divides it, every beginning is what
+        a run of its length would have picked.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `learn_actively` does.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.svm import SVC
+    >>> X, y = make_moons(500, noise=0.2, random_state=0)
+    >>> sample_uncertain(SVC(), X, y.__getitem__, n_rows=40).shape
+    (40,)
+    """
+    labeling = _Labeling(estimator, pool, label_of, random_state)
+    check_integer(n_rows, "n_rows", at_least=1, at_most=labeling.pool.n_rows)
+    check_integer(n_start, "n_start", at_least=1, at_most=n_rows)
+    check_integer(batch, "batch", at_least=1)
+    labeling.add(n_start)
+    while (done := len(labeling.y)) < n_rows:
+        labeling.add(min(batch, n_rows - done))
+    return labeling.rows
+
+
 class _Labeling:
     """The rows labeled so far, and how the next ones are found."""
 
@@ -253,62 +218,65 @@ class _Labeling:
         estimator: Any,
         pool: Any,
         label_of: Callable[[NDArray[np.int64]], ArrayLike],
-        seed: int,
-        least: float | None,
+        random_state: Any,
     ) -> None:
-        self.estimator, self.seed = estimator, seed
-        self.pool = _as_taken(pool, estimator)
+        ways = ("decision_function", "predict_proba")
+        if isinstance(estimator, type) or not any(hasattr(estimator, w) for w in ways):
+            raise TypeError(
+                f"`estimator` must be an unfitted classifier with `decision_function` "
+                f"or `predict_proba`, such as SVC(), got {estimator!r}."
+            )
+        if not callable(label_of):
+            raise TypeError(
+                f"`label_of` must be a function of row numbers that returns their "
+                f"labels, such as y.__getitem__, got {type(label_of).__name__}."
+            )
+        self.estimator, self.label_of = estimator, label_of
+        self.seed = seed_from(random_state)
+        self.pool = _as_taken(open_pool(pool), estimator)
         self.allow_nan = takes_nan([estimator])
-        self.label_of, self.least = label_of, least
-        self.log = np.empty((0, 4))
         self.rows = np.empty(0, dtype=np.int64)
         self.X: Any = None
         self.y: list[Any] = []
 
     def add(self, n_rows: int) -> None:
         """Label the next rows: one pass over the pool."""
-        model = self._model()
-        count = partial(
-            least_sure,
-            model=model,
-            taken=np.sort(self.rows),
-            n_rows=n_rows,
-            seed=self.seed,
-        )
-        if model is not None and self.least is not None:
-            # Rows that were passed over before have large numbers: draw new ones.
-            fresh = hashed_seed(self.seed, len(self.y))
-            gaps = sure_margins(model, self.X)
-            usual = float(np.median(gaps)) or 1.0
-            count = partial(count, seed=fresh, least=self.least, usual=usual)
+        model = None
+        if len(set(self.y)) > 1:
+            # Its randomness is set by the seed and the number of rows.
+            model = with_seeds(clone(self.estimator), self.seed, len(self.y))
+            model.fit(native(self.X), np.array(self.y))
         picks: Picks = self.pool.reduce(
-            count,
+            partial(
+                least_sure,
+                model=model,
+                taken=np.sort(self.rows),
+                n_rows=n_rows,
+                seed=self.seed,
+            ),
             lambda one, other: one.joined(other).first(n_rows),
             keep=True,
             allow_nan=self.allow_nan,
         )
-        labels = labels_of(self.label_of, picks.rows)
-        if model is not None and self.least is not None:
-            self.log = np.concatenate([self.log, self._noted(model, picks, labels)])
-        self.y.extend(labels)
+        self.y.extend(self._labels_of(picks.rows))
         self.rows = np.concatenate([self.rows, picks.rows])
         self.X = picks.X if self.X is None else stacked([self.X, picks.X])
 
-    def _noted(self, model: Any, picks: Picks, labels: NDArray[Any]) -> Any:
-        """Return what is logged of picks and of the model that picked them."""
-        losses = (model.predict(native(picks.X)) != labels).astype(float)
-        earlier = np.sum(model.predict(native(self.X)) != np.array(self.y))
-        drawn = np.cumsum(picks.weights) - picks.weights
-        chances = picks.weights / (picks.total - drawn)
-        n_left = self.pool.n_rows - len(self.y) - np.arange(len(losses))
-        passed = earlier + np.cumsum(losses) - losses
-        return np.column_stack([losses, chances, passed, n_left])
-
-    def _model(self) -> Any:
-        """Return the model of the labeled rows; None while they are of one class."""
-        if len(set(self.y)) < 2:
-            return None
-        return fitted_on(self.estimator, native(self.X), np.array(self.y), self.seed)
+    def _labels_of(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Ask for the labels of some rows; raise where it is not one for each."""
+        labels = np.asarray(self.label_of(rows))
+        if labels.shape != rows.shape:
+            raise ValueError(
+                f"`label_of` must return one label for each of the {len(rows)} rows "
+                f"that it is asked for, got shape {labels.shape}."
+            )
+        if (missing := np.flatnonzero(pd.isna(labels))).size:
+            raise ValueError(
+                f"`label_of` must return a label for each row that it is asked for, "
+                f"but that of row {rows[missing[0]]} is missing; leave such rows out "
+                f"of the pool."
+            )
+        return labels
 
     def step(self, **options: Any) -> ActiveStep:
         """Estimate the error from the rows labeled so far and all others."""
@@ -325,7 +293,7 @@ class _Labeling:
             duplicates="keep",
             **options,
         )
-        return ActiveStep(self.rows, X, y, results, self.log, self.least)
+        return ActiveStep(self.rows, X, y, results)
 
 
 def _as_taken(pool: Pool, estimator: Any) -> Pool:
@@ -344,6 +312,27 @@ def _as_taken(pool: Pool, estimator: Any) -> Pool:
     return replace(pool, collection=rows, schema=schema)
 
 
+class Picks(NamedTuple):
+    """The best rows of a part of the pool."""
+
+    gaps: NDArray[np.float64]
+    """Gap between the two best scores of each, ascending."""
+    order: NDArray[np.uint64]
+    """Random number of each row, which decides between equal gaps."""
+    rows: NDArray[np.int64]
+    X: Any
+    """The rows, dense, CSR or a `Frame`."""
+
+    def first(self, n_rows: int) -> "Picks":
+        """Return the `n_rows` rows of smallest gap, then smallest random number."""
+        best = np.lexsort((self.order, self.gaps))[:n_rows]
+        return Picks._make(part[best] for part in self)
+
+    def joined(self, other: "Picks") -> "Picks":
+        """Return the rows of both."""
+        return Picks._make(map(stacked, zip(self, other, strict=True)))
+
+
 def least_sure(
     X: Any,
     rows: NDArray[np.int64],
@@ -352,23 +341,29 @@ def least_sure(
     taken: NDArray[np.int64],
     n_rows: int,
     seed: int,
-    least: float | None = None,
-    usual: float = 1.0,
 ) -> Picks:
-    """Return the rows of a block that a model is least sure of; any without a model.
-
-    With `least` they are drawn, with chances in proportion to weights from `least` to
-    1, halfway at the gap `usual`.
-    """
+    """Return the rows of a block that a model is least sure of; any without a model."""
     free = np.flatnonzero(~np.isin(rows, taken, assume_unique=True))
-    gaps, weights = np.zeros(len(free)), np.ones(len(free))
+    gaps = np.zeros(len(free))
     if model is not None and len(free):
         gaps = sure_margins(model, X[free])
     order = row_random_at(seed, ACTIVE_STREAM, rows)[free]
-    if least is not None:
-        weights = least + (1.0 - least) / (1.0 + gaps / usual)
-        # The smallest of exponential numbers over weights is each with its chance, then
-        # the second smallest among the others, and so on (Efraimidis and Spirakis).
-        gaps = -np.log((order + 0.5) * 2.0**-64) / weights
-    total = float(weights.sum())
-    return Picks(gaps, order, rows[free], X[free], weights, total).first(n_rows)
+    return Picks(gaps, order, rows[free], X[free]).first(n_rows)
+
+
+def sure_margins(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return the gap of the two best scores: how sure a classifier is of each row.
+
+    Gaps are >= 0, shape (n_rows,); 0 is least sure, inf where one class is known.
+    """
+    if hasattr(model, "coef_") and model.coef_.shape[0] == 1:
+        # One product, where a linear SVC would go through its support vectors.
+        # Dense, since products with a sparse vector take many times as long.
+        coef = model.coef_
+        coef = np.ravel(coef.toarray() if hasattr(coef, "toarray") else coef)
+        return np.asarray(2.0 * np.abs(X @ coef + model.intercept_))
+    scores = class_scores(model, X, model.classes_)
+    if scores.shape[1] < 2:
+        return np.full(X.shape[0], np.inf)
+    top = np.partition(scores, scores.shape[1] - 2, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2])

@@ -7,19 +7,22 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from dsel import open_pool, select, write_pool
-from dsel.bounds import progressive_risk
-from dsel.models.mcpl.estimators import SemiSupervisedLDA
-from dsel.searches.co_validation.active import sample_uncertain, sure_margins
-from dsel.searches.co_validation.active_learning import learn_actively, least_sure
+from dsel.searches.co_validation.active_learning import (
+    learn_actively,
+    sample_uncertain,
+    sure_margins,
+)
 from dsel.searches.co_validation.covalidate import covalidate
+from tests.tables import in_two_entries
 
 ESTIMATES = {
     "dis_error", "disagreement", "half_true_error", "loo_error", "max_cv_dt_e",
@@ -140,45 +143,6 @@ def test_learn_actively__wants_one_label_for_each_row(table):
         sample_uncertain(LogisticRegression(), X, lambda rows: y[rows[1:]], n_rows=20)
 
 
-def test_learn_actively__logs_the_chances_with_which_rows_are_picked(table):
-    X, y = table
-    *_, last = steps_of(table, least=0.4, batch=3, every=15, n_rows=31)
-    assert last.log.shape == (21, 4)
-    for place in (0, 6):  # the first pick of a batch, and the two behind it
-        rows = last.rows[: 10 + place]
-        model = LogisticRegression().fit(X[rows], y[rows])
-        usual = np.median(sure_margins(model, X[rows]))
-        weights = 0.4 + 0.6 / (1 + sure_margins(model, X) / usual)
-        for behind in range(3):
-            row, before = (
-                last.rows[10 + place + behind],
-                last.rows[: 10 + place + behind],
-            )
-            wrong = model.predict(X) != y
-            free = np.delete(weights, before)
-            expected = wrong[row], weights[row] / free.sum(), wrong[before].sum()
-            np.testing.assert_allclose(last.log[place + behind][:3], expected)
-            assert last.log[place + behind][3] == 400 - len(before) == len(free)
-
-
-def test_learn_actively__draws_by_its_weights():
-    X = np.array([[-3.0], [3.0], [0.1], [2.0], [2.0]])
-    model = LogisticRegression().fit(X[:2], [0, 1])
-    given = {"model": model, "taken": np.array([0, 1]), "n_rows": 2, "least": 0.1}
-    picked = [
-        least_sure(X, np.arange(5), seed=seed, **given).rows for seed in range(2000)
-    ]
-    weights = least_sure(X, np.arange(5), seed=0, **given | {"n_rows": 3}).weights
-    first = np.max(weights) / np.sum(weights)
-    rate = np.mean([rows[0] == 2 for rows in picked])
-    assert abs(rate - first) < 4 * np.sqrt(first * (1 - first) / 2000)
-
-
-def test_risk__needs_known_chances(table):
-    with pytest.raises(ValueError, match=r"least=0\.2"):
-        steps_of(table)[-1].risk()
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -234,12 +198,29 @@ def test_learn_actively__takes_missing_values_that_the_estimator_fills(table):
     np.testing.assert_array_equal(found.rows, filled.rows)
 
 
-def test_risk__is_about_the_whole_pool_of_a_learner_that_takes_a_part(table):
+def test_sample_uncertain__picks_what_learn_actively_picks(table):
     X, y = table
-    *_, last = learn_actively(
-        SemiSupervisedLDA(), X, y.__getitem__, n_rows=60, every=50, least=0.5, repeats=1
+    found = sample_uncertain(LogisticRegression(), X, y.__getitem__, n_rows=40)
+    np.testing.assert_array_equal(found, steps_of(table)[-1].rows)
+    other = sample_uncertain(
+        LogisticRegression(), X, y.__getitem__, n_rows=40, random_state=1
     )
-    losses, chances, earlier, left = last.log.T
-    assert last.risk(delta=0.1) == progressive_risk(
-        losses, chances, earlier, left, len(X), least=0.5, delta=0.1
+    assert not np.array_equal(found, other)
+
+
+def test_sample_uncertain__sums_entries_of_one_place(table):
+    X, y = table
+    found, expected = (
+        sample_uncertain(SVC(), made(X), y.__getitem__, n_rows=30)
+        for made in (in_two_entries, sparse.csr_matrix)
     )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_sample_uncertain__sets_the_seed_of_a_forest_in_a_pipeline(table):
+    X, y = table
+    model = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=3))
+    one, other = (
+        sample_uncertain(model, X, y.__getitem__, n_rows=25) for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, other)
