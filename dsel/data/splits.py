@@ -48,6 +48,17 @@ class Split:
         return self.counts_train or self.second_rows is not None
 
     @property
+    def tests(self) -> tuple[NDArray[np.int64], ...]:
+        """The parts of the rows on which errors are counted, each part by itself.
+
+        Of a pair of folds they are both; else the test rows, then the training rows
+        where their errors are counted, too.
+        """
+        if not self.counts_others:
+            return (self.test_rows,)
+        return self.test_rows, self.other_rows
+
+    @property
     def other_rows(self) -> NDArray[np.int64]:
         """Rows of the second count: training rows, unless other rows are held out."""
         return self.train_rows if self.second_rows is None else self.second_rows

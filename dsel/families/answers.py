@@ -1,5 +1,6 @@
 """What one fitted classifier answers: class codes, errors, scores of all classes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,24 +30,32 @@ def count_errors(
     y: Integers,
     split: Split,
     classes: NDArray[Any],
-    test: Any = None,
-) -> tuple[int, int]:
-    """Return the model's errors on the split's test rows and on its other rows.
+    tests: Sequence[Any] = (),
+) -> tuple[list[int], Exception | None]:
+    """Return the model's errors on each part of the split's test rows.
 
-    The latter are -1 where the split does not count them. `test` are the test rows as
-    the last step of a pipeline sees them, where they are known.
+    Where `predict` raises, all rows of the part are errors, and what it raised is
+    returned, too. Else the rows of one part would decide whether a model is counted on
+    another one: then what is chosen without a fold depends on this fold.
+
+    `tests` are the parts as the last step of a pipeline sees them, None where it cannot
+    be known.
     """
-
-    def errors(rows: Integers) -> int:
-        if not len(rows):
-            return 0
-        return int(np.sum(predict_codes(model, X[rows], classes) != y[rows]))
-
-    others = errors(split.other_rows) if split.counts_others else -1
-    if test is None:
-        return errors(split.test_rows), others
-    found = predict_codes(model[-1], test, classes)
-    return int(np.sum(found != y[split.test_rows])), others
+    counted, failure = [], None
+    for part, rows in enumerate(split.tests):
+        is_known = part < len(tests) and tests[part] is not None
+        try:
+            if not len(rows):
+                codes = rows
+            elif is_known:
+                codes = predict_codes(model[-1], tests[part], classes)
+            else:
+                codes = predict_codes(model, X[rows], classes)
+            counted.append(int(np.sum(codes != y[rows])))
+        except Exception as error:
+            counted.append(len(rows))
+            failure = error
+    return counted, failure
 
 
 def class_scores(model: Any, X: Any, classes: NDArray[Any]) -> Floats:

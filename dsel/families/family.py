@@ -39,10 +39,9 @@ class FitCounts:
     """What was counted when a group was fitted; arrays are candidates x splits."""
 
     test_errors: Integers
-    """Errors on the test rows of the split; -1 where the fit failed."""
+    """Errors on the first part of `Split.tests`; -1 where the fit failed."""
     train_errors: Integers
-    """Errors on its own training rows, or on the second rows of a pair of folds; -1
-    where the fit failed, or nobody asked."""
+    """Errors on the second part; -1 where the fit failed, or there is no such part."""
     status: NDArray[np.int8]
     """``FIT_DONE`` or ``FIT_FAILED``."""
     seconds: Floats
@@ -62,14 +61,18 @@ class FitCounts:
             {},
         )
 
-    def record(self, places: Any, test_errors: Any, train_errors: Any) -> None:
+    def record(self, places: Any, test_errors: Any, train_errors: Any = -1) -> None:
         """Write the errors of fits that were done, at `places` of the arrays."""
         self.test_errors[places] = test_errors
         self.train_errors[places] = train_errors
         self.status[places] = FIT_DONE
 
     def failed(self, candidate: int, split: int, error: Exception) -> None:
-        """Keep what a fit raised: a failed fit is data, not the end of a run."""
+        """Keep what `fit` or `predict` raised: failure is data, not the end of a run.
+
+        A fit that is not recorded has failed. Where `predict` raised it is recorded,
+        and all rows of the part are errors.
+        """
         said = f"{type(error).__name__}: {error}"
         called = [
             each

@@ -38,6 +38,7 @@ from dsel.families.prefixes import (
     fitted_prefix,
     has_prefix,
     prefix_hashes,
+    transformed,
     with_seeds,
 )
 
@@ -108,12 +109,17 @@ class ScikitLearnFamily:
                 started = time.perf_counter()
                 key = (candidate.number, split.number)
                 try:
-                    model, test = self._fit_one(candidate, X, y, split, pool, budget)
-                    errors = count_errors(model, X, y, split, self.classes, test)
-                    counts.record((i, j), *errors)
-                    models[key] = model
+                    model, seen = self._fit_one(candidate, X, y, split, pool, budget)
                 except Exception as error:
                     counts.failed(*key, error)
+                else:
+                    models[key] = model
+                    errors, failure = count_errors(
+                        model, X, y, split, self.classes, seen
+                    )
+                    counts.record((i, j), *errors)
+                    if failure is not None:
+                        counts.failed(*key, failure)
                 counts.seconds[i, j] = time.perf_counter() - started
         return FittedClassifiers(
             tuple(candidate.number for candidate in group),
@@ -160,27 +166,30 @@ class ScikitLearnFamily:
         split: Split,
         pool: Any,
         cache: Cache,
-    ) -> tuple[Any, Any]:
-        """Return the model, and the test rows as its last step sees them or None."""
+    ) -> tuple[Any, Sequence[Any]]:
+        """Return the model, and the parts of the test rows as its last step sees them.
+
+        There are none where they are not known.
+        """
         rows = split.train_rows
         labels = self.classes[y[rows]]
         if np.all(y[rows] == y[rows[0]]):
             # Learners differ in what they do with one class; all folds alike get this.
             dummy = DummyClassifier(strategy="most_frequent")
-            return dummy.fit(native(X[rows]), labels), None
+            return dummy.fit(native(X[rows]), labels), ()
         model = self._seeded(candidate, split)
         given = cut_to_rows(self.fit_params, rows, len(y))
         if pool is not None and takes_pool(model):
             given["pool"] = pool
         with _alone_if_random(model):
             if given or not has_prefix(model):
-                return model.fit(native(X[rows]), labels, **given), None
+                return model.fit(native(X[rows]), labels, **given), ()
             prefix = fitted_prefix(
                 model, X, y, self.classes, split, seed=self.seed, cache=cache
             )
             last = model[-1].fit(prefix.train, labels)
             model.steps = [*prefix.steps, (model.steps[-1][0], last)]
-            return model, prefix.test
+            return model, prefix.tests
 
     def _seeded(self, candidate: Candidate, split: Split) -> Any:
         model = cloned(candidate.estimator)
@@ -249,7 +258,7 @@ class FittedClassifiers:
                 table = part
                 if key:  # a hash: what it stands for transforms once for all of them
                     first = self.models[self.candidates[members[0]], split]
-                    table = first[:-1].transform(unchangeable(part))
+                    table = transformed(first.steps[:-1], unchangeable(part))
                 for place in members:
                     model = self.models[self.candidates[place], split]
                     found = predict_codes(model[-1] if key else model, table, classes)

@@ -31,8 +31,8 @@ class Prefix:
     steps: Sequence[tuple[str, Any]]
     train: Any
     """What `fit_transform` made of the training rows."""
-    test: Any
-    """The test rows; None where there are none."""
+    tests: tuple[Any, ...]
+    """Each part of the test rows; None where it is empty or a step refuses it."""
 
 
 def has_prefix(estimator: Any) -> bool:
@@ -72,15 +72,31 @@ def fitted_prefix(
     """
     front = with_seeds(cloned(estimator[:-1]), seed, split.name)
 
-    def make() -> Prefix:
-        train, test = split.train_rows, split.test_rows
-        rows = front.fit_transform(native(X[train]), labels[y[train]])
-        held_out = front.transform(native(X[test])) if len(test) else None
-        return Prefix(front.steps, unchangeable(rows), held_out)
+    def seen(rows: Integers) -> Any:
+        with suppress(Exception):  # each candidate's `predict` will say why
+            return transformed(front.steps, native(X[rows])) if len(rows) else None
 
-    rows = content_hash(X, y, split.train_rows, split.test_rows)
+    def make() -> Prefix:
+        train = split.train_rows
+        rows = front.fit_transform(native(X[train]), labels[y[train]])
+        tests = tuple(seen(part) for part in split.tests)
+        return Prefix(front.steps, unchangeable(rows), tests)
+
+    rows = content_hash(X, y, split.train_rows, *split.tests)
     made: Prefix = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
     return made
+
+
+def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
+    """Return rows as fitted steps leave them.
+
+    `Pipeline.transform` raises where the last step has no fitted attribute, as
+    transformers without a state have none.
+    """
+    for _, step in steps:
+        if step is not None and not isinstance(step, str):  # "passthrough"
+            X = step.transform(X)
+    return X
 
 
 def cloned(estimator: Any) -> Any:

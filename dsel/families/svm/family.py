@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,12 +125,14 @@ class KernelSVMFamily:
         for column, split in enumerate(splits):
             started = time.perf_counter()
             try:
-                labeled, fitted = shared.fit(split)
+                labeled, fitted, refusals = shared.fit(split)
             except Exception as error:
                 for candidate in group:
                     counts.failed(candidate.number, split.number, error)
             else:
                 _note(counts, group, column, fitted)
+                for candidate, raised in product(group, filter(None, refusals)):
+                    counts.failed(candidate.number, split.number, raised)
                 done.append((labeled, fitted))
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
         return _pack(self, group, splits, counts, done)
@@ -189,8 +192,10 @@ class GroupFit:
         self.kernel: LabeledKernel | None = None
         self.caches: dict[tuple[int, int], RowCache] = {}
 
-    def fit(self, split: Split) -> tuple[RowsByClass, Fitted]:
-        """Return one split's rows and machines."""
+    def fit(
+        self, split: Split
+    ) -> tuple[RowsByClass, Fitted, tuple[Exception | None, ...]]:
+        """Return one split's rows and machines, and refusals of its test rows."""
         check_limit(len(self.y), self.budget.limit)
         labels = self.family.classes[self.y[split.train_rows]]
         of_classes = class_weights(self.svc, labels)
@@ -198,7 +203,7 @@ class GroupFit:
         weights = row_weights(
             of_classes, labels, None if own is None else own[split.train_rows]
         )
-        labeled, key = self._rows(split)
+        labeled, refusals, key = self._rows(split)
         train = places_of(labeled.numbers, split.train_rows)
         kernel = self._labeled_kernel(labeled, key, resolve_kernel(
             self.svc, labeled.rows[train]
@@ -213,12 +218,20 @@ class GroupFit:
         second = None
         if split.second_rows is not None:
             second = places_of(labeled.numbers, split.second_rows)
-        return labeled, fit_split(
-            kernel, task, train, test, at_places, self.caches, second
-        )
+        fitted = fit_split(kernel, task, train, test, at_places, self.caches, second)
+        counted = fitted.test_errors, fitted.train_errors
+        for errors, raised, part in zip(counted, refusals, split.tests, strict=False):
+            if raised is not None:
+                errors[:] = len(part)
+        return labeled, fitted, refusals
 
-    def _rows(self, split: Split) -> tuple[RowsByClass, str]:
-        """Return the rows as this split sees them, and a name for their contents."""
+    def _rows(
+        self, split: Split
+    ) -> tuple[RowsByClass, tuple[Exception | None, ...], str]:
+        """Return the rows as this split sees them, and a name for their contents.
+
+        Between them is what was raised on each part of the test rows.
+        """
         if not self.data_key:
             self.data_key = content_hash(self.X, self.y)
         classes = self.family.classes
@@ -231,18 +244,19 @@ class GroupFit:
                     self.X, self.y, len(classes), by_column=by_column
                 ),
             )
-            return made, key
+            return made, (), key
         own = (exact_text(self.steps), self.family.seed, split.name)
-        rows = content_hash(split.train_rows)
+        rows = content_hash(split.train_rows, *split.tests)
         key = f"{self.data_key}-{own}-{rows}"
-        return self.budget.get(
+        labeled, refusals = self.budget.get(
             f"svm-rows-{key}",
             lambda: rows_of_split(
                 self.steps, self.X, self.y, classes, split,
                 seed=self.family.seed,
                 origin=blake2b(key.encode(), digest_size=16).hexdigest(),
             ),
-        ), key  # fmt: skip
+        )  # fmt: skip
+        return labeled, refusals, key
 
     def _labeled_kernel(
         self, labeled: RowsByClass, key: str, kernel: Kernel

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.splits import Split
 from dsel.families.arrays import Integers, as_floats
-from dsel.families.prefixes import cloned, with_seeds
+from dsel.families.prefixes import cloned, transformed, with_seeds
 from dsel.kernels.reference_rows import is_sparse
 
 AS_GIVEN: Final = ""
@@ -54,7 +54,7 @@ class RowsByClass:
         return as_floats(
             X
             if self.transformer is None
-            else self.transformer.transform(unchangeable(X))
+            else transformed(self.transformer.steps, unchangeable(X))
         )
 
     def cut(self, places: Integers) -> "RowsByClass":
@@ -91,7 +91,7 @@ def rows_of_split(
     *,
     seed: int,
     origin: str,
-) -> RowsByClass:
+) -> tuple[RowsByClass, tuple[Exception | None, ...]]:
     """Fit the steps before an SVC on one training set and pass all rows through them.
 
     Parameters
@@ -108,25 +108,49 @@ def rows_of_split(
         Steps whose `random_state` is None get a hash of it.
     origin
         Text that other steps, rows or training rows do not have.
+
+    Returns
+    -------
+    rows
+        Zeros for those that the split does not name, and for the parts of its test
+        rows that a step refused.
+    refusals
+        What was raised on each part of the test rows, None where nothing was.
     """
     front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
     train = split.train_rows
     fitted_on = as_floats(front.fit_transform(native(X[train]), labels[y[train]]))
-    at_predict = as_floats(front.transform(unchangeable(X)))
+    seen, tables, refusals = [train], [], []
+    tables.append(as_floats(transformed(front.steps, unchangeable(X[train]))))
+    for part in split.tests:
+        refusal = None
+        if len(part) and part is not train:
+            try:
+                table = as_floats(transformed(front.steps, unchangeable(X[part])))
+            except Exception as error:
+                refusal = error
+            else:
+                seen.append(part)
+                tables.append(table)
+        refusals.append(refusal)
     numbers, starts = _class_by_class(y, len(labels))
+    at_predict = _by_number(seen, tables, len(y))[numbers]
     rows = at_predict
-    if not _equal(at_predict[train], fitted_on):
-        rows = (
-            at_predict.tolil(copy=True) if is_sparse(at_predict) else at_predict.copy()
-        )
-        rows[train] = fitted_on
-        rows = rows.tocsr() if is_sparse(rows) else rows
-    ordered = rows[numbers]
-    seen = ordered if rows is at_predict else at_predict[numbers]
+    if not _equal(tables[0], fitted_on):
+        rows = _by_number(seen, [fitted_on, *tables[1:]], len(y))[numbers]
     is_frame = isinstance(X, Frame)
     return RowsByClass(
-        origin, front, numbers, starts, ordered, seen, takes_frames=is_frame
-    )
+        origin, front, numbers, starts, rows, at_predict, takes_frames=is_frame
+    ), tuple(refusals)
+
+
+def _by_number(seen: Sequence[Integers], tables: Sequence[Any], n_rows: int) -> Any:
+    """Return a table of all labeled rows; zeros for those that are in no table."""
+    shape = n_rows, tables[0].shape[1]
+    _, firsts = np.unique(np.concatenate((*seen, np.arange(n_rows))), return_index=True)
+    if any(is_sparse(table) for table in tables):
+        return sparse.vstack((*tables, sparse.csr_array(shape))).tocsr()[firsts]
+    return np.concatenate((*tables, np.zeros(shape)))[firsts]
 
 
 def _class_by_class(y: Integers, n_classes: int) -> tuple[Integers, Integers]:

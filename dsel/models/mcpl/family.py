@@ -106,7 +106,7 @@ class MCPLFamily:
             for j, split in enumerate(splits):
                 model = models.get((candidate.number, split.number))
                 if model is not None:
-                    errors = count_errors(model, X, y, split, self.classes)
+                    errors, _ = count_errors(model, X, y, split, self.classes)
                     counts.record((i, j), *errors)
         counts.seconds[:] = (time.perf_counter() - started) / counts.seconds.size
         return FittedClassifiers(

@@ -2,19 +2,16 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.preprocessing import FunctionTransformer
 
 from dsel.data.cache import ByteCache, LastUse, process_cache
 from dsel.data.frames import numbers
 from dsel.data.splits import LEAVE_ONE_OUT, Split
+from dsel.families.batches import has_function, refuse_batches
 from dsel.families.family import (
-    FIT_DONE,
     Cache,
     Candidate,
     Family,
@@ -22,9 +19,6 @@ from dsel.families.family import (
     FittedGroup,
 )
 from dsel.families.leave_one_out import leave_one_out_counts
-
-BY_ROW: Final = ("sklearn.", "dsel.families.", "dsel.models.")
-"""Where classes are that answer each row by itself, but `FunctionTransformer`."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +31,6 @@ class Group:
     """In the order of their numbers."""
     keys: tuple[str, ...]
     """For each candidate a hash of all that its fit depends on besides the rows."""
-
-    @cached_property
-    def answers_by_row(self) -> bool:
-        """Whether all candidates are known to answer each row by itself."""
-        return all(_answers_by_row(each.estimator) for each in self.candidates)
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates of these numbers."""
@@ -158,60 +147,10 @@ def _fit(work: Work, jobs: Sequence[FitJob], cache: Cache) -> FittedGroup:
     splits = [work.splits[job.split] for job in jobs]
     rows, pool = work.rows_for(group.family), work.fitting_pool
     fitted = group.family.fit(members, rows, work.y, splits, pool=pool, budget=cache)
-    if not group.answers_by_row:
+    if any(has_function(each.estimator) for each in members):
         for split in splits:
-            _refuse_batches(fitted, split, rows)
+            refuse_batches(fitted, split, rows)
     return fitted
-
-
-def _answers_by_row(estimator: Any) -> bool:
-    """Whether all parts of an estimator are known to answer each row by itself."""
-    parts = [estimator, *estimator.get_params(deep=True).values()]
-    return all(
-        type(each).__module__.startswith(BY_ROW)
-        and not isinstance(each, FunctionTransformer)
-        for each in parts
-        if isinstance(each, BaseEstimator)
-    )
-
-
-def _refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
-    """Record models as failed that answer rows otherwise alone than among others.
-
-    Then errors depend on which rows come together, and no count tells those of a row.
-    One difference in eight rows may be a tie, which rounding decides.
-    """
-    counts, rows = fitted.counts, split.test_rows[:64]
-    column = fitted.splits.index(split.number)
-    done = np.flatnonzero(counts.status[:, column] == FIT_DONE)
-    if not len(rows) or not len(done):
-        return
-
-    def ask(rows: Any) -> Any:
-        return fitted.predict(X[rows], [np.array(split.number)])[0][done]
-
-    together = ask(rows)
-    # Where all rows are answered alike when alone, four of the rarest answer, or four
-    # of the others, show it.
-    _, kinds, n = np.unique(together[0], return_inverse=True, return_counts=True)
-    order = np.argsort(n[kinds], kind="stable")
-    some = np.unique(np.r_[order[:4], order[-4:]])
-    try:
-        alone = np.concatenate([ask(rows[[place]]) for place in some], axis=1)
-    except Exception as error:
-        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
-        cause = f" (alone: {type(error).__name__}: {error})"
-    else:
-        cause = ""
-    n_differ = np.sum(alone != together[:, some], axis=1)
-    for place, n in zip(done.tolist(), n_differ, strict=True):
-        if n > 1 or cause:
-            counts.refuse((place, column), (fitted.candidates[place], split.number), (
-                f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
-                f"other rows{cause}, so its errors depend on which rows come together. "
-                f"Compute means, ranks and codes of columns in `fit`, not in "
-                f"`transform` or `predict`; draw nothing there without a fixed seed."
-            ))  # fmt: skip
 
 
 def records_of(jobs: Sequence[FitJob], models: FittedGroup) -> list[FitRecord]:

@@ -1,0 +1,65 @@
+"""Functions inside of pipelines that look at all rows of a call.
+
+A mean or a rank that a `FunctionTransformer` computes anew in each call is a common
+mistake: then errors depend on which rows come together.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from sklearn.preprocessing import FunctionTransformer
+
+from dsel.data.splits import Split
+from dsel.families.arrays import Integers
+from dsel.families.family import FIT_DONE, FittedGroup
+
+ASKED: Final = 64
+"""Rows that are asked together, of which eight are asked alone."""
+
+
+def has_function(estimator: Any) -> bool:
+    """Return whether an estimator, or a part of it, is a `FunctionTransformer`."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(isinstance(each, FunctionTransformer) for each in parts)
+
+
+def refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
+    """Record models as failed that answer rows otherwise alone than among others.
+
+    They are asked for training rows, so that no choice depends on rows that are held
+    out. One difference in eight rows may be a tie, which rounding decides.
+    """
+    counts, rows = fitted.counts, split.train_rows[:ASKED]
+    column = fitted.splits.index(split.number)
+    done = np.flatnonzero(counts.status[:, column] == FIT_DONE)
+    if not len(done):
+        return
+
+    def ask(some: Integers) -> Any:
+        return fitted.predict(X[some], [np.array(split.number)])[0][done]
+
+    try:
+        together = ask(rows)
+    except Exception:  # what `predict` refuses is counted as errors
+        return
+    # Where all rows are answered alike when alone, four of the rarest answer, or four
+    # of the others, show it.
+    _, kinds, n = np.unique(together[0], return_inverse=True, return_counts=True)
+    order = np.argsort(n[kinds], kind="stable")
+    some = np.unique(np.r_[order[:4], order[-4:]])
+    try:
+        alone = np.concatenate([ask(rows[[place]]) for place in some], axis=1)
+    except Exception as error:
+        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
+        cause = f" (alone: {type(error).__name__}: {error})"
+    else:
+        cause = ""
+    n_differ = np.sum(alone != together[:, some], axis=1)
+    for place, n in zip(done.tolist(), n_differ, strict=True):
+        if n > 1 or cause:
+            counts.refuse((place, column), (fitted.candidates[place], split.number), (
+                f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
+                f"other rows{cause}, so its errors depend on which rows come together. "
+                f"Compute means, ranks and codes of columns in the `fit` of a "
+                f"transformer, not in a FunctionTransformer."
+            ))  # fmt: skip
