@@ -17,6 +17,7 @@ POOL_ROW: Final = "pool_row"
 # Counts: whole numbers, NaN in the cube where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
 FOLD_ROWS: Final = "fold_rows"
+FOLD_ANSWERS: Final = "fold_answers"
 TRAIN_ERRORS: Final = "train_errors"
 TRAIN_ROWS: Final = "train_rows"
 FULL_TRAIN_ERRORS: Final = "full_train_errors"
@@ -56,6 +57,7 @@ N_LABELED: Final = "n_labeled"
 N_UNLABELED: Final = "n_unlabeled"
 N_CLASSES: Final = "n_classes"
 N_CANDIDATES: Final = "n_candidates"
+EQUAL_ROWS: Final = "equal_rows"
 
 # Places at which reading the pool may stop; only where it may stop before the end.
 # The rows up to each are an attribute in JSON.
@@ -94,6 +96,7 @@ STATUS_MISSING: Final = 3
 RESERVED: Final = frozenset(
     {
         FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, ROW, POOL_ROW,
+        FOLD_ANSWERS, EQUAL_ROWS,
         FOLD_ERRORS, FOLD_ROWS, TRAIN_ERRORS, TRAIN_ROWS, FULL_TRAIN_ERRORS,
         DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS, FOLD_DISAGREEMENTS,
         DIFFERING_FOLDS, LOO_ERRORS, FULL_TEST_ERRORS, HALF_TEST_ERRORS, TEST_ROWS,

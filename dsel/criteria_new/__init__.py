@@ -1,0 +1,72 @@
+"""What turns counts into one number per candidate.
+
+A criterion names the counts that it needs. It gives a number to each candidate whose
+counts are complete, and to the others a lower bound of that number, which pruning
+compares. It has a rule for ties, and says whether its number is a guarantee. It is a
+pure function: another criterion or another `delta` on the same counts costs no fit.
+Smaller is better.
+
+Vocabulary: *evidence* is a dict of the cube's variables, the candidates flattened into
+the first axis, -1 where nothing was counted yet; *terms* are the number and the parts
+that it is the sum of; *settings* are the shares of delta.
+
+To add a criterion: a formula, and one line that makes it a `Bound` or an `Estimate` in
+`certificates`, `estimates` or `co_validation`; from outside of dsel,
+``CRITERIA[name] = Estimate(...)``, where ``CRITERIA`` has all criteria by name.
+"""
+
+from typing import Final
+
+from dsel.checks import check_choice
+from dsel.criteria_new.base import BEST_FOLD as BEST_FOLD
+from dsel.criteria_new.base import FIRST_FOLD as FIRST_FOLD
+from dsel.criteria_new.base import FULL as FULL
+from dsel.criteria_new.base import Criterion, Settings, Terms
+from dsel.criteria_new.base import Evidence as Evidence
+from dsel.criteria_new.certificates import CERTIFICATES, Bound
+from dsel.criteria_new.co_validation import CO_VALIDATION
+from dsel.criteria_new.estimates import ESTIMATES, Estimate
+
+_MEMBERS: Final[tuple[Criterion, ...]] = (*CERTIFICATES, *ESTIMATES, *CO_VALIDATION)
+
+CRITERIA: Final[dict[str, Criterion]] = {rule.name: rule for rule in _MEMBERS}
+"""Every criterion by name."""
+
+
+def get_criterion(name: str, argument: str = "criterion") -> Criterion:
+    """Return the criterion of that name.
+
+    Parameters
+    ----------
+    name
+        Key of ``CRITERIA``, such as ``"cv_bound"``.
+    argument
+        Name of the argument that messages are about.
+
+    Returns
+    -------
+    Criterion
+        A `Bound`, which is a guarantee, or an `Estimate`, which is none.
+
+    Raises
+    ------
+    ValueError
+        Where there is no criterion of that name; the message lists all names.
+
+    Examples
+    --------
+    >>> get_criterion("cv_bound").is_guarantee, get_criterion("cv_error").is_guarantee
+    (True, False)
+    """
+    return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
+
+
+__all__ = [
+    "CRITERIA",
+    "Bound",
+    "Criterion",
+    "Estimate",
+    "Settings",
+    "Terms",
+    "get_criterion",
+]

@@ -1,0 +1,157 @@
+"""Criteria of co-validation: random halves of the labeled rows, compared on the pool.
+
+Guarantee: none. They estimate the error of models of half the labeled rows, where these
+were drawn at random and are no rows of the pool. Where active learning picked the rows,
+cross-validation estimates are too high.
+Assumes: nothing, since nothing is claimed.
+Source: O. Madani, D. Pennock and G. Flake, "Co-validation: using model disagreement on
+unlabeled data to validate classification algorithms", NIPS 2004.
+
+To add one: the formula, and its line in `CO_VALIDATION`. Formulas take the counts of
+the cube and return one number per candidate.
+"""
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.bounds import error_from_disagreement
+from dsel.criteria_new.base import Evidence, Floats
+from dsel.criteria_new.estimates import Estimate
+
+POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
+"""Variables that say how much of the pool was read."""
+
+
+def pool_disagreement(evidence: Evidence) -> Floats:
+    r"""Mean over halvings of the rate at which the two halves' models differ.
+
+    .. math:: \hat d = \frac1R \sum_{r=1}^R \frac{s_r}{m}.
+
+    Unbiased for the expected disagreement of models of half the labeled rows, where
+    these were drawn at random (section 3.1).
+    """
+    # The pool's size divides: a part that was not read yet counts as agreement.
+    m = np.maximum(evidence[names.N_UNLABELED], 1)
+    return np.asarray((evidence[names.DISAGREEMENTS] / m).mean(axis=-1))
+
+
+def dis_error(evidence: Evidence) -> Floats:
+    r"""Return :math:`e_l(\hat d; C)`, the paper's disE (equation 4), for C classes.
+
+    An estimate of a lower bound on the error at half the rows, in [0, (C-1)/C].
+    """
+    # The mean goes into the formula, not out of it: e_l is convex, so that the mean of
+    # e_l(D_r) is larger.
+    return error_from_disagreement(
+        pool_disagreement(evidence), n_classes=int(evidence[names.N_CLASSES])
+    )
+
+
+def half_error(errors: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
+    r"""Mean over halvings of the average of the two halves' error rates.
+
+    .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
+
+    Errors of each half's model have shape ``(n_candidates, n_repeats, 2)``, or the last
+    two axes in one; `rows` is one number, or one a half.
+    """
+    rates = errors.reshape(len(errors), -1) / np.ravel(rows)
+    return np.asarray(rates.mean(axis=1))
+
+
+def train_error(evidence: Evidence) -> Floats:
+    """Return `half_error` on the halves' own rows, the paper's trainE.
+
+    The paper does not say whether its trainE is that of the halves or of the full
+    model; this is that of the halves.
+    """
+    return half_error(evidence[names.TRAIN_ERRORS], evidence[names.TRAIN_ROWS])
+
+
+def two_fold_cv(evidence: Evidence) -> Floats:
+    r"""Mean over halvings of the error rate when each half's model tests the other.
+
+    .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}, \text{ the paper's 2cvE.}
+
+    Nearly unbiased for the error of models of half the rows where rows were drawn at
+    random, too high where hard ones were picked.
+    """
+    errors = evidence[names.FOLD_ERRORS]
+    n_tested = evidence[names.FOLD_ROWS].sum()
+    return np.asarray(errors.reshape(len(errors), -1).sum(axis=1) / n_tested)
+
+
+def max_dt_e(evidence: Evidence) -> Floats:
+    """Return max(trainE, disE), the paper's maxDtE (section 2.2).
+
+    A constant learner never disagrees, so its training error is needed as well. With
+    random rows it is usually below the error at half the rows; with picked rows nearer
+    to the truth than cross-validation.
+    """
+    return np.maximum(train_error(evidence), dis_error(evidence))
+
+
+def max_cv_dt_e(evidence: Evidence) -> Floats:
+    """Return max(2cvE, maxDtE) (section 3.2)."""
+    return np.maximum(two_fold_cv(evidence), max_dt_e(evidence))
+
+
+_of_halves: Final = partial(Estimate, by_halves=True)
+
+CO_VALIDATION: Final = (
+    # It is 0 for a constant learner.
+    _of_halves(
+        "disagreement",
+        pool_disagreement,
+        (names.DISAGREEMENTS,),
+        POOL_SIZES,
+        disagreement_term=pool_disagreement,
+    ),
+    # Clipped numbers tie, so disagreement decides there.
+    _of_halves(
+        "dis_error",
+        dis_error,
+        (names.DISAGREEMENTS,),
+        (*POOL_SIZES, names.N_CLASSES),
+        disagreement_term=dis_error,
+        tie_break=pool_disagreement,
+    ),
+    # Overfitting candidates win.
+    _of_halves(
+        "train_error",
+        train_error,
+        (names.TRAIN_ERRORS,),
+        (names.TRAIN_ROWS,),
+        label_term=train_error,
+    ),
+    _of_halves(
+        "two_fold_cv",
+        two_fold_cv,
+        (names.FOLD_ERRORS,),
+        (names.FOLD_ROWS,),
+        label_term=two_fold_cv,
+    ),
+    _of_halves(
+        "max_dt_e",
+        max_dt_e,
+        (names.TRAIN_ERRORS, names.DISAGREEMENTS),
+        (names.TRAIN_ROWS, *POOL_SIZES, names.N_CLASSES),
+        label_term=train_error,
+        disagreement_term=dis_error,
+        tie_break=train_error,
+    ),
+    _of_halves(
+        "max_cv_dt_e",
+        max_cv_dt_e,
+        (names.TRAIN_ERRORS, names.FOLD_ERRORS, names.DISAGREEMENTS),
+        (names.TRAIN_ROWS, names.FOLD_ROWS, *POOL_SIZES, names.N_CLASSES),
+        label_term=two_fold_cv,
+        disagreement_term=dis_error,
+        tie_break=max_dt_e,
+    ),
+)
+"""All criteria of random halves."""
