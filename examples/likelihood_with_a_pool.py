@@ -22,7 +22,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import scale
 
-from dsel.models import MaximumLikelihoodLDA, SelfLearningLDA, SemiSupervisedLDA
+from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 
 
 def misleading(rng):
@@ -39,11 +39,27 @@ def cancer(rng):
     return PCA(3).fit_transform(scale(X))[order], y[order]
 
 
+def self_learning(X, y, pool):
+    """Give the pool labels by the model's own answers, until they repeat."""
+    model, labels = MaximumLikelihoodLDA().fit(X, y), None
+    for _ in range(100):
+        answers = model.predict(pool)
+        if np.array_equal(answers, labels):
+            break
+        model, labels = OracleLDA().fit(X, y, pool, answers), answers
+    return model
+
+
+def mcpl(X, y, pool):
+    """Make the gain as large as can be under the worst labels of the pool."""
+    return SemiSupervisedLDA().fit(X, y, pool)
+
+
 # %%
 # Thirty draws of ten labels
 # --------------------------
 
-rivals = {"self-learning": SelfLearningLDA, "MCPL": SemiSupervisedLDA}
+rivals = {"self-learning": self_learning, "MCPL": mcpl}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for ax, draw in zip(axes, (misleading, cancer), strict=True):
     gains = {name: [] for name in rivals}
@@ -55,7 +71,7 @@ for ax, draw in zip(axes, (misleading, cancer), strict=True):
         supervised = MaximumLikelihoodLDA().fit(X[:10], y[:10])
         errors["supervised"].append(1 - supervised.score(X[10:], y[10:]))
         for name, rival in rivals.items():
-            model = rival().fit(X[:10], y[:10], pool=X[10:])
+            model = rival(X[:10], y[:10], X[10:])
             gain = model.log_likelihood(X, y) - supervised.log_likelihood(X, y)
             gains[name].append(gain)
             errors[name].append(1 - model.score(X[10:], y[10:]))

@@ -17,13 +17,11 @@ from dsel.families.generic import ScikitLearnFamily
 from dsel.families.prefixes import first_step
 from dsel.families.svm.family import KernelSVMFamily
 from dsel.models.least_squares.family import KernelLeastSquaresFamily
-from dsel.models.mcpl.family import MCPLFamily
 
 FAMILIES: Final[list[Callable[..., Family]]] = [
     KernelLeastSquaresFamily,
     partial(KernelSVMFamily, takes_frames=True),
     KernelSVMFamily,
-    MCPLFamily,
     ScikitLearnFamily,
 ]
 """A candidate goes to the first that does not refuse it; the last refuses none. Others

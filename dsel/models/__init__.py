@@ -1,7 +1,7 @@
 """Estimators over solvers, with the families that some of them have.
 
-`families` says what a family is. `least_squares/` and `mcpl/` have one each;
-`baselines/` has other methods, for experiments and comparisons.
+`families` says what a family is. `least_squares/` has one; `baselines/` has rivals of
+`dsel.mcpl`, for experiments, and `mcpl/` what they share.
 
 To add an estimator: one file, and its line in `_ESTIMATORS`; it is imported when it is
 first used.
@@ -22,23 +22,11 @@ if TYPE_CHECKING:
         ExpectationMaximizationLDA,
         SelfLearningLDA,
     )
-    from dsel.models.baselines.supervised import (
-        MaximumLikelihoodLDA,
-        MaximumLikelihoodNearestMean,
-        MaximumLikelihoodQDA,
-        OracleLDA,
-    )
     from dsel.models.least_squares.coefficients import kmeans_centers, random_centers
     from dsel.models.least_squares.estimators import (
         KernelLeastSquares,
         KernelLeastSquaresClassifier,
     )
-    from dsel.models.mcpl.estimators import (
-        SemiSupervisedLDA,
-        SemiSupervisedNearestMean,
-        SemiSupervisedQDA,
-    )
-    from dsel.models.mcpl.naive_bayes import SemiSupervisedNaiveBayes
 
 __all__ = [
     "AlternatingGradientLDA",
@@ -47,17 +35,9 @@ __all__ = [
     "ImplicitlyConstrainedLDA",
     "KernelLeastSquares",
     "KernelLeastSquaresClassifier",
-    "MaximumLikelihoodLDA",
-    "MaximumLikelihoodNearestMean",
-    "MaximumLikelihoodQDA",
     "MomentConstrainedLDA",
     "MomentConstrainedNearestMean",
-    "OracleLDA",
     "SelfLearningLDA",
-    "SemiSupervisedLDA",
-    "SemiSupervisedNaiveBayes",
-    "SemiSupervisedNearestMean",
-    "SemiSupervisedQDA",
     "kmeans_centers",
     "random_centers",
 ]
@@ -69,17 +49,9 @@ _ESTIMATORS: Final = {
     "ImplicitlyConstrainedLDA": "baselines.implicitly_constrained",
     "KernelLeastSquares": "least_squares.estimators",
     "KernelLeastSquaresClassifier": "least_squares.estimators",
-    "MaximumLikelihoodLDA": "baselines.supervised",
-    "MaximumLikelihoodNearestMean": "baselines.supervised",
-    "MaximumLikelihoodQDA": "baselines.supervised",
     "MomentConstrainedLDA": "baselines.moment_constrained",
     "MomentConstrainedNearestMean": "baselines.moment_constrained",
-    "OracleLDA": "baselines.supervised",
     "SelfLearningLDA": "baselines.self_training",
-    "SemiSupervisedLDA": "mcpl.estimators",
-    "SemiSupervisedNaiveBayes": "mcpl.naive_bayes",
-    "SemiSupervisedNearestMean": "mcpl.estimators",
-    "SemiSupervisedQDA": "mcpl.estimators",
     "kmeans_centers": "least_squares.coefficients",
     "random_centers": "least_squares.coefficients",
 }

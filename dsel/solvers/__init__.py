@@ -9,7 +9,7 @@ set of rows left out together; the *gap* is what an iterative solver has left to
 
 Members: `least_squares` (all regularizations and all left-out rows from one
 factorisation, with the identity and its proof; `_blocks` and `_streamed` beside it),
-`frank_wolfe` and `simplex` (the convex program of contrastive likelihood).
+`simplex` (projection, for a rival of contrastive likelihood).
 
 To add a solver: one file named after its method, whose docstring states the problem in
 the letters that the code uses, and a test against a second route to the same answer.

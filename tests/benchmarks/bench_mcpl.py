@@ -19,7 +19,7 @@ import psutil
 import zarr
 
 from dsel.experiments.loog2015.protocol import FILES, load_table
-from dsel.models import SemiSupervisedLDA
+from dsel.mcpl import SemiSupervisedLDA
 from tests.experiments.loog2015_passes import heuristic_passes
 
 N_FEATURES, N_CLASSES, N_LABELED = 50, 5, 250

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import bounds
-from dsel.models import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
+from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 from dsel.searches import (
     LeastSquaresSearch,
     NonconformityClassifier,

@@ -6,7 +6,8 @@ from typing import Any
 
 from dsel.errors import GuaranteeWarning
 from dsel.experiments.loog2015.protocol import Table, draw_rows, needed_ridge
-from dsel.models import AlternatingGradientLDA, SemiSupervisedLDA
+from dsel.mcpl import SemiSupervisedLDA
+from dsel.models import AlternatingGradientLDA
 
 
 def heuristic_passes(

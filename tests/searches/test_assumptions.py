@@ -436,9 +436,9 @@ def test_plan__warns_of_folds_of_few_rows(rows):
 
 def test_plan__gives_a_learner_that_wants_the_pool_another_part_of_it(rows):
     X, y = rows
-    from dsel.models import SemiSupervisedNearestMean
+    from dsel.mcpl import SemiSupervisedLDA
 
-    made = plan(X[:300], y[:300], X[300:], SemiSupervisedNearestMean())
+    made = plan(X[:300], y[:300], X[300:], SemiSupervisedLDA(ridge=1.0))
     both = made.work.fitting_pool.n_rows + made.pool.n_rows
     assert both == len(X) - 300
     assert "a part of the pool that is not counted" in made.assumptions[3].reason

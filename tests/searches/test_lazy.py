@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
+from dsel.mcpl import SemiSupervisedLDA
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
-from dsel.models.mcpl.estimators import SemiSupervisedLDA, SemiSupervisedQDA
 from dsel.searches import (
     LeastSquaresSearch,
     MaximumMarginClassifier,
@@ -39,7 +39,6 @@ CLASSIFIERS = {
     "margins": MaximumMarginClassifier(SVC(), GRID),
     "least squares": KernelLeastSquaresClassifier(),
     "lda": SemiSupervisedLDA(),
-    "qda": SemiSupervisedQDA(),
 }
 REGRESSORS = {
     "search": LeastSquaresSearch([1.0, 3.0], [0.1, 1.0]),
@@ -73,7 +72,7 @@ def lazy_answers(model, method, X):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_predict__of_a_dask_array_is_lazy_and_the_same(rows, name, tmp_path):
     X, y = rows
-    pool = [X[100:]] if name in ("votes", "lda", "qda") else []
+    pool = [X[100:]] if name in ("votes", "lda") else []
     model = CLASSIFIERS[name].fit(X[:100], y[:100], *pool)
     lazy_answers(model, "predict", X)
     for method in ("predict_proba", "decision_function", "critical_epsilon"):

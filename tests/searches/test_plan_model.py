@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
-from dsel.models.mcpl.estimators import SemiSupervisedLDA
+from dsel.mcpl import SemiSupervisedLDA
 from tests.estimators import FAMILIES
 
 

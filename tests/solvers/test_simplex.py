@@ -1,16 +1,12 @@
-"""Projection on the simplex, and quadratics over it."""
+"""Projection on the simplex."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.optimize import minimize
 
-from dsel.solvers.simplex import (
-    minimize_quadratic_on_simplices,
-    project_to_simplex,
-)
+from dsel.solvers.simplex import project_to_simplex
 
 ROWS = arrays(
     np.float64,
@@ -61,38 +57,3 @@ def test_project_to_simplex__refuses_what_is_not_finite(bad):
 def test_project_to_simplex__refuses_a_vector():
     with pytest.raises(ValueError, match="got shape"):
         project_to_simplex([1.0, 2.0])
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 2))
-def test_minimize_quadratic_on_simplices__agrees_with_slsqp(seed, size, n_parts):
-    rng = np.random.default_rng(seed)
-    parts = np.arange(size) % n_parts
-    members = parts == np.arange(n_parts)[:, None]
-    root = rng.normal(size=(size, size))
-    hessian, linear = root @ root.T + 0.1 * np.eye(size), 3 * rng.normal(size=size)
-    start = (np.arange(size) < n_parts).astype(float)
-    found = minimize_quadratic_on_simplices(hessian, linear, start, parts=parts)
-
-    def value(w):
-        return 0.5 * w @ hessian @ w + linear @ w
-
-    reference = minimize(
-        value,
-        start,
-        jac=lambda w: hessian @ w + linear,
-        bounds=[(0, 1)] * size,
-        constraints={"type": "eq", "fun": lambda w: members @ w - 1},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    assert value(found) <= reference.fun + 1e-8
-    assert found.min() >= 0.0
-    np.testing.assert_allclose(members @ found, 1.0)
-
-
-def test_minimize_quadratic_on_simplices__takes_a_singular_matrix():
-    hessian, linear = np.ones((3, 3)), np.array([1.0, 0.0, 0.5])
-    found = minimize_quadratic_on_simplices(
-        hessian, linear, np.full(3, 1 / 3), parts=np.zeros(3, dtype=np.intp)
-    )
-    np.testing.assert_allclose(found, [0.0, 1.0, 0.0], atol=1e-9)

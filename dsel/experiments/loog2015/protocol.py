@@ -15,13 +15,11 @@ from sklearn.preprocessing import StandardScaler
 
 from dsel.data.row_random import hashed_seed
 from dsel.datasets import load_set
+from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 from dsel.models import (
     DensityRatioLDA,
     ImplicitlyConstrainedLDA,
-    MaximumLikelihoodLDA,
     MomentConstrainedLDA,
-    OracleLDA,
-    SemiSupervisedLDA,
 )
 from dsel.models.mcpl.discriminant import fitted_classes
 

@@ -1,0 +1,36 @@
+"""Maximum contrastive pessimistic likelihood (MCPL): a fit no pool can make worse.
+
+The *contrast* of parameters is their gain in log-likelihood over the supervised fit.
+`SemiSupervisedLDA` makes the least contrast over all labelings of the pool as large as
+can be, and proves how large it is. It depends on a labeling through the masses and sums
+of the classes alone, so that the problem is convex in K (d + 1) numbers:
+
+- `gaussian`: moments of rows, Gaussian classes, and the supervised fit;
+- `pool_passes`: what a read of the pool returns: its moments, and class sums;
+- `contrast`: the contrast as a function of class sums, with two derivatives;
+- `frank_wolfe`: the minimum of a convex function over a polytope of class sums;
+- `saddle_point`: the estimate and its certificate, from the four above;
+- `estimators`: `SemiSupervisedLDA`, and what it is measured against: the fit to the
+  labeled rows alone, and to the pool with its true labels.
+
+docs/theory/other_methods.md has the proof.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dsel.mcpl.estimators import (
+        MaximumLikelihoodLDA,
+        OracleLDA,
+        SemiSupervisedLDA,
+    )
+
+__all__ = ["MaximumLikelihoodLDA", "OracleLDA", "SemiSupervisedLDA"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import an estimator when it is first used: scikit-learn is slow to load."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.estimators"), name)

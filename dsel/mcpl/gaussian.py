@@ -1,0 +1,190 @@
+"""Gaussian classes with one covariance: moments of rows, densities, and the fit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import solve_triangular
+
+from dsel.families.arrays import Floats, Integers
+
+_BLOCK_BYTES = 2**20
+_SINGULAR = 1e-14
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Rows and mean of each class, and the scatter of all rows about these means.
+
+    Rows without labels are one class.
+    """
+
+    counts: Floats
+    """Rows, or their total weight, shape (K,)."""
+    means: Floats
+    """Zeros where a class has no rows, shape (K, d)."""
+    scatter: Floats
+    """Sum of ``(x - mean)(x - mean)'``, with the mean of the row's class, (d, d)."""
+
+    @property
+    def count(self) -> float:
+        """Rows in all."""
+        return float(self.counts.sum())
+
+    @property
+    def total(self) -> "Moments":
+        """The moments of the same rows without regard to their class."""
+        mean = self.counts @ self.means / self.count
+        steps = self.means - mean
+        between = (self.counts[:, None] * steps).T @ steps
+        return Moments(np.array([self.count]), mean[None], self.scatter + between)
+
+    def merged(self, other: "Moments") -> "Moments":
+        """Return the moments of both sets of rows together (Chan's formula)."""
+        counts = self.counts + other.counts
+        steps = other.means - self.means
+        # Where both sets have no row of a class, the share is 0 / 0.
+        shares = other.counts / np.where(counts > 0.0, counts, 1.0)
+        # n1 n2 / (n1 + n2) times the outer square of the step between the means.
+        between = ((self.counts * shares)[:, None] * steps).T @ steps
+        return Moments(
+            counts,
+            self.means + shares[:, None] * steps,
+            self.scatter + other.scatter + between,
+        )
+
+    def weighted(self, weight: float) -> "Moments":
+        """Return the moments with every row counted `weight` times."""
+        return Moments(self.counts * weight, self.means, self.scatter * weight)
+
+
+def no_moments(n_classes: int, n_features: int) -> Moments:
+    """Return the moments of no rows."""
+    return Moments(
+        np.zeros(n_classes),
+        np.zeros((n_classes, n_features)),
+        np.zeros((n_features, n_features)),
+    )
+
+
+def moments_of(X: Floats, codes: Integers | None = None, n_classes: int = 1) -> Moments:
+    """Return the moments of rows, shape (n_rows, d), by class if codes are given.
+
+    Examples
+    --------
+    >>> moments_of(np.array([[1.0], [3.0]]))
+    Moments(counts=array([2.]), means=array([[2.]]), scatter=array([[2.]]))
+    """
+    codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
+    none = no_moments(n_classes, X.shape[1])
+    means, scatter = none.means, none.scatter
+    counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
+    for code in np.flatnonzero(counts):
+        rows = X if counts[code] == len(X) else X[codes == code]
+        means[code] = rows.mean(axis=0)
+        # Not X'X - n m m', which cancels where the mean is large beside the spread.
+        centred = rows - means[code]
+        scatter += centred.T @ centred
+    return Moments(counts, means, scatter)
+
+
+def dense_blocks(X: Any) -> Iterator[Floats]:
+    """Yield the rows of a dense or sparse chunk as float64 blocks that fit a cache."""
+    # A block is read several times: once it is in the cache that costs little.
+    n_rows = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1])))
+    for start in range(0, X.shape[0], n_rows):
+        block = X[start : start + n_rows]
+        if sparse.issparse(block):
+            block = block.toarray()
+        yield np.asarray(block, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LinearScores:
+    """One linear function of a row for each class."""
+
+    constants: Floats
+    """Shape (K,)."""
+    linear: Floats
+    """Shape (K, d)."""
+
+
+@dataclass(frozen=True)
+class GaussianClasses:
+    """Prior and mean of each class, and their covariance."""
+
+    priors: Floats
+    """Shape (K,); they sum to 1."""
+    means: Floats
+    """Shape (K, d)."""
+    covariance: Floats
+    """Shape (d, d)."""
+
+    def log_joint(self, X: Floats) -> Floats:
+        """Return ln p(x, k), shape (n_rows, K)."""
+        # About the centre of the means: squares of far rows would cost digits.
+        centre = self.means.mean(axis=0)
+        factor = np.asarray(np.linalg.cholesky(self.covariance))
+        rows, means = _whiten(factor, X - centre), _whiten(factor, self.means - centre)
+        # ln det of the covariance is twice the sum over its factor's diagonal.
+        offset = -np.log(np.diag(factor)).sum() - 0.5 * X.shape[1] * _LOG_2PI
+        scores = rows @ means.T - 0.5 * np.einsum("kd,kd->k", means, means)
+        scores -= 0.5 * np.einsum("ij,ij->i", rows, rows)[:, None]
+        return np.asarray(scores + (np.log(self.priors) + offset))
+
+    def scores_about(self, origin: Floats) -> LinearScores:
+        """Return ln p(x, k), less what all classes share, of ``x - origin``.
+
+        With one covariance the classes share the determinant and the square of x.
+        """
+        means = self.means - origin
+        linear = np.asarray(np.linalg.solve(self.covariance, means.T).T)
+        squares = np.einsum("kd,kd->k", linear, means)
+        return LinearScores(np.log(self.priors) - 0.5 * squares, linear)
+
+
+def _whiten(factor: Floats, X: Floats) -> Floats:
+    return np.asarray(solve_triangular(factor, X.T, lower=True).T)
+
+
+def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
+    """Return the maximum likelihood fit to labeled rows, each class having one.
+
+    The covariance is (scatter + ridge I) / n. Raises ValueError where it is singular.
+    """
+    total = labeled.total
+    variances = (np.diag(total.scatter) + ridge) / total.count
+    # Relative to the mean: the variance of a constant column is rounding, not 0.
+    constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.means[0] ** 2)))
+    if len(constant):
+        raise ValueError(
+            f"`X` must have no constant features, but {_columns(constant)} "
+            f"{'is' if len(constant) == 1 else 'are'} the same in all labeled rows, so "
+            "that the covariance is singular; remove them, or set `ridge` above 0."
+        )
+    scatter = labeled.scatter + ridge * np.eye(len(labeled.scatter))
+    covariance = scatter / labeled.count
+    # As a correlation matrix: a feature in small units does not look singular.
+    scale = np.sqrt(variances)
+    eigenvalues = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+    if eigenvalues[0] <= _SINGULAR * eigenvalues[-1]:
+        # A thousandth of a typical variance, in the units of a scatter.
+        enough = 1e-3 * labeled.count * float(np.median(variances))
+        raise ValueError(
+            "`X` must give a regular covariance, but that of the classes is singular: "
+            f"there are {labeled.count:.0f} labeled rows, and at least "
+            f"{sum(labeled.means.shape)} in general position are needed. Label more "
+            "rows, remove features that depend on others, or set `ridge`, for instance "
+            f"{enough:.2g}."
+        )
+    return GaussianClasses(labeled.counts / labeled.count, labeled.means, covariance)
+
+
+def _columns(numbers: NDArray[np.intp]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:5])
+    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
+    return f"column{'s' if len(numbers) > 1 else ''} {shown}{more}"

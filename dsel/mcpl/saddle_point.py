@@ -1,0 +1,184 @@
+"""Maximum contrastive pessimistic likelihood: the saddle point and its certificate.
+
+For soft labels q of the pool, g(q) is the best log-likelihood of all rows less that
+of the supervised fit. It is convex in q, and its minimum is the saddle value. Since
+g depends on q through class sums alone, it is minimised over these. The gap is the
+exact duality gap: ``g - gap`` is a lower limit of the contrast of the estimate under
+every labeling of the pool.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.families.arrays import Floats
+from dsel.mcpl.contrast import LDAContrast, lda_contrast
+from dsel.mcpl.frank_wolfe import CONVERGED, Hull, Minimum, minimize_over_polytope
+from dsel.mcpl.gaussian import (
+    GaussianClasses,
+    LinearScores,
+    Moments,
+    moments_of,
+    supervised_fit,
+)
+from dsel.mcpl.pool_passes import (
+    Labeling,
+    PoolSummary,
+    chunk_class_sums,
+    read_class_sums,
+    read_summary,
+)
+
+_SAMPLE_TOL = 1e-5
+_N_SHARES = 8
+"""Shares of the pool whose labelings are weighted apart. More take fewer passes and
+more work between them: 8 take about half the passes of 1 for the same work."""
+
+
+@dataclass(frozen=True)
+class ContrastFit:
+    """An estimate and the proof that it is no worse than the supervised one."""
+
+    classes: GaussianClasses
+    duality_gap: float
+    """Gap per row of labeled data and pool."""
+    contrast_lower: float
+    """Least contrast under any labeling of the pool, per row; never negative."""
+    n_passes: int
+    """Times the pool was read, for its moments too."""
+    status: str
+    """How the solver stopped; ``CONVERGED`` where the gap reached the tolerance."""
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """A soft labeling of the pool: weighted hard labelings of each of its shares."""
+
+    functions: Sequence[LinearScores]
+    """Of ``x - origin``: rows go to the lowest class of a function."""
+    places: NDArray[np.intp]
+    """Which of the functions makes each labeling, shape (r,)."""
+    shares: NDArray[np.intp]
+    """Which share of the pool it labels, shape (r,)."""
+    weights: Floats
+    """Those of each share add up to 1, shape (r,)."""
+
+
+Label = Callable[[Sequence[LinearScores]], Floats]
+"""Returns the class sums of rows labeled by each function, share by share."""
+
+
+def fit_contrast(
+    labeled: Moments,
+    pool: Any,
+    *,
+    ridge: float,
+    tol: float,
+    max_passes: int,
+    start_rows: int,
+) -> ContrastFit:
+    """Return the estimate for labeled rows and an opened pool, or None for no rows.
+
+    A subsample of `start_rows` is solved first (0: none), unless the pool has less
+    than twice as many. Raises ValueError where the labeled rows have no supervised fit.
+    """
+    supervised = supervised_fit(labeled, ridge=ridge)
+    if pool is None:  # the supervised fit maximises the likelihood: nothing to gain
+        return ContrastFit(supervised, 0.0, 0.0, 0, CONVERGED)
+    origin = labeled.total.means[0]
+    # Rows go to the lowest score, so that of the most likely class is its negative.
+    likeliest = supervised.scores_about(origin)
+    start = _Mixture(
+        [LinearScores(-likeliest.constants, -likeliest.linear)],
+        np.zeros(_N_SHARES, dtype=np.intp),
+        np.arange(_N_SHARES),
+        np.ones(_N_SHARES),
+    )
+    # A subsample pays only where it is much smaller than the pool.
+    n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
+    summary = read_summary(pool, n_sampled=n_sampled)
+    contrast_with = partial(lda_contrast, labeled, supervised, ridge=ridge)
+    if n_sampled:
+        moments, label = _of_sample(summary, origin)
+        # The sample's solution is a start only: more digits of it are of no use.
+        sample_tol = max(tol, _SAMPLE_TOL)
+        _, start = _solve(
+            contrast_with(moments), start, label, origin, sample_tol, max_passes
+        )
+
+    def label_pool(functions: Sequence[LinearScores]) -> Floats:
+        cuts = _cuts(int(pool.boundaries[-1]))
+        return read_class_sums(pool, Labeling(functions, origin, cuts))
+
+    contrast = contrast_with(summary.moments)
+    found, _ = _solve(contrast, start, label_pool, origin, tol, max_passes)
+    # Two reads before the solver's: moments, and the labelings to start from.
+    n_passes = found.n_passes + 2
+    # No gain is certified: the supervised estimate, whose contrast is 0 by definition.
+    if found.lower < 0.0:
+        return ContrastFit(supervised, 0.0, 0.0, n_passes, found.status)
+    return ContrastFit(
+        contrast.classes(found.hull.point),
+        found.gap / contrast.n_rows,
+        found.lower / contrast.n_rows,
+        n_passes,
+        found.status,
+    )
+
+
+def _cuts(n_rows: int) -> list[int]:
+    """Return where rows are cut into shares: runs of rows, as long as each other."""
+    return [n_rows * share // _N_SHARES for share in range(1, _N_SHARES)]
+
+
+def _of_sample(summary: PoolSummary, origin: Floats) -> tuple[Moments, Label]:
+    """Return moments and labels of the sample as if it were as large as the pool."""
+    sample, numbers = summary.sample, np.arange(len(summary.sample))
+    # Each sampled row counts for as many, so that labeled rows keep their weight.
+    weight = summary.moments.count / len(sample)
+
+    def label(functions: Sequence[LinearScores]) -> Floats:
+        labeling = Labeling(functions, origin, _cuts(len(sample)))
+        return weight * chunk_class_sums(sample, numbers, labeling=labeling)
+
+    return moments_of(sample).weighted(weight), label
+
+
+def _solve(
+    contrast: LDAContrast,
+    start: _Mixture,
+    label: Label,
+    origin: Floats,
+    tol: float,
+    max_passes: int,
+) -> tuple[Minimum, _Mixture]:
+    """Minimise the contrast over all labelings; return the labeling in functions too.
+
+    On other rows the same functions find the vertices of the minimum anew.
+    """
+    functions = list(start.functions)
+
+    def vertices(wanted: Sequence[LinearScores]) -> Floats:
+        sums = contrast.whitening.whiten_sums(label(wanted), origin)
+        return sums.reshape(len(wanted), _N_SHARES, -1)
+
+    def lowest(gradient: Floats) -> Floats:
+        # The gradient is linear in sums over rows, so the lowest class of each row
+        # minimises it over all labelings: the vertex that Frank-Wolfe needs.
+        functions.append(contrast.scores_about(gradient, origin))
+        return np.asarray(vertices(functions[-1:])[0])
+
+    known = vertices(functions)[start.places, start.shares]
+    hull = Hull(known, start.shares, start.places, start.weights)
+    tol = tol * contrast.n_rows
+    found = minimize_over_polytope(
+        contrast, hull, lowest, tol=tol, max_passes=max_passes
+    )
+    # Only functions whose vertices carry weight are evaluated on the next rows.
+    keys, places = np.unique(found.hull.keys, return_inverse=True)
+    kept = [functions[key] for key in keys]
+    return found, _Mixture(kept, places, found.hull.parts, found.hull.weights)

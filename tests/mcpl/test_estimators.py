@@ -1,0 +1,269 @@
+"""The three estimators as scikit-learn estimators, on pools of every kind."""
+
+import warnings
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from scipy import sparse
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dsel.errors import GuaranteeWarning
+from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
+from tests.mcpl import definition
+
+ESTIMATORS = [MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA]
+
+
+@parametrize_with_checks([Estimator() for Estimator in ESTIMATORS])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_estimator__passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.repeat(["a", "b", "c"], 12)
+    X = rng.normal(size=(36, 3)) + 2 * (y == "b")[:, None] - (y == "c")[:, None]
+    pool = rng.normal(size=(900, 3)) + 2 * rng.integers(0, 2, (900, 1))
+    return X, y, pool
+
+
+@pytest.mark.parametrize("pool", [None, np.empty((0, 3))])
+def test_fit__without_pool_rows_is_the_supervised_fit(rows, pool):
+    X, y, _ = rows
+    model, supervised = SemiSupervisedLDA().fit(X, y, pool), MaximumLikelihoodLDA()
+    np.testing.assert_array_equal(model.means_, supervised.fit(X, y).means_)
+    assert (model.duality_gap_, model.contrast_lower_, model.n_passes_) == (0, 0, 0)
+
+
+def test_fit__certificate_holds_for_the_true_labels(rows, rng):
+    X, y, pool = rows
+    model = SemiSupervisedLDA().fit(X, y, pool)
+    supervised = MaximumLikelihoodLDA().fit(X, y)
+    everything = np.vstack([X, pool])
+    for _ in range(20):
+        labels = np.append(y, rng.choice(list("abc"), len(pool)))
+        gain = model.log_likelihood(everything, labels)
+        gain -= supervised.log_likelihood(everything, labels)
+        assert gain >= model.contrast_lower_ > 0.0
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-10])
+def test_fit__reaches_the_gap_asked_for(rows, tol):
+    X, y, pool = rows
+    assert SemiSupervisedLDA(tol=tol).fit(X, y, pool).duality_gap_ <= tol
+
+
+def test_fit__is_the_same_on_every_kind_of_pool(rows, tmp_path):
+    X, y, pool = rows
+    zarr.create_array(tmp_path / "pool.zarr", data=pool, chunks=(100, 3))
+    expected = SemiSupervisedLDA(tol=1e-9).fit(X, y, pool)
+    for other in (
+        da.from_array(pool, chunks=(70, 3)),
+        str(tmp_path / "pool.zarr"),
+        sparse.csr_matrix(pool),
+        pd.DataFrame(pool),
+    ):
+        model = SemiSupervisedLDA(tol=1e-9).fit(X, y, other)
+        np.testing.assert_allclose(model.means_, expected.means_, rtol=1e-6)
+        assert model.contrast_lower_ == pytest.approx(expected.contrast_lower_)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("start_rows", [0, 200])
+def test_fit__is_the_same_on_a_cluster(rows, tmp_path, start_rows):
+    from distributed import Client
+
+    X, y, pool = rows
+    zarr.create_array(tmp_path / "pool.zarr", data=pool, chunks=(100, 3))
+    model = SemiSupervisedLDA(start_rows=start_rows)
+    expected = model.fit(X, y, str(tmp_path / "pool.zarr")).means_
+    with Client(processes=False, dashboard_address="127.0.0.1:0"):
+        found = model.fit(X, y, str(tmp_path / "pool.zarr")).means_
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_fit__does_not_depend_on_the_chunks(rows, rng):
+    X, y, pool = rows
+    expected = SemiSupervisedLDA().fit(X, y, pool)
+    for _ in range(5):
+        edges = np.sort(rng.choice(np.arange(1, len(pool)), 6, replace=False))
+        chunks = tuple(np.diff([0, *edges, len(pool)]).tolist())
+        model = SemiSupervisedLDA().fit(X, y, da.from_array(pool, (chunks, 3)))
+        np.testing.assert_allclose(model.means_, expected.means_, rtol=1e-8)
+
+
+def test_fit__a_pool_that_was_written_anew_is_read_anew(rows, tmp_path):
+    X, y, pool = rows
+    store = zarr.create_array(tmp_path / "pool.zarr", data=pool, chunks=(100, 3))
+    SemiSupervisedLDA().fit(X, y, str(tmp_path / "pool.zarr"))
+    store[:] = pool[::-1] * 2.0
+    found = SemiSupervisedLDA().fit(X, y, str(tmp_path / "pool.zarr"))
+    expected = SemiSupervisedLDA().fit(X, y, pool[::-1] * 2.0)
+    np.testing.assert_allclose(found.means_, expected.means_, rtol=1e-8)
+
+
+def test_fit__large_offsets_cost_no_digits(rows):
+    X, y, pool = rows
+    plain = SemiSupervisedLDA(tol=1e-9).fit(X, y, pool)
+    moved = SemiSupervisedLDA(tol=1e-9).fit(X + 1e6, y, pool + 1e6)
+    assert moved.contrast_lower_ == pytest.approx(plain.contrast_lower_, abs=1e-6)
+    np.testing.assert_allclose(moved.means_ - 1e6, plain.means_, atol=1e-4)
+
+
+def test_fit__ridge_makes_few_rows_enough(rows):
+    X, y, pool = rows
+    few = [0, 1, 12, 24]
+    model = SemiSupervisedLDA(ridge=0.5).fit(X[few], y[few], pool)
+    assert model.contrast_lower_ > 0.0
+
+
+def test_fit__without_a_certified_gain_it_is_supervised_and_says_so(rng):
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    pool = rng.normal(size=(50, 3))
+    with pytest.warns(GuaranteeWarning, match="supervised estimate could be certified"):
+        model = SemiSupervisedLDA(max_passes=1).fit(X, y, pool)
+    np.testing.assert_array_equal(model.means_, SemiSupervisedLDA().fit(X, y).means_)
+
+
+def test_fit__too_few_passes_warn_and_stay_certified(rows):
+    X, y, pool = rows
+    with pytest.warns(GuaranteeWarning, match="duality gap"):
+        model = SemiSupervisedLDA(tol=1e-12, max_passes=2).fit(X, y, pool)
+    assert model.contrast_lower_ >= 0.0
+    assert model.solver_status_ == "out of passes"
+
+
+def changed(array, column, values):
+    result = array.copy()
+    result[:, column] = values
+    return result
+
+
+FEW = [0, 1, 12, 24]
+REFUSED = {
+    "tol": (lambda X, y, U: (X, y, U), {"tol": 0.0}, "`tol` must be positive"),
+    "ridge": (lambda X, y, U: (X, y, U), {"ridge": -1.0}, "`ridge` must be >= 0"),
+    "passes": (lambda X, y, U: (X, y, U), {"max_passes": 0}, "`max_passes`"),
+    "few": (lambda X, y, U: (X[FEW], y[FEW], U), {}, "at least 6 .* `ridge`"),
+    "constant": (lambda X, y, U: (changed(X, 1, 7.3), y, U), {}, "column 1 is the"),
+    "constant in each class": (
+        lambda X, y, U: (changed(X, 1, np.where(y == "a", 0.1, 0.3)), y, U),
+        {},
+        "is singular",
+    ),
+    "one class": (lambda X, y, U: (X, y == "d", U), {}, "at least two classes"),
+    "narrow": (lambda X, y, U: (X, y, U[:, :2]), {}, "has 2 columns but `X` has 3"),
+    "order": (
+        lambda X, y, U: (pd.DataFrame(X, columns=list("abc")), y,
+                         pd.DataFrame(U, columns=list("acb"))),
+        {},
+        "`pool` has 'c' as column 1 where `X` has",
+    ),
+    "gaps": (lambda X, y, U: (X, y, changed(U, 1, np.nan)), {}, "finite"),
+    "large": (lambda X, y, U: (X, y, U * 1e200), {}, "values that can be squared"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_fit__refuses(rows, case):
+    change, params, words = REFUSED[case]
+    with pytest.raises(ValueError, match=words):
+        SemiSupervisedLDA(**params).fit(*change(*rows))
+
+
+@pytest.mark.parametrize("Estimator", ESTIMATORS)
+@pytest.mark.parametrize("ridge", [None, "much", True])
+def test_fit__a_ridge_that_is_no_number_is_an_error(rows, Estimator, ridge):
+    X, y, _ = rows
+    with pytest.raises(TypeError, match="`ridge` must be a number"):
+        Estimator(ridge=ridge).fit(X, y)
+
+
+def test_maximum_likelihood__has_divisor_n(rows):
+    X, y, _ = rows
+    model = MaximumLikelihoodLDA().fit(X, y)
+    codes = np.searchsorted(model.classes_, y)
+    found = model.priors_, model.means_, model.covariance_
+    for one, other in zip(
+        found, definition.weighted_fit(X, np.eye(3)[codes]), strict=True
+    ):
+        np.testing.assert_allclose(one, other)
+
+
+def test_maximum_likelihood__predicts_as_scikit_learn(rows):
+    X, y, pool = rows
+    model = MaximumLikelihoodLDA().fit(X, y)
+    reference = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    np.testing.assert_array_equal(model.predict(pool), reference.predict(pool))
+
+
+def test_oracle__is_the_fit_to_all_labels(rows, rng):
+    X, y, pool = rows
+    truth = rng.choice(list("abc"), len(pool))
+    model = OracleLDA().fit(X, y, da.from_array(pool, chunks=(70, 3)), truth)
+    expected = MaximumLikelihoodLDA().fit(np.vstack([X, pool]), np.append(y, truth))
+    np.testing.assert_allclose(model.means_, expected.means_)
+    np.testing.assert_allclose(model.covariance_, expected.covariance_)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (None, "`pool_labels` must be given"),
+        (["a"] * 3, "`pool_labels` must have one label for each"),
+        (["a"] * 899 + ["z"], "got 'z'; a class without labeled rows"),
+    ],
+)
+def test_oracle__refuses(rows, labels, words):
+    X, y, pool = rows
+    with pytest.raises(ValueError, match=words):
+        OracleLDA().fit(X, y, pool, labels)
+
+
+def test_likelihoods__are_ordered_as_the_lemma_says(rows, rng):
+    X, y, pool = rows
+    truth = rng.choice(list("abc"), len(pool))
+    everything, labels = np.vstack([X, pool]), np.append(y, truth)
+    fits = [
+        MaximumLikelihoodLDA().fit(X, y),
+        SemiSupervisedLDA().fit(X, y, pool),
+        OracleLDA().fit(X, y, pool, truth),
+    ]
+    supervised, semi, oracle = (fit.log_likelihood(everything, labels) for fit in fits)
+    assert supervised < semi < oracle
+
+
+def test_log_likelihood__is_the_mean_log_density(rows):
+    X, y, pool = rows
+    model = SemiSupervisedLDA().fit(X, y, pool)
+    codes = np.searchsorted(model.classes_, y)
+    theta = model.priors_, model.means_, model.covariance_
+    expected = definition.log_joint(theta, X)[np.arange(len(y)), codes].mean()
+    assert model.log_likelihood(X, y) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="`y` must hold labels that have labeled rows"):
+        model.log_likelihood(X, np.where(y == "a", "z", y))
+
+
+@pytest.mark.parametrize("labels", ["ab", "abc"])
+def test_predict__is_the_likeliest_class(rows, labels):
+    X, y, pool = rows
+    kept = np.isin(y, list(labels))
+    model = SemiSupervisedLDA().fit(X[kept], y[kept], pool)
+    joint = definition.log_joint((model.priors_, model.means_, model.covariance_), pool)
+    shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
+    np.testing.assert_allclose(model.predict_proba(pool), shares, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(pool), model.classes_[shares.argmax(1)])
+
+
+def test_predict__of_dask_rows_is_lazy(rows):
+    X, y, pool = rows
+    model = SemiSupervisedLDA().fit(X, y, pool)
+    found = model.predict(da.from_array(pool, chunks=(100, 3)))
+    assert isinstance(found, da.Array)
+    with warnings.catch_warnings(action="error"):
+        np.testing.assert_array_equal(found.compute(), model.predict(pool))

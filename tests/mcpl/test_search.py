@@ -1,0 +1,82 @@
+"""`SemiSupervisedLDA` as a candidate of a search, which gives it a part of the pool."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dsel.errors import FitFailedWarning
+from dsel.mcpl import SemiSupervisedLDA
+from dsel.mcpl.pool_passes import read_summary
+from dsel.searches import plan_search
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 3)) + 2.0 * (y == 1)[:, None] - (y == 2)[:, None]
+    pool = rng.normal(size=(800, 3)) + 2.0 * rng.integers(0, 2, (800, 1))
+    return X, y, pool
+
+
+GRID = {"ridge": [0.1, 1.0]}
+
+
+def plan(rows, grid=GRID, **params):
+    return plan_search(
+        SemiSupervisedLDA(**params), grid, *rows, cv=4, random_state=0,
+        criterion="cv_bound",
+    )  # fmt: skip
+
+
+def test_plan_search__models_are_those_of_the_fitting_part(rows):
+    X, y, pool = rows
+    made = plan(rows)
+    part = made.work.fitting_pool
+    assert part.n_rows + made.pool.n_rows == len(pool)
+    results = made.run()
+    assert (results.status == 0).all()
+    for number, ridge in enumerate([0.1, 1.0]):
+        expected = SemiSupervisedLDA(ridge=ridge).fit(X, y, pool=part)
+        np.testing.assert_array_equal(made.model(number).means_, expected.means_)
+
+
+def test_plan_search__a_singular_candidate_fails_alone(rows):
+    X, y, pool = rows
+    X[:, 1] = X[:, 0]
+    with pytest.warns(FitFailedWarning, match="1 of 2 candidates"):
+        results = plan((X, y, pool), {"ridge": [0.0, 1.0]}).run()
+    assert (results.status == 0).values.tolist() == [False, True]
+
+
+def test_plan_search__reads_a_sparse_pool_as_a_dense_one(rows):
+    X, y, pool = rows
+    counts = [
+        plan((X, y, given)).run().disagreements.values
+        for given in (pool, sparse.csr_matrix(pool))
+    ]
+    np.testing.assert_array_equal(*counts)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A pool by name, whose rows are gone."""
+
+    token: str
+    n_rows: int
+
+    def reduce(self, *arguments, **options):
+        raise AssertionError("read once more")
+
+
+@pytest.mark.parametrize("start_rows", [0, 50])
+def test_read_summary__all_fits_of_a_process_share_one_read(rows, start_rows):
+    X, y, pool = rows
+    made = plan((X, y, 1.5 * pool), start_rows=start_rows)  # of this test alone
+    part = made.work.fitting_pool
+    gone = Unreadable(part.token, part.n_rows)
+    with pytest.raises(AssertionError, match="read once more"):
+        read_summary(gone, n_sampled=start_rows)
+    made.run()
+    assert read_summary(gone, n_sampled=start_rows).moments.count == part.n_rows
