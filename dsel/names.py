@@ -13,6 +13,11 @@ WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
 ROW: Final = "row"
 POOL_ROW: Final = "pool_row"
+PAIR: Final = "pair"
+SIDE: Final = "side"
+TRUE_CLASS: Final = "true_class"
+PREDICTED_CLASS: Final = "predicted_class"
+OTHER_CLASS: Final = "other_class"
 
 # Counts: whole numbers, NaN in the cube where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
@@ -75,6 +80,8 @@ LABEL_SHARE: Final = "label_share"
 # Attributes in JSON behind `certified`: assumptions, and what delta was spent on.
 ASSUMPTIONS: Final = "assumptions"
 SPENT: Final = "spent"
+# Attribute that says which models the fold errors are of.
+FOLD_ERROR_KIND: Final = "fold_error_kind"
 # Attribute of a coordinate of folds or halves: how many the search has.
 N_SPLITS: Final = "n_splits"
 
@@ -96,7 +103,7 @@ STATUS_MISSING: Final = 3
 RESERVED: Final = frozenset(
     {
         FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, ROW, POOL_ROW,
-        FOLD_ANSWERS, EQUAL_ROWS,
+        FOLD_ANSWERS, EQUAL_ROWS, PAIR, SIDE, TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS,
         FOLD_ERRORS, FOLD_ROWS, TRAIN_ERRORS, TRAIN_ROWS, FULL_TRAIN_ERRORS,
         DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS, FOLD_DISAGREEMENTS,
         DIFFERING_FOLDS, LOO_ERRORS, FULL_TEST_ERRORS, HALF_TEST_ERRORS, TEST_ROWS,

@@ -1,0 +1,127 @@
+"""Fitted models beside results: written with skops, opened without unpickling."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dsel.results_new.files import MAKE_ANEW, PLAIN, read_outcome
+from dsel.results_new.place import Place, claim, read_owner, seal, stamp, unseal
+
+FOLDER: Final = "models"
+MODEL: Final = "model"
+"""Name of the only model of a place without a plan."""
+TRUSTED: Final = ("numpy.dtype",)
+"""What may be built beside what skops trusts of itself: our own estimators, and the
+type that a fitted SimpleImputer has."""
+
+
+def save_model(
+    model: Any,
+    place: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Save a fitted estimator, in the place of one already there.
+
+    Parameters
+    ----------
+    model
+        A fitted scikit-learn estimator.
+    place, storage_options
+        As `save_results` takes them; the model lies beside the cube.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where skops is not installed.
+    """
+    where = Place(place, storage_options=storage_options, name="place")
+    claim(where, PLAIN, {})
+    before = where.files(FOLDER)
+    write_model(where, MODEL, model)
+    for old in before:
+        where.remove(f"{FOLDER}/{old}")
+
+
+def open_model(
+    place: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    trusted: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Open a model that a run or `save_model` kept.
+
+    Parameters
+    ----------
+    place, storage_options
+        As `open_results` takes them.
+    name
+        Which model of a run, such as ``all_rows``; by default the one that was handed
+        over.
+    trusted
+        Full names of types, beside those of numpy, scipy, scikit-learn and dsel, that
+        may be built: those of your own estimators, after a look at them.
+
+    Returns
+    -------
+    estimator
+        Predicts as the saved one did.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where no model was kept.
+    ModuleNotFoundError
+        Where skops is not installed.
+    ValueError
+        Where it is damaged, or has types that are not trusted.
+    """
+    where = Place(place, storage_options=storage_options, name="place")
+    read_owner(where)  # of no other version
+    outcome = read_outcome(where)
+    if outcome is None:
+        files = [file for file in where.files(FOLDER) if file.startswith(MODEL)]
+        kept = {MODEL: files[-1]} if files else {}
+        wanted = MODEL if name is None else name
+    else:
+        kept = outcome.models
+        wanted = str(outcome.said.get("deploy")) if name is None else name
+    if wanted not in kept:
+        has = f"it has {', '.join(kept)}" if kept else "it has none"
+        raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
+    return read_model(where, kept[wanted], trusted)
+
+
+def write_model(place: Place, name: str, model: Any) -> str:
+    """Write a model; return the name of its file."""
+    file = f"{name}-{stamp()}.skops"
+    place.write({f"{FOLDER}/{file}": seal(_skops().dumps(model))})
+    return file
+
+
+def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
+    """Return the model of a file; see `open_model`."""
+    skops = _skops()
+    payload = unseal(place.read(f"{FOLDER}/{file}"))
+    if payload is None:
+        raise ValueError(f"the model {file} at {place} is damaged; {MAKE_ANEW}.")
+    may_build = {*TRUSTED, *trusted}
+    unknown = sorted(set(skops.get_untrusted_types(data=payload)) - may_build)
+    if unknown:
+        raise ValueError(
+            f"the model at {place} has types that nobody said to trust: "
+            f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
+        )
+    return skops.loads(payload, trusted=sorted(may_build))
+
+
+def _skops() -> Any:
+    try:
+        from skops import io
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "keeping models needs skops, which is not installed; pip install "
+            "'dsel[models]'."
+        ) from error
+    return io
