@@ -45,7 +45,7 @@ from dsel.bounds.merged_folds import merged_folds
 from dsel.bounds.nonconformity import (
     conformal_p_value,
     margin_conformity,
-    nearest_neighbour_conformity,
+    threshold_bound,
 )
 from dsel.bounds.other_losses import (
     ClassRates,
@@ -70,16 +70,6 @@ from dsel.bounds.stopping import (
     anytime_limit,
     stage_schedule,
 )
-from dsel.bounds.thresholds import (
-    SelectiveRisk,
-    printed_error_bound,
-    selective_error_bound,
-    selective_risk_bound,
-    threshold_bound,
-    threshold_bound_dkw,
-    threshold_bound_even,
-    threshold_bound_vc,
-)
 from dsel.bounds.transductive import transductive
 
 semi_supervised_cv_bound = cv_bound
@@ -97,7 +87,6 @@ __all__ = [
     "FixedStages",
     "MeanInterval",
     "ReadOut",
-    "SelectiveRisk",
     "StoppingRule",
     "anytime_limit",
     "averaged_disagreement",
@@ -124,24 +113,17 @@ __all__ = [
     "leading_shares",
     "margin_conformity",
     "merged_folds",
-    "nearest_neighbour_conformity",
     "nested_all_rows",
     "nested_one_fold",
     "pair_error_bound",
     "precision_recall_from_disagreement",
-    "printed_error_bound",
     "prior_shares",
     "read_out",
     "row_disagreement",
     "select_then_certify",
-    "selective_error_bound",
-    "selective_risk_bound",
     "semi_supervised_cv_bound",
     "stage_schedule",
     "threshold_bound",
-    "threshold_bound_dkw",
-    "threshold_bound_even",
-    "threshold_bound_vc",
     "transductive",
     "uniform_shares",
     "upper_pool_rows",

@@ -1,7 +1,16 @@
-"""Conformity of rows to labels: measures, p-values and critical counts."""
+"""Conformity of rows to labels: margins, p-values, counts and their bound.
+
+The bound is on P(a_k(X, Y) <= t), the probability that a fresh row conforms to its
+label at most t under model k, from the number c of n validation scores up to t. For
+t = -m this is the probability that model k errs with margin m or more, not that at one
+test row.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dsel.bounds.binomial import upper_limits
+from dsel.checks import check_counts_of, check_integer, check_probability
 
 
 def conformal_p_value(
@@ -152,37 +161,55 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
     return np.where(np.isneginf(values), -np.inf, conformity)
 
 
-def nearest_neighbour_conformity(
-    same_distance: ArrayLike, other_distance: ArrayLike
+def threshold_bound(
+    counts: ArrayLike, n_validation: int, *, n_models: int, delta: float
 ) -> NDArray[np.float64]:
-    """Conformity by neighbours: distance to other classes over distance to this one.
+    r"""Bound on the rate of errors with a large margin: sharp at small counts.
+
+    With :math:`c` of :math:`n` validation scores at or below the threshold, :math:`K`
+    models and :math:`B` the :func:`binomial_tail_inversion`, the bound is
+    :math:`B(c, n, \delta / (K (c+1)(c+2)))`.
 
     Parameters
     ----------
-    same_distance
-        Distance to the nearest training row of the class, any shape, >= 0.
-    other_distance
-        Distance to the nearest training row of any other class, same shape.
+    counts
+        Validation scores at or below the threshold, :math:`c`, in [0, n], any shape.
+    n_validation
+        Validation rows, :math:`n` >= 1.
+    n_models
+        Models that the choice is made from, :math:`K` >= 1.
+    delta
+        Probability with which any of the bounds may fail, in (0, 1).
 
     Returns
     -------
     ndarray
-        The ratio other / same; 1 for 0/0 and +inf for x/0.
+        Bounds in (0, 1], in the shape of `counts`; 1 at c = n.
+
+    Raises
+    ------
+    ValueError
+        Where a count exceeds `n_validation`, or ``delta`` lies outside (0, 1).
 
     Notes
     -----
-    Guarantee: none by itself; it is a measure for :func:`conformal_p_value`.
-    Assumes: nothing.
-    Source: Shafer and Vovk (2008), A tutorial on conformal prediction; here the
-    reciprocal, so that larger is more typical.
+    Guarantee: with probability at least ``1 - delta`` over the validation rows, for
+    every model k and threshold t at once, ``P(a_k(X, Y) <= t)`` is at most the value
+    at the count of t. At t = -margin this is the probability that model k errs on a
+    fresh row with at least that margin; it does not bound the error at a test row.
+    Assumes: independent validation rows that no model was trained on.
+    Source: order statistics and a union over counts and models, with
+    sum over c of 1/((c+1)(c+2)) <= 1.
 
     Examples
     --------
-    >>> nearest_neighbour_conformity([1.0, 0.0, 0.0], [3.0, 0.0, 2.0])
-    array([ 3.,  1., inf])
+    >>> threshold_bound([0, 1, 5], 50, n_models=110, delta=0.05).round(3)
+    array([0.154, 0.216, 0.377])
     """
-    same = np.asarray(same_distance, dtype=np.float64)
-    other = np.asarray(other_distance, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = other / same
-    return np.where((same == 0) & (other == 0), 1.0, ratio)
+    n = check_integer(n_validation, "n_validation", at_least=1)
+    count, _ = check_counts_of(counts, n, "counts", "n_validation")
+    models = check_integer(n_models, "n_models", at_least=1)
+    share = check_probability(delta, "delta")
+    # sum over c of 1 / ((c + 1) (c + 2)) is at most 1, so small counts, which matter,
+    # get nearly all of delta.
+    return upper_limits(count, n, share / (models * (count + 1.0) * (count + 2.0)))

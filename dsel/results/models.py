@@ -32,7 +32,10 @@ BYTES: Final = "bytes"
 WAY_OUT: Final = "run the same command again, which fits the model anew"
 SAFE: Final = ("numpy.dtype",)
 """What skops does not trust of itself, though a fitted SimpleImputer has it."""
-OURS: Final = ("dsel.families.", "dsel.models.", "dsel.kernels.", "dsel.searches.")
+OURS: Final = (
+    "dsel.families.", "dsel.models.", "dsel.kernels.", "dsel.nonconformity.",
+    "dsel.searches.",
+)  # fmt: skip
 """Our own estimators and what they are made of: arrays, and safe to build."""
 
 

@@ -20,6 +20,7 @@ add one: a `Scheme` (what is trained and compared), a criterion that reads its c
 and a function like `plan_search`.
 """
 
+from dsel.results.rows import read_rows
 from dsel.searches.auditing.audit import audit
 from dsel.searches.certify_selection import certify_selection
 from dsel.searches.co_validation.active_learning import (
@@ -38,17 +39,13 @@ from dsel.searches.facade import SemiSupervisedSearchCV
 from dsel.searches.least_squares.cube import select_least_squares
 from dsel.searches.least_squares.search import LeastSquaresSearch
 from dsel.searches.least_squares.streamed import StreamedLeastSquaresSearch
-from dsel.searches.nonconformity.classifier import NonconformityClassifier
-from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
-from dsel.searches.pool_rows import predict_pool, read_rows
+from dsel.searches.pool_predictions import predict_pool
 from dsel.searches.select import select
 
 __all__ = [
     "LeastSquaresSearch",
-    "MaximumMarginClassifier",
-    "NonconformityClassifier",
     "Outcome",
     "Plan",
     "PoolReading",

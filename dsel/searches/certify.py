@@ -15,6 +15,7 @@ import xarray as xr
 from scipy import sparse
 from zarr.abc.store import Store
 
+from dsel.candidates import Grid
 from dsel.checks import check_probability
 from dsel.data.frames import is_frame, taken
 from dsel.data.labeled import check_labels
@@ -24,7 +25,6 @@ from dsel.families.fit_arguments import check_pool_learners, cut_to_rows
 from dsel.results import save_results
 from dsel.results.files import find_results
 from dsel.results.store import open_store
-from dsel.searches.candidates import Grid
 from dsel.searches.engine.comparisons import RandomFold
 from dsel.searches.engine.scheme import Scheme
 from dsel.searches.execute import Outcome, execute

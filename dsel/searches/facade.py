@@ -16,11 +16,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.data.frames import Frame, frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.results.choice import cv_results
-from dsel.searches.candidates import takes_nan
 from dsel.searches.certify import search_and_certify
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.execute import execute

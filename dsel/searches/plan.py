@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 
 from dsel.bounds.shares import checked_prior
+from dsel.candidates import Grid, drawn, make_candidates, takes_nan
 from dsel.checks import check_choice, check_flag, check_probability, check_reserve
 from dsel.criteria import named_criteria
 from dsel.data.content import exact_text
@@ -22,14 +23,6 @@ from dsel.families.fit_arguments import check_pool_learners, checked_params, tak
 from dsel.results import Choice, grid_axes
 from dsel.results.notebook import as_html
 from dsel.searches.assumptions import plan_ledger
-from dsel.searches.candidates import (
-    Grid,
-    as_taken,
-    drawn,
-    make_candidates,
-    make_groups,
-    takes_nan,
-)
 from dsel.searches.cross_validation import check_given, cross_validation
 from dsel.searches.describe import describe, facts, title
 from dsel.searches.engine.fit_task import Work
@@ -41,6 +34,7 @@ from dsel.searches.engine.stages import (
     plan_stages,
 )
 from dsel.searches.execute import execute
+from dsel.searches.groups import as_taken, make_groups
 from dsel.searches.recommended import taken, warned
 from dsel.searches.refits import fit_deployed, fit_model
 from dsel.searches.spec import SearchSpec

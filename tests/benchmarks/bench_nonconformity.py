@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 
 from dsel.experiments import hardoon2009
 from dsel.experiments.hardoon2009.sets import SIZES, load_table, scale_to_range
-from dsel.searches import NonconformityClassifier
+from dsel.nonconformity import NonconformityClassifier
 from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 
 GRID = {
@@ -103,8 +103,8 @@ def pool(n_rows):
         path, sizes = write_pool(folder, n_rows), []
         started = time.perf_counter()
         model = NonconformityClassifier(SVC(), GRID, random_state=0).fit(X, y)
-        seconds, size = time.perf_counter() - started, model.nbytes_ / 2**20
-        print(f"fit of {model.models_.n_models}: {seconds:.1f} s, {size:.1f} MiB")
+        seconds = time.perf_counter() - started
+        print(f"fit of {model.models_.n_models}: {seconds:.1f} s")
         one_core(model, n_rows)
         with watching(client, sizes):
             started = time.perf_counter()

@@ -7,8 +7,8 @@ from dsel.bounds.nonconformity import (
     conformal_p_value,
     count_not_above,
     margin_conformity,
-    nearest_neighbour_conformity,
     sort_scores,
+    threshold_bound,
 )
 
 
@@ -114,14 +114,45 @@ def test_margin_conformity__gives_unknown_classes_minus_infinity():
     )
 
 
-def test_nearest_neighbour_conformity__is_infinite_on_a_training_row():
-    assert nearest_neighbour_conformity(0.0, 1.0) == np.inf
-    assert nearest_neighbour_conformity(0.0, 0.0) == 1.0
-
-
 def test_count_not_above__counts_ties_and_infinities():
     ascending = np.array([-np.inf, 0.0, 0.0, 1.0])
 
     found = count_not_above(ascending, np.array([-np.inf, -1.0, 0.0, np.inf]))
 
     np.testing.assert_array_equal(found, [1, 1, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("n", "delta", "counts", "expected"),
+    [
+        (50, 0.05, [0, 1, 5], [0.154, 0.216, 0.377]),
+        (500, 0.05, [0, 5], [0.0166, 0.0441]),
+        (5000, 0.01, [0], [0.0020]),
+    ],
+)
+def test_threshold_bound__equals_worked_numbers(n, delta, counts, expected):
+    found = threshold_bound(counts, n, n_models=110, delta=delta)
+
+    np.testing.assert_allclose(found, expected, rtol=0.02)
+
+
+def test_threshold_bound__rises_with_the_count_to_one():
+    found = threshold_bound(np.arange(51), 50, n_models=10, delta=0.1)
+
+    assert (np.diff(found) > 0).all()
+    assert found[-1] == 1.0
+
+
+def test_threshold_bound__holds_for_all_thresholds_at_once(rng):
+    n, delta, draws = 50, 0.1, 2000
+    limits = threshold_bound(np.arange(n), n, n_models=1, delta=delta)
+    # F(t) is at most the (c+1)-th smallest uniform for every t with count c.
+    ordered = np.sort(rng.uniform(size=(draws, n)), axis=1)
+    failures = (ordered > limits).any(axis=1).mean()
+
+    assert failures <= delta + 3 * np.sqrt(delta / draws)
+
+
+def test_threshold_bound__refuses_more_counts_than_rows():
+    with pytest.raises(ValueError, match="`counts` must be between 0 and"):
+        threshold_bound(51, 50, n_models=1, delta=0.1)

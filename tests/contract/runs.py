@@ -30,9 +30,9 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel import bounds
 from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
+from dsel.nonconformity import NonconformityClassifier
 from dsel.searches import (
     LeastSquaresSearch,
-    NonconformityClassifier,
     StreamedLeastSquaresSearch,
     select_least_squares,
 )

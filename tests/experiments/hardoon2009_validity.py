@@ -2,7 +2,7 @@
 
 Beside the claims of Hardoon, Hussain and Shawe-Taylor (2009): how often prediction
 regions miss the true label, for a model that was fixed and for the one that each row
-chose, and how often each threshold bound fails for some model and margin.
+chose, and how often the threshold bound fails for some model and margin.
 """
 
 import numpy as np
@@ -10,10 +10,10 @@ import xarray as xr
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
+from dsel.bounds import threshold_bound
 from dsel.data.row_random import seed_from
 from dsel.experiments.comparison import mean_of
-from dsel.searches import NonconformityClassifier
-from dsel.searches.nonconformity.answers import THRESHOLD_BOUNDS
+from dsel.nonconformity import NonconformityClassifier
 
 EPSILONS = (0.05, 0.1, 0.2)
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 0.1, 1.0]}
@@ -83,8 +83,8 @@ def threshold_failures(
     n_models: int = 1,
     delta: float = 0.1,
     random_state: int = 0,
-) -> xr.Dataset:
-    """Count the validation parts for which a threshold bound fails somewhere.
+) -> float:
+    """Count the validation parts for which `threshold_bound` fails somewhere.
 
     The scores of every model are uniform, so F_k(t) = t: a bound fails where it is
     below the next score for some count, which is the least favourable threshold.
@@ -102,23 +102,11 @@ def threshold_failures(
 
     Returns
     -------
-    xarray.Dataset
-        ``failures``, the share of draws, over ``slack`` (the names that
-        `NonconformityClassifier.bound_threshold` has).
+    float
+        Share of draws in which the bound fails.
     """
     rng = np.random.default_rng(seed_from(random_state))
     scores = np.sort(rng.random((n_draws, n_models, n_validation)), axis=-1)
     counts = np.arange(n_validation)
-    failures = [
-        np.mean(
-            (scores > bound(counts, n_validation, n_models=n_models, delta=delta)).any(
-                axis=(1, 2)
-            )
-        )
-        for bound in THRESHOLD_BOUNDS.values()
-    ]
-    return xr.Dataset(
-        {"failures": ("slack", failures)},
-        coords={"slack": list(THRESHOLD_BOUNDS)},
-        attrs={"n_validation": n_validation, "n_models": n_models, "delta": delta},
-    )
+    limits = threshold_bound(counts, n_validation, n_models=n_models, delta=delta)
+    return float(np.mean((scores > limits).any(axis=(1, 2))))

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsel.bounds import printed_error_bound, threshold_bound
+from dsel.bounds import threshold_bound
 from dsel.experiments import hardoon2009, run_experiment
 from dsel.experiments.hardoon2009.experiment import size_of
 from dsel.experiments.hardoon2009.numbers import PUBLISHED, PUBLISHED_SPEED_UP
 from dsel.experiments.hardoon2009.sets import SIZES, load_table
+from dsel.experiments.hardoon2009.tables import printed_error_bound
 from dsel.experiments.tables import draw_figures
 
 
@@ -91,6 +92,17 @@ def test_compare__marks_votes(data_dir):
         and "seconds" not in line.what and line.what != "columns"
     ]  # fmt: skip
     assert {line.why for line in of_votes} == {"other rows than the paper's"}
+
+
+def test_printed_error_bound__is_far_below_the_error_on_noise(rng):
+    n_models, n = 110, 10_000
+    # Scores and labels independent: every model errs half of the time everywhere.
+    validation = np.sort(rng.normal(size=(n_models, n)), axis=1)
+    test = -np.abs(rng.normal(size=(n_models, 500)))
+    counts = [np.searchsorted(a, b) for a, b in zip(validation, test, strict=True)]
+    critical = np.min(counts, axis=0)
+    reported = printed_error_bound(critical, n, n_models=n_models, delta=0.05)
+    assert reported.mean() == pytest.approx(0.26, abs=0.01)  # the true error is 0.50
 
 
 @pytest.mark.slow

@@ -22,13 +22,9 @@ def test_miss_rates__of_a_fixed_model_are_at_most_epsilon():
 
 @pytest.mark.parametrize("n_models", [1, 20])
 def test_threshold_failures__stay_below_delta(n_models):
-    found = threshold_failures(500, n_models=n_models, delta=0.1).failures
-    assert (found <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 500)).all()
-    assert float(found.sel(slack="vc")) == 0.0
+    found = threshold_failures(500, n_models=n_models, delta=0.1)
+    assert found <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 500)
 
 
-def test_threshold_failures__show_which_bound_is_sharp():
-    found = threshold_failures(2000, delta=0.1).failures
-    expected = {"dkw": 0.092, "even": 0.032, "tail": 0.067}
-    for slack, rate in expected.items():
-        assert abs(float(found.sel(slack=slack)) - rate) < 0.02
+def test_threshold_failures__show_that_the_bound_is_sharp():
+    assert abs(threshold_failures(2000, delta=0.1) - 0.067) < 0.02

@@ -18,10 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
+from dsel.nonconformity import NonconformityClassifier
 from dsel.searches import (
     LeastSquaresSearch,
-    MaximumMarginClassifier,
-    NonconformityClassifier,
     StreamedLeastSquaresSearch,
     predict_pool,
     read_rows,
@@ -36,7 +35,6 @@ CLASSIFIERS = {
         SVC(), GRID, certificate="nested_vote", duplicates="keep", random_state=0
     ),
     "nonconformity": NonconformityClassifier(SVC(), GRID, random_state=0),
-    "margins": MaximumMarginClassifier(SVC(), GRID),
     "least squares": KernelLeastSquaresClassifier(),
     "lda": SemiSupervisedLDA(),
 }
@@ -161,7 +159,7 @@ def test_predict_pool__takes_missing_values_that_a_pipeline_fills(rows, tmp_path
         np.testing.assert_array_equal(model.classes_[codes], model.predict(X))
 
 
-@pytest.mark.parametrize("name", ["search", "nonconformity", "margins"])
+@pytest.mark.parametrize("name", ["search", "nonconformity"])
 def test_predict__of_chunks_that_a_filter_left_empty(rows, name):
     X, y = rows
     model = clone(CLASSIFIERS[name]).fit(X, y)

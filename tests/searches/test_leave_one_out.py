@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import dsel
+from dsel.candidates import make_candidates
 from dsel.families.leave_one_out import has_fixed_kernel
-from dsel.searches.candidates import make_candidates
 
 
 def table(n=40, n_classes=2, seed=0):

@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from xarray import Dataset
 
 from dsel import names
+from dsel.candidates import make_candidates
 from dsel.data.labeled import labeled_rows
 from dsel.experiments.base import Experiment
 from dsel.experiments.madani2004.figures import choice_figures, estimate_figures
@@ -45,7 +46,6 @@ from dsel.experiments.madani2004.tables import (
     compare_estimates,
 )
 from dsel.kernels.functions import Linear, Polynomial
-from dsel.searches.candidates import make_candidates
 from dsel.searches.co_validation.active_learning import sample_uncertain
 from dsel.searches.leave_one_out import count_leave_one_out
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from dsel import names
+from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.data.blocks import stacked
 from dsel.data.collection import Partitions
@@ -24,7 +25,6 @@ from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.families.answers import class_scores
 from dsel.families.prefixes import first_step, with_seeds
-from dsel.searches.candidates import takes_nan
 from dsel.searches.co_validation.covalidate import check_options, covalidate
 
 OPTIONS: Final = ("repeats", "leave_one_out", "pool_labels", "client")

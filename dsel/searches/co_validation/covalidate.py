@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 import xarray as xr
 
+from dsel.candidates import Grid
 from dsel.criteria import get_criterion
 from dsel.criteria.base import reads_folds
 from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
 from dsel.results import Assumption
-from dsel.searches.candidates import Grid
 from dsel.searches.engine.scheme import random_halves, with_leave_one_out
 from dsel.searches.plan import Plan, plan_search
 

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.bounds import row_disagreement
+from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
 from dsel.data import open_pool
 from dsel.data.labeled import check_labels, labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, block_splits, half_splits
 from dsel.families.family import FittedGroup
-from dsel.searches.candidates import make_candidates, takes_nan
-from dsel.searches.model_set import train_grid
-from dsel.searches.pool_rows import read_rows, write_rows
+from dsel.nonconformity.models import train_grid
+from dsel.results.rows import read_rows, write_rows
 
 FIELDS: Final = {
     "disagreement": ((), "float32", np.nan),
@@ -193,10 +193,10 @@ def _write(
         make_candidates(None, [estimator]), labeled.X, labeled.y, splits,
         classes=labeled.classes, seed=seed, client=client,
     )  # fmt: skip
-    failures = trained.failures()
-    models = trained.join([0], failures)
-    if models is None:
-        raise ValueError(f"`estimator` could not be fitted: {failures[0]}")
+    if trained.failures:
+        raise ValueError(f"`estimator` could not be fitted: {trained.failures[0]}")
+    [(family, fitted)] = trained.families
+    models = family.join(fitted)
     in_pairs = splits[0].name.startswith("repeat")
     counter = RowCounter(models, labeled.n_classes, in_pairs)
     attributes = {

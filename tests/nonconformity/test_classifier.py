@@ -12,17 +12,15 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dsel.bounds import selective_risk_bound
-from dsel.data import write_pool
+from dsel.bounds import threshold_bound
+from dsel.data import open_pool, write_pool
 from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
+from dsel.nonconformity import NonconformityClassifier
 from dsel.results import open_model, save_model
-from dsel.searches.nonconformity.classifier import NonconformityClassifier
-from dsel.searches.nonconformity.maximum_margin import MaximumMarginClassifier
 from tests.tables import in_two_entries
 
 GRID = {"C": [0.1, 10.0], "gamma": [0.01, 1.0, 100.0]}
-RULES = ["first", "literal", "margin", "random", "vote"]
 
 
 def table(n_classes=2, n=240, flip=0.2, seed=0):
@@ -40,20 +38,15 @@ def fitted(n_classes=2, **options):
 
 @pytest.mark.filterwarnings("ignore::dsel.errors.DselWarning")
 @parametrize_with_checks(
-    [
-        NonconformityClassifier(LogisticRegression(), {"C": [0.01, 1.0]}, ties=rule)
-        for rule in RULES
-        if rule != "literal"  # flips coins even where all models agree
-    ]
+    [NonconformityClassifier(LogisticRegression(), {"C": [0.01, 1.0]})]
 )
 def test_nonconformity_classifier__keeps_the_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-@pytest.mark.parametrize("ties", ["first", "random", "margin", "vote"])
-def test_nonconformity_classifier__chooses_by_the_definition(n_classes, ties):
-    model, X, y = fitted(n_classes, ties=ties)
+def test_nonconformity_classifier__chooses_by_the_definition(n_classes):
+    model, X, y = fitted(n_classes)
     rows = holdout_split(140, 28, seed=3)
     svms = model.models_.models()
     assert [svm.C for svm in svms] == [params["C"] for params in model.params_]
@@ -90,13 +83,13 @@ def definition(held, labels, test):
     return (own[np.newaxis, np.newaxis] <= test[..., np.newaxis] + 1e-9).sum(axis=2)
 
 
-@pytest.mark.parametrize("ties", RULES)
+@pytest.mark.parametrize("ties", ["random", "literal"])
 def test_predict__does_not_depend_on_how_rows_are_cut(ties, monkeypatch):
     model, X, _ = fitted(ties=ties)
     X = np.concatenate([X, X[:50]])  # rows that repeat validation rows tie exactly
     whole = model.predict(X), model.critical_epsilon(X), model.chosen_model(X)
 
-    monkeypatch.setattr("dsel.searches.model_set.ModelSet.block_rows", 7)
+    monkeypatch.setattr("dsel.nonconformity.models.ModelSet.block_rows", 7)
 
     parts = model.predict(X), model.critical_epsilon(X), model.chosen_model(X)
     for one, other in zip(whole, parts, strict=True):
@@ -104,8 +97,11 @@ def test_predict__does_not_depend_on_how_rows_are_cut(ties, monkeypatch):
 
 
 def test_ties__random_takes_every_tied_model_equally_often():
-    model, X, _ = fitted(ties="random")
-    counts = model.chooser_.calibration.critical_counts(model.chooser_.values(X))
+    model, X, _ = fitted()
+    scores = model.models_.scores(X)
+    runner_up = -np.abs(scores[..., 1] - scores[..., 0])
+    pairs = zip(model.validation_scores_, runner_up, strict=True)
+    counts = np.array([np.searchsorted(*pair, side="right") for pair in pairs])
     most_tied = np.argmax((counts == counts.min(axis=0)).sum(axis=0))
     row = np.repeat(X[[most_tied]], 6000, axis=0)
 
@@ -114,13 +110,6 @@ def test_ties__random_takes_every_tied_model_equally_often():
     tied = shares > 0
     assert tied.sum() > 1
     np.testing.assert_allclose(shares[tied], 1 / tied.sum(), atol=0.03)
-
-
-def test_ties__first_takes_the_smallest_number():
-    first, X, _ = fitted(ties="first")
-    drawn, _, _ = fitted(ties="random")
-
-    assert (first.chosen_model(X) <= drawn.chosen_model(X)).all()
 
 
 def test_ties__literal_flips_a_coin_where_a_model_cannot_tell_labels():
@@ -134,47 +123,6 @@ def test_ties__literal_flips_a_coin_where_a_model_cannot_tell_labels():
     near = np.repeat([[30.0]], 4000, axis=0)  # nearer to the cut than any held row
 
     assert 0.45 < literal.predict(near).mean() < 0.55
-
-
-@pytest.mark.parametrize("measure", ["probability", "nearest"])
-def test_measure__other_measures_predict_too(measure):
-    X, y = table(3)
-    model = NonconformityClassifier(
-        GaussianNB(), {"var_smoothing": [1e-9, 0.1]}, measure=measure, random_state=0
-    ).fit(X[:140], y[:140])
-
-    assert model.score(X[140:], y[140:]) > 0.5
-    assert model.p_values(X[140:]).shape == (100, 3)
-
-
-def test_measure__a_users_function_equals_the_built_in_one():
-    X, y = table(3)
-    ask = lambda model, rows: model.predict_proba(rows)  # noqa: E731
-    options = {"random_state": 0, "ties": "margin"}
-    grid = {"var_smoothing": [1e-9, 0.1]}
-    mine = NonconformityClassifier(GaussianNB(), grid, measure=ask, **options)
-    built_in = NonconformityClassifier(
-        GaussianNB(), grid, measure="probability", **options
-    )
-
-    np.testing.assert_array_equal(
-        mine.fit(X, y).predict(X), built_in.fit(X, y).predict(X)
-    )
-
-
-@pytest.mark.parametrize("origin", [0.0, 2.0**30])
-def test_measure__nearest_is_the_ratio_of_distances(origin):
-    X, y = table(2)
-    X = X + origin  # of time stamps, |x|^2 - 2 x.z + |z|^2 has no digit left
-    model = NonconformityClassifier(
-        GaussianNB(), {"var_smoothing": [1e-9]}, measure="nearest", random_state=0
-    ).fit(X[:140], y[:140])
-    train = holdout_split(140, 28, seed=0).train_rows
-    found = model.chooser_.values(X[140:])[0]
-
-    distances = np.linalg.norm(X[140:, np.newaxis] - X[train], axis=2)
-    near = [distances[:, y[train] == c].min(axis=1) for c in (0, 1)]
-    np.testing.assert_allclose(found[:, 0], near[1] / near[0], rtol=1e-9)
 
 
 def test_fit__a_list_of_different_classifiers_is_a_grid_too():
@@ -252,34 +200,16 @@ def test_fit__candidates_that_score_nan_take_no_part():
             TypeError,
             "has no real-valued scores|decision_function",
         ),
-        (
-            NonconformityClassifier(SVC(), GRID, measure="probability"),
-            TypeError,
-            "needs `predict_proba`",
-        ),
         (NonconformityClassifier(SVC(), GRID, ties="best"), ValueError, "`ties` must"),
-        (NonconformityClassifier(SVC(), GRID, measure="x"), ValueError, "`measure`"),
         (
             NonconformityClassifier(SVC(), GRID, validation_size=240),
             ValueError,
             "`validation_size` must be",
         ),
         (
-            NonconformityClassifier(SVC(), GRID, validation_size=1.0),
-            ValueError,
-            "number of rows, or a share of them",
-        ),
-        (
-            NonconformityClassifier(SVC(), GRID, validation_size="a"),
+            NonconformityClassifier(SVC(), GRID, validation_size=0.2),
             TypeError,
-            "number of rows, or a share of them",
-        ),
-        (
-            NonconformityClassifier(
-                GaussianNB(), {"var_smoothing": [1.0]}, measure=lambda m, X: X
-            ),
-            ValueError,
-            "`measure` must return one number per row and class",
+            "`validation_size` must be",
         ),
     ],
 )
@@ -323,12 +253,12 @@ def test_predict_set__the_printed_region_is_smaller():
 
 def test_bound_threshold__is_the_bound_at_the_critical_count():
     model, X, _ = fitted()
-    tail, dkw, vc = (model.bound_threshold(X, slack=s) for s in ("tail", "dkw", "vc"))
+    bounds = model.bound_threshold(X, delta=0.1)
 
-    assert (vc > dkw).all()
-    assert (tail <= 1).all()
-    order = np.argsort(model.critical_epsilon(X))
-    assert (np.diff(tail[order]) >= 0).all()
+    counts = np.rint(model.critical_epsilon(X) * 28).astype(int)
+    np.testing.assert_array_equal(
+        bounds, threshold_bound(counts, 28, n_models=6, delta=0.1)
+    )
 
 
 def test_certify__bounds_the_composite_classifier():
@@ -338,24 +268,6 @@ def test_certify__bounds_the_composite_classifier():
 
     assert certificate.certified
     assert certificate.bound > 1 - model.score(X[140:], y[140:])
-
-
-def test_selective_error__bounds_the_error_of_sure_answers():
-    X, y = table(n=5000, flip=0.05)
-    model = NonconformityClassifier(
-        LogisticRegression(), {"C": [1.0]}, validation_size=800, random_state=0
-    ).fit(X[:1200], y[:1200])
-    cuts = [0.0, 4.0]
-
-    found = model.selective_error(X[1200:4000], cuts, model=0)
-
-    test, labels = X[4000:], y[4000:]
-    gap = 2 * np.abs(model.models_.models()[0].decision_function(test))
-    wrong = model.models_.models()[0].predict(test) != labels
-    for bound, cut in zip(found, cuts, strict=True):
-        assert wrong[gap >= cut].mean() < bound < 1
-    with pytest.raises(ValueError, match=r"`model` must be in \[0, 0\], got -1"):
-        model.selective_error(X[1200:4000], cuts, model=-1)
 
 
 @pytest.mark.parametrize("chunk", [None, 37])
@@ -397,38 +309,23 @@ def test_predict_pool__refuses_what_it_cannot_answer(tmp_path):
         model.predict_pool(X, tmp_path / "answers.zarr")
 
 
-def test_certify__refuses_the_rows_of_the_fit(rng):
-    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
-    model = NonconformityClassifier(SVC(), {"C": [1, 4]}, random_state=0).fit(X, y)
-    for certify in (model.certify, lambda X, y: model.selective_risk(X, y, [0.5])):
-        for rows in (X[10:], X[10:].astype(np.float32)):
-            with pytest.raises(ValueError, match=r"`X` must hold .* 50 of 50 equal"):
-                certify(rows, y[10:])
-    few = (X > 0).astype(float)  # of such rows chance makes equal ones
-    model.fit(few[:40], y[:40]).certify(few[40:], y[40:])
-
-
 def test_certify__wants_a_label_for_each_row():
     model, X, y = fitted()
     with pytest.raises(ValueError, match="one label for each of the 100 rows"):
         model.certify(X[140:], y[:3])
 
 
-@pytest.mark.parametrize("measure", ["margin", "nearest"])
-def test_save_model__keeps_all_models_without_pickle(tmp_path, measure):
-    model, X, _ = fitted(measure=measure)
+def test_save_model__keeps_all_models_without_pickle(tmp_path):
+    model, X, _ = fitted()
 
     save_model(model, tmp_path)
     opened = open_model(tmp_path)
 
     np.testing.assert_array_equal(opened.predict(X), model.predict(X))
     np.testing.assert_array_equal(opened.chosen_model(X), model.chosen_model(X))
-    assert opened.nbytes_ == model.nbytes_
 
 
 def test_predict_pool__leaves_filtered_rows_blank(tmp_path):
-    from dsel.data import open_pool
-
     model, X, _ = fitted()
     pool = open_pool(X).excluding([0, 5])
 
@@ -443,17 +340,14 @@ def test_fit__gives_the_same_models_again():
     again = clone(model).fit(X[:140], y[:140])
 
     np.testing.assert_array_equal(again.validation_scores_, model.validation_scores_)
-    assert model.nbytes_ > model.validation_scores_.nbytes
 
 
 def test_fit__takes_sparse_rows():
-    from scipy import sparse
-
     X, y = table()
     dense = NonconformityClassifier(
         LogisticRegression(), {"C": [0.1, 1.0]}, random_state=0
     )
-    rows = sparse.csr_matrix(X)
+    rows = csr_matrix(X)
 
     found = clone(dense).fit(rows, y).predict(rows)
 
@@ -463,9 +357,8 @@ def test_fit__takes_sparse_rows():
 def test_fit__unknown_labels_of_the_split_part_conform_least():
     X, y = table(3, n=60)
     model = NonconformityClassifier(
-        KNeighborsClassifier(), {"n_neighbors": [3]}, measure="probability",
-        validation_size=50, random_state=0,
-    )  # fmt: skip
+        KNeighborsClassifier(), {"n_neighbors": [3]}, validation_size=50, random_state=0
+    )
     y[holdout_split(60, 50, seed=0).train_rows] = [0, 1] * 5
 
     model.fit(X, y)
@@ -484,28 +377,6 @@ def test_nonconformity_classifier__answers_alike_on_a_cluster(tmp_path, processe
     np.testing.assert_array_equal(local.classes_[labels], local.predict(X))
 
 
-def test_selective_risk__is_the_bound_of_the_counts_on_fresh_rows():
-    X, y = make_classification(1200, 5, flip_y=0.2, random_state=0)
-    model = NonconformityClassifier(
-        SVC(), {"C": [0.1, 10.0], "gamma": [0.05, 1.0]}, random_state=0
-    ).fit(X[:200], y[:200])
-    fresh = X[200:700], y[200:700]
-    cuts = [0.0, 0.1, 1.0]
-    found = model.selective_risk(*fresh, cuts, delta=0.1)
-    kept = model.critical_epsilon(fresh[0]) <= np.array(cuts)[:, None] + 1e-12
-    wrong = model.predict(fresh[0]) != fresh[1]
-    expected = selective_risk_bound(
-        (kept & wrong).sum(axis=1), kept.sum(axis=1), 500, delta=0.1
-    )
-    np.testing.assert_array_equal(found.conditional, expected.conditional)
-    later = model.predict(X[700:]) != y[700:]
-    among = model.critical_epsilon(X[700:]) <= 0.1
-    assert np.mean(later & among) <= found.joint[1]
-    assert later[among].mean() <= found.conditional[1]
-    with pytest.raises(ValueError, match="one label for each of the 500 rows"):
-        model.selective_risk(fresh[0], fresh[1][:-1], cuts)
-
-
 def test_labels__that_are_missing_are_refused():
     X, y = make_classification(90, random_state=0)
     model = NonconformityClassifier(SVC(), {"C": [1.0]}, random_state=0)
@@ -517,20 +388,18 @@ def test_labels__that_are_missing_are_refused():
             model.fit(X, labels)
         with pytest.raises(ValueError, match=said):
             model.fit(X, y).certify(fresh, labels)
-        with pytest.raises(ValueError, match=said):
-            model.fit(X, y).selective_risk(fresh, labels, [0.1])
 
 
-@pytest.mark.parametrize("kind", [MaximumMarginClassifier, NonconformityClassifier])
-def test_fit__sums_entries_of_one_place(kind):
+def test_fit__sums_entries_of_one_place():
     X, y = make_classification(200, random_state=0)
     X[np.abs(X) < 0.4] = 0.0
     once, twice = (
-        kind(KNeighborsClassifier(), {"n_neighbors": [5, 9]}, random_state=0)
+        NonconformityClassifier(
+            KNeighborsClassifier(), {"n_neighbors": [5, 9]}, random_state=0
+        )
         .fit(rows(X[:100]), y[:100])
         for rows in (csr_matrix, in_two_entries)
     )  # fmt: skip
     fresh = in_two_entries(X[100:])
     np.testing.assert_array_equal(twice.predict(fresh), once.predict(X[100:]))
-    if kind is NonconformityClassifier:
-        np.testing.assert_array_equal(twice.p_values(fresh), once.p_values(X[100:]))
+    np.testing.assert_array_equal(twice.p_values(fresh), once.p_values(X[100:]))

@@ -12,8 +12,9 @@ from sklearn.pipeline import make_pipeline
 
 import dsel
 from dsel.data import open_pool
-from dsel.searches import pool_rows, read_rows
-from dsel.searches.pool_rows import write_rows
+from dsel.results import rows as pool_rows
+from dsel.results.rows import write_rows
+from dsel.searches import read_rows
 
 FIELDS = {"sum": ((), "float64", np.nan)}
 

@@ -14,9 +14,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from dsel.candidates import candidate_key, candidate_texts
 from dsel.data.content import exact_text
 from dsel.families.family import Candidate
-from dsel.searches.candidates import candidate_key, candidate_texts
 
 LONG = np.arange(5000.0)
 TWO = ([[0.0], [1.0]], [0, 1])
@@ -79,7 +79,7 @@ def test_candidate_path__is_the_same_in_another_process():
     script = (
         "from sklearn.svm import SVC\n"
         "from dsel.families.family import Candidate\n"
-        "from dsel.searches.candidates import candidate_key, candidate_texts\n"
+        "from dsel.candidates import candidate_key, candidate_texts\n"
         "one = Candidate(0, {}, SVC(C=2.0, kernel='linear'))\n"
         "print(candidate_key('svm', one, candidate_texts([one])[0]))\n"
     )

@@ -1,6 +1,6 @@
-"""From an estimator and a grid to numbered candidates, their groups and their keys.
+"""From an estimator and a grid to numbered candidates and their keys.
 
-Candidates of a group share work. A key is a hash of all that a candidate's counts
+A key is a hash of all that a candidate's counts
 depend on besides the fingerprint: by it a store finds a cell again, in another process
 and in a larger grid. Two candidates have the same key only if they are the same, and a
 candidate has the same key everywhere.
@@ -17,14 +17,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
 
-from dsel.data.content import NEVER_AGAIN, exact_text
-from dsel.data.labeled import LabeledRows
-from dsel.families.assignment import assign_families
+from dsel.data.content import exact_text
 from dsel.families.family import Candidate
-from dsel.families.fit_arguments import takes_pool
 from dsel.families.prefixes import first_step
 from dsel.results.grid import is_list, product_grids
-from dsel.searches.engine.fit_task import Group
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
@@ -129,52 +125,6 @@ def _check_classifier(estimator: Any, name: str) -> None:
             f"`{name}` must be a classifier, got {type(estimator).__name__}; the "
             f"bounds are about wrong labels."
         )
-
-
-def make_groups(
-    candidates: tuple[Candidate, ...],
-    labeled: LabeledRows,
-    seed: int,
-    fit_params: Mapping[str, Any],
-) -> tuple[tuple[Group, ...], tuple[str, ...], str]:
-    """Return the groups, remarks on them, and what breaks A3 in them."""
-    assignments = assign_families(
-        candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
-    )
-    groups: list[Group] = []
-    texts = candidate_texts(candidates)
-    for assigned in assignments:
-        for members in assigned.groups:
-            paths = tuple(
-                candidate_key(assigned.family.name, each, texts[each.number])
-                for each in members
-            )
-            groups.append(Group(len(groups), assigned.family, members, paths))
-    remarks = tuple(
-        f"{len(a.candidates)} candidate{'s' * (len(a.candidates) != 1)} by "
-        f"{a.family.name}: {a.remark}"
-        for a in assignments
-    )
-    n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
-    if n_unknown:
-        remarks += (
-            f"{n_unknown} candidates hold what cannot be pickled: another run with the "
-            f"same `out` counts them again",
-        )
-    dependence = "; ".join(filter(None, (a.breaks_independence for a in assignments)))
-    return tuple(groups), remarks, dependence
-
-
-def as_taken(labeled: LabeledRows, groups: tuple[Group, ...]) -> LabeledRows:
-    """Return labeled rows as numbers, unless they are a frame that a family takes.
-
-    Learners that take the pool read numbers, of labeled rows and pool alike.
-    """
-    for group in groups:
-        if any(takes_pool(candidate.estimator) for candidate in group.candidates):
-            return labeled.as_numbers()
-    takes_frames = any(group.family.takes_frames for group in groups)
-    return labeled if takes_frames else labeled.as_numbers()
 
 
 def candidate_texts(candidates: Iterable[Candidate]) -> dict[int, str]:

@@ -1,0 +1,19 @@
+"""Keep every model of a grid, and let each row choose one by p-values.
+
+Models are trained once, on one part of the labeled rows; their scores on the other
+part, the validation rows, give a p-value for each label of a new row. The model whose
+second largest p-value is smallest answers the row: every other label fits it least.
+
+Vocabulary: *conformity* is large where a label fits a row (here its margin over the
+best other label); the *critical count* is the number of validation rows that conform no
+better than a row's runner-up; several models *tie* where this number is the same.
+`models` trains a grid and packs what was trained, `classifier` is the estimator,
+`dsel.bounds.nonconformity` has the formulas. Another conformity is another formula
+there and another critical count in `NonconformityClassifier`.
+
+Source: Hardoon, Hussain and Shawe-Taylor (2009), Algorithm 1.
+"""
+
+from dsel.nonconformity.classifier import NonconformityClassifier
+
+__all__ = ["NonconformityClassifier"]

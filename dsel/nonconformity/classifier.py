@@ -1,0 +1,512 @@
+"""The classifier whose rows choose their model: calibration, choice, p-values."""
+
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.bounds import holdout_bound, threshold_bound
+from dsel.bounds.nonconformity import count_not_above, margin_conformity
+from dsel.candidates import drawn, make_candidates
+from dsel.checks import check_choice, check_integer, check_probability
+from dsel.data import open_pool
+from dsel.data.blocks import summed
+from dsel.data.labeled import check_columns, check_labels
+from dsel.data.lazy import by_block
+from dsel.data.row_random import TIE_STREAM, row_random_at, seed_from
+from dsel.data.splits import holdout_split
+from dsel.errors import GuaranteeWarning, warn
+from dsel.nonconformity.models import train_grid
+from dsel.results import Certificate
+from dsel.results.rows import write_rows
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LARGEST_VALIDATION: Final = 50
+"""The paper's validation part has min(n / 5, 50) rows."""
+KEPT_BITS: Final = 40
+"""Of scores relative to their model's median: matrix products round after 50."""
+
+
+class Answer(NamedTuple):
+    """Predictions of a block of rows; the fields of what is written for a pool."""
+
+    label: Integers
+    critical_count: Integers
+    """Validation rows that conform no better than the runner-up does."""
+    model: Integers
+    """Place of the chosen model in `params_`."""
+
+
+class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Train every model of a grid once; let each test row choose among them.
+
+    A part of the rows is held out for validation. A model's p-value for a label at a
+    test row is the fraction of validation rows that conform no better to their own
+    label. Its second largest p-value at the row (of two labels, the smaller one) says
+    how well any other label than its answer conforms. The model for which this number
+    is smallest predicts the row, by the label that conforms best. Each candidate is
+    fitted once, where k-fold cross-validation fits it k times.
+
+    Parameters
+    ----------
+    estimator
+        Any scikit-learn classifier with `decision_function` or `predict_proba`.
+    param_grid
+        Parameter grid as in `GridSearchCV`, or a ``ParameterSampler``; or, with
+        ``estimator=None``, a list of classifiers.
+    validation_size
+        Rows held out; None for min(n / 5, 50), the paper's rule. With few validation
+        rows, or rows of one class only, several models tie at most test rows.
+    ties
+        Of several models for which this number is smallest, ``"random"`` (the paper's
+        rule) draws one. ``"literal"`` reads the algorithm as it is printed: where a
+        model's labels tie too, the sign of its score is ignored and a label is drawn.
+    random_state
+        Seed of split, ties and learners.
+
+    Attributes
+    ----------
+    classes_
+        Labels.
+    models_
+        The fitted models: ``models_.scores(X)`` returns their scores, shape (n_models,
+        n_rows, n_classes), ``models_.models()`` the scikit-learn estimators.
+    validation_scores_
+        Conformity of the validation rows to their labels, models x rows, ascending.
+    params_
+        Parameters of each model, in the order of `chosen_model`.
+    failures_
+        Reason by number of each candidate that could not be used.
+    n_candidates_
+        Candidates of the grid, failed ones included; bounds divide delta by it.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    dsel.SemiSupervisedSearchCV : Keeps one model, with a bound.
+
+    Notes
+    -----
+    A row's answer depends on its place in `X` where models tie: the same place gives
+    the same answer, in any chunking, but subsets of `X` may be answered otherwise.
+
+    `dsel.results.save_model` keeps a fitted classifier with all its models in a
+    folder or object store, and `open_model` gives it back, without pickle.
+
+    References
+    ----------
+    Hardoon, Hussain and Shawe-Taylor (2009), A nonconformity approach to model
+    selection for SVMs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.svm import SVC
+    >>> X, y = make_moons(300, noise=0.3, random_state=0)
+    >>> model = NonconformityClassifier(
+    ...     SVC(), {"C": [1, 10], "gamma": [0.1, 1, 10]}, random_state=0
+    ... ).fit(X[:200], y[:200])
+    >>> bool(model.score(X[200:], y[200:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        param_grid: Any = None,
+        *,
+        validation_size: int | None = None,
+        ties: str = "random",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.validation_size = validation_size
+        self.ties = ties
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: ArrayLike, *, client: Any = None, **fit_params: Any
+    ) -> Self:
+        """Train all models on one part of the rows, and calibrate them on the other.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_rows, n_columns), dense or sparse.
+        y
+            Their labels, of any kind.
+        client
+            Dask client; None is the current one, else local threads.
+        **fit_params
+            Passed to every model's `fit`.
+
+        Returns
+        -------
+        NonconformityClassifier
+            Itself.
+
+        Raises
+        ------
+        AllFitsFailedError
+            Where no candidate could be fitted.
+        """
+        check_choice(self.ties, "ties", ("random", "literal"))
+        X, labels = validate_data(
+            self, X, check_labels(y), accept_sparse="csr", ensure_min_samples=2
+        )
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"`y` must hold at least two classes, got one class: "
+                f"{self.classes_.tolist()[0]!r}."
+            )
+        X, n = summed(X), len(codes)
+        n_held = max(1, min(n // 5, LARGEST_VALIDATION))
+        if self.validation_size is not None:
+            n_held = check_integer(
+                self.validation_size, "validation_size", at_least=1, at_most=n - 1
+            )
+        self.seed_ = seed_from(self.random_state)
+        split = holdout_split(n, n_held, seed=self.seed_)
+        trained = train_grid(
+            make_candidates(self.estimator, drawn(self.param_grid, self.seed_)),
+            X, codes, [split],
+            classes=self.classes_, seed=self.seed_, fit_params=fit_params,
+            client=client,
+        )  # fmt: skip
+        held, own = X[split.test_rows], codes[split.test_rows]
+        self.models_ = trained.pack({})
+        scores = self.models_.scores(held)
+        bad = np.flatnonzero(np.isnan(scores).any(axis=(1, 2)))
+        if len(bad):
+            numbers = [self.models_.candidates[place].number for place in bad]
+            reason = "scores NaN on validation rows"
+            self.models_ = trained.pack(dict.fromkeys(numbers, reason))
+            scores = self.models_.scores(held)
+        self._calibrate(scores, own)
+        self.params_ = [dict(each.params) for each in self.models_.candidates]
+        self.failures_ = dict(self.models_.failures)
+        self.n_candidates_ = len(trained.candidates)
+        return self
+
+    def _calibrate(self, scores: Floats, own: Integers) -> None:
+        """Keep how well the validation rows conform to their own labels."""
+        sizes = np.abs(_of_label(margin_conformity(scores), own))
+        sizes[~np.isfinite(sizes)] = np.nan
+        usual = np.ones(len(sizes))
+        known = ~np.isnan(sizes).all(axis=1)
+        usual[known] = np.nanmedian(sizes[known], axis=1)
+        usual[usual == 0] = 1.0
+        self.usual_margins_ = usual
+        margins = margin_conformity(self._rounded(scores))
+        self.validation_scores_ = np.sort(_of_label(margins, own), axis=1)
+        if not (self.validation_scores_ <= 0).any():
+            warn(
+                f"no model errs on the {len(own)} validation rows, so every critical "
+                "epsilon is 0 and the tie rule alone decides; hold out more rows.",
+                GuaranteeWarning,
+            )
+
+    @property
+    def n_validation_(self) -> int:
+        """Validation rows."""
+        return int(self.validation_scores_.shape[1])
+
+    def predict(self, X: Any) -> Any:
+        """Predict the label that the chosen model finds most conforming.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
+
+        Returns
+        -------
+        ndarray
+            Labels, shape (n_rows,).
+        """
+        check_is_fitted(self)
+        return by_block(lambda X, rows: self.classes_[self._answer(X, rows).label], X)
+
+    def critical_epsilon(self, X: Any) -> Any:
+        """Return the smallest epsilon at which some model's region has one label.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns); of a Dask array the answer is lazy.
+
+        Returns
+        -------
+        ndarray
+            Multiples of 1/n_validation in [0, 1], shape (n_rows,): the smallest over
+            models of the second largest p-value of a label, without smoothing.
+        """
+        check_is_fitted(self)
+        n = self.n_validation_
+        return by_block(lambda X, rows: self._answer(X, rows).critical_count / n, X)
+
+    def chosen_model(self, X: Any) -> Any:
+        """Return the number of the model that predicts each row; see `params_`."""
+        check_is_fitted(self)
+        return by_block(lambda X, rows: self._answer(X, rows).model, X)
+
+    def p_values(
+        self, X: Any, *, smoothing: bool = True, model: int | None = None
+    ) -> Floats:
+        """Return the p-value of every label.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+        smoothing
+            Whether the test row is counted; without it the printed p-value.
+        model
+            Number of a model, as in `params_`; None for the one that each row chose.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_rows, n_classes).
+
+        Notes
+        -----
+        For a model fixed in advance the smoothed p-value of the true label is at most
+        epsilon with probability at most epsilon. For the chosen model that is not so.
+        """
+        X = self._checked(X)
+        if model is None:
+            models = self._answer(X).model
+        else:
+            most = len(self.params_) - 1
+            check_integer(model, "model", at_least=0, at_most=most)
+            models = np.full(X.shape[0], model)
+        counts = np.empty((X.shape[0], len(self.classes_)), np.int64)
+        for part in self._blocks(X.shape[0]):
+            own = _of_model(margin_conformity(self._scores(X[part])), models[part])
+            for number in np.unique(models[part]):
+                mine = models[part] == number
+                below = count_not_above(self.validation_scores_[number], own[mine])
+                counts[part][mine] = below
+        n = self.n_validation_
+        return (counts + 1.0) / (n + 1.0) if smoothing else counts / n
+
+    def predict_set(
+        self,
+        X: Any,
+        epsilon: float,
+        *,
+        smoothing: bool = True,
+        model: int | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return the prediction region: labels whose p-value is large enough.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+        epsilon
+            Level in (0, 1).
+        smoothing
+            With it the region is p >= epsilon of the smoothed p-value, without it the
+            printed p > epsilon.
+        model
+            Number of a model; None for the one that each row chose.
+
+        Returns
+        -------
+        ndarray
+            Whether each label is in the region, shape (n_rows, n_classes).
+
+        Notes
+        -----
+        With smoothing and a model fixed in advance the true label is missed with
+        probability at most epsilon. The region of the chosen model misses more often.
+        """
+        check_probability(epsilon, "epsilon")
+        p_values = self.p_values(X, smoothing=smoothing, model=model)
+        return p_values >= epsilon if smoothing else p_values > epsilon
+
+    def bound_threshold(self, X: Any, *, delta: float = 0.05) -> Floats:
+        """Bound how often a row's model errs on fresh rows with such a margin.
+
+        Parameters
+        ----------
+        X
+            Rows, shape (n_rows, n_columns).
+        delta
+            Probability with which any of the bounds may fail.
+
+        Returns
+        -------
+        ndarray
+            With k and m the model and margin of a row: a bound on P(f_k errs on a
+            fresh row, with margin m or more), by `dsel.bounds.threshold_bound`. **Not**
+            on the error at this row, and its average does not bound the error of this
+            classifier; `certify` does.
+        """
+        return threshold_bound(
+            self._answer(X).critical_count,
+            self.n_validation_,
+            n_models=self.n_candidates_,
+            delta=delta,
+        )
+
+    def certify(self, X: Any, y: ArrayLike, *, delta: float = 0.05) -> Certificate:
+        """Bound the error of this classifier by rows that it has never seen.
+
+        Parameters
+        ----------
+        X, y
+            Labeled rows that `fit` did not get, drawn like future ones.
+        delta
+            Probability with which the bound may fail.
+
+        Returns
+        -------
+        Certificate
+            The hold-out bound of the composite classifier, ties included.
+        """
+        predicted, labels = self.predict(X), check_labels(y)
+        if len(labels) != len(predicted):
+            raise ValueError(
+                f"`y` must have one label for each of the {len(predicted)} rows of "
+                f"`X`, got {len(labels)}."
+            )
+        n_errors = int(np.sum(predicted != labels))
+        bound = holdout_bound(n_errors, len(labels), delta=delta)
+        return Certificate(float(bound), delta, "holdout")
+
+    def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
+        """Predict every row of a pool, chunk by chunk, and write the result as zarr.
+
+        Parameters
+        ----------
+        pool
+            Unlabeled rows: anything that `open_pool` takes.
+        path
+            Where the group of arrays is written; it must not exist. ``label`` holds
+            class codes (-1 for rows that the pool's filters leave out),
+            ``critical_count`` the critical epsilon times n, ``model`` the chosen one.
+            `dsel.searches.read_rows` reads them, and names a chunk that was lost.
+        client
+            Dask client; None is the current one, else local threads. Tasks return
+            some bytes a row, the driver writes.
+        """
+        check_is_fitted(self)
+        opened = open_pool(pool)
+        names = getattr(self, "feature_names_in_", None)
+        check_columns(opened, self.n_features_in_, names)
+        write_rows(
+            opened,
+            path,
+            lambda X, rows: self._answer(X, rows)._asdict(),
+            dict.fromkeys(Answer._fields, ((), "int32", -1)),
+            block_rows=self.models_.block_rows,
+            attributes={
+                "classes": [str(label) for label in self.classes_],
+                "n_validation": self.n_validation_,
+            },
+            client=client,
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        if self.estimator is not None:
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+    def _answer(self, X: Any, rows: Integers | None = None) -> Answer:
+        """Choose for each row; `rows` are their global numbers, by default from 0 on.
+
+        What a row is answered depends on its number, not on the block that it is in.
+        """
+        X = self._checked(X)
+        rows = np.arange(X.shape[0]) if rows is None else rows
+        found = [
+            self._choose(self._scores(X[part]), rows[part])
+            for part in self._blocks(len(rows))
+        ]
+        return Answer(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _choose(self, scores: Floats, rows: Integers) -> Answer:
+        """Choose by the scores, (n_models, n_rows, n_classes): Algorithm 1."""
+        drawn = row_random_at(self.seed_, TIE_STREAM, rows)
+        # Two independent numbers of a row in [0, 1), of 53 and of 11 random bits.
+        units = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        label_units = (drawn & np.uint64(2047)).astype(np.float64) * 2.0**-11
+        if self.ties == "literal":
+            margins = margin_conformity(scores).reshape(len(scores), -1)
+            counts = count_not_above(self.validation_scores_, margins)
+            best, second = _two_best(counts.reshape(scores.shape))
+            labels = counts.reshape(scores.shape) == best[..., np.newaxis]
+            pairs = labels & (second == second.min(axis=0))[..., np.newaxis]
+            pick = _pick(np.moveaxis(pairs, 1, 0).reshape(len(rows), -1), units)
+            model, label = np.divmod(pick, scores.shape[-1])
+            return Answer(label, second.min(axis=0), model)
+        best, second = _two_best(scores)
+        # The region of a model shrinks to one label at the second largest p-value,
+        # that of the runner-up, whose conformity is minus the gap of the two best.
+        counts = count_not_above(self.validation_scores_, second - best)
+        model = _pick((counts == counts.min(axis=0)).T, units)
+        own = _of_model(scores, model)
+        label = _pick(own == own.max(axis=-1, keepdims=True), label_units)
+        return Answer(label, counts.min(axis=0), model)
+
+    def _scores(self, X: Any) -> Floats:
+        scores = self._rounded(self.models_.scores(X))
+        if np.isnan(scores).any():
+            raise ValueError(
+                "`X` has rows on which a model scores NaN; look for values that "
+                "overflow in the model, or leave that candidate out of the grid."
+            )
+        return scores
+
+    def _rounded(self, scores: Floats) -> Floats:
+        """Round away what a matrix product of another size would change.
+
+        Equal rows then tie, however they are cut into blocks.
+        """
+        quantum = np.exp2(np.floor(np.log2(self.usual_margins_)) - KEPT_BITS)
+        quantum = quantum[:, np.newaxis, np.newaxis]
+        return np.asarray(np.rint(scores / quantum) * quantum)
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        step = self.models_.block_rows
+        return [slice(start, start + step) for start in range(0, n_rows, step)]
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return summed(validate_data(self, X, accept_sparse="csr", reset=False))
+
+
+def _two_best(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the largest and the second largest value of the last axis."""
+    top = np.partition(values, values.shape[-1] - 2, axis=-1)
+    return top[..., -1], top[..., -2]
+
+
+def _of_label(values: Floats, labels: Integers) -> Floats:
+    """Return the value of each row's label, (n_models, n_rows)."""
+    return values[:, np.arange(len(labels)), labels]
+
+
+def _of_model(values: Floats, models: Integers) -> Floats:
+    """Return the values of each row's model, (n_rows, n_classes)."""
+    return values[models, np.arange(len(models))]
+
+
+def _pick(allowed: NDArray[np.bool_], units: Floats) -> Integers:
+    """Draw an allowed place of each row by its number in [0, 1)."""
+    place = np.cumsum(allowed, axis=1)
+    wanted = np.floor(units * place[:, -1])[:, np.newaxis]
+    return np.asarray(np.argmax(place > wanted, axis=1))
