@@ -24,19 +24,8 @@ labeled rows. Whoever names another one does so before the results are seen (A5)
 #    * - A pool; any procedure picks the model (AutoML, a person,
 #        ``GridSearchCV``)
 #      - ``best_fold`` by ``certify_selection``
-#    * - A pool, a grid, the model of all labeled rows, fewer fits
-#      - ``certify_rows=0.2`` (``select_then_certify``), or
-#        ``criterion="cv_error", certificate="best_fold_of_leader"``
 #    * - A bound for every candidate at once, and the choice by it
-#      - ``cv_bound``, or ``merged_folds`` from three folds on
-#    * - Fewer than 100,000 pool rows, prediction is cheap
-#      - ``averaged_disagreement``
-#    * - Fewer than some thousand pool rows
-#      - ``leaders``
-#    * - A lower limit, too
-#      - ``best_fold_interval``, ``cv_interval``
-#    * - The error on *these* pool rows, not on new ones
-#      - ``transductive``
+#      - ``cv_bound``
 #    * - A model of a part of the rows, one test part
 #      - ``holdout_bound``
 #
