@@ -1,0 +1,338 @@
+"""What bound each certificate is expected to give, before a label is used.
+
+Errors of folds and disagreements are taken for binomial with the rates assumed, folds
+for independent, and limits are averaged over them. Limits of the expected counts would
+miss that a certificate which takes the smallest of several limits gains from their
+spread.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.bounds.binomial import Floats, upper_limits
+from dsel.bounds.holdout import expected_holdout_bound, likely_counts
+from dsel.bounds.shares import LABEL_SHARE
+from dsel.checks import check_counts, check_integer, check_probability
+
+ONE_FOLD: Final = "one_fold"
+ALL_ROWS: Final = "all_rows"
+CV_BOUND: Final = "cv_bound"
+BEST_FOLD: Final = "best_fold"
+HOLDOUT: Final = "holdout"
+FIFTH: Final = "held_out_fifth"
+CERTIFICATES: Final = (ONE_FOLD, ALL_ROWS, CV_BOUND, BEST_FOLD, HOLDOUT, FIFTH)
+"""Rows of the table: both numbers of ``"nested"``, the other certificates, and what
+holding out a fifth of the labels gives without dsel."""
+
+MOST_ROWS: Final = 10**9
+"""Most rows that are tried in the search for needed rows."""
+
+USELESS: Final = 0.5
+"""A bound that cannot be smaller, whatever is counted, is worth a warning."""
+
+DISAGREEMENT_OF_ERROR: Final = 1 / 3
+"""How often models that have not seen a fifth of the rows differ from that of all rows,
+for each error, where nothing is declared: .3 to .5 on letter, magic, optdigits,
+pendigits, satimage and spambase with 300 to 2,000 labels."""
+
+GROWTH: Final = 0.6
+"""Power of its growth with the rows unseen over the rows seen. Weights differ with a
+standard deviation that grows like the square root of it; kernel machines had .5 to .8
+on nine data sets (``tests/benchmarks/bench_certificates.py``)."""
+
+
+def plan_bound(
+    n_labeled: int,
+    n_unlabeled: int,
+    *,
+    n_candidates: int,
+    error: float,
+    disagreement: float | None = None,
+    cv: int | Sequence[int] = 5,
+    delta: float = 0.05,
+    wanted: float | None = None,
+) -> xr.Dataset:
+    """Return what each certificate, and a held-out fifth, would give on average.
+
+    Parameters
+    ----------
+    n_labeled
+        Labeled rows, at least 2.
+    n_unlabeled
+        Pool rows; with 0 certificates that read the pool have no number.
+    n_candidates
+        Candidates that are compared, at least 1.
+    error
+        Error rate that the chosen model is assumed to have, in ``(0, 1)``.
+    disagreement
+        Rate at which the model of all rows is assumed to differ from one that has not
+        seen a fifth of them, in ``(0, 1)``; it is larger with fewer folds, and smaller
+        with more. None takes a third of `error`. Either is a guess: only the run tells.
+    cv
+        Number of folds, at least 2, or several to compare.
+    delta
+        Probability with which the bound may fail, in ``(0, 1)``.
+    wanted
+        If given, the labeled rows and the pool rows that this bound needs are searched.
+
+    Returns
+    -------
+    xarray.Dataset
+        `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
+        averages, not clipped at 1; NaN where there are more folds than rows, or no
+        pool. `seen` is the share of the labeled rows that the model in question has
+        seen, and `disagreement` over `n_folds` what is assumed. Certificates are
+        ``one_fold`` and ``all_rows``, the two numbers of a nested search;
+        ``cv_bound``, ``best_fold`` and ``holdout``; and ``held_out_fifth``, which is
+        what a search on four fifths of the labels and a test on the rest would give.
+        With `wanted` also `labels_needed` and `pool_rows_needed`, exact to 1 %, each
+        with all else the same; -1 where no number up to 1e9 is enough. The attribute
+        `remarks` says in words what is guessed, and why a wanted bound cannot be had.
+
+    Raises
+    ------
+    TypeError
+        Where a number of rows, candidates or folds is no integer.
+    ValueError
+        Where one is too small, or a probability lies outside ``(0, 1)``.
+
+    See Also
+    --------
+    plan_search : The search that is planned for.
+
+    Examples
+    --------
+    >>> plan = plan_bound(600, 100_000, n_candidates=25, error=0.1)
+    >>> plan.bound.sel(n_folds=5).round(3).to_series().to_dict()
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'one_fold': 0.143, 'all_rows': 0.178, 'cv_bound': 0.257, 'best_fold': 0.216,
+     'holdout': 0.202, 'held_out_fifth': 0.156}
+    """
+    given = check_counts(np.atleast_1d(cv), "cv").tolist()
+    folds = list(dict.fromkeys(given))
+    if not folds or min(folds) < 2:
+        raise ValueError(
+            f"`cv` must be a number of folds >= 2, or several, got {cv!r}."
+        )
+    assumed_error = check_probability(error, "error")
+    rate = DISAGREEMENT_OF_ERROR * assumed_error
+    if disagreement is not None:
+        rate = check_probability(disagreement, "disagreement")
+    case = Case(
+        check_integer(n_labeled, "n_labeled", at_least=2),
+        check_integer(n_unlabeled, "n_unlabeled", at_least=0),
+        check_integer(n_candidates, "n_candidates", at_least=1),
+        check_probability(delta, "delta"),
+        assumed_error,
+        rate,
+    )
+    table = (names.CERTIFICATE, names.N_FOLDS)
+    terms = np.array(
+        [[expected_terms(case, c, k) for k in folds] for c in CERTIFICATES]
+    )
+    seen = [[_share_seen(c, k) for k in folds] for c in CERTIFICATES]
+    plan = xr.Dataset(
+        {
+            names.BOUND: (table, terms.sum(axis=2)),
+            names.LABEL_TERM: (table, terms[..., 0]),
+            names.DISAGREEMENT_TERM: (table, terms[..., 1]),
+            "seen": (table, seen),
+            "disagreement": (names.N_FOLDS, [case.disagreement(k) for k in folds]),
+            "error": case.error,
+            names.N_LABELED: case.n_labeled,
+            names.N_UNLABELED: case.n_unlabeled,
+            names.N_CANDIDATES: case.n_candidates,
+            names.DELTA: case.delta,
+        },
+        coords={names.CERTIFICATE: list(CERTIFICATES), names.N_FOLDS: folds},
+    )
+    remarks = [_guess(case, folds, is_declared=disagreement is not None)]
+    of_dsel = plan[names.BOUND].sel({names.CERTIFICATE: list(CERTIFICATES[:-1])})
+    fifth = plan[names.BOUND].sel({names.CERTIFICATE: FIFTH}).min()
+    if fifth <= of_dsel.min():
+        remarks.append("A held-out fifth would give the smallest of these bounds.")
+    if wanted is not None:
+        limit = check_probability(wanted, "wanted")
+        remarks += _unreachable(case, folds, limit)
+        for field in ("n_labeled", "n_unlabeled"):
+            needs = [
+                [_needed(case, field, c, k, limit) for k in folds] for c in CERTIFICATES
+            ]
+            name = "labels_needed" if field == "n_labeled" else "pool_rows_needed"
+            plan[name] = (table, np.array(needs))
+    return plan.assign_attrs(remarks=remarks)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known or assumed before labels are used."""
+
+    n_labeled: int
+    n_unlabeled: int
+    n_candidates: int
+    delta: float
+    error: float
+    """Error rate of the chosen model."""
+    of_fifth: float
+    """How often the model of all rows differs from one without a fifth of them."""
+
+    def disagreement(self, n_folds: int) -> float:
+        """Return how often the model of all rows differs from one without a fold."""
+        unseen = 4.0 / (n_folds - 1)  # for each row seen, in multiples of five folds
+        return float(min(self.of_fifth * unseen**GROWTH, 1.0))
+
+    def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
+        """Return (rows, number of folds of that size), the larger folds first."""
+        rows, larger = divmod(self.n_labeled, n_folds)
+        sizes = [(rows + 1, larger), (rows, n_folds - larger)]
+        return [(size, number) for size, number in sizes if number]
+
+
+def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, float]:
+    """Return the average label term and disagreement term of one certificate.
+
+    NaN where it has none: more folds than rows, or no pool.
+    """
+    n, k = case.n_labeled, n_folds
+    each = case.delta / case.n_candidates
+    if k > n:
+        return np.nan, np.nan
+    if certificate == FIFTH:
+        return mean_limit(round(n / 5), case.error, case.delta), 0.0
+    if certificate == HOLDOUT:
+        return mean_limit(-(-n // k), case.error, each), 0.0
+    if certificate == ONE_FOLD:
+        # Where there is a pool, the number for the model of all rows holds beside it.
+        share = LABEL_SHARE if case.n_unlabeled else 1.0
+        return _smallest_limit(case, k, share * case.delta), 0.0
+    if not case.n_unlabeled:
+        return np.nan, np.nan
+    # Of a nested search delta is divided among folds, else among candidates.
+    whole = case.delta if certificate == ALL_ROWS else each
+    label_term = _mean_of_limits if certificate == CV_BOUND else _smallest_limit
+    second = (1.0 - LABEL_SHARE) * whole / (k if certificate == ALL_ROWS else 1)
+    return (
+        label_term(case, k, LABEL_SHARE * whole),
+        mean_limit(case.n_unlabeled, case.disagreement(k), second),
+    )
+
+
+def too_large(case: Case, certificate: str, n_folds: int) -> str:
+    """Return why a bound is useless whatever the labels are; else nothing."""
+    best = replace(case, error=0.0, of_fifth=0.0)
+    least = sum(expected_terms(best, certificate, n_folds))
+    if not least > USELESS:
+        return ""
+    beginning = f"the bound cannot be below {least:.2f}, even where no "
+    if sum(
+        expected_terms(replace(best, n_unlabeled=MOST_ROWS), certificate, n_folds)
+    ) <= (USELESS):
+        return (
+            f"{beginning}models differ: {case.n_unlabeled:,} pool rows are few; take "
+            f"more, or deploy='one_fold', which needs no pool"
+        )
+    is_nested = certificate in (ONE_FOLD, ALL_ROWS)
+    candidates = "" if is_nested else f"{case.n_candidates:,} candidates and "
+    way_out = "" if is_nested else ", or take certificate='nested'"
+    return (
+        f"{beginning}error is counted: {case.n_labeled:,} labeled rows are few for "
+        f"{candidates}{n_folds} folds; label more (dsel.plan_bound says how many)"
+        f"{way_out}"
+    )
+
+
+@lru_cache(maxsize=4096)
+def mean_limit(n_rows: int, rate: float, share: float) -> float:
+    """Return the average upper limit of a rate, from so many rows."""
+    return expected_holdout_bound(rate, n_rows, delta=share)
+
+
+def _mean_of_limits(case: Case, n_folds: int, share: float) -> float:
+    limits = (
+        number * mean_limit(rows, case.error, share / n_folds)
+        for rows, number in case.fold_sizes(n_folds)
+    )
+    return sum(limits) / n_folds
+
+
+def _smallest_limit(case: Case, n_folds: int, share: float) -> float:
+    """Return the average of the smallest of the folds' limits."""
+    tables = []
+    for rows, number in case.fold_sizes(n_folds):
+        counts, chances = likely_counts(rows, case.error)
+        limits = np.asarray(upper_limits(counts, rows, share / n_folds))
+        tables.append((limits, chances, number))
+    return mean_of_smallest(tables)
+
+
+def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
+    """Return the average of the smallest of independent values.
+
+    Of each kind: values in increasing order, their probabilities, how many draws of
+    them.
+    """
+    points = np.unique(np.concatenate([values for values, _, _ in tables]))
+    survival = np.ones(points.size)
+    for values, chances, number in tables:
+        below = np.searchsorted(values, points, side="right")
+        cumulative = np.concatenate([[0.0], np.cumsum(chances)])
+        survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
+    before = np.concatenate([[1.0], survival[:-1]])
+    return float(points @ (before - survival))
+
+
+def _share_seen(certificate: str, n_folds: int) -> float:
+    if certificate == FIFTH:
+        return 0.8
+    return 1.0 - 1.0 / n_folds if certificate in (ONE_FOLD, HOLDOUT) else 1.0
+
+
+def _guess(case: Case, folds: list[int], *, is_declared: bool) -> str:
+    rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
+    how = "as declared of five" if is_declared else "a third of the error in five"
+    return (
+        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
+        f"rows ({how}, more in fewer)."
+    )
+
+
+def _unreachable(case: Case, folds: list[int], wanted: float) -> list[str]:
+    """Return in one line why a bound cannot be had, if so."""
+    least = min(case.disagreement(k) for k in folds)
+    if wanted <= case.error:
+        return [
+            f"No certificate gives {wanted:g}: the model is assumed to err on "
+            f"{case.error:g} of the rows, and no bound lies below the error."
+        ]
+    if wanted <= case.error + least:
+        return [
+            f"No number of labels gives {wanted:g} for a model of all rows: its error "
+            f"({case.error:g}) and disagreement ({least:.2g}) are both paid in full."
+        ]
+    return []
+
+
+def _needed(
+    case: Case, field: str, certificate: str, n_folds: int, wanted: float
+) -> int:
+    """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
+
+    def is_enough(rows: int) -> bool:
+        changed = replace(case, **{field: rows})
+        return sum(expected_terms(changed, certificate, n_folds)) <= wanted
+
+    low, high = (n_folds, MOST_ROWS) if field == "n_labeled" else (0, MOST_ROWS)
+    if is_enough(low):
+        return low
+    if not is_enough(high):
+        return -1
+    while high > low * 1.01 + 1:
+        middle = int(np.sqrt(max(low, 1) * high)) + (low == 0)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
