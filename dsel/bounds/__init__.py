@@ -47,14 +47,6 @@ from dsel.bounds.nonconformity import (
     margin_conformity,
     threshold_bound,
 )
-from dsel.bounds.other_losses import (
-    ClassRates,
-    ErrorRange,
-    error_range_from_disagreement,
-    precision_recall_from_disagreement,
-    variance_from_disagreement,
-    vote_error_bound,
-)
 from dsel.bounds.semi_supervised import BoundTerms, cv_bound
 from dsel.bounds.shares import (
     LABEL_SHARE,
@@ -79,10 +71,8 @@ __all__ = [
     "LABEL_SHARE",
     "AnyTime",
     "BoundTerms",
-    "ClassRates",
     "DeltaLedger",
     "ErrorInterval",
-    "ErrorRange",
     "Event",
     "FixedStages",
     "MeanInterval",
@@ -103,7 +93,6 @@ __all__ = [
     "cv_interval",
     "disagreement_limits",
     "error_from_disagreement",
-    "error_range_from_disagreement",
     "error_variance_bound",
     "error_variance_bound_sharp",
     "error_variance_limit",
@@ -116,7 +105,6 @@ __all__ = [
     "nested_all_rows",
     "nested_one_fold",
     "pair_error_bound",
-    "precision_recall_from_disagreement",
     "prior_shares",
     "read_out",
     "row_disagreement",
@@ -127,6 +115,4 @@ __all__ = [
     "transductive",
     "uniform_shares",
     "upper_pool_rows",
-    "variance_from_disagreement",
-    "vote_error_bound",
 ]
