@@ -21,11 +21,7 @@ from dsel.bounds.bounded_mean import (
     bounded_mean_interval,
 )
 from dsel.bounds.co_validation import (
-    disagreement_limits,
     error_from_disagreement,
-    error_variance_bound,
-    error_variance_bound_sharp,
-    error_variance_limit,
     pair_error_bound,
     row_disagreement,
 )
@@ -91,11 +87,7 @@ __all__ = [
     "conformal_p_value",
     "cv_bound",
     "cv_interval",
-    "disagreement_limits",
     "error_from_disagreement",
-    "error_variance_bound",
-    "error_variance_bound_sharp",
-    "error_variance_limit",
     "expected_holdout_bound",
     "family_shares",
     "holdout_bound",

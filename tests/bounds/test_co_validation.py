@@ -6,44 +6,36 @@ import numpy as np
 import pytest
 
 from dsel.bounds.co_validation import (
-    disagreement_limits,
     error_from_disagreement,
-    error_variance_bound,
-    error_variance_bound_sharp,
-    error_variance_limit,
     pair_error_bound,
     row_disagreement,
 )
 
 
 def enumerate_pairs(predictions, weights, rows, labels):
-    """Exact e, d, variance of the error and E[D^2] of a finite learner."""
+    """Exact error and disagreement of a finite learner."""
     wrong = (predictions != labels) @ rows
-    error = weights @ wrong
     differ = np.array([[(f != g) @ rows for g in predictions] for f in predictions])
-    d = weights @ differ @ weights
-    return error, d, weights @ wrong**2 - error**2, weights @ differ**2 @ weights
+    return weights @ wrong, weights @ differ @ weights
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_disagreement__bounds_error_and_variance_of_every_finite_learner(
+def test_error_from_disagreement__bounds_the_error_of_every_finite_learner(
     rng, n_classes
 ):
     for _ in range(50):
         predictions = rng.integers(0, n_classes, (6, 5))
         weights, rows = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(5))
         labels = rng.integers(0, n_classes, 5)
-        e, d, variance, square = enumerate_pairs(predictions, weights, rows, labels)
+        error, d = enumerate_pairs(predictions, weights, rows, labels)
 
-        assert error_from_disagreement(d, n_classes=n_classes) <= e + 1e-12
-        assert variance <= square / 2 + 1e-12
-        assert square / 2 <= error_variance_bound(d) + 1e-12
+        assert error_from_disagreement(d, n_classes=n_classes) <= error + 1e-12
 
 
 def test_disagreement__equals_twice_the_mean_row_variance_for_two_classes(rng):
     predictions, labels = rng.integers(0, 2, (6, 5)), rng.integers(0, 2, 5)
     weights, rows = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(5))
-    _, d, _, _ = enumerate_pairs(predictions, weights, rows, labels)
+    _, d = enumerate_pairs(predictions, weights, rows, labels)
     row_error = weights @ (predictions != labels)
 
     assert d / 2 == pytest.approx(rows @ (row_error * (1 - row_error)))
@@ -82,27 +74,6 @@ def test_row_disagreement__equals_the_average_over_all_pairs(rng):
     np.testing.assert_allclose(row_disagreement(counts), expected)
 
 
-def test_error_variance_bound_sharp__is_unbiased_for_the_mean_square(rng):
-    rate, m = 0.3, 20
-    counts = rng.binomial(m, rate, 100_000)
-
-    found = error_variance_bound_sharp(counts, m)
-
-    assert found == pytest.approx(rate**2 / 2, rel=0.02)
-
-
-def test_error_variance_limit__covers_a_learner_of_random_thresholds(rng):
-    # Thresholds uniform on [0, 0.2] err on U[0, 1] by their value: variance 0.2^2/12.
-    n_fails = 0
-    for _ in range(300):
-        ends = np.sort(rng.uniform(0.0, 0.2, size=(50, 2)), axis=1)
-        counts = rng.binomial(1000, ends[:, 1] - ends[:, 0])
-        limit = error_variance_limit(counts, 1000, delta=0.1)
-        assert limit >= error_variance_bound_sharp(counts, 1000)
-        n_fails += limit < 0.2**2 / 12
-    assert n_fails <= 0.1 * 300
-
-
 def test_pair_error_bound__fails_at_most_delta_of_the_time(rng):
     m, delta, draws = 300, 0.1, 5000
     # Two models that are never wrong together: the mean error is d/2 exactly.
@@ -113,19 +84,6 @@ def test_pair_error_bound__fails_at_most_delta_of_the_time(rng):
     assert failures <= delta + 3 * np.sqrt(delta / draws)
 
 
-def test_disagreement_limits__cover_a_learner_of_random_thresholds(rng):
-    n_models, m, delta, draws = 40, 200, 0.1, 300
-    truth = 1 / 3  # E|U - V| of two uniform thresholds
-    misses = 0
-    for _ in range(draws):
-        ones = (rng.uniform(size=(m, 1)) < rng.uniform(size=n_models)).sum(axis=1)
-        total = row_disagreement(np.stack([ones, n_models - ones], axis=-1)).sum()
-        lower, upper = disagreement_limits(float(total), m, n_models, delta=delta)
-        misses += not lower <= truth <= upper
-
-    assert misses / draws <= delta
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -133,13 +91,7 @@ def test_disagreement_limits__cover_a_learner_of_random_thresholds(rng):
         (lambda: error_from_disagreement(0.2, n_classes=1), "`n_classes` must be"),
         (lambda: row_disagreement([[1, 0]]), "models >= 2"),
         (lambda: row_disagreement([[2, 0], [2, 1]]), "models >= 2"),
-        (lambda: error_variance_bound(5.0), "rate in"),
-        (lambda: error_variance_bound_sharp([1], 1), "at least 2"),
-        (lambda: error_variance_bound_sharp(np.zeros(0, int), 5), "one pair"),
-        (lambda: error_variance_limit(np.zeros(0, int), 5, delta=0.1), "must be >= 1"),
-        (lambda: disagreement_limits(11.0, 10, 4, delta=0.1), "`total` must be"),
         (lambda: pair_error_bound(11, 10, delta=0.1), "between 0 and 10"),
-        (lambda: error_variance_limit([11, 2], 10, delta=0.1), "between 0 and 10"),
     ],
 )
 def test_co_validation__refuses_impossible_counts(call, message):
