@@ -46,7 +46,6 @@ from dsel.bounds.nonconformity import (
 from dsel.bounds.semi_supervised import BoundTerms, cv_bound
 from dsel.bounds.shares import (
     LABEL_SHARE,
-    family_shares,
     leading_shares,
     prior_shares,
     uniform_shares,
@@ -89,7 +88,6 @@ __all__ = [
     "cv_interval",
     "error_from_disagreement",
     "expected_holdout_bound",
-    "family_shares",
     "holdout_bound",
     "leading_shares",
     "margin_conformity",

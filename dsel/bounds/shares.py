@@ -1,7 +1,5 @@
 """How delta is divided among candidates, before any of them is looked at."""
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -85,42 +83,6 @@ def prior_shares(prior: ArrayLike, *, delta: float) -> Floats:
     weights = np.asarray(prior, dtype=np.float64)
     _check_prior(weights)
     return weights * checks.check_probability(delta, "delta")
-
-
-def family_shares(families: Sequence[Hashable], *, delta: float) -> Floats:
-    """Divide delta equally among families, then equally inside each.
-
-    So the only member of one family gets as much as 225 members of another together.
-
-    Parameters
-    ----------
-    families
-        Family of each candidate, as any hashable label.
-    delta
-        As :func:`uniform_shares` takes it, with the same errors.
-
-    Returns
-    -------
-    ndarray
-        Shares that sum to delta, one per candidate.
-
-    Notes
-    -----
-    Guarantee: as :func:`uniform_shares`.
-    Assumes: candidates and families fixed before data are looked at.
-    Source: the union bound.
-
-    Examples
-    --------
-    >>> family_shares(["svm", "svm", "bayes"], delta=0.1).tolist()
-    [0.025, 0.025, 0.05]
-    """
-    members = list(families)
-    checks.check_integer(len(members), "families", at_least=1)
-    sizes = Counter(members)
-    # Weights of a family sum to 1 / number of families, all together to 1.
-    prior = [1.0 / (len(sizes) * sizes[family]) for family in members]
-    return prior_shares(prior, delta=delta)
 
 
 def leading_shares(label_terms: ArrayLike, *, delta: float, n_leaders: int) -> Floats:

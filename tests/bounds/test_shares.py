@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsel.bounds import (
-    family_shares,
     leading_shares,
     prior_shares,
     uniform_shares,
@@ -15,12 +14,6 @@ def test_uniform_shares__spend_delta(n_candidates, delta):
     shares = uniform_shares(n_candidates, delta=delta)
     assert shares.shape == (n_candidates,)
     assert shares.sum() == pytest.approx(delta)
-
-
-def test_family_shares__give_each_family_the_same():
-    shares = family_shares(["svm"] * 225 + ["bayes"], delta=0.1)
-    assert shares[-1] == pytest.approx(0.05)
-    assert shares[:-1].sum() == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("prior", [[0.5, 0.6], [0.0, 0.5], [-0.1, 0.5], []])
