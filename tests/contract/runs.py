@@ -11,7 +11,7 @@ A frozen file is never written again: where a name goes, its keys are taken out.
 
 import json
 import os
-import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,9 +130,20 @@ def results_of(run) -> xr.Dataset:
     return run.answer
 
 
+def dimensions_of(run) -> dict[str, int]:
+    """Return the dimensions of the cube, but those of pairs of folds."""
+    sizes = results_of(run).sizes
+    return {name: size for name, size in sizes.items() if name != "inner_fold"}
+
+
 def choice_of(run):
     """Return the declared choice."""
     return dsel.select(run.answer)
+
+
+def choice_from(cube):
+    """Return the declared choice of a cube that was opened again."""
+    return dsel.select(cube)
 
 
 def certificate_of(run, deploy) -> ReadOut:
@@ -502,6 +513,26 @@ def expected_bounds(**changed):
     }
 
 
+AUDITED = {
+    "cv_bound": "cv_bound, lucky folds",
+    "best_fold": "best_fold, lucky folds",
+    "nested": "nested, lucky folds",
+    "a broken bound": "luckiest fold",
+}
+"""Settings of the audit, by the certificate whose failures they count."""
+
+
+def audit_of(names, **options):
+    """Return certified draws and failures of each setting, and the whole report."""
+    report = dsel.audit([AUDITED[name] for name in names], **options)
+    counts = {
+        name: [int(report[of].sel(setting=AUDITED[name]).item()) for of in
+               ("certified", "failures")]
+        for name in names
+    }  # fmt: skip
+    return counts, report
+
+
 def plan_bound():
     return {
         f"{name}/{int(k)} folds/bound": float(found.sel(n_folds=k))
@@ -543,14 +574,32 @@ RUNS = {
 }
 
 
-# ---------------------------------------------- the digits job as a process of its own
+# -------------------------------------------------- jobs as processes of their own
 
 
-def job(out, client=None):
+class SlowTree(DecisionTreeClassifier):
+    """A tree that writes a line for each fit, and takes its time."""
+
+    def __init__(self, max_depth=None, random_state=0, log=""):
+        super().__init__(max_depth=max_depth, random_state=random_state)
+        self.log = log
+
+    def fit(self, X, y):
+        time.sleep(0.02)
+        with Path(self.log).open("a") as lines:
+            lines.write("fit\n")
+        return super().fit(X, y)
+
+
+def job(kind, log, out=None, client=None):
     """Run a nested search of some seconds that keeps its counts in `out`."""
-    X, y, pool = digits()
+    X, y, pool = digits(300)
+    learner = SVC()
     grid = {"C": 2.0 ** np.arange(-2, 9), "gamma": 2.0 ** np.arange(-14, -4)}
-    return run_search(SVC(), grid, X, y, pool, cv=5, n_jobs=1, client=client, out=out)
+    if kind == "tree":
+        learner, grid = SlowTree(log=str(log)), {"max_depth": list(range(1, 9))}
+    running = {"n_jobs": 1, "client": client, "out": out}
+    return run_search(learner, grid, X, y, pool, cv=3, **running)
 
 
 def write_missing():
@@ -564,7 +613,4 @@ def write_missing():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["job"]:
-        job(sys.argv[2])
-    else:
-        write_missing()
+    write_missing()
