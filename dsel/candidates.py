@@ -1,9 +1,7 @@
 """From an estimator and a grid to numbered candidates and their keys.
 
-A key is a hash of all that a candidate's counts
-depend on besides the fingerprint: by it a store finds a cell again, in another process
-and in a larger grid. Two candidates have the same key only if they are the same, and a
-candidate has the same key everywhere.
+A key is a hash of all that a candidate's counts depend on besides rows and splits: by
+it a store finds a cell again, in another process.
 """
 
 from collections import Counter
@@ -42,7 +40,7 @@ def drawn(grid: Grid, seed: int) -> Any:
     if isinstance(grid, ParameterGrid):
         return grid.param_grid
     if isinstance(grid, Mapping | str) or not isinstance(grid, Iterable):
-        return grid
+        return _without_distributions(grid)
     if isinstance(grid, ParameterSampler) and grid.random_state is None:
         rng = np.random.RandomState(np.random.MT19937(seed))
         grid = ParameterSampler(grid.param_distributions, grid.n_iter, random_state=rng)
@@ -51,8 +49,21 @@ def drawn(grid: Grid, seed: int) -> Any:
         return entries
     values = [value for each in entries for value in each.values()]
     if isinstance(grid, Sequence) and any(map(is_list, values)):
-        return entries  # grids, as scikit-learn reads a list
+        # Grids, as scikit-learn reads a list.
+        return [_without_distributions(each) for each in entries]
     return [{name: [value] for name, value in each.items()} for each in entries]
+
+
+def _without_distributions(grid: Any) -> Any:
+    """Raise TypeError where a grid names a distribution to draw from."""
+    for name, values in grid.items() if isinstance(grid, Mapping) else ():
+        if hasattr(values, "rvs"):
+            raise TypeError(
+                f"`param_grid` must list the values of {name!r}, got a distribution; "
+                f"draw candidates from it by sklearn.model_selection."
+                f"ParameterSampler(..., n_iter=20) and pass that."
+            )
+    return grid
 
 
 def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
@@ -121,9 +132,19 @@ def _check_classifier(estimator: Any, name: str) -> None:
             f"got {estimator!r}."
         )
     if not is_classifier(estimator):
+        bases = type(estimator).__mro__
+        mixed = [each.__name__ for each in bases]
+        wrong_order = "ClassifierMixin" in mixed and mixed.index(
+            "ClassifierMixin"
+        ) > mixed.index("BaseEstimator")
+        why = (
+            "its class names BaseEstimator before ClassifierMixin, which hides that it "
+            "is one: write class T(ClassifierMixin, BaseEstimator)"
+            if wrong_order
+            else "the bounds are about wrong labels"
+        )
         raise TypeError(
-            f"`{name}` must be a classifier, got {type(estimator).__name__}; the "
-            f"bounds are about wrong labels."
+            f"`{name}` must be a classifier, got {type(estimator).__name__}; {why}."
         )
 
 

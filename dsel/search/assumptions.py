@@ -1,0 +1,276 @@
+"""What a certificate assumes: by design, checked, or declared; and remarks on the rows.
+
+Checked are what an honest user falls into and a look at the rows shows: groups and
+splitters of one's own, and in one pass over the pool the rows that equal labeled ones
+and a two-sample test. A forest is trained on one half of a sample to tell labeled rows
+from pool rows, and scores the other half. If all rows come from one population, its
+scores there are independent of which rows are labeled, so all assignments of "labeled"
+and "pool" are equally likely, and a permutation test gives an exact p-value. No class
+label is used.
+
+A learner that reads held-out rows from a file, a module or a closure lies to its user;
+no code looks for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from dsel.data.blocks import stacked
+from dsel.data.equal_rows import EqualRows, comparable, equal_rows, row_hashes
+from dsel.data.frames import Frame, encoded
+from dsel.data.labeled import LabeledRows
+from dsel.data.pool import Pool
+from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
+from dsel.data.splits import Split
+from dsel.results_new import Assumption
+from dsel.results_new.assumptions import DECLARED, VIOLATED, full_list
+
+SAMPLE_ROWS: Final = 500
+"""Rows of the pool that are compared with as many labeled ones."""
+FEWEST_ROWS: Final = 40
+"""With fewer rows of either kind there is no test."""
+N_PERMUTATIONS: Final = 999
+ALARM: Final = 0.001
+"""The p-value below which rows are said to differ: one false alarm in 1000 searches."""
+MANY_COPIES: Final = 0.01
+"""Share of labeled rows with a copy in another fold that a remark is worth."""
+SMALL_POOL: Final = 1_000
+_FEW_VALUES: Final = 10
+_TOLERANCE: Final = {np.dtype(np.float32): 1e-4}
+"""By how much a scaled column's moments may differ; else 1e-5, as of four decimals."""
+
+
+@dataclass(frozen=True)
+class PoolFacts:
+    """What one pass over the pool showed; no label was used."""
+
+    equal_rows: int = 0
+    """Pool rows that equal a labeled row."""
+    auc: float = float("nan")
+    """Probability that a pool row scores higher than a labeled row; 0.5 by guessing."""
+    p_value: float = 1.0
+    """Probability that chance alone does as well."""
+
+    @property
+    def finds_shift(self) -> bool:
+        """Whether the rows of both kinds are probably not of one population."""
+        return self.p_value <= ALARM
+
+    @property
+    def finding(self) -> str:
+        """The two-sample test in words."""
+        if np.isnan(self.auc):
+            return "too few rows for a two-sample test"
+        found = "tells" if self.finds_shift else "does not tell"
+        return (
+            f"a classifier {found} labeled rows from pool rows "
+            f"(AUC {self.auc:.2f}, p = {self.p_value:.2g})"
+        )
+
+
+def look_at_pool(
+    pool: Pool, labeled: LabeledRows, *, seed: int, allow_nan: bool, client: Any = None
+) -> PoolFacts:
+    """Count rows that equal labeled ones, and make the two-sample test, in one pass."""
+    share = min(1.0, SAMPLE_ROWS / pool.n_rows)
+    look = partial(_look, equal_rows(pool, labeled), share, seed)
+    n_equal, rows = pool.reduce(look, _joined, client=client, allow_nan=allow_nan)
+    sample = stacked(rows) if rows else None
+    if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
+        return PoolFacts(n_equal)
+    return PoolFacts(n_equal, *two_sample_test(labeled.X, sample, seed=seed))
+
+
+def _look(
+    equal: EqualRows, share: float, seed: int, X: Any, rows: NDArray[np.int64]
+) -> tuple[int, list[Any]]:
+    """Return the equal rows of a block, and its part of the sample."""
+    words = row_random_at(seed, SHIFT_STREAM, rows) >> np.uint64(11)
+    drawn = np.flatnonzero(words * 2.0**-53 < share)
+    return equal(X, rows), [X[drawn]] if len(drawn) else []
+
+
+def _joined(earlier: tuple[int, list[Any]], later: tuple[int, list[Any]]) -> Any:
+    return earlier[0] + later[0], earlier[1] + later[1]
+
+
+def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, float]:
+    """Compare rows of two kinds by a classifier; return AUC and p-value.
+
+    Missing values may stand in all but CSR. The seed is that of the halves, the forest
+    and the permutations.
+    """
+    from sklearn.ensemble import RandomForestClassifier  # takes a while to import
+
+    labeled, unlabeled = _in_one_precision([encoded(labeled), encoded(unlabeled)])
+    rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
+    X = _ranked(
+        stacked([_drawn(each, SAMPLE_ROWS, rng) for each in (labeled, unlabeled)])
+    )
+    is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], SAMPLE_ROWS)
+    is_scored = np.zeros(len(is_pool), dtype=bool)
+    for kind in (False, True):
+        rows = rng.permutation(np.flatnonzero(is_pool == kind))
+        is_scored[rows[: len(rows) // 2]] = True
+    forest = RandomForestClassifier(
+        n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
+    ).fit(X[~is_scored], is_pool[~is_scored])
+    scores = forest.predict_proba(X[is_scored])[:, 1]
+    return _rank_test(scores, is_pool[is_scored], rng)
+
+
+def _in_one_precision(tables: Sequence[Any]) -> list[Any]:
+    """Return tables, rounded to float32 in columns in which one of them was rounded.
+
+    The float32 next to 0.1 is another number, so that trees would tell equal records.
+    """
+    if any(map(sparse.issparse, tables)):
+        matrices = [sparse.csr_matrix(each, dtype=np.float64) for each in tables]
+        data = _in_one_precision([each.data[:, np.newaxis] for each in matrices])
+        for matrix, values in zip(matrices, data, strict=True):
+            matrix.data = values[:, 0]
+        return matrices
+    if all(each.dtype.kind != "f" for each in tables):
+        return list(tables)
+    with np.errstate(over="ignore"):
+        rounded = [each.astype(np.float32) for each in tables]
+    pairs = list(zip(rounded, tables, strict=True))
+    single = [((new == old) | np.isnan(old)).all(axis=0) for new, old in pairs]
+    near = [  # neither too large nor too small for a float32
+        np.isclose(new, old, rtol=1e-6, atol=0.0, equal_nan=True).all(axis=0)
+        for new, old in pairs
+    ]
+    alike = np.any(single, axis=0) & np.all(near, axis=0)
+    return [np.where(alike, new, old) for new, old in pairs]
+
+
+def _ranked(X: Any) -> Any:
+    """Return rows with the place of each value among those of its column.
+
+    Only that matters to a forest, but scikit-learn's takes values that differ by less
+    than 1e-7, or that float32 rounds to one, for equal. Zeros of CSR rows stay zeros.
+    """
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        _, places = np.unique(np.append(X.data, 0.0), return_inverse=True)
+        X.data = (places[:-1] - places[-1]).astype(np.float64)
+        return X
+    return stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
+
+
+def _rank_test(
+    scores: NDArray[np.float64], is_pool: NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[float, float]:
+    """Compare the mean rank of one kind with what it is in random assignments."""
+    ranks = stats.rankdata(scores)
+    n_pool, n_labeled = int(is_pool.sum()), int((~is_pool).sum())
+    shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
+    by_chance = shuffled[:, :n_pool].sum(axis=1)
+    seen = ranks[is_pool].sum()
+    as_good = int((by_chance >= seen - 1e-9).sum())
+    auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
+    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
+
+
+def _drawn(X: Any, n_rows: int, rng: np.random.Generator) -> Any:
+    if X.shape[0] <= n_rows:
+        return X
+    return X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
+
+
+def assumptions_of_plan(
+    *, in_groups: bool, has_pool: bool, is_fitted: bool
+) -> tuple[Assumption, ...]:
+    """Return what the certificate of a plan assumes, before anything has run.
+
+    `is_fitted` says whether learners see the fitting part of the pool, which is never
+    the counted one.
+    """
+    known = []
+    if in_groups:
+        known.append(Assumption("A1", VIOLATED, (
+            "labeled rows come in groups, so they are not independent: "
+            "cross-validation by groups is an estimate, and no bound is known to hold"
+        )))  # fmt: skip
+    if is_fitted:
+        part = "learners see a part of the pool that is not counted"
+        known.append(Assumption("A4", DECLARED, part))
+    return full_list(known, has_pool=has_pool)
+
+
+def with_pool_facts(
+    assumptions: Sequence[Assumption], facts: PoolFacts
+) -> tuple[Assumption, ...]:
+    """Return the assumptions with what the pass over the pool showed about A1."""
+    found = []
+    for each in assumptions:
+        if each.name == "A1" and facts.finds_shift:
+            found.append(Assumption("A1", VIOLATED, facts.finding))
+        elif each.name == "A1" and not each.is_violated:
+            found.append(Assumption("A1", each.state, facts.finding))
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def remarks_on_rows(labeled: LabeledRows, folds: Sequence[Split]) -> list[str]:
+    """Return what the labeled rows look like that an assumption may not hold for."""
+    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
+    found = [_standardised(X), _copies(labeled.X, folds)]
+    return [remark for remark in found if remark]
+
+
+def remark_on_pool(pool: Pool | None) -> str:
+    """Return a remark where a pool has few rows, whose term is then large."""
+    if pool is None or pool.n_rows >= SMALL_POOL:
+        return ""
+    return (
+        f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part of "
+        f"the bound that comes from the pool is large"
+    )
+
+
+def _standardised(X: Any) -> str:
+    if sparse.issparse(X) or X.dtype.kind != "f" or np.isnan(X).any():
+        return ""
+    many = [len(np.unique(column)) > _FEW_VALUES for column in X.T]
+    if not any(many):
+        return ""
+    columns, near = X[:, many], _TOLERANCE.get(X.dtype, 1e-5)
+    spread = columns.std(axis=0)
+    if (np.abs(columns.mean(axis=0)) <= near * spread).all() and (
+        (np.abs(spread - 1.0) <= near).all()
+        or (np.abs(columns.std(axis=0, ddof=1) - 1.0) <= near).all()
+    ):
+        return (
+            "every column of the labeled rows has mean 0 and variance 1: if they were "
+            "scaled with the held-out rows, put the scaler into a pipeline (A3)"
+        )
+    return ""
+
+
+def _copies(X: Any, folds: Sequence[Split]) -> str:
+    """Return a remark where labeled rows have copies in other folds."""
+    hashes = row_hashes(comparable(X, np.dtype(np.float64)))
+    _, content, times = np.unique(hashes, return_inverse=True, return_counts=True)
+    if (times == 1).all():
+        return ""
+    fold_of = np.full(len(content), -1)
+    for number, split in enumerate(folds):
+        fold_of[split.test_rows] = number
+    pairs = np.unique(np.stack([content, fold_of], axis=1), axis=0)
+    n_folds = np.bincount(pairs[:, 0])  # in which each content occurs
+    n_copied = int((n_folds[content] > 1).sum())
+    if n_copied < MANY_COPIES * len(content):
+        return ""
+    return (
+        f"{n_copied:,} of {len(content):,} labeled rows equal rows of other folds: if "
+        f"they are copies of the same records, rows are not independent (A1), so take "
+        f"each once; to balance classes use class_weight"
+    )

@@ -1,0 +1,263 @@
+"""The driver: submits fits and passes over the pool, takes their counts, and prunes.
+
+There is one loop for every kind of search and every executor: fit until a pass over the
+pool is worth its while, count, go on. Tasks return counts; only the driver writes them
+to the table and to the store. How early a candidate is pruned depends on timing; the
+winner and its counts do not.
+"""
+
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.data.blocks import Span
+from dsel.data.pool import SPAN_NBYTES, Pool
+from dsel.families.family import FittedGroup
+from dsel.runtime.progress import Progress
+from dsel.runtime.submission import run_tasks
+from dsel.runtime.tasks import Executor, Finished, Task
+from dsel.search.counts import CountTable, span_entry
+from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, logger
+from dsel.search.pruning import Race
+from dsel.search.tasks import SpanJob, count_spans, models_of
+
+LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
+MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
+WORTH_A_TASK: Final = 2**17  # bytes not moved, as a slow network moves in 10 ms
+
+
+@dataclass
+class Driver:
+    """One run: its loop, its fits and its passes over the pool."""
+
+    table: CountTable
+    race: Race
+    executor: Executor
+    fitting: Fitting
+    pool: Pool | None = None
+    on_progress: Callable[[Progress], None] | None = None
+    n_spans: int = 0
+    """Spans of all passes that have begun."""
+    n_spans_done: int = 0
+    lower: NDArray[np.float64] = field(init=False)
+    """Lower bound of every candidate's criterion, by the counts so far."""
+
+    def __post_init__(self) -> None:
+        self.run_id = uuid.uuid4().hex[:12]
+        self.serial = count(1)
+        self.started = time.perf_counter()
+
+    def run(self) -> None:
+        """Run until every candidate is complete, pruned or failed."""
+        while True:
+            for finished in run_tasks(
+                self.executor, self._next_fit, on_turn=self._begin_turn
+            ):
+                self.fitting.take(finished)
+            members = self._next_members()
+            if not members:
+                return
+            if self.fitting.restore_models(members):
+                self._count(members)
+
+    def _begin_turn(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(self.progress())
+        self.lower = self.race.prune(self.table)
+
+    def _next_fit(self) -> Task | None:
+        if not self.fitting.again and self._next_members():
+            return None  # what is running ends, then the pool is read
+        return self.fitting.next_task(self.executor.n_slots, self.lower)
+
+    def model(self, candidate: int, split: int) -> FittedGroup:
+        """Return the group that holds the counted model, fitted again if it is lost."""
+        for _ in range(ATTEMPTS):
+            if self.fitting.restore_models([candidate]):
+                return self.fitting.fetch(candidate, split)
+            self.run()
+        raise RuntimeError(f"the model of candidate {candidate} was lost several times")
+
+    def _next_members(self) -> tuple[int, ...]:
+        """Return the candidates of the next pass, smallest lower bound first; or none.
+
+        With pruning, a first pass for a few leaders begins as soon as the candidate of
+        smallest lower bound is fitted: its estimate prunes others. All other passes
+        wait until no fit is left, or their models take all the memory that a pass may
+        have, so that the pool is read as few times as possible. The models of a pass
+        must fit into the memory of every worker.
+        """
+        table = self.table
+        if not table.spans:
+            return ()
+        active = np.flatnonzero(table.active)
+        order = active[np.lexsort((active, self.lower[active]))]
+        ready = order[table.fitted[order]]
+        if not len(ready):
+            return ()
+        leaders_first = self.race.best_first and not (table.fitted & table.scored).any()
+        leads = leaders_first and order[0] == ready[0]
+        is_over = self.fitting.is_over
+        # Joining copies the models, and a block needs memory too.
+        budget = min(MODELS_NBYTES, self.executor.slot_memory // 4)
+        sizes = np.cumsum([self.fitting.models.nbytes[int(n)] for n in ready])
+        if not (is_over or leads or sizes[-1] >= budget):
+            return ()
+        n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
+        most = LEADERS if leaders_first else n_fitting
+        return tuple(ready[: min(n_fitting, most)].tolist())
+
+    def _count(self, members: tuple[int, ...]) -> None:
+        """Read the pool once for some candidates, whose models are all kept."""
+        table, kept = self.table, self.fitting.models
+        numbers = np.array(members)
+        waiting = deque(
+            SpanJob(span.start, span.stop, tuple(numbers[missing].tolist()))
+            for span, missing in zip(
+                table.spans, ~table.visited[numbers].T, strict=True
+            )
+            if missing.any()
+        )
+        self.n_spans += len(waiting)
+        comparisons = table.current_comparisons()
+        splits = table.layout.with_models
+        whole = {kept.keys[c, split] for c in members for split in splits}
+        derived = []
+        inputs = []
+        for key in sorted(whole):
+            unwanted = sum(n for c, n in kept.sizes[key].items() if c not in members)
+            if unwanted > WORTH_A_TASK:  # take only what this pass needs to workers
+                smaller = f"models-{next(self.serial)}"
+                self.executor.derive(Task(smaller, models_of, (members,)), source=key)
+                derived.append(smaller)
+                key = smaller
+            inputs.append(key)
+        assert self.pool is not None  # else there are no spans
+        counting = _Counting(
+            self, self.pool, waiting, comparisons, tuple(inputs), next(self.serial)
+        )
+        for finished in run_tasks(
+            self.executor, counting.next_task, on_turn=self._report
+        ):
+            counting.take(finished)
+        for key in derived:
+            self.executor.forget(key)
+        self.lower = self.race.prune(table)
+        needed = set(np.flatnonzero(table.active).tolist())
+        complete = np.flatnonzero(table.fitted & table.scored)
+        if len(complete):  # whoever leads may be handed over
+            needed.add(int(complete[np.argmin(self.lower[complete])]))
+        self.fitting.release(needed)
+
+    def _report(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(self.progress())
+
+    def progress(self) -> Progress:
+        """Return how much is done."""
+        table = self.table
+        needed = table.allowed & ~table.pruned[:, np.newaxis]
+        rows = [total.sum(axis=1).max(initial=0) for total in table.pool_rows]
+        return Progress(
+            fits_done=int((table.fit_status >= 0).sum()),
+            fits_total=table.fit_status.size,
+            fits_dropped=int(((table.fit_status < 0) & ~needed).sum()),
+            candidates_active=int(table.active.sum()),
+            candidates_pruned=int(table.pruned.sum()),
+            spans_done=self.n_spans_done,
+            spans_total=self.n_spans,
+            pool_rows_done=int(max(rows, default=0)),
+            seconds=time.perf_counter() - self.started,
+        )
+
+
+@dataclass
+class _Counting:
+    """The tasks of one pass over the pool."""
+
+    driver: Driver
+    pool: Pool
+    waiting: deque[SpanJob]
+    comparisons: tuple[Any, ...]
+    inputs: tuple[str, ...]
+    """Keys of the tasks that keep the models."""
+    number: int
+    running: dict[str, list[SpanJob]] = field(default_factory=dict)
+    again: deque[SpanJob] = field(default_factory=deque)
+    attempts: Counter[SpanJob] = field(default_factory=Counter)
+    batch_size: BatchSize = field(default_factory=BatchSize)
+
+    def next_task(self) -> Task | None:
+        """Return the next task: spans of the same candidates."""
+        if self.again:
+            return self._task([self.again.popleft()])
+        if not self.waiting:
+            return None
+        n_slots = self.driver.executor.n_slots
+        most = self.batch_size.jobs_per_task(len(self.waiting), n_slots)
+        rows_left = SPAN_NBYTES // self.pool.row_nbytes
+        jobs: list[SpanJob] = []
+        while self.waiting and len(jobs) < most:
+            job = self.waiting[0]
+            rows_left -= job.stop - job.start
+            if jobs and (rows_left < 0 or job.candidates != jobs[0].candidates):
+                break
+            jobs.append(self.waiting.popleft())
+        return self._task(jobs)
+
+    def _task(self, jobs: list[SpanJob]) -> Task:
+        table, members = self.driver.table, jobs[0].candidates
+        key = f"count-rows={jobs[0].start}-{next(self.driver.serial)}"
+        self.running[key] = jobs
+        spans: list[Span] = [
+            table.spans[table.span_number[job.start, job.stop]] for job in jobs
+        ]
+        cached = f"{self.driver.run_id}-{self.number}-{hash(members)}"
+        return Task(
+            key,
+            count_spans,
+            (jobs, self.comparisons, cached),
+            lambda client: [self.pool.sources(span, client) for span in spans],
+            inputs=self.inputs,
+            priority=10,
+        )
+
+    def take(self, finished: Finished) -> None:
+        """Write counts to the table, or submit again.
+
+        Where a model was made again on the way, and is another one than was counted,
+        nothing that was counted of its candidate is kept.
+        """
+        driver, jobs = self.driver, self.running.pop(finished.key)
+        if finished.error is not None:
+            is_final = isinstance(finished.error, ValueError | TypeError | KeyError)
+            for job in jobs:
+                self.attempts[job] += 1
+                if is_final or self.attempts[job] >= ATTEMPTS:
+                    raise finished.error
+                logger.warning("retry %s: %s", job, type(finished.error).__name__)
+                self.again.append(job)
+            return
+        for record in finished.record:
+            logger.info(
+                "span rows=%d-%d candidates=%s seconds=%.6f",
+                record.job.start, record.job.stop, record.job.candidates,
+                record.seconds,
+            )  # fmt: skip
+            for number in driver.table.add_span(record):
+                driver.table.forget_fits(number)
+                driver.fitting.models.forget(number)
+                driver.fitting.submitted[number] = False
+            if driver.fitting.store is not None:
+                keys, comparisons = driver.fitting.keys, driver.table.comparisons
+                for key, entry in span_entry(record, keys, comparisons).items():
+                    driver.fitting.store.append(key, entry)
+            self.batch_size.add(record.seconds)
+            driver.n_spans_done += 1

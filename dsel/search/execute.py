@@ -1,0 +1,498 @@
+"""From a plan to an outcome: on a cluster or on local threads.
+
+A run reads the pool once to compare it with the labeled rows, makes the fits and passes
+of the search, and ends with the models that were counted. A nested search then fits
+what was chosen (`chosen`). A certificate that was written is final: the same plan in
+the same place reads it.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.bounds import (
+    LABEL_SHARE,
+    expected_holdout_bound,
+    nested_all_rows,
+    nested_one_fold,
+    upper_pool_rows,
+)
+from dsel.checks import check_choice
+from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.families.family import FittedGroup
+from dsel.results_new import Certificate, Choice
+from dsel.results_new.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results_new.cube import evidence as read_evidence
+from dsel.results_new.cube import make_cube, make_pair_cube
+from dsel.results_new.grid import fold_axes, half_axes
+from dsel.results_new.store import open_store
+from dsel.runtime.clients import count_threads, resolve_client
+from dsel.runtime.progress import Progress, run_progress
+from dsel.runtime.submission import make_executor
+from dsel.runtime.tasks import Executor
+from dsel.runtime.versions import installed_versions
+from dsel.search.assumptions import PoolFacts, look_at_pool, with_pool_facts
+from dsel.search.chosen import ChosenCounts, count_what_was_chosen
+from dsel.search.counts import CountTable, replay
+from dsel.search.driver import Driver
+from dsel.search.fits import Fitting
+from dsel.search.pruning import ExactRace, InnerSearches, NestedRace
+from dsel.search.select import certificate_of, choose, remarks_on, with_terms
+
+if TYPE_CHECKING:
+    from dsel.search.plan import Plan
+
+FACTS: Final = "pool"
+"""Key of the record of the pass that looks at the pool."""
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """The result of a search."""
+
+    results: xr.Dataset
+    """The cube over the grid, ``fold`` and ``criterion``."""
+    choice: Choice
+    """The chosen candidate; printed, it says how wrong its model can be."""
+    pair_results: xr.Dataset | None = None
+    """What inner searches counted, pair of folds by pair; None of other searches."""
+    make_models: Callable[[], dict[str, Any]] = field(default=dict, compare=False)
+
+    @property
+    def certificates(self) -> Mapping[str, Certificate]:
+        """By deployment: ``one_fold``, ``all_rows``."""
+        return self.choice.certificates
+
+    @cached_property
+    def models(self) -> Mapping[str, Any]:
+        """The fitted models that the certificates are about, by deployment.
+
+        Of a run that had ended before, without kept models, they are fitted anew and
+        counted again.
+
+        Raises
+        ------
+        RuntimeError
+            Where a model that was fitted anew is not the one that was counted.
+        """
+        return self.make_models()
+
+    @property
+    def model(self) -> Any:
+        """The model that is handed over."""
+        return self.models[self.choice.deploy]
+
+    def __repr__(self) -> str:
+        return f"Outcome of a search:\n{self.choice}"
+
+
+def execute(
+    plan: "Plan",
+    client: Any = None,
+    *,
+    out: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    on_failure: str = "record",
+    on_progress: Callable[[Progress], None] | None = None,
+    verbose: bool | None = None,
+    n_jobs: int | None = None,
+) -> Outcome:
+    """Run a plan; see `Plan.run`."""
+    check_choice(on_failure, "on_failure", ("record", "raise"))
+    count_threads(n_jobs)  # refused before the pool is read
+    client = resolve_client(client)
+    run = _Run(plan, client, n_jobs, raise_failures=on_failure == "raise")
+    with ExitStack() as stack:
+        store = None
+        if out is not None:
+            identity = {**plan.identity, **run.tokens_of_rows()}
+            store = stack.enter_context(open_store(
+                out, kind="search", plan=identity, storage_options=storage_options
+            ))  # fmt: skip
+            cube = store.cube()
+            if store.outcome is not None and cube is not None:
+                return _finished(run, store, cube)
+        run.store = store
+        run.on_progress = on_progress or stack.enter_context(run_progress(verbose))
+        outcome = run.outcome()
+        if store is not None:
+            outcome = _kept(outcome, store)
+    return outcome
+
+
+@dataclass
+class _Run:
+    """One run of a plan: what its steps share."""
+
+    plan: "Plan"
+    client: Any
+    n_jobs: int | None
+    raise_failures: bool = False
+    store: Any = None
+    on_progress: Callable[[Progress], None] | None = None
+
+    @property
+    def make_executor(self) -> Callable[[Any], Executor]:
+        return partial(make_executor, client=self.client, n_jobs=self.n_jobs)
+
+    def tokens_of_rows(self) -> dict[str, str]:
+        """Return what changes with the rows, which are read if they must be."""
+        plan, versions = self.plan, installed_versions()
+        pools = {"pool": plan.pool, "fitting_pool": plan.work.fitting_pool}
+        return {
+            "labeled": plan.labeled.token,
+            **{
+                name: "none" if pool is None else pool.fingerprint(self.client)
+                for name, pool in pools.items()
+            },
+            **{f"version of {name}": str(found) for name, found in versions.items()},
+        }
+
+    def facts(self) -> PoolFacts:
+        """Look at the pool, unless an earlier run has."""
+        plan = self.plan
+        if plan.pool is None or not plan.certificate:
+            return PoolFacts()
+        known = self.store.records.get(FACTS) if self.store is not None else None
+        if known is not None:
+            return PoolFacts(**known)
+        facts = look_at_pool(
+            plan.pool, plan.labeled, seed=plan.seed, allow_nan=plan.work.allow_nan,
+            client=self.client,
+        )  # fmt: skip
+        if self.store is not None:
+            self.store.append(FACTS, vars(facts))
+        return facts
+
+    def outcome(self) -> Outcome:
+        """Make all counts, and what is read out of them."""
+        facts = self.facts()
+        executor = self.make_executor(self.plan.work)
+        try:
+            # The other half is for what a family does not count, such as pool blocks.
+            for group in self.plan.work.groups:
+                n_rows = len(self.plan.work.y)
+                group.family.check_budget(n_rows, executor.slot_memory // 2)
+            if self.plan.layout.is_nested:
+                return self._nested(executor, facts)
+            return self._of_all_candidates(executor, facts)
+        finally:
+            executor.close()
+
+    def driver(
+        self, executor: Executor, race: Any, candidates: NDArray[np.int64] | None = None
+    ) -> Driver:
+        """Return a driver with the counts of earlier runs; of some candidates only."""
+        plan, layout = self.plan, self.plan.layout
+        reads_pool = not layout.is_nested
+        table = CountTable(
+            layout, plan.work.groups, plan.comparisons,
+            plan.spans if reads_pool else (), plan.n_candidates,
+        )  # fmt: skip
+        if candidates is not None:
+            table.pruned[:] = True
+            table.pruned[candidates] = False
+        if self.store is not None and candidates is None:
+            replay(table, self.store.records, plan.keys)
+        fitting = Fitting(
+            table, executor, None if candidates is not None else self.store, plan.keys,
+            race.best_first, self.raise_failures, keeps_models=reads_pool,
+        )  # fmt: skip
+        return Driver(table, race, executor, fitting, plan.pool, self.on_progress)
+
+    def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
+        """Return what no task counts."""
+        plan = self.plan
+        n_pool = 0 if plan.pool is None else plan.pool.n_rows
+        return {
+            names.N_LABELED: np.array(plan.labeled.n_rows),
+            names.N_UNLABELED: np.array(n_pool),
+            names.N_CLASSES: np.array(len(plan.classes)),
+            names.EQUAL_ROWS: np.array(facts.equal_rows),
+        }
+
+    def _of_all_candidates(self, executor: Executor, facts: PoolFacts) -> Outcome:
+        """Search by counts of every candidate: bounds of all at once, or estimates."""
+        plan, fixed = self.plan, self.fixed_evidence(facts)
+        race = ExactRace(plan.criterion, plan.settings, fixed, bool(plan.prune))
+        driver = self.driver(executor, race)
+        driver.run()
+        evidence = race.evidence(driver.table)
+        self._check_failures(evidence)
+        cube = self._cube(evidence, facts)
+        choice = choose(cube, plan.criterion.name, certificate=plan.certificate)
+        split = self._deployed_split(choice)
+        fitted = driver.model(choice.candidate, split)
+        model = fitted.model(choice.candidate, split)
+        return Outcome(cube, choice, None, lambda: {choice.deploy: model})
+
+    def _deployed_split(self, choice: Choice) -> int:
+        """Return the number of the split whose model is handed over."""
+        layout = self.plan.layout
+        if layout.full is None:
+            return 0
+        return layout.full if choice.fold is None else choice.fold
+
+    def _nested(self, executor: Executor, facts: PoolFacts) -> Outcome:
+        """Search without each fold, then fit and count what was chosen."""
+        plan = self.plan
+        race = NestedRace(InnerSearches(plan.layout), plan.prune)
+        driver = self.driver(executor, race)
+        race.begin(driver.table)
+        driver.run()
+        evidence = race.evidence(driver.table) | self.fixed_evidence(facts)
+        self._check_failures(evidence)
+        counts = self.last_step(race.choices(driver.table))
+        k = plan.layout.n_folds
+        if plan.n_candidates == 1:  # nothing else was counted
+            evidence[names.FOLD_ERRORS] = counts.errors[np.newaxis]
+            evidence[names.FOLD_ANSWERS] = counts.rows[np.newaxis]
+        evidence |= {
+            names.OUTER_CANDIDATE: np.array(counts.candidates[:k]),
+            names.OUTER_ERRORS: counts.errors,
+        }
+        if counts.disagreements is not None:
+            evidence[names.OUTER_DISAGREEMENTS] = counts.disagreements
+        cube = self._cube(evidence, facts)
+        pairs = make_pair_cube(
+            plan.axes,
+            [_pair_of(split.name) for split in plan.layout.splits],
+            *_pair_counts(driver.table),
+        )
+        choice, models = nested_choice(plan, cube, counts, facts)
+        return Outcome(cube, choice, pairs, lambda: models)
+
+    def last_step(self, chosen: list[int]) -> ChosenCounts:
+        """Fit what was chosen, and count it."""
+        plan = self.plan
+        return count_what_was_chosen(
+            plan.work, plan.layout, chosen, self.make_executor,
+            pool=plan.pool, spans=plan.spans, store=self.store,
+        )  # fmt: skip
+
+    def _cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
+        plan, layout = self.plan, self.plan.layout
+        assumptions = plan.assumptions
+        if plan.pool is not None and plan.certificate:
+            assumptions = with_pool_facts(assumptions, facts)
+        axes = (
+            half_axes(layout.n_halvings)
+            if layout.n_halvings
+            else fold_axes(layout.n_folds)
+        )
+        versions = {
+            f"version_{name}": found or "none"
+            for name, found in installed_versions().items()
+        }
+        cube = make_cube(
+            plan.axes, axes, evidence, assumptions=assumptions,
+            attributes={
+                "certificate": plan.certificate,
+                "deploy": plan.deploy,
+                "delta": plan.delta,
+                "objections": list(plan.objections),
+                "seed": str(plan.seed),
+                "classes": [str(label) for label in plan.classes.tolist()],
+                "estimators": [g.family.name for g in plan.work.groups][:1],
+                names.FOLD_ERROR_KIND: (
+                    "models without this fold and one other"
+                    if layout.is_nested
+                    else "the model without this fold"
+                ),
+                **versions,
+            },
+        )  # fmt: skip
+        return with_terms(cube, plan.criterion, plan.settings, plan.delta)
+
+    def _check_failures(self, evidence: Mapping[str, Any]) -> None:
+        plan = self.plan
+        failed = np.flatnonzero(evidence[names.STATUS] == names.STATUS_FAILED)
+        if not len(failed):
+            return
+        number = int(failed[0])
+        message = str(evidence[names.MESSAGE][number]).rstrip(".")
+        first = f"candidate {number} ({plan.axes.params(number)}): {message}"
+        if len(failed) == plan.n_candidates:
+            several = f"all {len(failed)} candidates failed; the first was {first}"
+            alone = f"the only candidate failed: {message}"
+            raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
+        warn(
+            f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be "
+            f"chosen; the first was {first}. `results.message` has all.",
+            FitFailedWarning,
+        )
+
+
+def nested_choice(
+    plan: "Plan", cube: xr.Dataset, counts: ChosenCounts, facts: PoolFacts
+) -> tuple[Choice, dict[str, Any]]:
+    """Return the choice of a nested search with both read-outs, and their models.
+
+    Both hold at once: that of one fold reads a part of the event of the other.
+    """
+    k = plan.layout.n_folds
+    share = 1.0 if plan.pool is None else LABEL_SHARE
+    fold, limit = nested_one_fold(counts.errors, counts.rows, delta=share * plan.delta)
+    models = {ONE_FOLD: counts.models.get(int(fold))}
+    pooled = float(counts.errors.sum() / counts.rows.sum())
+    common = {"estimate": pooled, "objections": plan.objections}
+    certificates = {
+        ONE_FOLD: certificate_of(
+            cube, float(limit), plan.delta, "nested", ONE_FOLD, label_term=float(limit),
+            fold=int(fold), share=share_in_words(k), **common,
+        )
+    }  # fmt: skip
+    candidates = {ONE_FOLD: counts.candidates[int(fold)]}
+    if plan.pool is not None and counts.disagreements is not None:
+        rows = upper_pool_rows(plan.pool.n_rows, facts.equal_rows)
+        _, terms = nested_all_rows(
+            counts.errors, counts.rows, counts.disagreements, rows, delta=plan.delta
+        )
+        certificates[ALL_ROWS] = certificate_of(
+            cube, float(terms.bound), plan.delta, "nested", ALL_ROWS,
+            label_term=float(terms.label_term),
+            disagreement_term=float(terms.disagreement_term), **common,
+        )  # fmt: skip
+        candidates[ALL_ROWS] = counts.candidates[k]
+        models[ALL_ROWS] = counts.models[k]
+    deploy = plan.deploy if plan.deploy in certificates else ONE_FOLD
+    fifth = max(1, plan.labeled.n_rows // 5)
+    number = candidates[deploy]
+    table = cube[names.ESTIMATE].values[0].ravel()
+    choice = Choice(
+        number, plan.axes.params(number), "cv_error", float(table[number]),
+        certificates, deploy,
+        float(expected_holdout_bound(pooled, fifth, delta=plan.delta)),
+        (*counts.messages, *remarks_on(cube)), candidates,
+    )  # fmt: skip
+    return choice, models
+
+
+def share_in_words(n_folds: int) -> str:
+    """Return the part of the labels that a fold's model has seen.
+
+    Examples
+    --------
+    >>> share_in_words(5), share_in_words(2), share_in_words(10)
+    ('four fifths of the labels', 'half of the labels', '9 tenths of the labels')
+    """
+    parts = {3: "third", 4: "quarter", 5: "fifth", 6: "sixth", 8: "eighth", 10: "tenth"}
+    counts = {2: "two", 3: "three", 4: "four", 5: "five"}
+    if n_folds == 2:
+        return "half of the labels"
+    if n_folds not in parts:
+        return f"{n_folds - 1} of {n_folds} parts of the labels"
+    n = n_folds - 1
+    return f"{counts.get(n, n)} {parts[n_folds]}s of the labels"
+
+
+def _pair_of(name: str) -> tuple[int, int]:
+    """Return the folds of ``pair-0-1``; of ``quarter-2``, that it and another make."""
+    numbers = [int(part) for part in name.split("-")[1:]]
+    return (numbers[0], numbers[-1])
+
+
+def _pair_counts(table: CountTable) -> tuple[Any, Any, Any]:
+    """Return errors and rows of both folds of each pair, and seconds of the fits."""
+    errors = np.stack([table.test_errors, table.second_errors], axis=-1)
+    rows = np.array([
+        [len(s.test_rows), 0 if s.second_rows is None else len(s.second_rows)]
+        for s in table.layout.splits
+    ]).reshape(-1, 2)  # fmt: skip
+    return errors, rows, table.fit_seconds
+
+
+def _kept(outcome: Outcome, store: Any) -> Outcome:
+    """Write what was found, make it final, and return what is final."""
+    store.save_cube(outcome.results)
+    if outcome.pair_results is not None:
+        store.save_pairs(outcome.pair_results)
+    if find_spec("skops") is not None:
+        for name, model in outcome.models.items():
+            try:
+                store.save_model(name, model)
+            except (TypeError, ValueError, AttributeError):
+                continue  # skops does not take it: it is fitted again when asked for
+    said = store.save_outcome({"choice": outcome.choice.to_json()})
+    final = Choice.from_json(said["choice"])
+    if final.certificates == outcome.choice.certificates:
+        return outcome
+    # Another run of this plan was first: its certificate is the one that holds.
+    return replace(outcome, choice=final, make_models=dict)
+
+
+def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
+    """Return the outcome of a run that had ended; models are loaded, or made again."""
+    choice = Choice.from_json(store.outcome["choice"])
+    plan = run.plan
+    choice = replace(choice, params=plan.axes.params(choice.candidate))
+    kept = {}
+    for name in choice.certificates:
+        if store.has_model(name):
+            try:
+                kept[name] = store.load_model(name)
+            except (ValueError, ImportError):
+                break  # damaged, or of a type that nobody trusts
+    if len(kept) == len(choice.certificates):
+        return Outcome(cube, choice, store.pairs(), lambda: kept)
+    return Outcome(cube, choice, store.pairs(), partial(_made_again, run, cube, choice))
+
+
+def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
+    """Fit the models of a choice anew, and make all their counts again.
+
+    Raises RuntimeError where one differs: then it is another model.
+    """
+    plan = run.plan
+    if plan.layout.is_nested:
+        outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
+        chosen = [choice.candidates.get(ALL_ROWS, outer[0]), *outer]
+        counts = run.last_step(chosen)
+        pairs = [(names.OUTER_ERRORS, counts.errors)]
+        if counts.disagreements is not None:
+            pairs.append((names.OUTER_DISAGREEMENTS, counts.disagreements))
+        same = all(np.array_equal(cube[name].values, found) for name, found in pairs)
+        models = {
+            deploy: counts.models[plan.layout.n_folds if c.fold is None else c.fold]
+            for deploy, c in choice.certificates.items()
+        }
+    else:
+        fixed = run.fixed_evidence(PoolFacts())
+        race = ExactRace(plan.criterion, plan.settings, fixed, may_prune=False)
+        executor = run.make_executor(plan.work)
+        try:
+            driver = run.driver(executor, race, np.array([choice.candidate]))
+            driver.run()
+            found = driver.table.evidence()
+            split = run._deployed_split(choice)
+            fitted: FittedGroup = driver.model(choice.candidate, split)
+            models = {choice.deploy: fitted.model(choice.candidate, split)}
+        finally:
+            executor.close()
+        before, number = read_evidence(cube), choice.candidate
+        counted = (
+            names.FOLD_ERRORS,
+            names.DISAGREEMENTS,
+            names.BEST_FOLD_DISAGREEMENTS,
+        )
+        same = all(
+            np.array_equal(found[name][number], before[name][number])
+            for name in counted
+            if name in before
+        )
+    if not same:
+        raise RuntimeError(
+            "the models were fitted anew and are others than those that were counted, "
+            "so no certificate is about them: the learner draws without a seed, or "
+            "another kind of processor has worked. Give it a `random_state`, and "
+            "search in another `out`."
+        )
+    return models

@@ -1,0 +1,342 @@
+"""The search as a scikit-learn meta-estimator."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.candidates import takes_nan
+from dsel.checks import check_integer
+from dsel.data.frames import Frame, frame_of, has_named_columns
+from dsel.data.lazy import lazily
+from dsel.results_new.choice import cv_results
+from dsel.search.plan import plan_search
+
+SCORING = (
+    "a search ranks by the error rate, since its certificates are about wrong labels; "
+    "leave `scoring` out, and put decision thresholds into the grid "
+    "(FixedThresholdClassifier)"
+)
+
+
+def _best_has(method: str) -> Any:
+    def check(self: Any) -> bool:
+        if hasattr(self, "best_estimator_"):
+            getattr(self.best_estimator_, method)
+        elif self.estimator is not None:
+            getattr(self.estimator, method)
+        return True
+
+    return check
+
+
+class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Choose a classifier's parameters, and say how wrong its model can be.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
+        Dict of parameter to values, list of such dicts, or list of estimators; or
+        candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
+    certificate
+        ``"nested"`` (the default), ``"cv_bound"``, ``"best_fold"`` or ``"holdout"``,
+        see `plan_search`.
+    deploy
+        Which model of a nested search is `best_estimator_`: ``"one_fold"``, the
+        default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
+    cv
+        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
+        other splitter, or a list of (train rows, test rows), gives estimates only.
+    delta
+        Probability with which the certificate may fail, in (0, 1).
+    prune
+        ``"halving"`` (default of nested searches), ``"exact"`` (of all others), or
+        False.
+    max_pool_rows
+        About how many pool rows to count at most: a random part, fixed in advance.
+    random_state
+        None, an integer or a numpy RandomState.
+    n_jobs
+        Threads of this process, where there is no Dask client: None and -1 mean one for
+        each core (in scikit-learn None means 1). No effect with a client, whose workers
+        do the work.
+    verbose
+        0 shows nothing; 1 or more shows progress, in terminals on standard error; None
+        shows it in terminals and notebooks only.
+
+    Attributes
+    ----------
+    choice_ : Choice
+        What was chosen, and how wrong it can be: ``print(search.choice_)``.
+    certificates_ : dict
+        By deployment, ``one_fold`` and (with a pool) ``all_rows``: ``bound``,
+        ``delta``, ``certified``, ``reasons``. Those of a nested search hold at once.
+    models_ : dict
+        The models that they are about.
+    certificate_ : Certificate
+        That of `best_estimator_`.
+    best_estimator_ : estimator
+        The model of `deploy`.
+    best_params_ : dict
+        Its parameters.
+    best_index_ : int
+        Number of its candidate.
+    best_score_ : float
+        Mean accuracy of that candidate on held-out folds: an estimate.
+    results_ : xarray.Dataset
+        The cube over the grid, ``fold`` and ``criterion``.
+    pair_results_ : xarray.Dataset
+        What inner searches counted, pair of folds by pair; None of other searches.
+    cv_results_ : dict
+        The table that scikit-learn's searches have, made from `results_`, for
+        ``pd.DataFrame(search.cv_results_)``.
+    plan_ : Plan
+        The plan that was run. It holds the labeled rows and refers to the pool, so a
+        pickle of the search does not contain it.
+    classes_ : ndarray
+        Labels.
+    n_features_in_ : int
+        Columns of the labeled rows.
+    frame_schema_ : FrameSchema or None
+        Types in which the models get data frames; None where they get arrays.
+
+    See Also
+    --------
+    plan_search : The same in steps.
+    certify_selection : A bound for any other way to select.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SemiSupervisedSearchCV(
+    ...     LogisticRegression(max_iter=1000), {"C": [0.1, 1.0]}, random_state=0)
+    >>> search.fit(X, y).best_params_
+    {'C': 1.0}
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        certificate: str | None = None,
+        deploy: str | None = None,
+        cv: Any = None,
+        delta: float = 0.05,
+        prune: str | bool | None = None,
+        max_pool_rows: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.certificate = certificate
+        self.deploy = deploy
+        self.cv = cv
+        self.delta = delta
+        self.prune = prune
+        self.max_pool_rows = max_pool_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        pool: Any = None,
+        *,
+        groups: Any = None,
+        out: Any = None,
+        storage_options: Mapping[str, Any] | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Search, on the current Dask client if there is one, else on local threads.
+
+        Parameters
+        ----------
+        X
+            Labeled rows, shape (n_labeled, n_columns).
+        y
+            Labels, shape (n_labeled,).
+        pool
+            Unlabeled rows: anything that `dsel.open_pool` takes.
+        groups
+            Group of each labeled row, for a splitter such as ``GroupKFold``; then
+            nothing is certified.
+        out
+            Directory or URL where counts are stored; the same call goes on from them.
+        storage_options
+            For fsspec, where `out` is a URL; never stored.
+        **fit_params
+            For the estimator's `fit`, by scikit-learn's metadata routing where it is
+            enabled. ``sample_weight`` reaches the fits; the counts stay unweighted.
+
+        Returns
+        -------
+        self
+        """
+        if "scoring" in fit_params:
+            raise TypeError(f"`fit` has no argument `scoring`: {SCORING}.")
+        validate_data(self, X, y, skip_check_array=True)
+        plan = plan_search(
+            self.estimator, self.param_grid, X, y, pool,
+            certificate=self.certificate, deploy=self.deploy, cv=self.cv,
+            delta=self.delta, prune=self.prune, max_pool_rows=self.max_pool_rows,
+            random_state=self.random_state, fit_params=self._route(fit_params),
+            groups=groups,
+        )  # fmt: skip
+        verbose = self.verbose
+        if verbose is not None and not isinstance(verbose, bool):
+            verbose = check_integer(verbose, "verbose", at_least=0) > 0
+        outcome = plan.run(
+            out=out, storage_options=storage_options, n_jobs=self.n_jobs,
+            verbose=verbose,
+        )  # fmt: skip
+        self.plan_ = plan
+        self.results_, self.pair_results_ = outcome.results, outcome.pair_results
+        self.choice_ = outcome.choice
+        self.certificates_ = dict(outcome.certificates)
+        self.certificate_ = self.choice_.certificate
+        self.models_ = dict(outcome.models)
+        self.best_estimator_ = self.models_[self.choice_.deploy]
+        self.best_index_ = self.choice_.candidate
+        self.best_params_ = plan.axes.params(self.best_index_)
+        self.cv_results_ = cv_results(self.results_, plan.axes)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.classes_ = plan.classes
+        self.n_features_in_ = plan.labeled.n_columns
+        self.frame_schema_ = getattr(plan.labeled.X, "schema", None)
+        return self
+
+    def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
+        """Fit any candidate anew, on all labeled rows or without a fold.
+
+        Parameters
+        ----------
+        candidate
+            Its number, the place in the cube's C order; None for the chosen one.
+        fold
+            Number of the fold whose rows are held out; None for none.
+
+        Returns
+        -------
+        estimator
+            Fitted now. `models_` has the objects that the certificates are about.
+
+        Raises
+        ------
+        ValueError
+            Where there is no such candidate or fold.
+        RuntimeError
+            Where the fit fails, or the search comes from a pickle and has no labeled
+            rows any more.
+        """
+        check_is_fitted(self, "best_estimator_")
+        if not hasattr(self, "plan_"):
+            raise RuntimeError(
+                "a search that was pickled has no labeled rows any more; "
+                "`dsel.plan_search` with the same arguments and an integer "
+                "`random_state` gives the same models by its `model`."
+            )
+        number = self.best_index_ if candidate is None else candidate
+        return self.plan_.model(number, fold)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: everything but the plan and its rows."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "plan_"}
+
+    @lazily
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels with the chosen model; of a Dask array lazily.
+
+        `dsel.search.predict_pool` writes those of a whole pool.
+        """
+        return np.asarray(self.best_estimator_.predict(self._rows(X)))
+
+    @available_if(_best_has("predict_proba"))
+    @lazily
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict probabilities with the chosen model; of a Dask array lazily."""
+        return np.asarray(self.best_estimator_.predict_proba(self._rows(X)))
+
+    @available_if(_best_has("decision_function"))
+    @lazily
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return scores of the chosen model; of a Dask array lazily."""
+        return np.asarray(self.best_estimator_.decision_function(self._rows(X)))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how `fit` passes metadata on to the estimator, or to all of a list."""
+        router = MetadataRouter(owner=type(self).__name__)
+        router.add_self_request(self)
+        listed = [self.estimator] if self.estimator is not None else self.param_grid
+        for number, estimator in enumerate(listed):
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            name = f"param_grid[{number}]" if self.estimator is None else "estimator"
+            router.add(method_mapping=mapping, **{name: estimator})
+        return router
+
+    def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        if not (fit_params and get_config()["enable_metadata_routing"]):
+            return fit_params
+        routed = process_routing(self, "fit", **fit_params)
+        first, *others = (each.fit for each in routed.values())
+        for name in fit_params:
+            if any((name in first) != (name in other) for other in others):
+                raise ValueError(
+                    f"`{name}` must be requested by all estimators of `param_grid` or "
+                    f"by none, since a search fits all in one way; call "
+                    f"set_fit_request({name}=True) on each."
+                )
+        return dict(first)
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        if len(getattr(X, "shape", (0, 0))) == 1:
+            return X  # the model raises an error that says what is wrong
+        rows = validate_data(self, X, reset=False, skip_check_array=True)
+        # As the models saw them; the names of columns were checked above.
+        if has_named_columns(rows):
+            if self.frame_schema_ is not None:
+                return Frame(rows, self.frame_schema_).native
+            return frame_of(rows).numbers
+        return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if hasattr(self, "choice_") and "text/html" in bundle:
+            bundle["text/html"] += self.choice_._repr_html_()
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return self._repr_mimebundle_()["text/html"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Something that is not an estimator is refused by `fit`, with a clearer error.
+        known = hasattr(self.estimator, "__sklearn_tags__")
+        if known and not isinstance(self.estimator, type):
+            inner = get_tags(self.estimator)
+            tags.classifier_tags = inner.classifier_tags
+            tags.input_tags.allow_nan = takes_nan([self.estimator])
+            tags.input_tags.sparse = inner.input_tags.sparse
+        return tags

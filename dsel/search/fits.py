@@ -1,0 +1,353 @@
+"""The fits of a run: which are submitted next, tried again, and where models are.
+
+If counts decide what is needed, candidates of smallest lower bound are fitted first;
+else as many groups as there are slots side by side, one after another. Models are kept
+where tasks made them, until no row of the pool is left to predict with them. Those that
+are lost with a worker, or a run, are fitted again.
+"""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from statistics import fmean
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.errors import ClusterLostError
+from dsel.families.family import FIT_DONE, FittedGroup
+from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
+from dsel.runtime.workers import GO_ON, MORE_MEMORY
+from dsel.search.counts import UNKNOWN, CountTable, fit_entry
+from dsel.search.tasks import FitJob, FitRecord, Payload, fit_jobs
+
+logger = logging.getLogger("dsel.search")
+
+TASK_SECONDS: Final = 0.25  # work of one task: fifty times the overhead of Dask
+PRUNED_TASK_SECONDS: Final = 0.05  # less, where what comes back decides what is next
+ATTEMPTS: Final = 3  # of one task, before an error counts as a failure of its fits
+DEATHS: Final = 12  # of workers without any fit done, before the run ends
+
+
+@dataclass
+class BatchSize:
+    """How many jobs make a task, by how long recent jobs took.
+
+    Examples
+    --------
+    >>> size = BatchSize()
+    >>> size.add(0.1)
+    >>> size.jobs_per_task(n_left=100, n_slots=2), size.jobs_per_task(3, 2)
+    (2, 1)
+    """
+
+    task_seconds: float = TASK_SECONDS
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
+
+    def add(self, seconds: float) -> None:
+        """Take the time of a finished job."""
+        self.seconds.append(seconds)
+
+    def jobs_per_task(self, n_left: int, n_slots: int) -> int:
+        """Return how many of `n_left` jobs to submit as one task, at least one.
+
+        Tasks get smaller towards the end, so that all slots end at about the same time.
+        """
+        if not self.seconds:
+            return 1
+        wanted = int(self.task_seconds / max(1e-5, fmean(self.seconds)))
+        return max(1, min(wanted, n_left // (2 * n_slots)))
+
+
+@dataclass
+class KeptModels:
+    """Which task keeps which models, and how large they are."""
+
+    keys: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Key of the task that keeps a model, by candidate and split number."""
+    sizes: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Bytes of the models that a task keeps, by task and candidate."""
+    nbytes: Counter[int] = field(default_factory=Counter)
+    """Bytes of all models that were ever fitted of a candidate, by its number."""
+
+    @property
+    def kept_nbytes(self) -> int:
+        """Bytes of all models that tasks keep."""
+        return sum(sum(sizes.values()) for sizes in self.sizes.values())
+
+    def add(self, key: str, record: FitRecord) -> None:
+        """Add the models that a task keeps of one job."""
+        numbers, sizes = record.job.candidates, self.sizes.setdefault(key, {})
+        share = record.nbytes // max(1, len(numbers))
+        for number in numbers:
+            self.keys[number, record.job.split] = key
+            sizes[number] = sizes.get(number, 0) + share
+            self.nbytes[number] += share
+
+    def forget(self, number: int) -> None:
+        """Take a candidate's models for lost."""
+        self.keys = {at: key for at, key in self.keys.items() if at[0] != number}
+
+    def release(self, needed: Collection[int]) -> set[str]:
+        """Remove tasks that keep no model of a needed candidate, and return them."""
+        kept = {key for (number, _), key in self.keys.items() if number in needed}
+        dropped = set(self.sizes) - kept
+        self.keys = {at: key for at, key in self.keys.items() if key in kept}
+        self.sizes = {key: self.sizes[key] for key in kept}
+        return dropped
+
+
+@dataclass
+class Fitting:
+    """Tasks that fit, and the models that they keep where they were made."""
+
+    table: CountTable
+    executor: Executor
+    store: Any
+    """Where finished fits are written, or None."""
+    keys: Mapping[int, str]
+    """Key of every candidate in the store."""
+    best_first: bool
+    """Whether counts decide what is fitted next, so that the order matters."""
+    raise_failures: bool = False
+    """Whether a fit that raises ends the run."""
+    keeps_models: bool = False
+    """Whether tasks keep the models that they fit."""
+    models: KeptModels = field(default_factory=KeptModels)
+    submitted: NDArray[np.bool_] = field(init=False)
+    floor: NDArray[np.float64] | None = None
+    """Lower bounds before anything was counted, (n_candidates,)."""
+    batch_size: BatchSize = field(init=False)
+    running: dict[str, list[FitJob]] = field(default_factory=dict)
+    """Jobs of each task that has not ended."""
+    again: deque[list[FitJob]] = field(default_factory=deque)
+    """What to submit before anything else: what failed once, and lost models."""
+    places: dict[str, int] = field(default_factory=dict)
+    """To which place each task was sent."""
+    warm: dict[int, list[int]] = field(default_factory=dict)
+    """Places that tasks of each group were sent to."""
+    attempts: Counter[FitJob] = field(default_factory=Counter)
+    deaths: list[FitJob] = field(default_factory=list)
+    """Jobs whose workers died, each alone in its task, while no fit was done."""
+    serial: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.batch_size = BatchSize(
+            PRUNED_TASK_SECONDS if self.best_first else TASK_SECONDS
+        )
+        self.submitted = np.zeros(self.table.fit_status.shape, bool)
+        self.members = [
+            np.array([candidate.number for candidate in group.candidates])
+            for group in self.table.groups
+        ]
+        self.group_of = np.empty(self.table.n_candidates, np.int64)
+        for group, numbers in enumerate(self.members):
+            self.group_of[numbers] = group
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no fit is running and none is needed."""
+        return not (self.running or self.again or self._open().any())
+
+    def next_task(self, n_slots: int, lower: NDArray[np.float64]) -> Task | None:
+        """Return the next task, if there is one."""
+        if self.again:
+            return self._task(self.again.popleft())
+        jobs = self._take(n_slots, lower)
+        if not jobs:
+            return None
+        return self._task(jobs, self._place(jobs[0].group, n_slots))
+
+    def _open(self) -> NDArray[np.bool_]:
+        return np.asarray(self.table.open_fits & ~self.submitted)
+
+    def _take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
+        """Return the jobs of the next task, best first; none where none is left."""
+        open_fits = self._open()
+        n_groups = len(np.unique(self.group_of[open_fits.any(axis=1)]))
+        left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
+        size = self.batch_size.jobs_per_task(max(1, left), n_slots)
+        jobs: list[FitJob] = []
+        for group, split in self._in_order(open_fits, lower, n_slots):
+            together = [split]
+            if self.table.groups[group].family.fits_splits_together:
+                mine = open_fits[self.members[group]].any(axis=0)
+                together = np.flatnonzero(mine).tolist()
+            for sibling in together:
+                # They may be in a job of another candidate of the group already.
+                wanted = open_fits[:, sibling] & ~self.submitted[:, sibling]
+                jobs += self._jobs_of_group(group, sibling, wanted)
+            if len(jobs) >= size:
+                break
+        return jobs
+
+    def _jobs_of_group(
+        self, group: int, split: int, wanted: NDArray[np.bool_]
+    ) -> list[FitJob]:
+        """Return the job of a group's wanted candidates; none where it has none."""
+        members = self.members[group]
+        mine = members[wanted[members]]
+        self.submitted[mine, split] = True
+        return [FitJob(group, tuple(mine.tolist()), split)] if len(mine) else []
+
+    def _in_order(
+        self, open_fits: NDArray[np.bool_], lower: NDArray[np.float64], n_slots: int
+    ) -> Iterator[tuple[int, int]]:
+        """Yield group and split of the open fits, in the order of submission."""
+        numbers = np.flatnonzero(open_fits.any(axis=1))
+        unknown = self.table.fit_status == UNKNOWN
+        waiting = (self.submitted & unknown).sum(axis=1)
+        if not self.best_first:
+            groups = list(dict.fromkeys(self.group_of[numbers].tolist()))
+            # Slots work at different groups: none waits for what another one makes.
+            groups[:n_slots] = sorted(
+                groups[:n_slots], key=lambda group: waiting[self.members[group]].sum()
+            )
+            for group in groups:
+                mine = open_fits[self.members[group]].any(axis=0)
+                yield from ((group, int(split)) for split in np.flatnonzero(mine))
+            return
+        if self.floor is None:
+            self.floor = lower.copy()
+        # Each fold that is not back yet is expected to add what each known one added.
+        # Of those of which nothing is known, who waits for fewer folds comes first.
+        n_known = np.maximum((~unknown).sum(axis=1), 1)
+        likely = lower + waiting * (lower - self.floor) / n_known
+        order = np.lexsort((numbers, waiting[numbers], likely[numbers]))
+        full, k = self.table.layout.full, self.table.layout.n_folds
+        for number in numbers[order]:
+            split = int(np.argmax(open_fits[number]))
+            # Before all folds have ended they may still prune the full fit.
+            if split != full or not unknown[number, :k].any():
+                yield int(self.group_of[number]), split
+
+    def _place(self, group: int, n_slots: int) -> int:
+        """Return where a task goes: where its group's tasks went, unless that is busy.
+
+        What a group shares, such as its kernel matrix, is there already.
+        """
+        load = Counter(dict.fromkeys(range(n_slots), 0))
+        load.update(self.places[key] for key in self.running if key in self.places)
+        best = min(range(n_slots), key=load.__getitem__)
+        warm = self.warm.setdefault(group, [best])
+        nearest = min(warm, key=load.__getitem__)
+        if load[nearest] > load[best] + 1:
+            warm.append(best)
+            nearest = best
+        return nearest
+
+    def _task(self, jobs: list[FitJob], place: int | None = None) -> Task:
+        """Return jobs as one task, and count them as running."""
+        first, layout = jobs[0], self.table.layout
+        label = self.table.groups[first.group].label or f"group-{first.group}"
+        name = layout.splits[first.split].name
+        key = f"fit-{label}-{name.replace('fold-', 'fold=')}-{next(self.serial)}"
+        self.running[key] = jobs
+        if place is not None:
+            self.places[key] = place
+        still_open = set(self.group_of[self._open().any(axis=1)].tolist())
+        ending = {job.group for job in jobs} - still_open
+        arguments = (jobs, self.keeps_models, ending)
+        return Task(
+            key, fit_jobs, arguments, keeps_payload=self.keeps_models, place=place
+        )
+
+    def restore_models(self, members: Iterable[int]) -> bool:
+        """Fit missing models of some candidates again; return whether none is missing.
+
+        Models are lost with the worker that kept them, or with the run.
+        """
+        lost = np.zeros(self.table.fit_status.shape, bool)
+        for split in self.table.layout.with_models:
+            for number in members:
+                lost[number, split] = (number, split) not in self.models.keys
+        is_missing = lost.any()
+        for jobs in (*self.running.values(), *self.again):
+            for job in jobs:
+                lost[list(job.candidates), job.split] = False
+        for split in np.flatnonzero(lost.any(axis=0)).tolist():
+            for group in np.unique(self.group_of[lost[:, split]]).tolist():
+                jobs = self._jobs_of_group(group, split, lost[:, split])
+                self.again.append(jobs)
+        return not is_missing
+
+    def fetch(self, candidate: int, split: int) -> FittedGroup:
+        """Return the group that holds a kept model, brought to this process."""
+        kept: Payload = self.executor.fetch(self.models.keys[candidate, split])
+        return next(
+            models
+            for models in kept.values()
+            if split in models.splits and candidate in models.candidates
+        )
+
+    def release(self, needed: Collection[int]) -> None:
+        """Drop the models of all but some candidates."""
+        for key in self.models.release(needed):
+            self.executor.forget(key)
+
+    def take(self, finished: Finished) -> None:
+        """Write the counts of a task to the table, or submit it again."""
+        jobs = self.running.pop(finished.key)
+        self.places.pop(finished.key, None)
+        if finished.error is not None:
+            self._try_again(jobs, finished.error)
+            return
+        for record in finished.record:
+            self.batch_size.add(float(np.nansum(record.counts.seconds)))
+            split = self.table.layout.splits[record.job.split].name
+            logger.info(
+                "fit candidates=%s split=%s seconds=%.6f failed=%d",
+                record.job.candidates, split, np.nansum(record.counts.seconds),
+                len(record.counts.messages),
+            )  # fmt: skip
+            if self.raise_failures and (record.counts.status != FIT_DONE).any():
+                raise RuntimeError(next(iter(record.counts.messages.values())))
+            if self.store is not None:
+                entries = fit_entry(record, self.keys, self.table.layout)
+                for key, entry in entries.items():
+                    self.store.append(key, entry)
+            self.table.add_fit(record)
+            if self.keeps_models:
+                self.models.add(finished.key, record)
+
+    def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
+        """Run jobs again, one by one, then each candidate; the last try may fail it."""
+        if len(jobs) == 1 and died_of_task(error):
+            self._count_death(jobs[0], error)
+        # Memory is needed for the work that candidates share, alone no less.
+        if len(jobs) == 1 and not isinstance(error, MemoryError):
+            jobs = jobs[0].one_by_one()
+        for job in jobs:
+            self.attempts[job] += 1
+            if len(jobs) > 1 or (
+                self.attempts[job] < ATTEMPTS and not self.raise_failures
+            ):
+                logger.warning("retry %s: %s", job, type(error).__name__)
+                self.again.append([job])
+                continue
+            if self.raise_failures:
+                raise error
+            message = f"{type(error).__name__}: {error}"
+            logger.warning("fit given up: %s: %s", job, message)
+            for number in job.candidates:
+                self.table.fail(number, job.split, message)
+
+    def _count_death(self, job: FitJob, error: BaseException) -> None:
+        """Raise where workers die whatever they run, or whose death may steer a choice.
+
+        Elsewhere they do not where only one group kills them, or where any fit was ever
+        done: then the candidates fail, and the run continues.
+        """
+        if (self.table.fit_status == FIT_DONE).any():
+            return
+        self.deaths.append(job)
+        groups = {job.group for job in self.deaths}
+        if len(self.deaths) >= DEATHS and len(groups) > 1:
+            raise ClusterLostError(
+                f"workers die whatever they run: {len(self.deaths)} tasks ended so, "
+                f"with fits of {len(groups)} groups of candidates, and none was done. "
+                f"{MORE_MEMORY}; {GO_ON}"
+            ) from error

@@ -1,0 +1,291 @@
+"""Which models a search trains, and on which held-out rows each is tested.
+
+A search by folds trains without each fold and on all rows. A nested search trains every
+candidate without each *pair* of folds: what is chosen without fold i sees the errors on
+fold j of the model without both, and the other way round. Only what was chosen is then
+trained without fold i, and on all rows. Co-validation trains on random halves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from numbers import Real
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from dsel.checks import check_integer
+from dsel.data.splits import (
+    FULL,
+    LEAVE_ONE_OUT,
+    Split,
+    fold_splits,
+    full_split,
+    given_splits,
+    half_splits,
+    leave_one_out_split,
+    random_folds,
+)
+
+ALL_PAIRS: Final = 6
+"""Up to so many folds every pair is left out; of more, four neighbours on a circle."""
+FEW_ROWS: Final = 20
+"""Folds with fewer rows bound almost nothing."""
+FEWEST_ROWS: Final = 4
+"""A nested search needs so many rows in each fold."""
+
+
+@dataclass(frozen=True)
+class InnerTest:
+    """Errors of the model of one split that one inner search may read."""
+
+    search: int
+    """The fold that neither this model nor the search has seen."""
+    split: int
+    """Number of the split that the model is trained on."""
+    side: int
+    """0 for the errors on the split's test rows, 1 for those on its second rows."""
+    fold: int
+    """The fold of the rows that it is tested on."""
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The splits of a search, in the order of their numbers."""
+
+    splits: tuple[Split, ...]
+    n_folds: int
+    """Folds, or halves of all halvings."""
+    is_plain_random: bool
+    """Whether folds were drawn independently of features and labels."""
+    n_halvings: int = 0
+    """Random halvings whose halves the folds are; 0 for folds proper."""
+    folds: tuple[Split, ...] = ()
+    """Nested searches: the splits without each fold, then the full one, on which only
+    what was chosen is trained."""
+    inner_tests: tuple[InnerTest, ...] = ()
+    """Nested searches: what each inner search reads; nothing where there is one
+    candidate."""
+    first: tuple[int, ...] = ()
+    """Nested searches: the splits that every candidate is trained on before any is
+    dropped by halving."""
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether candidates are chosen without each fold."""
+        return bool(self.folds)
+
+    @property
+    def held_out(self) -> tuple[Split, ...]:
+        """The splits without each fold, or half."""
+        return (self.folds or self.splits)[: self.n_folds]
+
+    @property
+    def full(self) -> int | None:
+        """Number of the split on all labeled rows, or None."""
+        return self._number_of(FULL)
+
+    @property
+    def leave_one_out(self) -> int | None:
+        """Number of the split that holds out every row in turn, or None."""
+        return self._number_of(LEAVE_ONE_OUT)
+
+    @property
+    def with_models(self) -> tuple[int, ...]:
+        """Numbers of the splits of one model each, which answer rows of the pool."""
+        return tuple(s.number for s in self.splits if s.name != LEAVE_ONE_OUT)
+
+    @property
+    def fold_rows(self) -> NDArray[np.int64]:
+        """Held-out rows of each fold, shape (n_folds,)."""
+        return np.array([len(split.test_rows) for split in self.held_out])
+
+    def _number_of(self, name: str) -> int | None:
+        return next((s.number for s in self.splits if s.name == name), None)
+
+
+def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
+    """Return the pairs that are left out, those of neighbours on a circle first.
+
+    Examples
+    --------
+    >>> pairs_of_folds(4)
+    [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3)]
+    >>> len(pairs_of_folds(5)), len(pairs_of_folds(10))
+    (10, 20)
+    """
+
+    def neighbours(distance: int) -> list[tuple[int, int]]:
+        there = ((fold, (fold + distance) % n_folds) for fold in range(n_folds))
+        return [(min(pair), max(pair)) for pair in there]
+
+    everyone = list(combinations(range(n_folds), 2))
+    others = everyone if n_folds <= ALL_PAIRS else neighbours(2)
+    return list(dict.fromkeys([*neighbours(1), *others]))
+
+
+def folds_layout(
+    cv: Any, X: Any, labels: NDArray[Any], seed: int, *, groups: Any = None
+) -> Layout:
+    """Return plain random folds, or those of a splitter, and the full split."""
+    splits, is_plain = _fold_splits(cv, X, labels, seed, groups)
+    return Layout(splits, len(splits) - 1, is_plain)
+
+
+def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) -> Layout:
+    """Return the trainings without each pair of plain random folds.
+
+    A single candidate is chosen without any. Of two folds nothing would be left without
+    both: each fold is halved, and a model is trained on one half of the rows that its
+    search may see, and tested on the other.
+    """
+    if n_rows < FEWEST_ROWS * n_folds:
+        raise ValueError(
+            f"`cv` must leave at least {FEWEST_ROWS} labeled rows to every fold of a "
+            f"nested search, got cv={n_folds} for {n_rows} rows; use fewer folds, or "
+            f"label more rows."
+        )
+    fold_of = random_folds(n_rows, n_folds, seed=seed)
+    folds = fold_splits(fold_of)
+    if n_candidates == 1:
+        return Layout((), n_folds, True, folds=folds)
+    if n_folds == 2:
+        splits, quarters = _quarters(n_rows, seed)
+        return Layout(
+            splits, 2, True, folds=folds, inner_tests=quarters, first=(0, 1, 2, 3)
+        )
+    found: list[Split] = []
+    tests: list[InnerTest] = []
+    pairs = pairs_of_folds(n_folds)
+    for number, (one, other) in enumerate(pairs):
+        rows = folds[one].test_rows, folds[other].test_rows
+        train = np.flatnonzero((fold_of != one) & (fold_of != other))
+        found.append(Split(number, f"pair-{one}-{other}", train, *rows))
+        tests += [
+            InnerTest(other, number, 0, one, len(rows[0])),
+            InnerTest(one, number, 1, other, len(rows[1])),
+        ]
+    return Layout(
+        tuple(found), n_folds, True, folds=folds, inner_tests=tuple(tests),
+        first=tuple(range(min(n_folds, len(pairs)))),
+    )  # fmt: skip
+
+
+def _quarters(
+    n_rows: int, seed: int
+) -> tuple[tuple[Split, ...], tuple[InnerTest, ...]]:
+    """Return the trainings of a nested search of two folds: four quarters.
+
+    Quarters q and q + 2 make fold q, as ranks modulo 4 and modulo 2 do.
+    """
+    quarter = random_folds(n_rows, 4, seed=seed)
+    splits, tests = [], []
+    for number in range(4):
+        other = (number + 2) % 4
+        test = np.flatnonzero(quarter == other)
+        splits.append(
+            Split(number, f"quarter-{number}", np.flatnonzero(quarter == number), test)
+        )
+        fold = number % 2
+        tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
+    return tuple(splits), tuple(tests)
+
+
+def halves_layout(n_rows: int, repeats: int, seed: int) -> Layout:
+    """Return both halves of each halving, and the full split."""
+    splits = half_splits(n_rows, repeats, seed=seed)
+    full = full_split(n_rows, number=len(splits))
+    return Layout((*splits, full), len(splits), True, n_halvings=repeats)
+
+
+def with_leave_one_out(layout: Layout, n_rows: int) -> Layout:
+    """Return the layout that also counts leave-one-out errors."""
+    if layout.leave_one_out is not None:
+        return layout
+    added = leave_one_out_split(n_rows, number=len(layout.splits))
+    return replace(layout, splits=(*layout.splits, added))
+
+
+def only_folds(layout: Layout, n_folds: int | None = None) -> Layout:
+    """Return the layout without the full split, or with the first folds only."""
+    kept = layout.splits[: layout.n_folds if n_folds is None else n_folds]
+    return replace(layout, splits=kept, n_folds=len(kept))
+
+
+def number_of_folds(cv: Any, n_rows: int) -> int | None:
+    """Return the folds that a number or ``KFold(shuffle=True)`` asks for, else None.
+
+    Raises TypeError or ValueError where it is neither that nor a splitter or a list.
+    """
+    if isinstance(cv, KFold) and cv.shuffle:
+        cv = cv.get_n_splits()
+    # Strings have a method of that name, too, and are iterable.
+    if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
+        return None
+    if not isinstance(cv, Real):
+        raise TypeError(
+            f"`cv` must be a number of folds, a scikit-learn splitter, or a list of "
+            f"(train rows, test rows), got {cv!r}."
+        )
+    n_folds = check_integer(cv, "cv", at_least=2)
+    if n_folds > n_rows:
+        raise ValueError(
+            f"`cv` must leave a labeled row to every fold, got cv={n_folds} for "
+            f"{n_rows} labeled rows; use fewer folds, or label more rows."
+        )
+    return n_folds
+
+
+def check_groups(groups: Any, n_rows: int) -> None:
+    """Raise ValueError where a labeled row has no group."""
+    if np.shape(groups) != (n_rows,):
+        raise ValueError(
+            f"`groups` must hold the group of each of the {n_rows} labeled rows, got "
+            f"shape {np.shape(groups)}."
+        )
+    if (missing := np.flatnonzero(pd.isna(np.asarray(groups)))).size:
+        raise ValueError(
+            f"`groups` must hold a group for every labeled row, but row {missing[0]} "
+            f"has none; give each such row a group of its own."
+        )
+
+
+def _fold_splits(
+    cv: Any, X: Any, labels: NDArray[Any], seed: int, groups: Any
+) -> tuple[tuple[Split, ...], bool]:
+    n_folds = number_of_folds(cv, len(labels))
+    if n_folds is None:
+        return given_splits(cv, X, labels, groups), False
+    if groups is not None:
+        raise ValueError(
+            f"`groups` need a splitter that keeps them together, got cv={cv!r}; use "
+            f"cv=sklearn.model_selection.GroupKFold({n_folds})."
+        )
+    return fold_splits(random_folds(len(labels), n_folds, seed=seed)), True
+
+
+def few_rows(splits: Sequence[Split]) -> str:
+    """Return a remark where folds are so small that their limits say little."""
+    sizes = [len(each.test_rows) for each in splits if len(each.test_rows)]
+    if not sizes or min(sizes) >= FEW_ROWS:
+        return ""
+    return (
+        f"a fold has {min(sizes)} rows: with fewer than {FEW_ROWS} its limit says "
+        f"almost nothing; ask for fewer folds"
+    )
+
+
+def lacking_classes(splits: Sequence[Split], y: NDArray[np.int64]) -> str:
+    """Return a remark where models are trained without a class."""
+    n_classes = len(np.unique(y))
+    lacking = [s for s in splits if len(np.unique(y[s.train_rows])) < n_classes]
+    if not lacking:
+        return ""
+    return (
+        f"{len(lacking)} of {len(splits)} trainings lack a class, which their models "
+        f"never predict"
+    )

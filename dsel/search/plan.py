@@ -1,0 +1,719 @@
+"""A plan: everything that is decided about a search before it runs.
+
+`plan_search` checks everything and computes nothing; `Plan.run` carries it out. A plan
+is never changed: what a run finds on the way is a value of its own.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from textwrap import wrap
+from typing import Any, Final
+
+import numpy as np
+from dask.utils import format_bytes
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+
+from dsel import names
+from dsel.bounds import uniform_shares
+from dsel.candidates import (
+    Grid,
+    candidate_key,
+    candidate_texts,
+    drawn,
+    make_candidates,
+    takes_nan,
+)
+from dsel.checks import check_choice, check_integer, check_probability
+from dsel.criteria_new import Criterion, Settings, get_criterion
+from dsel.data.blocks import Span
+from dsel.data.cache import nbytes_of
+from dsel.data.content import NEVER_AGAIN, exact_text
+from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
+from dsel.data.open import open_pool
+from dsel.data.pool import Pool
+from dsel.data.row_random import SUBSET_STREAM, seed_from
+from dsel.data.splits import full_split, splits_token
+from dsel.families.assignment import assign_families
+from dsel.families.family import FIT_DONE, Candidate
+from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
+from dsel.results_new import Assumption
+from dsel.results_new.grid import GridAxes, as_text, grid_axes
+from dsel.runtime.threads import single_threaded
+from dsel.search.assumptions import (
+    assumptions_of_plan,
+    remark_on_pool,
+    remarks_on_rows,
+)
+from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
+from dsel.search.execute import Outcome, execute
+from dsel.search.folds import (
+    Layout,
+    check_groups,
+    few_rows,
+    folds_layout,
+    halves_layout,
+    lacking_classes,
+    nested_layout,
+    number_of_folds,
+    only_folds,
+    with_leave_one_out,
+)
+from dsel.search.tasks import Group, Work, fit_splits
+
+CERTIFICATES: Final = ("nested", "cv_bound", "best_fold", "holdout")
+ONE_FOLD: Final = "one_fold"
+ALL_ROWS: Final = "all_rows"
+DEFAULT_FOLDS: Final = 5
+FITTING_PART: Final = 0.5  # of the pool, for learners that want one
+PRUNE: Final = ("halving", "exact", False)
+SPANS: Final = 64  # tasks of a pass, unless their rows get too few or too many
+SPAN_ROWS: Final = (8_192, 2**20)  # fewest and most stored rows of a span
+WIDTH: Final = 80
+"""Columns of a plan's text."""
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """Candidates, folds, pool, certificate and delta of a search."""
+
+    axes: GridAxes
+    """Candidates, and their places in the cube."""
+    work: Work
+    """Labeled rows, splits and groups, as every task gets them."""
+    labeled: LabeledRows
+    layout: Layout
+    """Which models are trained, and what each is tested on."""
+    pool: Pool | None
+    """The part of the pool that is counted, or None."""
+    comparisons: tuple[Comparison, ...]
+    """What is counted on it for every candidate."""
+    criterion: Criterion
+    """What ranks the candidates."""
+    certificate: str
+    """One of `CERTIFICATES`; "" for a search that gives an estimate."""
+    deploy: str
+    """Which model is handed over: ``one_fold`` or ``all_rows``."""
+    delta: float
+    """Probability with which the certificate may fail."""
+    prune: str
+    """``halving``, ``exact``, or "" for the exhaustive search."""
+    seed: int
+    assumptions: tuple[Assumption, ...]
+    remarks: tuple[str, ...]
+    identity: Mapping[str, str]
+    """What counts depend on besides rows; by it a store knows its plan."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels, sorted."""
+        return self.labeled.classes
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidates, N."""
+        return self.axes.n_candidates
+
+    @property
+    def keys(self) -> dict[int, str]:
+        """Key of every candidate by its number."""
+        return {
+            candidate.number: key
+            for group in self.work.groups
+            for candidate, key in zip(group.candidates, group.keys, strict=True)
+        }
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """Why numbers are no guarantee, beside violated assumptions."""
+        if self.layout.is_plain_random:
+            return ()
+        return ("the folds are not plain random: `cv` gave them",)
+
+    @property
+    def settings(self) -> Settings:
+        """Equal shares of delta over all candidates."""
+        return Settings(uniform_shares(self.n_candidates, delta=self.delta))
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Parts of the pool that a task each counts, whatever the cluster is."""
+        if self.pool is None:
+            return ()
+        fewest, most = SPAN_ROWS
+        wanted = -(-self.pool.n_rows // SPANS)
+        return self.pool.spans(int(np.clip(wanted, fewest, most)))
+
+    def run(
+        self,
+        client: Any = None,
+        *,
+        out: Any = None,
+        storage_options: Mapping[str, Any] | None = None,
+        on_failure: str = "record",
+        on_progress: Callable[[Any], None] | None = None,
+        verbose: bool | None = None,
+        n_jobs: int | None = None,
+    ) -> Outcome:
+        """Search.
+
+        Parameters
+        ----------
+        client
+            A `distributed.Client`; None means the current one, else local threads.
+        out
+            Directory or URL that belongs to this plan: what tasks counted is written
+            there, and the same plan goes on from it. A run that has ended is read.
+        storage_options
+            For fsspec, where `out` is a URL; never stored.
+        on_failure
+            ``"record"`` a fit that raises (the candidate cannot win), or ``"raise"``.
+        on_progress
+            Called a few times a second with a `Progress`; nothing is shown then.
+        verbose
+            Whether progress is shown on standard error. None shows it where a terminal
+            or a notebook is there.
+        n_jobs
+            Local threads; None and -1 mean one for each core. Ignored on a cluster.
+
+        Returns
+        -------
+        Outcome
+            ``results`` (the cube), ``choice``, ``certificates``, ``models``.
+
+        Raises
+        ------
+        AllFitsFailedError
+            Where no candidate could be fitted.
+        StoreMismatchError
+            Where `out` holds another plan.
+        MemoryError
+            Where a task has not enough memory for any fit.
+        ClusterLostError
+            Where the scheduler or all workers are gone.
+        VersionMismatchError
+            Where a worker has another version of a package that decides results.
+        """
+        return execute(
+            self, client, out=out, storage_options=storage_options,
+            on_failure=on_failure, on_progress=on_progress, verbose=verbose,
+            n_jobs=n_jobs,
+        )  # fmt: skip
+
+    def model(self, candidate: int, fold: int | None = None) -> Any:
+        """Fit a candidate anew, here, on all labeled rows or without a fold.
+
+        Of a learner with a seed it is the model that the search has counted.
+
+        Parameters
+        ----------
+        candidate
+            Its number: the place in the cube's C order.
+        fold
+            Number of the fold whose rows are held out; of random halvings,
+            ``2 * repeat + half``. None for the model of all labeled rows.
+
+        Returns
+        -------
+        estimator
+            Fitted scikit-learn estimator, for rows and labels as they were given.
+
+        Raises
+        ------
+        ValueError
+            Where there is no such candidate or fold.
+        RuntimeError
+            Where the fit fails.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> plan = plan_search(SVC(), {"C": [0.1, 1.0]}, X, y, random_state=0)
+        >>> plan.model(1, fold=3).predict(X[:2]).tolist()
+        [0, 0]
+        """
+        last = self.n_candidates - 1
+        number = check_integer(candidate, "candidate", at_least=0, at_most=last)
+        n = self.labeled.n_rows
+        if fold is None:
+            split = full_split(n)
+        else:
+            last = len(self.layout.held_out) - 1
+            place = check_integer(fold, "fold", at_least=0, at_most=last)
+            split = self.layout.held_out[place]
+        with single_threaded():
+            group = self.work.group_of(number)
+            fitted = fit_splits(self.work, group, (number,), [split])
+        if fitted.counts.status[0, 0] != FIT_DONE:
+            raise RuntimeError(fitted.counts.messages[number, split.number])
+        return fitted.model(number, split.number)
+
+    def __repr__(self) -> str:
+        lines = _wrapped("", self._title(), 4)
+        for name, text in self._facts():
+            begin, indent = (f"  {name:<14} ", 17) if name else ("  ", 4)
+            lines += _wrapped(begin, text, indent)
+        return "\n".join(lines)
+
+    def _title(self) -> str:
+        dims = ", ".join(self.axes.dims)
+        return f"Plan of {self.n_candidates} candidates over ({dims})"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return names and texts of what will be done; remarks have no name."""
+        n, d = self.labeled.X.shape
+        pool = "none"
+        if self.pool is not None:
+            size = format_bytes(self.pool.nbytes)
+            pool = f"{self.pool.n_rows:,} rows, {size}, {len(self.spans)} tasks a pass"
+        found = [
+            ("labeled rows", f"{n:,} x {d}, {len(self.classes)} classes"),
+            ("pool", pool),
+            ("folds", self._folds()),
+            ("fits", self._fits()),
+            ("memory", self._memory()),
+            ("certificate", self._certificate()),
+            ("seed", str(self.seed)),
+        ]
+        violated = [each.reason for each in self.assumptions if each.is_violated]
+        remarks = [
+            *self.remarks,
+            *(f"NOT CERTIFIED: {why}" for why in (*self.objections, *violated)),
+        ]
+        return [*found, *(("", remark) for remark in remarks)]
+
+    def _folds(self) -> str:
+        k = self.layout.n_folds
+        if self.layout.n_halvings:
+            return f"{self.layout.n_halvings} random halvings"
+        if self.layout.is_nested:
+            pairs = len(self.layout.splits)
+            every = f"every candidate without {pairs} pairs of them, " if pairs else ""
+            return f"{k}; {every}what is chosen without each, and on all rows"
+        return f"{k}{' and all rows' if self.layout.full is not None else ''}"
+
+    def _fits(self) -> str:
+        n, splits = self.n_candidates, len(self.layout.splits)
+        if not self.layout.is_nested:
+            most = " at most: candidates that cannot win are dropped"
+            return f"{n * splits:,}{most if self.prune else ''}"
+        last = self.layout.n_folds + (self.pool is not None)
+        if self.prune == "halving":
+            first = len(self.layout.first)
+            kept = min(n, 3 * -(-n // 3))
+            least = n * first + -(-n // 3) * (splits - first) + last
+            highest = n * first + kept * (splits - first) + last
+            return (
+                f"{least:,} to {highest:,}: each search keeps its best third after a "
+                f"first round, so it may choose another candidate than the exhaustive "
+                f"one"
+            )
+        most = " at most: candidates that cannot win are dropped" if self.prune else ""
+        return f"{n * splits + last:,}{most}"
+
+    def _memory(self) -> str:
+        families = {id(group.family): group.family for group in self.work.groups}
+        of = [id(group.family) for group in self.work.groups]
+        shared = sum(
+            family.shared_nbytes(of.count(key), len(self.labeled.y))
+            for key, family in families.items()
+        )
+        read = 0
+        if self.pool is not None:  # a chunk as it is stored, decoded, and as rows
+            longest = int(np.diff(self.pool.boundaries).max(initial=0))
+            read = 3 * longest * self.pool.row_nbytes
+        # Of a process that has imported everything; rows, those of a fit, and models.
+        whole = 400 * 2**20 + 3 * nbytes_of(self.labeled.X) + shared + read
+        return f"{format_bytes(whole)} for each worker of one thread"
+
+    def _certificate(self) -> str:
+        if not self.certificate:
+            return f"none: {self.criterion.name} is an estimate"
+        text = f"{self.certificate} at delta={self.delta:g}"
+        if self.certificate != "nested":
+            return text
+        k = self.layout.n_folds
+        one = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
+        if self.pool is None:
+            return f"{text}; the model {one}"
+        both = "both models are certified"
+        model = one if self.deploy == ONE_FOLD else "of all labels"
+        return f"{text}; {both}, and handed over is that {model}"
+
+
+def plan_search(
+    estimator: Any,
+    param_grid: Grid,
+    X: Any,
+    y: Any,
+    pool: Any = None,
+    *,
+    certificate: str | None = None,
+    deploy: str | None = None,
+    criterion: str | None = None,
+    cv: Any = None,
+    delta: float = 0.05,
+    prune: str | bool | None = None,
+    max_pool_rows: int | None = None,
+    random_state: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
+    groups: ArrayLike | None = None,
+) -> Plan:
+    """Plan a search; everything is checked, nothing is fitted.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
+        Dict of parameter to values, list of such dicts, or list of estimators. Or
+        candidates one by one: a scikit-learn ``ParameterSampler`` (a random search), or
+        any iterable of dicts of parameter to value. It is read once, here. A sampler
+        without a random state draws by `random_state`.
+    X
+        Labeled rows, shape (n_labeled, n_columns): array, data frame or sparse.
+    y
+        Labels, shape (n_labeled,), of any kind.
+    pool
+        Unlabeled rows: anything that `open_pool` takes. Drawn from the same
+        population as the labeled rows. None to go without it.
+    certificate
+        How the error is bounded. ``"nested"``, the default, also makes the whole search
+        without each fold, so that the bound does not grow with the number of
+        candidates; it is about the model of the best fold, and with a pool about that
+        of all rows, too. ``"cv_bound"`` bounds the models of all candidates at once, so
+        that one may be chosen by hand; ``"best_fold"`` is the same, tighter, and
+        ``"holdout"`` bounds the models that were trained without the first fold.
+    deploy
+        Which model a nested search hands over: ``"one_fold"``, the default, has the
+        smaller bound; ``"all_rows"``, which needs a pool, is likely the better model.
+    criterion
+        For an estimate in the place of a certificate: what ranks the candidates, such
+        as ``"cv_error"`` or ``"loo_error"``.
+    cv
+        Number of plain random folds, 5 by default, or ``KFold(n, shuffle=True)``. Any
+        other scikit-learn splitter, or a list of (train rows, test rows), gives
+        estimates only.
+    delta
+        Probability with which the certificate may fail, in (0, 1).
+    prune
+        ``"halving"``, the default of nested searches: each search keeps the best third
+        of the candidates after a first round. ``"exact"``, the default of all others,
+        drops a candidate as soon as it cannot win. False drops none.
+    max_pool_rows
+        About how many pool rows to count at most: a random part, fixed in advance.
+    random_state
+        None, an integer, or a numpy generator; becomes the seed of everything.
+    fit_params
+        Keyword arguments of every `fit`; arrays of one value per row are cut to rows.
+    groups
+        Group of each labeled row, for a splitter such as ``GroupKFold``. Rows that come
+        in groups are not independent: nothing is certified then.
+
+    Returns
+    -------
+    Plan
+        Print it, or call its `run`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything that cannot be searched; the message says what to change.
+
+    See Also
+    --------
+    SemiSupervisedSearchCV : The same as a scikit-learn estimator.
+    dsel.plan_bound : What a bound can be, before a label is used.
+    dsel.certify_selection : A bound for any other way to select.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, pool = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
+    >>> grid = {"C": [0.1, 1.0]}
+    >>> plan = plan_search(SVC(), grid, X, X[:, 0] > 0, pool, cv=3, random_state=0)
+    >>> print(str(plan).splitlines()[0])
+    Plan of 2 candidates over (C)
+    >>> plan.run().results["status"].values.tolist()
+    [0, 0]
+    """
+    delta = check_probability(delta, "delta")
+    seed = seed_from(random_state)
+    grid = drawn(param_grid, seed)
+    candidates = make_candidates(estimator, grid)
+    allow_nan = takes_nan(each.estimator for each in candidates)
+    labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
+    params = checked_params(fit_params, labeled.n_rows)
+    sharing, notes = _groups(candidates, labeled, seed, params)
+    if _needs_numbers(sharing):
+        labeled = labeled.as_numbers()
+    counted, fitting = _divide_pool(pool, labeled, candidates, seed, params)
+    counted = _at_most(counted, max_pool_rows, seed)
+
+    in_groups = groups is not None or "groups" in params
+    certificate, rule, prune_by, model = _decide(
+        certificate, criterion, deploy, prune, cv, labeled.n_rows,
+        in_groups=in_groups, has_pool=counted is not None,
+    )  # fmt: skip
+    layout = _layout(
+        cv, labeled, seed, certificate, rule, groups, n_candidates=len(candidates)
+    )
+    comparisons: tuple[Comparison, ...] = ()
+    if counted is not None and layout.full is not None and not layout.is_nested:
+        k = layout.n_folds
+        comparisons = (
+            (Halves(layout.n_halvings),)
+            if layout.n_halvings
+            else (RandomFold(seed, k), BestFold(k, np.full(len(candidates), -1)))
+        )
+    remarks = [
+        *notes,
+        *remarks_on_rows(labeled, layout.held_out),
+        remark_on_pool(counted),
+        few_rows(layout.held_out) if certificate else "",
+        lacking_classes(layout.splits, labeled.y),
+        "of 2 folds, each model has seen half of the labels" if (
+            certificate == "nested" and layout.n_folds == 2
+        ) else "",
+    ]  # fmt: skip
+    return Plan(
+        axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
+        work=Work(labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan),
+        comparisons=comparisons, criterion=rule, certificate=certificate, deploy=model,
+        delta=delta, prune=prune_by, seed=seed,
+        assumptions=assumptions_of_plan(
+            in_groups=in_groups, has_pool=counted is not None,
+            is_fitted=fitting is not None,
+        ),
+        remarks=tuple(filter(None, remarks)),
+        identity={
+            "estimator": _short_hash(exact_text(estimator)),
+            "candidates": _short_hash([group.keys for group in sharing]),
+            "certificate": f"{certificate or 'none'}, {rule.name}, delta={delta:g}",
+            "splits": f"{layout.n_folds}, {splits_token(layout.splits)}",
+            "prune": prune_by or "no",
+            "deploy": model,
+            "max_pool_rows": str(max_pool_rows),
+            "fit_params": _short_hash(exact_text(params)),
+            "transform_output": str(get_config()["transform_output"]),
+            "seed": str(seed),
+        },
+    )  # fmt: skip
+
+
+def _decide(
+    certificate: str | None, criterion: str | None, deploy: str | None, prune: Any,
+    cv: Any, n_rows: int, *, in_groups: bool, has_pool: bool,
+) -> tuple[str, Criterion, str, str]:  # fmt: skip
+    """Return certificate, criterion, pruning and deployment that options mean."""
+    if certificate is not None:
+        check_choice(certificate, "certificate", CERTIFICATES)
+        if criterion is not None:
+            raise ValueError(
+                f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
+                f"leave one of them out."
+            )
+    is_plain = isinstance(cv, Layout) or number_of_folds(
+        DEFAULT_FOLDS if cv is None else cv, max(n_rows, DEFAULT_FOLDS)
+    )
+    if criterion is None and certificate is None:
+        certificate, criterion = ("nested", None) if is_plain and not in_groups else (
+            "", "cv_error"
+        )  # fmt: skip
+    if certificate == "nested":
+        if not is_plain or in_groups:
+            raise ValueError(
+                "`certificate` 'nested' needs plain random folds of independent rows: "
+                "give `cv` as a number, and no `groups`; without a certificate, leave "
+                "`certificate` out."
+            )
+        rule = get_criterion("cv_error")
+    else:
+        ranks = "cv_bound" if certificate == "best_fold" else certificate or criterion
+        rule = get_criterion(str(ranks))
+        if not certificate and rule.is_guarantee:
+            raise ValueError(
+                f"`criterion` is for estimates, got {criterion!r}; write "
+                f"certificate={criterion!r}."
+            )
+        if not has_pool and {names.DISAGREEMENTS, names.POOL_ROWS} & set(rule.needs):
+            what = "certificate" if certificate else "criterion"
+            raise ValueError(
+                f"`{what}` {certificate or criterion!r} needs unlabeled rows, but "
+                f"`pool` is None; pass the pool, or use certificate='nested', which "
+                f"needs none."
+            )
+    return certificate or "", rule, _pruning(prune, certificate), _deployment(
+        deploy, certificate, has_pool=has_pool
+    )  # fmt: skip
+
+
+def _pruning(prune: Any, certificate: str | None) -> str:
+    if prune is None:
+        return "halving" if certificate == "nested" else "exact"
+    if prune is True or prune not in PRUNE:
+        raise ValueError(
+            f"`prune` must be 'halving', 'exact' or False, got {prune!r}; None takes "
+            f"'halving' for a nested search, else 'exact'."
+        )
+    if prune == "halving" and certificate != "nested":
+        raise ValueError(
+            "`prune` 'halving' is for certificate='nested'; use 'exact' or False."
+        )
+    return str(prune or "")
+
+
+def _deployment(deploy: Any, certificate: str | None, *, has_pool: bool) -> str:
+    if deploy is None:
+        return ONE_FOLD if certificate in ("nested", "holdout") else ALL_ROWS
+    check_choice(deploy, "deploy", (ONE_FOLD, ALL_ROWS))
+    if certificate != "nested":
+        raise ValueError(
+            f"`deploy` is for certificate='nested', which has two models to hand over, "
+            f"got certificate={certificate!r}; leave `deploy` out."
+        )
+    if deploy == ALL_ROWS and not has_pool:
+        raise ValueError(
+            "`deploy` 'all_rows' compares two models on unlabeled rows, but `pool` is "
+            "None; pass the pool, or use deploy='one_fold'."
+        )
+    return str(deploy)
+
+
+def _layout(
+    cv: Any, labeled: LabeledRows, seed: int, certificate: str, rule: Criterion,
+    groups: Any,
+    *,
+    n_candidates: int,
+) -> Layout:  # fmt: skip
+    """Return the splits that the criterion reads."""
+    if groups is not None:
+        check_groups(groups, labeled.n_rows)
+    if isinstance(cv, Layout):
+        layout = cv
+    elif rule.by_halves:
+        repeats = check_integer(30 if cv is None else cv, "cv", at_least=1)
+        layout = halves_layout(labeled.n_rows, repeats, seed)
+    else:
+        cv = DEFAULT_FOLDS if cv is None else cv
+        if certificate == "nested":
+            n_folds = number_of_folds(cv, labeled.n_rows)
+            assert n_folds is not None  # `_decide` has refused other splitters
+            return nested_layout(
+                n_folds, labeled.n_rows, seed, n_candidates=n_candidates
+            )
+        labels = labeled.classes[labeled.y]
+        layout = folds_layout(cv, labeled.X, labels, seed, groups=groups)
+        if certificate == "holdout":
+            layout = only_folds(layout, 1)
+    if layout.n_halvings and groups is not None:
+        raise ValueError(
+            "`groups` cannot be kept together by random halves; leave them out, or "
+            "search with criterion='cv_error' and cv=GroupKFold(5)."
+        )
+    if names.LOO_ERRORS in rule.needs:
+        layout = with_leave_one_out(layout, labeled.n_rows)
+    if not layout.n_halvings:  # nobody reads the errors on training rows
+        splits = (replace(split, counts_train=False) for split in layout.splits)
+        layout = replace(layout, splits=tuple(splits))
+    return layout
+
+
+def _groups(
+    candidates: tuple[Candidate, ...],
+    labeled: LabeledRows,
+    seed: int,
+    fit_params: Mapping[str, Any],
+) -> tuple[tuple[Group, ...], list[str]]:
+    """Return the candidates in groups that share work, and remarks on them."""
+    assignments = assign_families(
+        candidates, labeled.X, classes=labeled.classes, seed=seed, fit_params=fit_params
+    )
+    texts = candidate_texts(candidates)
+    groups: list[Group] = []
+    notes = []
+    for assigned in assignments:
+        for members in assigned.groups:
+            family = assigned.family
+            keys = tuple(
+                candidate_key(family.name, each, texts[each.number]) for each in members
+            )
+            groups.append(Group(len(groups), family, members, keys, _label(members)))
+        n = len(assigned.candidates)
+        plural = "s" if n != 1 else ""
+        notes.append(
+            f"{n} candidate{plural} by {assigned.family.name}: {assigned.remark}"
+        )
+    n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
+    if n_unknown:
+        notes.append(
+            f"{n_unknown} candidates hold what cannot be pickled: another run with the "
+            f"same `out` counts them again"
+        )
+    return tuple(groups), notes
+
+
+def _label(members: tuple[Candidate, ...]) -> str:
+    """Return the parameters that all members share, for names of tasks."""
+    first = members[0].params
+    shared = {
+        name: value
+        for name, value in first.items()
+        if all(as_text(each.params.get(name)) == as_text(value) for each in members)
+    }
+    text = ",".join(f"{name}={as_text(value)}" for name, value in shared.items())
+    return text if 0 < len(text) <= 60 else ""
+
+
+def _needs_numbers(groups: tuple[Group, ...]) -> bool:
+    """Whether labeled rows and pool are read as numbers: learners of the pool do."""
+    for group in groups:
+        if any(takes_pool(candidate.estimator) for candidate in group.candidates):
+            return True
+    return not any(group.family.takes_frames for group in groups)
+
+
+def _divide_pool(
+    pool: Any,
+    labeled: LabeledRows,
+    candidates: tuple[Candidate, ...],
+    seed: int,
+    params: Mapping[str, Any],
+) -> tuple[Pool | None, Pool | None]:
+    """Return the counted part of the pool and the part for fits, or None."""
+    if pool is None:
+        return None, None
+    opened = matching_pool(open_pool(pool), labeled)
+    if opened.n_rows == 0:
+        raise ValueError("`pool` must have rows, got none; use None to go without it.")
+    check_pool_learners((each.estimator for each in candidates), params)
+    if not any(takes_pool(candidate.estimator) for candidate in candidates):
+        return opened, None
+    fitting = opened.part(0.0, FITTING_PART, seed=seed)
+    return opened.part(FITTING_PART, 1.0, seed=seed), fitting
+
+
+def _at_most(pool: Pool | None, n_rows: int | None, seed: int) -> Pool | None:
+    """Return a random part with about `n_rows` rows, or all if there are fewer."""
+    if n_rows is not None:
+        check_integer(n_rows, "max_pool_rows", at_least=1)
+    if pool is None or n_rows is None or n_rows >= pool.n_rows:
+        return pool
+    return pool.part(0.0, n_rows / pool.n_rows, seed=seed, stream=SUBSET_STREAM)
+
+
+def _short_hash(value: Any) -> str:
+    return blake2b(str(value).encode(), digest_size=12).hexdigest()
+
+
+def _wrapped(begin: str, text: str, indent: int) -> list[str]:
+    return wrap(
+        begin + text, WIDTH, subsequent_indent=" " * indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,243 @@
+"""From counts to a choice by any criterion: no fit, no task."""
+
+import json
+from collections.abc import Mapping
+from math import nan
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dsel import names
+from dsel.bounds import best_fold_number, pair_error_bound, uniform_shares
+from dsel.checks import check_probability
+from dsel.criteria_new import Criterion, Settings, Terms, get_criterion
+from dsel.criteria_new.base import BEST_FOLD, FIRST_FOLD
+from dsel.results_new import Certificate, Choice
+from dsel.results_new.assumptions import assumptions_of
+from dsel.results_new.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results_new.choice import content_token, params_of
+from dsel.results_new.cube import add_criterion, check_cube, evidence
+from dsel.search.pruning import ROUNDING
+
+TOKEN = "content_token"
+"""Attribute of a search's cube: a hash of its counts, grid and order."""
+
+
+def select(
+    results: Any, criterion: str | None = None, *, delta: float | None = None
+) -> Choice:
+    """Choose a candidate by a criterion, from the counts of a search.
+
+    Parameters
+    ----------
+    results
+        The `Outcome` of a search, or its cube.
+    criterion
+        Such as ``"cv_error"``, ``"cv_bound"`` or ``"best_fold"``; by default that of
+        the search.
+    delta
+        Probability with which a bound may fail; by default that of the search.
+
+    Returns
+    -------
+    Choice
+        The candidate, its parameters, and its certificate, which is certified at the
+        declared delta and certificate only; anything else is an estimate and says so.
+
+    Raises
+    ------
+    ValueError
+        Where the counts that the criterion needs were not made, or where candidates
+        that were pruned for another criterion or delta might win under this one.
+    AllFitsFailedError
+        Where no candidate is complete.
+
+    See Also
+    --------
+    plan_search : Where the counts come from.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0)
+    >>> outcome = plan.run()
+    >>> dsel.select(outcome, "cv_error").params
+    {'n_neighbors': 9}
+    """
+    if not isinstance(results, xr.Dataset):
+        declared: Choice = results.choice
+        if criterion is None and delta in (None, declared.delta):
+            return declared
+        results = results.results
+    check_cube(results)
+    name = criterion or str(results[names.CRITERION].values[0])
+    certificate = str(results.attrs.get("certificate", ""))
+    return choose(results, name, certificate=certificate, delta=delta)
+
+
+def choose(
+    cube: xr.Dataset,
+    criterion: str,
+    *,
+    certificate: str,
+    delta: float | None = None,
+) -> Choice:
+    """Choose by a criterion, and read the declared certificate, or an estimate."""
+    counts = evidence(cube)
+    declared = float(cube.attrs["delta"])
+    delta = declared if delta is None else check_probability(delta, "delta")
+    rule = get_criterion(criterion)
+    # The certificate of the best fold is about whichever candidate the mean bound ranks
+    # first: limits of all folds of all candidates hold at once.
+    of_best = certificate == "best_fold" and criterion in ("cv_bound", "best_fold")
+    reported = get_criterion("best_fold") if of_best else rule
+    rule = get_criterion("cv_bound") if of_best else rule
+    for each in (rule, reported):
+        _check_counted(each, counts)
+    shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
+    settings = Settings(shares[: counts[names.STATUS].size])
+    terms = rule.evaluate(counts, settings)
+    number = rule.choose(terms, counts)
+    _check_exact(rule, counts, settings, terms, number)
+    own = terms if reported is rule else reported.evaluate(counts, settings)
+    fold = None
+    if reported.deploys == FIRST_FOLD:
+        fold = 0
+    elif reported.deploys == BEST_FOLD:
+        errors, rows = counts[names.FOLD_ERRORS][number], counts[names.FOLD_ROWS]
+        fold = int(best_fold_number(errors, rows))
+    deploy = ALL_ROWS if fold is None else ONE_FOLD
+    objections = list(json.loads(cube.attrs.get("objections", "[]")))
+    if not reported.is_guarantee:
+        objections.insert(0, f"{reported.name} is an estimate, not a bound")
+    elif reported.name != certificate:
+        objections.insert(0, (
+            f"{reported.name} is not the certificate that the plan declared; a plan "
+            f"with certificate={reported.name!r} and an `out` of its own gives one"
+        ))  # fmt: skip
+    elif delta != declared:
+        objections.insert(0, f"the plan declared delta={declared:g}")
+    elif cube.attrs.get(TOKEN) != content_token(cube):
+        objections.insert(0, "the cube was cut, sorted or changed after the run")
+    found = certificate_of(
+        cube, float(own.estimate[number]), delta, reported.name, deploy,
+        label_term=float(own.label_term[number]),
+        disagreement_term=float(own.disagreement_term[number]),
+        estimate=_cv_error(counts, number), fold=fold, objections=tuple(objections),
+    )  # fmt: skip
+    return Choice(
+        number, params_of(cube, number), rule.name, float(terms.estimate[number]),
+        {deploy: found}, deploy, nan, remarks_on(cube), {deploy: number},
+    )  # fmt: skip
+
+
+def certificate_of(
+    cube: xr.Dataset, bound: float, delta: float, criterion: str, deploy: str,
+    **fields: Any,
+) -> Certificate:  # fmt: skip
+    """Return a certificate with what the cube says about rows and assumptions."""
+    counts: dict[str, Any] = {
+        name: int(cube[name]) if name in cube else 0
+        for name in (names.N_LABELED, names.N_UNLABELED, names.EQUAL_ROWS)
+    }
+    return Certificate(
+        bound, delta, criterion, deploy, assumptions=assumptions_of(cube), **counts,
+        **fields,
+    )  # fmt: skip
+
+
+def with_terms(
+    cube: xr.Dataset, criterion: Criterion, settings: Settings, delta: float
+) -> xr.Dataset:
+    """Return the cube with what its criterion says, and what tells its content."""
+    counts = evidence(cube)
+    terms: Terms = criterion.evaluate(counts, settings)
+    cube = add_criterion(
+        cube, criterion.name, terms, delta_shares=settings.delta_shares, delta=delta
+    )
+    return cube.assign_attrs({TOKEN: content_token(cube)})
+
+
+def _check_counted(rule: Criterion, counts: Mapping[str, Any]) -> None:
+    missing = [name for name in rule.needs if name not in counts]
+    if missing:
+        kind = "certificate" if rule.is_guarantee else "criterion"
+        raise ValueError(
+            f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
+            f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "
+            f"an `out` of its own."
+        )
+
+
+def _check_exact(
+    rule: Criterion, counts: Mapping[str, Any], settings: Settings, terms: Terms,
+    number: int,
+) -> None:  # fmt: skip
+    """Raise unless the counts prove that no unfinished candidate can win."""
+    status = counts[names.STATUS]
+    unfinished = np.isin(status, (names.STATUS_PRUNED, names.STATUS_MISSING))
+    unfinished &= np.isnan(terms.estimate)
+    if not unfinished.any():
+        return
+    lower = rule.lower_bound(counts, settings)[unfinished]
+    may_win = lower <= terms.estimate[number] + ROUNDING
+    if not rule.can_prune or may_win.any():
+        n = int(may_win.sum()) if rule.can_prune else int(unfinished.sum())
+        raise ValueError(
+            f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
+            f"{n} candidates were pruned for another one and might win. Run "
+            f"plan_search(..., criterion={rule.name!r}) with this delta, or with "
+            f"prune=False for the whole surface."
+        )
+
+
+def _cv_error(counts: Mapping[str, Any], number: int) -> float:
+    errors = counts.get(names.FOLD_ERRORS)
+    if errors is None or (errors[number] < 0).any():
+        return nan
+    rows = counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS])
+    return float(np.mean(errors[number] / (rows[number] if rows.ndim > 1 else rows)))
+
+
+def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
+    """Return what the counts of a finished search say against its choice."""
+    counts = evidence(cube)
+    remarks = []
+    n_failed = int((counts[names.STATUS] == names.STATUS_FAILED).sum())
+    if n_failed:
+        remarks.append(f"{n_failed} candidates failed")
+    messages = cube.get(names.MESSAGE, xr.DataArray([])).values.ravel().tolist()
+    stopped = [text for text in messages if "ConvergenceWarning" in str(text)]
+    if stopped:
+        remarks.append(
+            f"fits of {len(stopped)} candidates stopped before they converged; a "
+            f"larger `max_iter` may help"
+        )
+    if names.OUTER_DISAGREEMENTS in counts:
+        remarks += _contradiction(counts)
+    return tuple(remarks)
+
+
+def _contradiction(counts: Mapping[str, Any]) -> list[str]:
+    """Return a remark where models differ more than their errors on folds allow.
+
+    Two models that differ on a row cannot both be right there: half of the lower limit
+    of their disagreement is one of their mean error, and needs no label.
+    """
+    pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
+    delta = 0.05 / len(pairs)
+    limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
+    least, said = float(limits.mean()), float(np.mean(errors / counts[names.FOLD_ROWS]))
+    if round(least, 3) <= round(said, 3):  # as they are printed
+        return []
+    return [
+        f"contradiction: the folds' models err on {100 * said:.1f} % of the labeled "
+        f"rows, but differ so often on the pool that they err on {100 * least:.1f} % "
+        f"of it or more on average; labeled rows are few, unlike the pool, or not "
+        f"independent"
+    ]

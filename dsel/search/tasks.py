@@ -1,0 +1,461 @@
+"""All that runs on a worker: fits, their errors, and counts over blocks of the pool.
+
+Only counts are sent back, but for the last step of a nested search: there a model comes
+to the driver in one message with its counts, so that what is handed over is the object
+that was counted.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from hashlib import blake2b
+from typing import Any, Final
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import FunctionTransformer
+
+from dsel.data.blocks import Block, read_blocks
+from dsel.data.cache import LastUse, process_cache, spare_memory
+from dsel.data.frames import Frame, numbers
+from dsel.data.splits import LEAVE_ONE_OUT, Split
+from dsel.families.family import FIT_DONE, Candidate, Family, FitCounts, FittedGroup
+from dsel.families.leave_one_out import leave_one_out_counts
+from dsel.search.comparisons import Comparison, tallies
+
+BY_ROW: Final = ("sklearn.", "dsel.")
+"""Where classes are that answer each row by itself, but `FunctionTransformer`."""
+BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
+BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block costs 0.2 ms beside its rows
+FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
+FRAME_ROWS: Final = 2**16
+NO_ROWS: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Candidates that share work, and the family that fits them."""
+
+    number: int
+    family: Family
+    candidates: tuple[Candidate, ...]
+    """In the order of their numbers."""
+    keys: tuple[str, ...]
+    """For each candidate a hash of all that its fit depends on besides the rows."""
+    label: str = ""
+    """What the candidates have in common, for names of tasks: ``gamma=0.01``."""
+
+    @cached_property
+    def answers_by_row(self) -> bool:
+        """Whether all candidates are known to answer each row by itself."""
+        return all(_answers_by_row(each.estimator) for each in self.candidates)
+
+    def members(self, numbers: Collection[int]) -> list[Candidate]:
+        """Return the candidates of these numbers."""
+        return [each for each in self.candidates if each.number in numbers]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every task of a run needs; sent to a cluster once."""
+
+    X: Any
+    """Labeled rows, shape (n_labeled, n_columns): array, CSR or `Frame`."""
+    y: NDArray[np.int64]
+    splits: tuple[Split, ...]
+    groups: tuple[Group, ...]
+    fitting_pool: Any = None
+    """Part of the pool that semi-supervised learners are fitted on, or None."""
+    allow_nan: bool = False
+    """Whether every estimator takes missing values."""
+
+    def rows_for(self, family: Family) -> Any:
+        """Return the labeled rows in the form that a family takes."""
+        return self.X if family.takes_frames else numbers(self.X)
+
+    def group_of(self, candidate: int) -> Group:
+        """Return a candidate's group; raise ValueError where there is none."""
+        for group in self.groups:
+            if group.members((candidate,)):
+                return group
+        n = sum(len(group.candidates) for group in self.groups)
+        raise ValueError(f"`candidate` must be in [0, {n - 1}], got {candidate!r}.")
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """Candidates of a group on one split."""
+
+    group: int
+    candidates: tuple[int, ...]
+    """Candidate numbers, ascending."""
+    split: int
+
+    def one_by_one(self) -> "list[FitJob]":
+        """Return a job for each candidate."""
+        return [replace(self, candidates=(number,)) for number in self.candidates]
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """Counts of one job."""
+
+    job: FitJob
+    counts: FitCounts
+    """They have one column, for the job's split."""
+    nbytes: int
+    """Size of the models, also where they are not kept."""
+    tokens: tuple[str, ...]
+    """What tells each candidate's model from that of another fit; "" where fits repeat
+    exactly, or nobody will ask for the model."""
+
+
+Payload = dict[FitJob, FittedGroup]
+"""Fitted models by the first job of the call that fitted them."""
+
+
+def fit_jobs(
+    work: Work,
+    payloads: Sequence[Payload],
+    jobs: Sequence[FitJob],
+    keeps_models: bool = True,
+    last_of: Collection[int] = (),
+) -> tuple[list[FitRecord], Payload]:
+    """Fit the jobs; return their counts, and the models if they are to be kept.
+
+    Of the groups `last_of` no other task will follow, unless one is tried again.
+    """
+    del payloads  # a fit starts from nothing
+    cache = process_cache()
+    ending = LastUse(cache)
+    records: list[FitRecord] = []
+    fitted: Payload = {}
+    calls: dict[Any, list[FitJob]] = {}  # what splits of one group share is made once
+    for job in jobs:
+        is_loo = work.splits[job.split].name == LEAVE_ONE_OUT
+        calls.setdefault(job if is_loo else (job.group, job.candidates), []).append(job)
+    for together in calls.values():
+        first, group = together[0], work.groups[together[0].group]
+        if work.splits[first.split].name == LEAVE_ONE_OUT:
+            counts = leave_one_out_counts(
+                group.family, group.members(first.candidates),
+                work.rows_for(group.family), work.y, work.splits[first.split],
+                pool=work.fitting_pool,
+            )  # fmt: skip
+            tokens = ("",) * len(first.candidates)
+            records.append(FitRecord(first, counts, 0, tokens))
+            continue
+        budget = ending if first.group in last_of else cache
+        splits = [work.splits[job.split] for job in together]
+        models = fit_splits(work, group, first.candidates, splits, budget)
+        for place, job in enumerate(together):
+            tokens = tuple(
+                model_token(models, number, job.split) if keeps_models else ""
+                for number in job.candidates
+            )
+            counts = models.counts.select(np.s_[:, [place]], job.split)
+            nbytes = models.nbytes // len(together) if keeps_models else 0
+            records.append(FitRecord(job, counts, nbytes, tokens))
+        if keeps_models:
+            fitted[first] = models
+    cache.forget(ending.own_keys)
+    return records, fitted
+
+
+def fit_splits(
+    work: Work,
+    group: Group,
+    candidates: Collection[int],
+    splits: Sequence[Split],
+    budget: Any = None,
+) -> FittedGroup:
+    """Fit candidates of a group on some splits, and count their errors."""
+    rows = work.rows_for(group.family)
+    fitted = group.family.fit(
+        group.members(candidates), rows, work.y, splits,
+        pool=work.fitting_pool, budget=budget or process_cache(),
+    )  # fmt: skip
+    if not group.answers_by_row:
+        for split in splits:
+            _refuse_batches(fitted, split, rows)
+    return fitted
+
+
+def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
+    """Return what tells a model from those of other fits; "" where fits repeat exactly.
+
+    Families of ours give the same model for the same rows and seed. What any other
+    learner draws without a seed shows in its pickle.
+    """
+    models = getattr(fitted, "models", None)
+    if models is None or (candidate, split) not in models:
+        return ""
+    try:
+        content = cloudpickle.dumps(models[candidate, split])
+    except Exception:  # what cannot be pickled stays in this process
+        return f"object-{id(models[candidate, split])}"
+    return blake2b(content, digest_size=12).hexdigest()
+
+
+def _answers_by_row(estimator: Any) -> bool:
+    """Whether all parts of an estimator are known to answer each row by itself."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return all(
+        type(each).__module__.startswith(BY_ROW)
+        and not isinstance(each, FunctionTransformer)
+        for each in parts
+        if isinstance(each, BaseEstimator)
+    )
+
+
+def _refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
+    """Record models as failed that answer rows otherwise alone than among others.
+
+    Then errors depend on which rows come together, and no count tells those of a row.
+    One difference in eight rows may be a tie, which rounding decides.
+    """
+    counts, rows = fitted.counts, split.test_rows[:64]
+    column = fitted.splits.index(split.number)
+    done = np.flatnonzero(counts.status[:, column] == FIT_DONE)
+    if not len(rows) or not len(done):
+        return
+
+    def answers(rows: Any) -> Any:
+        return fitted.predict(X[rows], [np.array(split.number)])[0][done]
+
+    try:
+        together = answers(rows)
+    except Exception:  # counted where errors are
+        return
+    # Where all rows are answered alike when alone, four of the rarest answer, or four
+    # of the others, show it.
+    _, kinds, n = np.unique(together[0], return_inverse=True, return_counts=True)
+    order = np.argsort(n[kinds], kind="stable")
+    some = np.unique(np.r_[order[:4], order[-4:]])
+    cause = ""
+    try:
+        alone = np.concatenate([answers(rows[[place]]) for place in some], axis=1)
+    except Exception as error:
+        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
+        cause = f" (alone: {type(error).__name__}: {error})"
+    n_differ = np.sum(alone != together[:, some], axis=1)
+    for place, n in zip(done.tolist(), n_differ, strict=True):
+        if n > 1 or cause:
+            counts.refuse((place, column), (fitted.candidates[place], split.number), (
+                f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
+                f"other rows{cause}, so its errors depend on which rows come together. "
+                f"Compute means, ranks and codes of columns in `fit`, not in "
+                f"`transform` or `predict`; draw nothing there without a fixed seed."
+            ))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ChosenJob:
+    """One candidate on the splits for which it was chosen."""
+
+    candidate: int
+    splits: tuple[int, ...]
+    """Numbers of the folds that it was chosen without; that after the last fold stands
+    for all labeled rows."""
+
+
+def fit_chosen(
+    work: Work, payloads: Sequence[Any], jobs: Sequence[ChosenJob]
+) -> tuple[list[tuple[ChosenJob, FittedGroup]], None]:
+    """Fit what was chosen; models and their counts go to the driver in one message."""
+    del payloads
+    return [
+        (
+            job,
+            fit_splits(
+                work,
+                work.group_of(job.candidate),
+                (job.candidate,),
+                [work.splits[number] for number in job.splits],
+            ),
+        )
+        for job in jobs
+    ], None
+
+
+@dataclass(frozen=True)
+class SpanJob:
+    """Candidates to be compared on some consecutive rows of the pool."""
+
+    start: int
+    """First global row number."""
+    stop: int
+    """One past the last."""
+    candidates: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SpanRecord:
+    """Counts of one span."""
+
+    job: SpanJob
+    differences: tuple[NDArray[np.int64], ...]
+    """Per comparison, (n_candidates, n_bins)."""
+    rows: tuple[NDArray[np.int64], ...]
+    """Per comparison, pool rows in each bin, (n_bins,)."""
+    seconds: float
+    """Time of the span, reading included."""
+    tokens: tuple[str, ...] = ()
+    """For each candidate, what tells its models from those of other fits."""
+
+
+def models_of(
+    work: Work, payloads: Sequence[Payload], candidates: tuple[int, ...]
+) -> tuple[None, Payload]:
+    """Return the models of some candidates only, so that less is sent to workers."""
+    held: Payload = {}
+    for job, models in (item for payload in payloads for item in payload.items()):
+        mine = [number for number in models.candidates if number in candidates]
+        if mine:
+            held[job] = work.groups[job.group].family.join([models], mine)
+    return None, held
+
+
+def count_spans(
+    work: Work,
+    payloads: Sequence[Payload],
+    sources: Sequence[list[Any]],
+    jobs: Sequence[SpanJob],
+    comparisons: Sequence[Comparison],
+    round_key: str,
+) -> tuple[list[SpanRecord], None]:
+    """Count over spans of the pool where the compared models of candidates differ.
+
+    All jobs have the same candidates.
+    """
+    members = jobs[0].candidates
+    parts, tokens = process_cache().get(
+        f"joined-{round_key}", lambda: _joined(work, payloads, members)
+    )
+    records = []
+    for job, rows in zip(jobs, sources, strict=True):
+        started = time.perf_counter()
+        differences = [
+            np.zeros((len(members), c.n_bins), np.int64) for c in comparisons
+        ]
+        in_bins: list[NDArray[np.int64]] = [
+            np.zeros(c.n_bins, np.int64) for c in comparisons
+        ]
+        queries = sum(len(c.queries(NO_ROWS, members)) for c in comparisons)
+        row_nbytes = max(p.row_nbytes for p in parts) + 16 * queries * len(members)
+        are_frames = isinstance(work.X, Frame)
+        for block in _blocks(
+            rows, row_nbytes, are_frames=are_frames, allow_nan=work.allow_nan
+        ):
+            for part in parts:
+                mine = [members.index(number) for number in part.candidates]
+                with _naming_rows(block):
+                    found = tallies(
+                        comparisons,
+                        partial(part.predict, block.X),
+                        block.rows,
+                        part.candidates,
+                    )
+                for total, more in zip(differences, found, strict=True):
+                    total[mine] += more
+            for total, comparison in zip(in_bins, comparisons, strict=True):
+                total += comparison.rows_by_bin(block.rows)
+            del block  # else it would be in memory beside the next one
+        seconds = time.perf_counter() - started
+        counted = tuple(differences), tuple(in_bins)
+        records.append(SpanRecord(job, *counted, seconds, tokens))
+    return records, None
+
+
+def _joined(
+    work: Work, payloads: Sequence[Payload], members: Sequence[int]
+) -> tuple[list[FittedGroup], tuple[str, ...]]:
+    """Return the models of the members joined, one group a family, and their tokens."""
+    families: dict[int, tuple[Family, list[FittedGroup]]] = {}
+    tokens: dict[int, dict[int, str]] = {number: {} for number in members}
+    for job, models in (item for payload in payloads for item in payload.items()):
+        family = work.groups[job.group].family
+        mine = [number for number in models.candidates if number in tokens]
+        if mine:
+            families.setdefault(id(family), (family, []))[1].append(models)
+        for number in mine:
+            for split in models.splits:
+                tokens[number][split] = model_token(models, number, split)
+    parts = []
+    for family, fitted in families.values():
+        there = {number for models in fitted for number in models.candidates}
+        parts.append(family.join(fitted, sorted(there & set(members))))
+    return parts, tuple(joined_tokens(tokens[number]) for number in members)
+
+
+def joined_tokens(tokens: dict[int, str]) -> str:
+    """Return one text of the tokens of a candidate's models, by split."""
+    if not any(tokens.values()):
+        return ""
+    text = ".".join(f"{split}:{tokens[split]}" for split in sorted(tokens))
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True)
+class ChosenModels:
+    """The models of the last step of a nested search, as every task gets them."""
+
+    models: tuple[tuple[ChosenJob, FittedGroup], ...]
+    n_folds: int
+    """Number of the model of all rows; those before it are the folds'."""
+    are_frames: bool
+    """Whether rows are data frames."""
+    allow_nan: bool
+
+
+def count_chosen(
+    chosen: ChosenModels, payloads: Sequence[Any], sources: list[Any]
+) -> tuple[NDArray[np.int64], None]:
+    """Count in a span the rows on which each fold's model and that of all rows differ.
+
+    What stands for a model that could not be fitted differs everywhere.
+    """
+    del payloads
+    k = chosen.n_folds
+    row_nbytes = max(group.row_nbytes for _, group in chosen.models) + 8 * (k + 1)
+    total: NDArray[np.int64] = np.zeros(k, np.int64)
+    for block in _blocks(
+        sources, row_nbytes, are_frames=chosen.are_frames, allow_nan=chosen.allow_nan
+    ):
+        codes: Any = np.full((k + 1, len(block.rows)), np.iinfo(np.int64).min)
+        for job, group in chosen.models:
+            with _naming_rows(block):
+                numbers = [np.array(number) for number in job.splits]
+                codes[list(job.splits)] = group.predict(block.X, numbers)[:, 0]
+        total += (codes[:-1] != codes[-1]).sum(axis=1)
+        del block  # else it would be in memory beside the next one
+    return total, None
+
+
+def _blocks(
+    sources: list[Any], row_nbytes: int, *, are_frames: bool, allow_nan: bool
+) -> Iterator[Block]:
+    """Yield the rows of a span: fewer at once where the process has little memory."""
+    fewest, most = BLOCK_ROWS
+    nbytes = min(FRAME_NBYTES if are_frames else BLOCK_NBYTES, spare_memory() // 16)
+    most = FRAME_ROWS if are_frames else most
+    n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
+    return read_blocks(sources, n_rows, allow_nan=allow_nan)
+
+
+@contextmanager
+def _naming_rows(block: Block) -> Iterator[None]:
+    """Say which rows of the pool models cannot predict."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Models cannot predict pool rows {block.rows[0]} to {block.rows[-1]}: "
+            f"{error}. All rows of `pool` must be such as `predict` takes; where "
+            f"it has categories of its own, encoders must take unknown ones, as "
+            f'OneHotEncoder(handle_unknown="ignore") does.'
+        ) from error
