@@ -102,7 +102,7 @@ def fit_contrast(
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
     summary = read_summary(pool, n_sampled=n_sampled)
     contrast_with = partial(lda_contrast, labeled, supervised, ridge=ridge)
-    if n_sampled:
+    if len(summary.sample):
         moments, label = _of_sample(summary, origin)
         # The sample's solution is a start only: more digits of it are of no use.
         sample_tol = max(tol, _SAMPLE_TOL)

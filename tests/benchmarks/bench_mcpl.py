@@ -1,8 +1,7 @@
-"""MCPL at scale, and against the heuristic of the paper. Run by hand:
+"""MCPL at scale. Run by hand:
 
     python -m tests.benchmarks.bench_mcpl scale --rows 10000000
     python -m tests.benchmarks.bench_mcpl growth
-    python -m tests.benchmarks.bench_mcpl heuristic --data FOLDER
 
 Numbers are printed; nothing is asserted, since the machine may be shared.
 """
@@ -18,9 +17,7 @@ import numpy as np
 import psutil
 import zarr
 
-from dsel.experiments.loog2015.protocol import FILES, load_table
 from dsel.mcpl import SemiSupervisedLDA
-from tests.experiments.loog2015_passes import heuristic_passes
 
 N_FEATURES, N_CLASSES, N_LABELED = 50, 5, 250
 CHUNK_ROWS = 100_000
@@ -125,52 +122,16 @@ def growth(most_rows, start_rows):
     print(f"exponent {slope:.2f} over all sizes, {last:.2f} over the last tenfold")
 
 
-def heuristic(folder, n_repeats, names):
-    """Exact solver against the paper's scheme: to 1e-6, and to the scheme's own gap."""
-    ratios = {"exact": [], "matched": []}
-    for name in names:
-        table = load_table(name, folder=folder)
-        heuristic_passes(table, 0, seed=0)  # a first call is never quick
-        found = [heuristic_passes(table, repeat, seed=0) for repeat in range(n_repeats)]
-        middle = {
-            key: {what: np.median([each[key][what] for each in found]) for what in part}
-            for key, part in found[0].items()
-        }
-        theirs = middle["heuristic"]
-        for key, ratio in ratios.items():
-            ratio.append(theirs["seconds"] / middle[key]["seconds"])
-        uncertified = sum(each["heuristic"]["contrast"] < 0.0 for each in found)
-        print(
-            f"{name:12s} heuristic {1e3 * theirs['seconds']:6.0f} ms, "
-            f"{theirs['passes']:4.0f} passes, gap {theirs['gap']:.1e}, "
-            f"{uncertified} of {n_repeats} uncertified; "
-            + "; ".join(
-                f"{key} {1e3 * middle[key]['seconds']:.1f} ms, "
-                f"{middle[key]['passes']:.0f} passes, gap {middle[key]['gap']:.1e}, "
-                f"{ratio[-1]:.1f} times as fast"
-                for key, ratio in ratios.items()
-            ),
-            flush=True,
-        )
-    for key, ratio in ratios.items():
-        print(f"{key}: median {np.median(ratio):.1f} times as fast")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["scale", "growth", "heuristic"])
+    parser.add_argument("what", choices=["scale", "growth"])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory-limit", default="1.5GiB")
     parser.add_argument("--start-rows", type=int, default=20_000)
-    parser.add_argument("--data")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sets", nargs="+", default=list(FILES))
     given = parser.parse_args()
     if given.what == "scale":
         scale(given.rows, given.workers, given.memory_limit, given.start_rows)
-    elif given.what == "heuristic":
-        heuristic(given.data, given.repeats, given.sets)
     else:
         growth(given.rows, given.start_rows)
 

@@ -116,6 +116,13 @@ def test_fit_contrast__a_subsample_to_start_from_changes_nothing(rng):
     np.testing.assert_allclose(warm.classes.means, cold.classes.means, atol=1e-4)
 
 
+def test_fit_contrast__a_subsample_may_meet_no_row_of_a_filtered_pool(rng):
+    X, y, U = make_rows(rng, n=60, m=900)
+    pool = open_pool(U).excluding([0, 898])  # every 898th row is none of these
+    found, expected = fit(X, y, pool, start_rows=1), fit(X, y, pool)
+    np.testing.assert_array_equal(found.classes.means, expected.classes.means)
+
+
 def test_fit_contrast__settles_with_more_vertices_than_dimensions(rng):
     # Then the weights are not unique, and a step among them would be mere noise.
     X, y, U = make_rows(rng, n=60, m=193, d=1)
