@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.errors import GuaranteeWarning
 from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
+from dsel.results import open_model, save_model
 from tests.mcpl import definition
 
 ESTIMATORS = [MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA]
@@ -267,3 +268,12 @@ def test_predict__of_dask_rows_is_lazy(rows):
     assert isinstance(found, da.Array)
     with warnings.catch_warnings(action="error"):
         np.testing.assert_array_equal(found.compute(), model.predict(pool))
+
+
+def test_save_model__opens_without_a_list_of_trusted_types(rows, tmp_path):
+    X, y, pool = rows
+    model = SemiSupervisedLDA().fit(X, y, pool)
+    save_model(model, tmp_path / "model")
+    np.testing.assert_array_equal(
+        open_model(tmp_path / "model").predict(pool), model.predict(pool)
+    )
