@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from zipfile import BadZipFile
 
 from dsel.results_new.files import MAKE_ANEW, PLAIN, read_outcome
 from dsel.results_new.place import Place, claim, read_owner, seal, stamp, unseal
@@ -10,9 +11,14 @@ from dsel.results_new.place import Place, claim, read_owner, seal, stamp, unseal
 FOLDER: Final = "models"
 MODEL: Final = "model"
 """Name of the only model of a place without a plan."""
-TRUSTED: Final = ("numpy.dtype",)
-"""What may be built beside what skops trusts of itself: our own estimators, and the
-type that a fitted SimpleImputer has."""
+TRUSTED: Final = (
+    "numpy.dtype",
+    "dsel.mcpl.estimators.MaximumLikelihoodLDA",
+    "dsel.mcpl.estimators.OracleLDA",
+    "dsel.mcpl.estimators.SemiSupervisedLDA",
+)
+"""What may be built beside what skops trusts of itself: our own estimators, each by its
+full name, and the type that a fitted SimpleImputer has."""
 
 
 def save_model(
@@ -103,11 +109,14 @@ def write_model(place: Place, name: str, model: Any) -> str:
 def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model of a file; see `open_model`."""
     skops = _skops()
-    payload = unseal(place.read(f"{FOLDER}/{file}"))
-    if payload is None:
-        raise ValueError(f"the model {file} at {place} is damaged; {MAKE_ANEW}.")
     may_build = {*TRUSTED, *trusted}
-    unknown = sorted(set(skops.get_untrusted_types(data=payload)) - may_build)
+    payload = unseal(place.read(f"{FOLDER}/{file}"))
+    try:
+        types = skops.get_untrusted_types(data=payload or b"")
+    except (BadZipFile, KeyError, ValueError) as error:
+        text = f"the model {file} at {place} is damaged; {MAKE_ANEW}."
+        raise ValueError(text) from error
+    unknown = sorted(set(types) - may_build)
     if unknown:
         raise ValueError(
             f"the model at {place} has types that nobody said to trust: "

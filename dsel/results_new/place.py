@@ -81,7 +81,7 @@ class Place:
         with reaching(self):
             try:
                 found = self._fs.ls(path, detail=False)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
         names = (each.rstrip("/").rpartition("/")[2] for each in found)
         return sorted(filter(None, names))

@@ -1,0 +1,62 @@
+"""A small cube for the tests of the room."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dsel.results_new.assumptions import Assumption, full_list
+from dsel.results_new.cube import add_criterion, make_cube
+from dsel.results_new.grid import fold_axes, grid_axes
+
+
+@pytest.fixture
+def terms():
+    """Make what a criterion says: estimates counting up from `start`."""
+
+    def make(start=0.0):
+        estimate = np.arange(6) + start
+        return SimpleNamespace(
+            estimate=estimate, label_term=estimate / 2, disagreement_term=estimate / 2
+        )
+
+    return make
+
+
+@pytest.fixture
+def axes():
+    return grid_axes({"kernel": ["rbf", "linear"], "C": [1, 10, 100]})
+
+
+@pytest.fixture
+def bare_cube(axes, rng):
+    errors = rng.integers(0, 80, (6, 5))
+    errors[3, 2] = -1
+    values = {
+        "fold_errors": errors,
+        "fold_rows": np.full(5, 20),
+        "fold_answers": np.full((6, 5), 80),
+        "train_rows": np.full(5, 80),
+        "status": np.array([0, 0, 1, 2, 3, 0]),
+        "message": [""] * 6,
+        "fit_seconds": rng.random((6, 5)),
+        "n_labeled": 100,
+        "n_unlabeled": 1000,
+        "n_classes": 2,
+        "equal_rows": 3,
+        "outer_candidate": np.arange(5),
+        "outer_errors": np.arange(5),
+        "outer_disagreements": np.array([1, 2, 3, 4, -1]),
+    }
+    return make_cube(
+        axes,
+        fold_axes(5),
+        values,
+        assumptions=full_list([Assumption("A4", "by design", "half of the pool")]),
+        attributes={"seeds": {"folds": 3}, "is_pruned": True, "client": None},
+    )
+
+
+@pytest.fixture
+def cube(bare_cube, terms):
+    return add_criterion(bare_cube, "nested", terms(), delta_shares=0.01, delta=0.05)
