@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from dsel.errors import FitFailedWarning
 from dsel.mcpl import SemiSupervisedLDA
 from dsel.mcpl.pool_passes import read_summary
-from dsel.searches import plan_search
+from dsel.search.plan import plan_search
 
 
 @pytest.fixture
@@ -24,10 +25,7 @@ GRID = {"ridge": [0.1, 1.0]}
 
 
 def plan(rows, grid=GRID, **params):
-    return plan_search(
-        SemiSupervisedLDA(**params), grid, *rows, cv=4, random_state=0,
-        criterion="cv_bound",
-    )  # fmt: skip
+    return plan_search(SemiSupervisedLDA(**params), grid, *rows, random_state=0)
 
 
 def test_plan_search__models_are_those_of_the_fitting_part(rows):
@@ -35,28 +33,28 @@ def test_plan_search__models_are_those_of_the_fitting_part(rows):
     made = plan(rows)
     part = made.work.fitting_pool
     assert part.n_rows + made.pool.n_rows == len(pool)
-    results = made.run()
-    assert (results.status == 0).all()
-    for number, ridge in enumerate([0.1, 1.0]):
-        expected = SemiSupervisedLDA(ridge=ridge).fit(X, y, pool=part)
-        np.testing.assert_array_equal(made.model(number).means_, expected.means_)
+    outcome = made.run()
+    model = outcome.models["all_rows"]
+    expected = clone(model).fit(X, y, pool=part)
+    np.testing.assert_array_equal(model.means_, expected.means_)
+    assert model.contrast_lower_ == expected.contrast_lower_
 
 
 def test_plan_search__a_singular_candidate_fails_alone(rows):
     X, y, pool = rows
     X[:, 1] = X[:, 0]
     with pytest.warns(FitFailedWarning, match="1 of 2 candidates"):
-        results = plan((X, y, pool), {"ridge": [0.0, 1.0]}).run()
-    assert (results.status == 0).values.tolist() == [False, True]
+        outcome = plan((X, y, pool), {"ridge": [0.0, 1.0]}).run()
+    assert outcome.choice.params == {"ridge": 1.0}
 
 
 def test_plan_search__reads_a_sparse_pool_as_a_dense_one(rows):
     X, y, pool = rows
-    counts = [
-        plan((X, y, given)).run().disagreements.values
-        for given in (pool, sparse.csr_matrix(pool))
-    ]
-    np.testing.assert_array_equal(*counts)
+    dense, csr = (
+        plan((X, y, given)).run() for given in (pool, sparse.csr_matrix(pool))
+    )
+    np.testing.assert_array_equal(dense.results.fold_errors, csr.results.fold_errors)
+    np.testing.assert_allclose(dense.model.means_, csr.model.means_)
 
 
 @dataclass(frozen=True)
@@ -78,5 +76,5 @@ def test_read_summary__all_fits_of_a_process_share_one_read(rows, start_rows):
     gone = Unreadable(part.token, part.n_rows)
     with pytest.raises(AssertionError, match="read once more"):
         read_summary(gone, n_sampled=start_rows)
-    made.run()
+    made.run(n_jobs=1)
     assert read_summary(gone, n_sampled=start_rows).moments.count == part.n_rows
