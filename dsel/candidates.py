@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
 
-from dsel.data.content import exact_text
+from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
 from dsel.families.prefixes import first_step
 from dsel.results.grid import is_list, product_grids

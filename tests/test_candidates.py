@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from dsel.candidates import candidate_key, candidate_texts
-from dsel.data.content import exact_text
+from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
 
 LONG = np.arange(5000.0)
@@ -94,7 +94,7 @@ def test_candidate_path__is_the_same_in_another_process():
 OWN = """
 import numpy as np
 from sklearn.base import BaseEstimator
-from dsel.data.content import exact_text
+from dsel.data.identity import exact_text
 NAMES = {"a", "b", "c", "d"}
 def helper(x):
     return own(x) if x in {"u", "v", "w"} else len(NAMES)
@@ -127,7 +127,7 @@ def test_exact_text__of_own_code_is_the_same_wherever_it_stands():
 
 
 def test_exact_text__changes_with_a_module_of_ones_own(tmp_path, monkeypatch):
-    script = "from dsel.data.content import exact_text; import own_module as m; "
+    script = "from dsel.data.identity import exact_text; import own_module as m; "
     script += "print(exact_text([m.function, m.Class()]))"
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     found = set()

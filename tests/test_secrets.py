@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
-from scipy.sparse import csr_matrix
 
 import dsel
 from dsel.cli import main
@@ -24,7 +23,6 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(90, 3))
     dsel.write_pool(rows, place / "pool.zarr", chunk_rows=30)
-    dsel.write_pool(csr_matrix(rows), place / "sparse.zarr", chunk_rows=30)
     X = rng.normal(size=(80, 3))
     np.savez(place / "table.npz", X=X, y=(X[:, 0] > 0).astype(int))
     return place
@@ -142,7 +140,7 @@ def test_select__shows_no_query_that_a_server_refuses(folder, url, secret, tmp_p
     assert not log.exists() or SECRET not in log.read_text()
 
 
-@pytest.mark.parametrize("name", ["pool.zarr", "sparse.zarr"])
+@pytest.mark.parametrize("name", ["pool.zarr"])
 def test_pool__shows_no_query_in_an_error_that_a_worker_sends(url, name):
     options = {"storage_options": {"params": {"sig": SECRET}}}
     pool = dsel.open_pool(f"{url}/{name}", **options)

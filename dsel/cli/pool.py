@@ -34,11 +34,11 @@ def build(
 ) -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
-    SOURCE is a CSV, TSV, Parquet, npz, npy or svmlight file, or a zarr array; PATH may
-    be a URL. Stopped anywhere, the same command goes on where it was. A CSV or TSV file
-    with columns of text goes to a PATH that ends in .parquet. Tables are read here, in
-    order; arrays are written by tasks, on local threads unless --scheduler or
-    --workers say otherwise.
+    SOURCE is a CSV, TSV, Parquet, npz or npy file, or a zarr array; PATH may be a URL.
+    Stopped anywhere, the same command starts anew. A CSV or TSV file with columns of
+    text goes to a PATH that ends in .parquet. CSV files are read here, in order; what
+    else there is is written by tasks, on local threads unless --scheduler or --workers
+    say otherwise.
     """
     from dsel.data.write import write_pool
     from dsel.runtime.progress import row_progress

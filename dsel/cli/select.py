@@ -18,7 +18,7 @@ from dsel.cli.options import (
 )
 from dsel.cli.show import show
 from dsel.data.open import open_pool
-from dsel.data.parquet_rows import has_parquet
+from dsel.data.parquet import has_parquet
 from dsel.data.tables import CSV, PARQUET, Table, read_table
 from dsel.searches import PoolReading, execute, plan_search
 from dsel.searches.certify import search_and_certify

@@ -13,6 +13,7 @@ from scipy import sparse
 from dsel.data.columns import NUMBER
 from dsel.data.filters import RowFilter, joint_mask
 from dsel.data.frames import Frame, FrameSchema, concatenated, frame_of, is_frame
+from dsel.errors import reached
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class SpanGraph:
     """What blocks are to be like; None for rows as they come."""
     filters: tuple[RowFilter, ...]
     """Rules about the row numbers of this span."""
+    stored: str
+    """How messages call the files that the tasks read; "" where there are none."""
 
 
 def read_blocks(
@@ -103,8 +106,19 @@ def _together(boundaries: Sequence[int], n_rows: int) -> Iterator[tuple[int, int
 def _computed(graph: Mapping[Any, Any], span: SpanGraph, number: int) -> Any:
     """Compute one block here, whatever scheduler is set, and show no progress of it."""
     needed, _ = cull(graph, span.keys[number])
-    rows = get_sync(needed, span.keys[number], callbacks=())
     start, stop = span.boundaries[number : number + 2]
+    try:
+        rows = reached(
+            span.stored or "`pool`",
+            lambda: get_sync(needed, span.keys[number], callbacks=()),
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        if not span.stored or isinstance(error, ConnectionError):
+            raise
+        raise ValueError(
+            f"{span.stored} is damaged: rows {start} to {stop - 1} cannot be read "
+            f"({error}); write the pool again."
+        ) from error
     if rows.shape[0] != stop - start:
         raise ValueError(
             f"`pool` must have the chunk lengths that it tells, but its rows {start} "
@@ -217,17 +231,6 @@ def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
         yield stacked(held)
 
 
-def cut_rows(blocks: Iterable[Any], skipped: int, n_rows: int) -> Iterator[Any]:
-    """Yield `n_rows` rows after the first `skipped`."""
-    start = 0
-    for block in blocks:
-        lower, upper = skipped - start, skipped + n_rows - start
-        start += block.shape[0]
-        part = block[max(lower, 0) : max(upper, 0)]
-        if part.shape[0]:
-            yield part
-
-
 def stacked(parts: Sequence[Any]) -> Any:
     """Return blocks of rows as one: CSR where any of them is sparse."""
     if len(parts) == 1:
@@ -252,8 +255,3 @@ def summed(rows: Any) -> Any:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
-
-
-def count_entries(rows: Any) -> int:
-    """Return the number of stored values."""
-    return int(rows.nnz) if sparse.issparse(rows) else int(rows.size)

@@ -1,15 +1,15 @@
-"""The rows of a pool as a Dask array, and what such an array does not carry."""
+"""The rows of a pool as a Dask collection, and what that does not carry."""
 
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import psutil
 from dask.base import DaskMethodsMixin
 from dask.optimization import cull
 from dask.threaded import get as get_threaded
@@ -18,6 +18,9 @@ from scipy import sparse
 
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame, FrameSchema, concatenated, native
+
+POOL: Final = "`pool`"
+"""How messages call rows that are in no file."""
 
 SMALL_BLOCK_NBYTES: Final = 2**18
 """Rows that are not stored in chunks are read by so much at least."""
@@ -28,32 +31,27 @@ MOST_BLOCKS: Final = 2**14
 """More would make a graph that takes a second to build."""
 
 _SENT_NBYTES: Final = 2**20  # less goes through the scheduler, with its task
-_SENT_SHARE: Final = 4  # of the workers' memory a quarter may be kept for a pool
 _SECONDS: Final = 10.0  # for which a worker to send to is awaited
-_TRIES: Final = 3  # to send rows, each of which a dying worker can end
 
 Graph = dict[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """A Dask array with column names, and how its content is told and found again."""
+    """A Dask collection with column names, and how its content is told."""
 
     array: Any
-    """Shape (n_rows, n_columns), numeric, in one chunk of columns, of known chunk
-    lengths; blocks are dense or CSR. Else `Partitions`, of data frames."""
+    """A Dask array of shape (n_rows, n_columns), numeric, in one chunk of columns, of
+    known chunk lengths, its blocks dense or CSR; else `Partitions`, of data frames."""
     columns: tuple[str, ...] | None
     nbytes: int
     """Bytes of all rows in memory."""
     tell: Callable[[], tuple[str, bool]] = field(repr=False)
     """Returns a text for the content as it is now, at a cost far below that of reading
     the rows, and whether that text changes with the content."""
-    reopen: Callable[["Collection"], "Collection"] = field(default=replace, repr=False)
-    """Returns the rows as they are now; raises ValueError where their shape or chunks
-    are others, or they are gone."""
-    frames: "Callable[[], Collection] | None" = None
-    """Returns the same rows as data frames, where they are numbers given as such."""
-    where: str = "`pool`"
+    frames: "Collection | None" = field(default=None, repr=False)
+    """The same rows as data frames, where they are numbers that were given so."""
+    where: str = POOL
     """How messages call it: with its file, where there is one."""
     is_in_memory: bool = False
 
@@ -71,6 +69,11 @@ class Collection:
     def is_sparse(self) -> bool:
         """Whether blocks are CSR."""
         return bool(sparse.issparse(self.array._meta))
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether tasks read the rows from files."""
+        return self.where != POOL
 
     @cached_property
     def told(self) -> tuple[str, bool]:
@@ -127,51 +130,27 @@ class Collection:
     def _sent(self, graph: Graph, client: Any) -> Graph:
         """Send rows that the graph holds to workers; return their futures by key.
 
-        They are sent once for as long as the collection lives, unless they would take
-        much of the workers' memory or are lost with one. The scheduler never gets them.
+        They are sent once for as long as the collection lives, unless they are lost
+        with a worker. The scheduler never gets them.
         """
         rows = {key: value for key, value in graph.items() if _are_rows(value)}
         if sum(map(nbytes_of, rows.values())) < _SENT_NBYTES:
             return {}
-        kept = _SENT.setdefault(self, {})
-        futures = {
-            key: kept[client.id, key] for key in rows if (client.id, key) in kept
-        }
-        futures = {key: each for key, each in futures.items() if not each.cancelled()}
-        missing = [key for key in rows if key not in futures]
+        kept = _SENT.setdefault(self, {}).setdefault(client.id, {})
+        missing = [k for k in rows if k not in kept or kept[k].cancelled()]
         # Of a scheduler that is gone an answer would be awaited for long.
-        if not missing or client.status != "running":
-            return futures
-        try:
-            sent = _scatter([rows[key] for key in missing], client)
-            new = dict(zip(missing, sent, strict=True))
-            if _SENT_SHARE * self.nbytes <= _memory_of_workers(client):
-                kept |= {(client.id, key): future for key, future in new.items()}
-        except OSError:
-            return futures  # no worker takes them now: they wait with their task
-        return futures | new
+        if missing and client.status == "running":
+            try:
+                values = [rows[key] for key in missing]
+                sent = client.scatter(values, hash=False, timeout=_SECONDS)
+            except (OSError, KeyError):  # KeyError: of a worker that has just died
+                return {}  # the rows wait with their task
+            kept.update(zip(missing, sent, strict=True))
+        return {key: kept[key] for key in rows if key in kept}
 
 
-_SENT: Final[WeakKeyDictionary[Collection, Graph]] = WeakKeyDictionary()
-"""Futures of rows in memory, by identity of the client and key."""
-
-
-def _scatter(rows: list[Any], client: Any) -> list[Any]:
-    """Send rows to workers, again if one of them dies with its share on the way."""
-    from distributed.comm.core import CommClosedError
-
-    for _ in range(_TRIES):
-        try:
-            return list(client.scatter(rows, hash=False, timeout=_SECONDS))
-        except (CommClosedError, KeyError) as error:  # KeyError: a worker's address
-            lost = error
-    raise OSError(f"workers were lost in each of {_TRIES} tries to send rows") from lost
-
-
-def _memory_of_workers(client: Any) -> int:
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    machine = psutil.virtual_memory().total
-    return sum(int(worker["memory_limit"] or machine) for worker in workers)
+_SENT: Final[WeakKeyDictionary[Collection, dict[str, Graph]]] = WeakKeyDictionary()
+"""Futures of rows in memory, by collection, client and key."""
 
 
 def _is_future(value: Any) -> bool:
@@ -222,8 +201,19 @@ def _one_frame(parts: Sequence[Sequence[Any]]) -> Any:
     return native(concatenated([native(part) for (part,) in parts]))
 
 
+def in_slices(
+    table: Any, nbytes: int, cut: Callable[[Any, slice], Any], name: str
+) -> tuple[Graph, tuple[int, ...]]:
+    """Return the graph of slices of rows in memory, and the length of each."""
+    n_rows = int(table.shape[0])
+    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
+    edges = pairwise(np.cumsum((0, *lengths)).tolist())
+    graph = {(name, i, 0): cut(table, slice(*each)) for i, each in enumerate(edges)}
+    return graph, lengths
+
+
 def dask_array(
-    graph: Mapping[Any, Any], lengths: tuple[int, ...], like: Any, name: str
+    graph: Mapping[Any, Any], lengths: Sequence[int], like: Any, name: str
 ) -> Any:
     """Return blocks of rows, one under each key ``(name, number, 0)``, as an array.
 
@@ -234,7 +224,7 @@ def dask_array(
     n_columns, dtype = int(like.shape[1]), np.dtype(like.dtype)
     is_sparse = sparse.issparse(like)
     meta = (sparse.csr_matrix if is_sparse else np.empty)((0, 0), dtype=dtype)
-    return da.Array(dict(graph), name, (lengths, (n_columns,)), meta=meta)
+    return da.Array(dict(graph), name, (tuple(lengths), (n_columns,)), meta=meta)
 
 
 def new_name() -> str:
@@ -242,23 +232,23 @@ def new_name() -> str:
     return f"pool-{uuid.uuid4().hex}"
 
 
-def array_of_reads(
-    read: Callable[[int, int], Any], chunk_rows: int, nbytes: int, like: Any
-) -> Any:
-    """Return rows that tasks fetch by ``read(start, stop)`` as a Dask array.
+def array_of_reads(source: Any, chunk_rows: int) -> Any:
+    """Return what tasks fetch rows from by slices, as a Dask array.
 
-    `like` has the shape of all rows, their type, and is sparse if they are; `read` is
-    pickled with every task. Chunks of `chunk_rows` that are small are read together.
+    `source` is pickled with every task. Chunks of `chunk_rows` that are small are read
+    together.
     """
-    name = new_name()
-    stops = np.cumsum(lengths := block_lengths(int(like.shape[0]), chunk_rows, nbytes))
-    graph = {
-        (name, number, 0): (read, stop - length, stop)
-        for number, (length, stop) in enumerate(
-            zip(lengths, stops.tolist(), strict=True)
-        )
-    }
-    return dask_array(graph, lengths, like, name)
+    import dask.array as da
+
+    n_rows, n_columns = map(int, source.shape)
+    nbytes = n_rows * n_columns * source.dtype.itemsize
+    return da.from_array(
+        source,
+        chunks=(block_lengths(n_rows, chunk_rows, nbytes), (n_columns,)),
+        name=new_name(),
+        inline_array=True,
+        meta=np.empty((0, 0), source.dtype),
+    )
 
 
 def block_lengths(n_rows: int, chunk_rows: int, nbytes: int) -> tuple[int, ...]:
@@ -266,13 +256,7 @@ def block_lengths(n_rows: int, chunk_rows: int, nbytes: int) -> tuple[int, ...]:
     n_chunks = -(-n_rows // chunk_rows)
     chunk_nbytes = max(nbytes * chunk_rows // max(n_rows, 1), 1)
     together = min(n_chunks // MANY_BLOCKS, BLOCK_NBYTES // chunk_nbytes)
-    return even_lengths(
-        n_rows, chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
-    )
-
-
-def even_lengths(n_rows: int, step: int) -> tuple[int, ...]:
-    """Return lengths of `step`, the last one shorter; (0,) for no rows."""
+    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
     whole, rest = divmod(n_rows, step)
     return (step,) * whole + ((rest,) if rest or not whole else ())
 

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel.data.frames import encoded
+from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.data.row_random import row_random
 
-_HASH_SEED: Final = 0x64_73_65_6C
 _FIRST_COLUMNS: Final = 8
-_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 @dataclass(frozen=True)
@@ -110,19 +108,6 @@ def comparable(X: Any, dtype: np.dtype[Any]) -> Any:
     return np.ascontiguousarray(_one_bit_pattern(np.asarray(X).astype(dtype)))
 
 
-def row_hashes(X: Any) -> NDArray[np.uint64]:
-    """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
-    factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
-    if not sparse.issparse(X):
-        dense: NDArray[np.uint64] = mixed_bits(X) @ factors
-        return dense
-    products = mixed_bits(X.data) * factors[X.indices]
-    # Unsigned sums wrap, so differences of running sums are right.
-    running = np.append(np.uint64(0), np.cumsum(products, dtype=np.uint64))
-    hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
-    return hashes
-
-
 def _one_bit_pattern(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind != "f":
         return values
@@ -131,16 +116,3 @@ def _one_bit_pattern(values: NDArray[Any]) -> NDArray[Any]:
     if missing.any():
         values[missing] = np.nan
     return values
-
-
-def mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the bits of each value as 64 well-mixed ones; zero stays zero.
-
-    Small whole numbers as floats differ in few, high bits: without mixing, products
-    modulo 2**64 would keep only those.
-    """
-    unsigned = np.dtype(f"u{values.dtype.itemsize}")
-    bits = values.view(unsigned).astype(np.uint64)
-    bits *= _MIX
-    bits ^= bits >> np.uint64(32)
-    return bits

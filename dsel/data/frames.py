@@ -273,6 +273,8 @@ def _pandas_column(column: pd.Series, dtype: Any) -> pd.Series:
         # Numpy has no missing number of this type, and takes None for false.
         return column if dtype.kind == "b" else column.astype(float)
     if isinstance(dtype, pd.CategoricalDtype):
+        if not len(dtype.categories):  # as of Parquet files, read without their rows
+            return column.astype("category")
         return pd.Series(_recoded(column, dtype), index=column.index, copy=False)
     kept = _is_number(column.dtype) and _is_number(dtype)
     return column if kept and not _holds(dtype, column.dtype) else column.astype(dtype)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from dask.base import tokenize
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import check_finite, summed
-from dsel.data.collection import Collection, Partitions
+from dsel.data.collection import Partitions
 from dsel.data.columns import (
     NOTHING,
     NUMBER,
@@ -25,8 +26,8 @@ from dsel.data.columns import (
     check_same_columns,
     check_same_names,
 )
-from dsel.data.content import canonical_text, content_hash
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
+from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
 
 
@@ -62,9 +63,8 @@ class LabeledRows:
         """Hash of features, labels and names."""
         X = self.X
         kind = X.schema.text if isinstance(X, Frame) else str(X.dtype)
-        heads = [X.shape, kind, self.columns, self.classes]
-        text = f"{canonical_text(heads)} {content_hash(X, self.y)}"
-        return "labeled-" + blake2b(text.encode(), digest_size=16).hexdigest()
+        head = (X.shape, kind, self.columns, self.classes.tolist())
+        return f"labeled-{tokenize(head, content_hash(X, self.y))}"
 
     def as_numbers(self) -> "LabeledRows":
         """Return the rows as an array or CSR; TypeError where a column is no number."""
@@ -206,7 +206,7 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         check_columns(pool, labeled.n_columns, labeled.columns)
         _check_filled(pool, X)
         return replace(pool, schema=None)
-    rows = _frames(pool)
+    rows = pool.as_frames().collection
     if isinstance(rows.array, Partitions):
         check_same_columns(rows.where, rows.array.schema.columns, X.schema.columns)
         return replace(pool, collection=rows, schema=X.schema)
@@ -233,15 +233,9 @@ def _check_numeric(pool: Pool) -> None:
             )
 
 
-def _frames(pool: Pool) -> Collection:
-    """Return the rows as data frames, where they were given as such."""
-    rows = pool.collection
-    return rows if rows.frames is None else rows.frames()
-
-
 def _check_filled(pool: Pool, X: Any) -> None:
     """Raise ValueError where a pool of frames has no value in a column of numbers."""
-    rows = _frames(pool)
+    rows = pool.as_frames().collection
     if sparse.issparse(X) or not isinstance(rows.array, Partitions):
         return
     for place, column in enumerate(rows.array.schema.columns):

@@ -1,34 +1,45 @@
-"""Opening a pool from whatever holds its rows."""
+"""Opening a pool: whatever holds the rows becomes a Dask collection."""
 
+import math
+import operator
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import zarr
+from dask.base import tokenize
 from fsspec.core import strip_protocol
+from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel.checks import check_url
 from dsel.data.blocks import summed
-from dsel.data.collection import Collection
-from dsel.data.columns import check_number_of_names
-from dsel.data.frames import has_named_columns, is_frame, pandas_of, renamed
-from dsel.data.memory_rows import (
-    from_dask,
-    from_dask_frame,
-    from_file,
-    from_frame,
-    from_memory,
-    with_checked_names,
+from dsel.data.collection import (
+    Collection,
+    Partitions,
+    array_of_reads,
+    chunk_of_any,
+    dask_array,
+    in_slices,
+    new_name,
 )
-from dsel.data.parquet_rows import from_parquet, has_parquet
+from dsel.data.columns import check_number_of_names
+from dsel.data.frames import (
+    frame_of,
+    has_named_columns,
+    is_frame,
+    pandas_of,
+    renamed,
+    row_nbytes_of,
+)
+from dsel.data.identity import content_hash
+from dsel.data.parquet import as_numbers, from_parquet, has_parquet
 from dsel.data.pool import Pool
-from dsel.data.sparse_zarr import check_parts, from_parts
-from dsel.data.tables import PARQUET, UNREADABLE
+from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, UNREADABLE, read_table
 from dsel.data.zarr_rows import (
     check_chunks,
     from_zarr,
@@ -43,6 +54,9 @@ COMPLETE: Final = "complete"
 """Attribute of a zarr pool that dsel wrote: whether every row is there."""
 
 NUMERIC: Final = "buif"
+_LOOK: Final = 1000  # rows by which the kind of a column of Python objects is told
+
+Names = tuple[str, ...] | None
 
 
 def open_pool(
@@ -59,7 +73,8 @@ def open_pool(
         A numpy array or memory map, a data frame of pandas, polars or Arrow, a scipy
         sparse matrix, a Dask array or data frame, a zarr array, a DataArray, the path
         or URL of a zarr pool, of a Parquet file or of a folder of them (partitioned
-        ones too), the path of an ``.npy`` file, or a pool, which is returned as it is.
+        ones too), the path of an ``.npy``, npz or svmlight file, or a pool, which is
+        returned as it is.
         Two-dimensional; columns of data frames may have any type, all else is numeric.
         A Dask collection whose chunk lengths are unknown is read once to count them.
         Each of its chunks is computed by itself: what all chunks depend on, such as
@@ -108,9 +123,10 @@ def open_pool(
     return Pool(rows)
 
 
-def _open_object(source: Any, names: tuple[str, ...] | None) -> Collection:
+def _open_object(source: Any, names: Names) -> Collection:
     if sparse.issparse(source):
-        return _from_sparse(source, names)
+        _check_array(source)
+        return _from_memory(summed(sparse.csr_matrix(source)), names)
     if hasattr(source, "to_dask_array"):
         return _from_dask_frame(source, names)
     if is_frame(source):
@@ -119,77 +135,186 @@ def _open_object(source: Any, names: tuple[str, ...] | None) -> Collection:
         _check_array(source)
         place, options = place_of(source)
         source = guarded(source) if POOL in source.attrs else source
-        columns = names or stored_columns(source.attrs)
-        return from_zarr(source, columns, place, options)
+        return from_zarr(source, names or stored_columns(source.attrs), place, options)
     if hasattr(source, "dims") and hasattr(source, "coords"):
         names = names or _coordinate_names(source)
         source = source.data
     if hasattr(source, "dask"):
         _check_array(source)
-        return from_dask(source, names)
+        return _from_dask(source, names)
     if isinstance(source, np.memmap) and source.flags.c_contiguous:
         _check_array(source)
-        return from_file(source, names)
+        return _from_file(source, names)
     if isinstance(source, (np.ndarray, list, tuple)):
         array = np.asarray(source)
         _check_array(array)
-        return from_memory(array, names)
+        return _from_memory(array, names)
     raise TypeError(
         "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr array, "
         f"or the path of a pool, got {type(source).__name__}."
     )
 
 
-def _from_sparse(source: Any, names: tuple[str, ...] | None) -> Collection:
-    _check_array(source)
-    return from_memory(summed(sparse.csr_matrix(source)), names)
+def _from_memory(rows: Any, names: Names) -> Collection:
+    """Return the collection of an array, or of CSR; blocks are views."""
+    parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
+    nbytes = sum(int(part.nbytes) for part in parts)
+    name, cut = new_name(), _csr_rows if sparse.issparse(rows) else operator.getitem
+    graph, lengths = in_slices(rows, nbytes, cut, name)
+    array = dask_array(graph, lengths, rows, name)
+    tell = partial(_told_of_values, graph)
+    return Collection(array, names, nbytes, tell, is_in_memory=True)
 
 
-def _from_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
-    """Return rows of numbers as an array, which blocks are cut from without a copy."""
+def _csr_rows(matrix: Any, rows: slice) -> Any:
+    first, last = matrix.indptr[[rows.start, rows.stop]]
+    indptr = matrix.indptr[rows.start : rows.stop + 1] - first
+    parts = (matrix.data[first:last], matrix.indices[first:last], indptr)
+    return sparse.csr_matrix(parts, shape=(len(indptr) - 1, matrix.shape[1]))
+
+
+def _told_of_values(graph: Mapping[Any, Any]) -> tuple[str, bool]:
+    return f"values-{content_hash(*graph.values())}", True
+
+
+def _from_frame(source: Any, names: Names) -> Collection:
+    """Return the collection of a data frame, as numbers where all columns are."""
     if not has_named_columns(source):
-        return from_memory(_frame_values(source), names or _texts(source.columns))
-    if names is not None:
-        source = renamed(source, names)
-    frames = from_frame(source)
-    if not frames.array.schema.is_numeric:
-        return frames
-    values = _frame_values(source if hasattr(source, "iloc") else pandas_of(source))
-    return replace(from_memory(values, frames.columns), frames=lambda: frames)
+        return _from_memory(_values(source), names or tuple(map(str, source.columns)))
+    frame = frame_of(source if names is None else renamed(source, names))
+    graph, lengths = in_slices(frame, frame.nbytes, operator.getitem, new_name())
+    rows = Collection(
+        Partitions(graph, list(graph), lengths, frame.schema),
+        frame.schema.names,
+        frame.nbytes,
+        partial(_told_of_values, graph),
+        is_in_memory=True,
+    )
+    if not frame.schema.is_numeric:
+        return rows
+    # Columns of one type are an array already, of which blocks are views.
+    return replace(_from_memory(_values(frame.given), rows.columns), frames=rows)
 
 
-def _from_dask_frame(source: Any, names: tuple[str, ...] | None) -> Collection:
-    if names is not None:
-        source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
-    source = with_checked_names(source)
-    if any(getattr(dtype, "kind", "O") not in NUMERIC for dtype in source.dtypes):
-        return from_dask_frame(source)
-    rows = from_dask(source.to_dask_array(), _texts(source.columns))
-    lengths = rows.array.chunks[0]
-    return replace(rows, frames=partial(from_dask_frame, source, lengths))
-
-
-def _texts(names: Any) -> tuple[str, ...]:
-    return tuple(map(str, names))
-
-
-def _frame_values(frame: Any) -> Any:
+def _values(frame: Any) -> Any:
     """Return a frame's numbers; of types that have none in common, as float64."""
-    values = frame.to_numpy()
+    values = frame.to_numpy() if hasattr(frame, "to_numpy") else None
+    if values is None or values.dtype.kind not in NUMERIC:
+        frame = pandas_of(frame)
+        values = frame.to_numpy()
     if values.dtype.kind in NUMERIC:
         return values
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _coordinate_names(source: Any) -> tuple[str, ...] | None:
+def _from_dask(array: Any, names: Names) -> Collection:
+    """Return the collection of a Dask array.
+
+    Chunk lengths that are unknown cost one pass, of which only they are kept.
+    """
+    if any(math.isnan(length) for length in array.chunks[0]):
+        array = array.copy().compute_chunk_sizes()
+    if array.numblocks[1] != 1:
+        array = array.rechunk({1: -1})
+    nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
+    return Collection(array, names, nbytes, partial(_told_by_name, array))
+
+
+def _told_by_name(array: Any) -> tuple[str, bool]:
+    """Return Dask's name of the array, and its chunks: how rows are made, not which.
+
+    What the name stands for may have changed: files, arrays in memory.
+    """
+    return f"dask-{tokenize(array.__dask_keys__(), array.chunks[0])}", False
+
+
+def _from_dask_frame(source: Any, names: Names) -> Collection:
+    """Return the collection of a Dask data frame; its lengths cost one pass."""
+    if names is not None:
+        source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
+    check = partial(_of_same_names, names=list(source.columns))
+    source = source.map_partitions(check, meta=source._meta, enforce_metadata=False)
+    lengths = list(map(int, source.map_partitions(len).compute()))
+    head = source._meta
+    if any(dtype.kind == "O" for dtype in source.dtypes) and any(lengths):
+        head = source.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
+    schema = replace(frame_of(head).schema, empty=head.iloc[:0])
+    graph, keys = source.__dask_graph__(), source.__dask_keys__()
+    array = Partitions(graph, keys, lengths, schema)
+    nbytes = sum(lengths) * row_nbytes_of(schema)
+    rows = Collection(array, schema.names, nbytes, partial(_told_by_name, array))
+    if not schema.is_numeric:
+        return rows
+    return as_numbers(rows, _values(head).dtype)
+
+
+def _of_same_names(part: Any, names: list[Any]) -> Any:
+    """Return a partition, or raise where it has other columns than Dask believes."""
+    if list(part.columns) != names:
+        found, wanted = (", ".join(map(str, each)) for each in (part.columns, names))
+        raise ValueError(
+            f"`pool` must have the columns {wanted} in every partition, but one has "
+            f"{found}; give all of them the same names in the same order."
+        )
+    return part
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """A C-contiguous array in a file, of which tasks map the rows that they read."""
+
+    path: str
+    offset: int
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    ndim: int = 2
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        return np.array(self.mapped()[key])
+
+    def mapped(self) -> NDArray[Any]:
+        """Map the file; nothing is read."""
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+
+    def told(self) -> tuple[str, bool]:
+        """Return size and time of the file, and where the array lies in it."""
+        status = os.stat(self.path)
+        stamp = (status.st_size, status.st_mtime_ns)
+        place = (self.offset, self.shape, str(self.dtype))
+        return f"file-{tokenize(stamp, place)}", True
+
+
+def _from_file(array: "np.memmap[Any, Any]", names: Names) -> Collection:
+    """Return the collection of a C-contiguous map of a file."""
+    root: Any = array
+    while isinstance(root.base, np.memmap):  # a slice keeps its parent's attribute
+        root = root.base
+    file = MappedFile(
+        os.path.realpath(str(array.filename)),
+        int(root.offset) + array.ctypes.data - int(root.ctypes.data),
+        (int(array.shape[0]), int(array.shape[1])),
+        array.dtype,
+    )
+    rows = array_of_reads(file, chunk_of_any(len(array), int(array.nbytes)))
+    if array.mode in ("r+", "w+"):
+        # What is written through a map does not change the time on every file system.
+        tell = partial(_told_of_map, file)
+        return Collection(rows, names, rows.nbytes, tell)
+    where = f"`pool` {file.path!r}"
+    return Collection(rows, names, rows.nbytes, file.told, where=where)
+
+
+def _told_of_map(file: MappedFile) -> tuple[str, bool]:
+    return f"values-{content_hash(file.mapped())}", True
+
+
+def _coordinate_names(source: Any) -> Names:
     if source.ndim != 2 or source.dims[1] not in source.coords:
         return None
     return tuple(str(name) for name in source.coords[source.dims[1]].values)
 
 
-def _open_location(
-    location: str, names: tuple[str, ...] | None, options: dict[str, Any]
-) -> Collection:
+def _open_location(location: str, names: Names, options: dict[str, Any]) -> Collection:
     if "://" in location:
         check_url(location, "pool")
     elif not os.path.exists(location):
@@ -198,6 +323,9 @@ def _open_location(
         )
     if location.endswith(".npy"):
         return _open_object(_mapped(location), names)
+    if location.lower().endswith((*NPZ, *SVMLIGHT)) and "://" not in location:
+        table = read_table(location)
+        return _open_object(table.X, names or table.columns)
     place = rooted(location)
     options = options if "://" in place else {}
     if location.lower().rstrip("/").endswith(PARQUET):
@@ -210,13 +338,15 @@ def _open_location(
         raise
     if node.attrs.get(COMPLETE) is False:
         raise ValueError(
-            f"`pool` {location!r} was not written to the end; run the same "
-            "`write_pool` or `dsel pool build` again, it goes on where it stopped."
+            f"`pool` {location!r} was not written to the end; write it again with "
+            f"`write_pool` or `dsel pool build`."
+        )
+    if node.attrs.get(POOL) == "csr":
+        raise ValueError(
+            f"`pool` {location!r} holds sparse rows as dsel 0.1 wrote them; open what "
+            f"it was made of: svmlight files, or a Dask array of CSR blocks."
         )
     node = guarded(node) if POOL in node.attrs else node
-    if isinstance(node, zarr.Group) and node.attrs.get(POOL) == "csr":
-        check_parts(node, location)
-        return from_parts(node, names or stored_columns(node.attrs), place, options)
     array = node if isinstance(node, zarr.Array) else _only_array(node, location)
     _check_array(array)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")

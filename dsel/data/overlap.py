@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.checks import check_choice
-from dsel.data.equal_rows import coarser, comparable, mixed_bits, row_hashes
+from dsel.data.equal_rows import coarser, comparable
 from dsel.data.frames import encoded
+from dsel.data.identity import mixed_bits, row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.near_copies import NearCopies, NearSearch, near_search
 from dsel.data.pool import Pool

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from hashlib import blake2b
 from operator import add
 from typing import Any, Final
 
 import numpy as np
+from dask.base import tokenize
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_integer
 from dsel.data.blocks import Block, Span, SpanGraph, read_blocks
 from dsel.data.cache import process_cache
 from dsel.data.collection import Collection
-from dsel.data.content import content_hash
 from dsel.data.filters import Excluded, RandomFraction, RowFilter, RowRange, joint_mask
-from dsel.data.frames import FrameSchema
-from dsel.data.row_random import PART_STREAM
+from dsel.data.frames import FrameSchema, encoded
+from dsel.data.identity import row_hashes
+from dsel.data.row_random import PART_STREAM, row_random_at
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
@@ -29,6 +29,7 @@ SMALL_SPAN_NBYTES: Final = 2**23
 BLOCK_NBYTES: Final = 2**23
 """Rows handed to `count_chunk` at once: what it makes of them stays small too."""
 _MASKED_AT_ONCE: Final = 2**20
+_HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,30 +100,43 @@ class Pool:
         """Bytes of one row in memory, on average, at least 1."""
         return max(-(-self.nbytes // max(self.collection.n_rows, 1)), 1)
 
-    def reopened(self) -> "Pool":
-        """Return the pool as it is now, where its rows may have been written anew.
+    def as_frames(self) -> "Pool":
+        """Return the pool with blocks of data frames, where it was given as such."""
+        frames = self.collection.frames
+        return self if frames is None else replace(self, collection=frames)
 
-        Raises ValueError where they have another shape, or other chunks, than before.
+    def reopened(self) -> "Pool":
+        """Return the pool as it is now, where values in memory may have changed.
+
+        Raises ValueError where its files were written anew since its token was asked.
         """
-        return replace(self, collection=self.collection.reopen(self.collection))
+        again = replace(self.collection)
+        if again.is_stored and again.told != self.collection.told:
+            raise ValueError(
+                f"{again.where} was written anew since it was opened; open it again, "
+                f"and plan with it."
+            )
+        return replace(self, collection=again)
 
     def fingerprint(self, client: Any = None) -> str:
         """Return a text that changes with the rows, which are read if they must be.
 
-        They must of Dask arrays, and where chunks in a store have no stamps.
+        They must of Dask arrays, and where files have no stamps. Their chunks do not
+        matter.
         """
         if self.collection.told[1] or not self.n_rows:
             return self.token
-        hashes = self.reduce(_block_hash, add, client=client, allow_nan=True)
-        return "read-" + blake2b("|".join(hashes).encode(), digest_size=16).hexdigest()
+        words = self.reduce(_hashed, add, client=client, allow_nan=True)
+        head = (self.n_rows, self.n_columns, str(self.dtype), self.columns)
+        return f"rows-{tokenize(head, words.tolist())}"
 
     @property
     def token(self) -> str:
         """Name by content (of Dask: by name) and filters; cheap beside reading."""
         if not self.filters:
             return self.collection.told[0]
-        texts = [self.collection.told[0], *(rule.token for rule in self.filters)]
-        return "pool-" + blake2b("|".join(texts).encode(), digest_size=16).hexdigest()
+        rules = [rule.token for rule in self.filters]
+        return f"pool-{tokenize(self.collection.told[0], rules)}"
 
     def __repr__(self) -> str:
         left = f" of {self.collection.n_rows:,} stored" if self.filters else ""
@@ -154,20 +168,6 @@ class Pool:
             first = last
         return tuple(spans)
 
-    def covering(self, first: int, last: int) -> tuple[Span, int]:
-        """Return the smallest span with the remaining rows `first` to ``last - 1``.
-
-        Rows are counted as the filters leave them; the second value is how many
-        remaining rows of the span come before the first one asked for.
-        """
-        edges, kept = self.boundaries, self._kept_before
-        start = int(np.searchsorted(kept, first, side="right")) - 1
-        stop = int(np.searchsorted(kept, last))
-        n_rows = int(kept[stop] - kept[start])
-        return Span(int(edges[start]), int(edges[stop]), n_rows), first - int(
-            kept[start]
-        )
-
     def sources(self, span: Span, client: Any = None) -> list[Any]:
         """Return what a task passes to `read_blocks` to read one of the `spans`.
 
@@ -189,6 +189,7 @@ class Pool:
             columns=self.columns,
             schema=self.schema,
             filters=tuple(rule for rule in rules if rule is not None),
+            stored=self.collection.where if self.collection.is_stored else "",
         )
         return [tasks, *beside.values()]
 
@@ -290,7 +291,13 @@ class Pool:
     @cached_property
     def _kept_before(self) -> NDArray[np.int64]:
         """Rows that the filters leave before each boundary."""
-        edges = self.boundaries
+        return self.kept_before(self.boundaries)
+
+    def kept_before(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many rows the filters leave before each of these row numbers.
+
+        They ascend, from 0 to the number of stored rows.
+        """
         if not self.filters:
             return edges
         kept, before = np.empty_like(edges), 0
@@ -304,8 +311,15 @@ class Pool:
         return kept
 
 
-def _block_hash(X: Any, rows: NDArray[np.int64]) -> list[str]:
-    return [content_hash(X, rows)]
+def _hashed(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return two words that add up to the same for any chunking of the same rows."""
+    hashes = row_hashes(encoded(X))
+    return np.array(
+        [
+            np.sum(hashes * (row_random_at(seed, 0, rows) | np.uint64(1)))
+            for seed in _HASH_SEEDS
+        ]
+    )
 
 
 @dataclass(frozen=True)

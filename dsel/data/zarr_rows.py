@@ -1,20 +1,18 @@
-"""Collections of rows in zarr, on disk or in object storage."""
+"""Rows in zarr, on disk or in object storage: read, checked, and told by stamps."""
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
 import fsspec
 import zarr
+from dask.base import tokenize
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel.data.collection import Collection, array_of_reads
-from dsel.data.content import canonical_text
-from dsel.errors import reached
 from dsel.stores import WholeStore
 
 COLUMNS: Final = "columns"
@@ -30,89 +28,55 @@ _STAMPS: Final = (
 def from_zarr(
     array: Any,
     columns: tuple[str, ...] | None,
-    url: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
+    url: str | None,
+    storage_options: Mapping[str, Any],
 ) -> Collection:
     """Return the collection of a numeric 2-d zarr array, which tasks read themselves.
 
     `url` is where it is, if that is known. Options for fsspec may hold secrets: they
     are neither shown nor stored, nor part of a graph.
     """
-    nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
-    rows = array_of_reads(partial(_read, array), array.chunks[0], nbytes, array)
-    tell = partial(_told, array, url, storage_options or {})
-    reopen = partial(_reopened, array, url, storage_options)
-    return Collection(rows, columns, nbytes, tell, reopen)
+    rows = array_of_reads(array, array.chunks[0])
+    if url is None:  # as one in memory, it is itself and no other
+        tell = partial(_told_by_chance, uuid.uuid4().hex)
+    else:
+        tell = partial(told_by_stamps, url, storage_options)
+    return Collection(
+        rows, columns, rows.nbytes, tell, where=f"`pool` at {array.store}"
+    )
 
 
-def _read(array: Any, start: int, stop: int) -> Any:
-    """Read whole chunks, several at once where they are small."""
-    try:
-        return reached(f"`pool` at {array.store}", lambda: array[start:stop])
-    except (RuntimeError, ValueError) as error:
-        step = array.chunks[0]
-        if stop - start > step:  # of several chunks, find the one
-            for first in range(start, stop, step):
-                _read(array, first, min(first + step, stop))
-        raise ValueError(
-            f"`pool` at {array.store} is damaged: rows {start} to {stop - 1} "
-            f"cannot be read ({error}); write the pool again."
-        ) from error
-
-
-def _told(
-    array: Any, url: str | None, storage_options: Mapping[str, Any]
-) -> tuple[str, bool]:
-    # An array in a store without a place, as one in memory, is itself and no other.
-    if url is None:
-        return f"zarr-{uuid.uuid4().hex}", False
-    text, has_stamps = told_by_stamps(array.metadata.to_dict(), url, storage_options)
-    return f"zarr-{text}", has_stamps
+def _told_by_chance(name: str) -> tuple[str, bool]:
+    return f"zarr-{name}", False
 
 
 def told_by_stamps(
-    header: Mapping[str, Any], url: str, storage_options: Mapping[str, Any]
+    url: str, storage_options: Mapping[str, Any], *head: Any
 ) -> tuple[str, bool]:
-    """Hash a header, and size and stamp of every file; tell whether all have one."""
+    """Hash size and stamp of every file at a place; tell whether all have a stamp.
+
+    The place itself is left out: a copy that keeps the times (``cp -a``, ``rsync -a``)
+    has the same stamps.
+    """
     stamps = file_stamps(url, storage_options)
-    digest = blake2b(canonical_text(header).encode(), digest_size=16)
-    digest.update(stamps.encode())
-    has_stamps = not any(line.endswith(" ") for line in stamps.splitlines())
-    return digest.hexdigest(), has_stamps
+    return f"files-{tokenize(stamps, *head)}", all(stamp for _, _, stamp in stamps)
 
 
-def _reopened(
-    array: Any,
-    url: str | None,
-    storage_options: Mapping[str, Any] | None,
-    collection: Collection,
-) -> Collection:
-    again = opened_again(array, _heading)
-    return from_zarr(again, collection.columns, url, storage_options)
-
-
-def _heading(array: Any) -> dict[str, Any]:
-    """Return what must be known of an array to read its chunks."""
-    found = dict(array.metadata.to_dict())
-    found.pop("attributes", None)
-    return found
-
-
-def opened_again(node: Any, heading: Callable[[Any], dict[str, Any]]) -> Any:
-    """Open a node of a pool where it is; ValueError where its heading has changed."""
-    here = f"`pool` at {node.store}"
-    try:
-        again = zarr.open(node.store, path=node.path, mode="r")
-    except FileNotFoundError as error:
-        raise ValueError(
-            f"{here} is gone; open the pool that is to be read."
-        ) from error
-    if type(again) is not type(node) or heading(again) != heading(node):
-        raise ValueError(
-            f"{here} was written anew since it was opened, with another shape, "
-            f"type or chunks; open it again, and plan with it."
+def file_stamps(
+    url: str, storage_options: Mapping[str, Any]
+) -> list[tuple[str, Any, str]]:
+    """Return name, size and stamp of every file under `url`; "" where there is none."""
+    files, root = fsspec.core.url_to_fs(url, **storage_options)
+    files.invalidate_cache(root)  # what was listed before may have been written since
+    return [
+        (
+            name.removeprefix(root),
+            entry.get("size"),
+            next((str(entry[key]) for key in _STAMPS if entry.get(key)), ""),
         )
-    return again
+        for name, entry in sorted(files.find(root, detail=True).items())
+        if not name.endswith(".partial")
+    ]
 
 
 def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
@@ -132,42 +96,18 @@ def place_of(array: Any) -> tuple[str | None, dict[str, Any]]:
     return files.unstrip_protocol(f"{store.path}/{array.path}".rstrip("/")), options
 
 
-def file_stamps(url: str, storage_options: Mapping[str, Any]) -> str:
-    """List size and stamp of every file under `url`, the place itself left out.
-
-    A copy that keeps the times (``cp -a``, ``rsync -a``) has the same stamps. A line
-    ends in a space where there is none.
-    """
-    files, root = fsspec.core.url_to_fs(url, **storage_options)
-    files.invalidate_cache(root)  # what was listed before may have been written since
-    found = files.find(root, detail=True)
-    stamps = [
-        f"{name.removeprefix(root)} {entry.get('size')} {_stamp(entry)}"
-        for name, entry in sorted(found.items())
-        if not name.endswith(".partial")
-    ]
-    return "\n".join(stamps)
-
-
-def _stamp(entry: Mapping[str, Any]) -> str:
-    for key in _STAMPS:
-        if entry.get(key):
-            return str(entry[key])
-    return ""
-
-
 def stored_columns(attributes: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the column names in the attributes of a zarr pool, if there are any."""
     names = attributes.get(COLUMNS)
     return tuple(map(str, names)) if isinstance(names, list) else None
 
 
-def guarded(node: Any) -> Any:
-    """Return a node of a pool that dsel wrote; a chunk that is lost is an error.
+def guarded(array: Any) -> Any:
+    """Return a pool that dsel wrote such that a chunk that is lost is an error.
 
     Zarr would read it as zeros.
     """
-    return zarr.open(WholeStore(node.store), path=node.path, mode="r")
+    return zarr.open(WholeStore(array.store), path=array.path, mode="r")
 
 
 def check_chunks(array: Any, location: str) -> None:
@@ -175,24 +115,16 @@ def check_chunks(array: Any, location: str) -> None:
 
     A chunk of some columns may be left out: zarr does so where it holds zeros only.
     """
+    stored = sync(_stored_keys(array)) if array.size else set()
+    if not stored:  # a place that does not list what it has
+        return
     lengths = array.shards or array.chunks
     n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
     key_of = array.metadata.encode_chunk_key
-    wanted = ([key_of((i, j)) for j in range(n_beside)] for i in range(n_rows))
-    if array.size:
-        check_stored(array, wanted, lengths[0], array.shape[0], location)
-
-
-def check_stored(
-    node: Any, wanted: Iterable[list[str]], size: int, n_rows: int, location: str
-) -> None:
-    """Raise ValueError where of the keys of some `size` rows none is stored."""
-    stored = sync(_stored_keys(node))
-    if not stored:  # a place that does not list what it has
-        return
-    for number, keys in enumerate(wanted):
-        if stored.isdisjoint(keys):
-            first, last = number * size, min((number + 1) * size, n_rows) - 1
+    for number in range(n_rows):
+        if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
+            first = number * lengths[0]
+            last = min(first + lengths[0], array.shape[0]) - 1
             raise ValueError(
                 f"`pool` {location!r} is damaged, or was not written to the end: "
                 f"nothing is stored for rows {first} to {last}. Write it again with "

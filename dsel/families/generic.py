@@ -17,9 +17,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import get_tags
 
 from dsel.data.cache import nbytes_of
-from dsel.data.content import canonical_text
 from dsel.data.frames import Frame, native, unchangeable
-from dsel.data.row_random import hashed_seed
+from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
 from dsel.families.answers import class_scores, count_errors, predict_codes
 from dsel.families.arrays import Floats, Integers

@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from dsel.data.content import content_hash, exact_text
 from dsel.data.frames import native, unchangeable
+from dsel.data.identity import content_hash, exact_text
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.families.arrays import Integers

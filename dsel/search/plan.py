@@ -29,7 +29,7 @@ from dsel.checks import check_choice, check_integer, check_probability
 from dsel.criteria_new import Criterion, Settings, get_criterion
 from dsel.data.blocks import Span
 from dsel.data.cache import nbytes_of
-from dsel.data.content import NEVER_AGAIN, exact_text
+from dsel.data.identity import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool

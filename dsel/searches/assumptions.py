@@ -13,8 +13,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dsel.data.columns import NUMBER
-from dsel.data.equal_rows import comparable, row_hashes
+from dsel.data.equal_rows import comparable
 from dsel.data.frames import Frame, encoded
+from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.splits import Split
 from dsel.families.family import Candidate

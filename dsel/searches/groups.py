@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsel.candidates import candidate_key, candidate_texts
-from dsel.data.content import NEVER_AGAIN
+from dsel.data.identity import NEVER_AGAIN
 from dsel.data.labeled import LabeledRows
 from dsel.families.assignment import assign_families
 from dsel.families.family import Candidate

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.equal_rows import comparable, row_hashes
+from dsel.data.equal_rows import comparable
 from dsel.data.frames import frame_of, is_frame
+from dsel.data.identity import row_hashes
 from dsel.families.family import Candidate
 
 FEWEST_VALUES: Final = 20

@@ -12,7 +12,7 @@ from dsel.bounds.shares import checked_prior
 from dsel.candidates import Grid, drawn, make_candidates, takes_nan
 from dsel.checks import check_choice, check_flag, check_probability, check_reserve
 from dsel.criteria import named_criteria
-from dsel.data.content import exact_text
+from dsel.data.identity import exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
 from dsel.data.overlap import POLICIES

@@ -19,8 +19,8 @@ from scipy import sparse, stats
 
 from dsel.criteria.base import reads_pool
 from dsel.data.blocks import stacked
-from dsel.data.content import exact_text
 from dsel.data.frames import encoded
+from dsel.data.identity import exact_text
 from dsel.data.labeled import LabeledRows
 from dsel.data.overlap import (
     EXCLUDE,

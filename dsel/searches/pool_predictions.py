@@ -1,6 +1,6 @@
 """Answers of a fitted model for every row of a pool."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -73,7 +73,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     opened = open_pool(pool)
     frames = opened.collection.frames
     if frames is not None and hasattr(model, "feature_names_in_"):
-        opened = replace(opened, collection=frames())
+        opened = opened.as_frames()
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     check_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None

@@ -6,9 +6,7 @@ import pandas as pd
 import pytest
 import zarr
 from click.testing import CliRunner
-from scipy import sparse
 
-import dsel
 from dsel.cli import main
 
 
@@ -94,24 +92,6 @@ def test_build__of_parquet_says_which_package_it_lacks(run, tmp_path, monkeypatc
     assert "Parquet files need pyarrow; pip install 'dsel[io]'" in result.stderr
 
 
-def test_build__of_an_empty_svmlight_file_says_so(run, tmp_path):
-    (tmp_path / "t.svm").touch()
-    result = run("build", tmp_path / "t.svm", tmp_path / "p.zarr")
-    assert result.stderr.endswith("must hold a row at least, but has none.\n")
-    assert not (tmp_path / "p.zarr").exists()
-
-
 def test_info__of_an_empty_npy_file_says_that_it_is_no_pool(run, tmp_path):
     (tmp_path / "x.npy").touch()
     assert "is no pool: No data left" in run("info", tmp_path / "x.npy").stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_rows", "x"), ("part_rows", 0), ("n_columns", None), ("dtype", "zz")],
-)
-def test_info__names_what_is_wrong_in_the_head_of_a_pool(run, tmp_path, name, value):
-    dsel.write_pool(sparse.eye_array(9, format="csr"), tmp_path / "p.zarr")
-    zarr.open_group(tmp_path / "p.zarr").attrs[name] = value
-    result = run("info", tmp_path / "p.zarr")
-    assert f"is damaged: {name!r} in its head must be" in result.stderr

@@ -4,6 +4,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 import zarr
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 from dsel.data import open_pool
 from dsel.data.labeled import labeled_rows, matching_pool
@@ -169,3 +171,25 @@ def test_open_pool__refuses_packed_numbers(tmp_path, rng):
     opened = xr.open_zarr(tmp_path / "z", consolidated=False).v
     (X,) = open_pool(opened).reduce(lambda X, rows: [X], lambda a, b: a + b)
     np.testing.assert_allclose(X, values.v, atol=1e-3)
+
+
+@pytest.mark.parametrize("ending", ["svmlight", "npz"])
+def test_open_pool__takes_files_of_sparse_rows(ending, tmp_path, rng):
+    X = sparse.csr_matrix(rng.integers(0, 2, size=(30, 4)).astype(float))
+    path = str(tmp_path / f"rows.{ending}")
+    if ending == "npz":
+        sparse.save_npz(path, X)
+    else:
+        dump_svmlight_file(X, np.zeros(30), path, zero_based=False)
+
+    pool = open_pool(path)
+
+    assert pool.is_sparse
+    assert (pool.array.compute() != X).nnz == 0
+
+
+def test_open_pool__of_a_sparse_pool_of_an_earlier_version_says_so(tmp_path):
+    zarr.create_group(tmp_path / "p.zarr", attributes={"dsel_pool": "csr"})
+
+    with pytest.raises(ValueError, match=r"sparse rows as dsel 0\.1 wrote them"):
+        open_pool(tmp_path / "p.zarr")

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dsel.data import open_pool, read_table
+from dsel.data.identity import row_hashes
 from dsel.data.labeled import labeled_rows
-from dsel.data.overlap import find_shared_rows, resolve_shared_rows, row_hashes
+from dsel.data.overlap import find_shared_rows, resolve_shared_rows
 
 
 def labeled_of(X):

@@ -32,8 +32,7 @@ def folder(tmp_path):
 
 
 def whole(pool):
-    frame = pool.array.compute()
-    return frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+    return pool.array.compute().reset_index(drop=True)
 
 
 def test_open_pool__reads_a_folder_of_parquet(folder):
@@ -77,8 +76,7 @@ def test_open_pool__tells_parquet_by_its_files(folder):
     assert pool.token == open_pool(folder).token
     assert pool.token != open_pool(folder, columns=["age"]).token
     table(30, 9).to_parquet(folder / "part-1.parquet", row_group_size=20, index=False)
-    assert pool.reopened().token == open_pool(folder).token != pool.token
-    table(31).to_parquet(folder / "part-1.parquet", index=False)
+    assert open_pool(folder).token != pool.token
     with pytest.raises(ValueError, match="was written anew since it was opened"):
         pool.reopened()
 

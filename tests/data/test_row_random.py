@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 
-from dsel.data.content import canonical_text
 from dsel.data.row_random import (
+    canonical_text,
     hashed_seed,
     row_random,
     row_random_at,

@@ -53,17 +53,6 @@ def as_npz(X, folder):
     return folder / "t.npz"
 
 
-def as_npz_of_scipy(X, folder):
-    sparse.save_npz(folder / "t.npz", sparse.csc_array(X))
-    return folder / "t.npz"
-
-
-def as_svmlight(X, folder):
-    path = str(folder / "t.svmlight")
-    dump_svmlight_file(X, np.arange(len(X)), path, zero_based=False)
-    return path
-
-
 def as_dask(X, folder):
     return da.from_array(X, chunks=(90, 2))
 
@@ -72,19 +61,15 @@ def as_uneven_dask(X, folder):
     return da.from_array(X, chunks=((3, 500, 500), 4))
 
 
-def as_csr(X, folder):
-    return sparse.csr_matrix(X)
-
-
 def as_long_chunks(X, folder):
     zarr.create_array(folder / "long.zarr", data=X, chunks=(400, 4))
     return folder / "long.zarr"
 
 
-KINDS = [as_csv, as_parquet, as_npz, as_svmlight, as_dask, as_uneven_dask, as_csr]
+KINDS = [as_csv, as_parquet, as_npz, as_dask, as_uneven_dask]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, as_long_chunks, as_npz_of_scipy])
+@pytest.mark.parametrize("kind", [*KINDS, as_long_chunks])
 def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
     target = "label" if kind in (as_csv, as_parquet) else None
 
@@ -94,7 +79,6 @@ def test_write_pool__holds_the_rows_of_its_source(kind, X, tmp_path):
 
     assert (pool.n_rows, pool.n_columns) == X.shape
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
-    assert pool.is_sparse == (kind in (as_svmlight, as_csr, as_npz_of_scipy))
     assert pool.boundaries.tolist() == [*range(0, 1003, 100), 1003]
 
 
@@ -140,10 +124,12 @@ def test_write_pool__refuses_a_place_that_is_taken(X, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("failing", [0, 4, 10])
-def test_write_pool__goes_on_where_it_stopped(kind, failing, X, tmp_path, monkeypatch):
+@pytest.mark.parametrize("failing", [0, 2])
+def test_write_pool__interrupted_leaves_nothing_and_starts_anew(
+    kind, failing, X, tmp_path
+):
     source = kind(X, tmp_path)
-    arguments = {"chunk_rows": 100, "target": None}
+    arguments = {"chunk_rows": 20}
     if kind in (as_csv, as_parquet):
         arguments["target"] = "label"
     seen = []
@@ -155,30 +141,36 @@ def test_write_pool__goes_on_where_it_stopped(kind, failing, X, tmp_path, monkey
 
     with pytest.raises(KeyboardInterrupt):
         write_pool(source, tmp_path / "p.zarr", on_progress=stop, **arguments)
-    with pytest.raises(ValueError, match="was not written to the end"):
-        open_pool(tmp_path / "p.zarr")
-    seen_again = []
+    assert not (tmp_path / "p.zarr").exists()
+    seen.clear()
     pool = write_pool(
-        source,
-        tmp_path / "p.zarr",
-        on_progress=lambda *a: seen_again.append(a),
-        **arguments,
+        source, tmp_path / "p.zarr", on_progress=lambda *a: seen.append(a), **arguments
     )
 
     assert content(pool) == pytest.approx(X, abs=0, rel=1e-15)
-    assert len(seen_again) == 10 - failing
-    assert seen_again[-1:] in ([], [(len(X), None)], [(len(X), len(X))])
-    fresh = write_pool(source, tmp_path / "q.zarr", **arguments)
-    assert files(tmp_path / "p.zarr") == files(tmp_path / "q.zarr")
-    assert fresh.nbytes == pool.nbytes
+    assert seen[-1] in [(len(X), None), (len(X), len(X))]
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
-def files(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith(".partial")
-    }
+@pytest.mark.parametrize("rows", [np.eye(4), np.array([["a"]] * 4)])
+def test_write_pool__that_fails_leaves_nothing(rows, tmp_path):
+    bad = da.from_array(np.arange(4)).map_blocks(lambda x: rows[x] / 0, dtype=float)
+    with pytest.raises((ValueError, TypeError)):
+        write_pool(bad, tmp_path / "p.zarr")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write_pool__refuses_sparse_rows_with_the_way_out(X, tmp_path):
+    for rows in (sparse.csr_matrix(X), as_svmlight(X, tmp_path)):
+        with pytest.raises(ValueError, match=r"sparse rows.* as the pool itself"):
+            write_pool(rows, tmp_path / "p.zarr")
+    assert not (tmp_path / "p.zarr").exists()
+
+
+def as_svmlight(X, folder):
+    path = str(folder / "t.svmlight")
+    dump_svmlight_file(X, np.arange(len(X)), path, zero_based=False)
+    return path
 
 
 def test_write_pool__survives_being_killed(tmp_path):
@@ -197,7 +189,7 @@ def test_write_pool__survives_being_killed(tmp_path):
     path = tmp_path / "p.zarr"
     command = [sys.executable, "-c", script, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        for _ in range(20):
+        for _ in range(3):
             process.stdout.readline()
         process.send_signal(signal.SIGKILL)
     status = os.stat(f"{path}.npy")
@@ -231,15 +223,6 @@ def test_write_pool__to_a_url(X):
     assert (content(open_pool("memory://made/p.zarr")) == X).all()
 
 
-def test_read_blocks__tells_that_a_sparse_part_is_damaged(X, tmp_path):
-    write_pool(sparse.csr_matrix(X), tmp_path / "p.zarr", chunk_rows=100)
-    indices = zarr.open_array(tmp_path / "p.zarr/part-0000003/indices", mode="r+")
-    indices[0] = 77
-
-    with pytest.raises(ValueError, match="part 3 cannot be read"):
-        content(open_pool(tmp_path / "p.zarr"))
-
-
 @given(lengths=st.lists(st.integers(1, 30), max_size=8), chunk_rows=st.integers(1, 40))
 def test_rechunked__gives_the_rows_in_equal_chunks(lengths, chunk_rows):
     X = np.arange(sum(lengths) * 2).reshape(-1, 2)
@@ -251,10 +234,9 @@ def test_rechunked__gives_the_rows_in_equal_chunks(lengths, chunk_rows):
     assert np.concatenate([X[:0], *chunks]).tolist() == X.tolist()
 
 
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("value", [0.5, 300.0, np.nan])
-def test_write_pool__refuses_a_type_that_changes_values(make, value, tmp_path):
-    rows = make(np.array([[1.0, 2.0], [value, 3.0]]))
+def test_write_pool__refuses_a_type_that_changes_values(value, tmp_path):
+    rows = np.array([[1.0, 2.0], [value, 3.0]])
     with pytest.raises(ValueError, match=f"`dtype` int8 cannot hold {value}"):
         write_pool(rows, tmp_path / "pool", dtype="int8")
 
@@ -272,19 +254,18 @@ def test_write_pool__refuses_types_that_are_no_numbers(dtype, tmp_path):
         write_pool(np.eye(2), tmp_path / "pool", dtype=dtype)
 
 
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch, as_sparse):
+def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     X = np.arange(30.0).reshape(10, 3)
     pool = write_pool(
-        sparse.csr_matrix(X) if as_sparse else X,
+        X,
         "pool.zarr",
         chunk_rows=2,
         on_progress=lambda *_: os.chdir(tmp_path / "elsewhere"),
     )
     blocks = read_blocks(pool.sources(pool.spans(10)[0]), 10)
-    found = np.concatenate([_dense(block.X) for block in blocks])
+    found = np.concatenate([block.X for block in blocks])
     np.testing.assert_array_equal(found, X)
     assert os.listdir(tmp_path / "elsewhere") == []
 
@@ -303,27 +284,20 @@ def test_write_pool__takes_no_url_that_lost_a_slash(tmp_path, monkeypatch):
     assert os.listdir() == []
 
 
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_open_pool__knows_a_relative_path_from_elsewhere(
-    tmp_path, monkeypatch, as_sparse
-):
+def test_open_pool__knows_a_relative_path_from_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X = np.arange(30.0).reshape(10, 3)
-    write_pool(sparse.csr_matrix(X) if as_sparse else X, "pool.zarr")
+    write_pool(X, "pool.zarr")
     pool = open_pool("pool.zarr")
     sources = pool.sources(pool.spans(10)[0])
     monkeypatch.chdir("/")  # as on a worker that was started there
     found = [block.X for block in read_blocks(sources, 10)]
-    np.testing.assert_array_equal(_dense(found[0]), X)
+    np.testing.assert_array_equal(found[0], X)
     assert pool.token == open_pool(tmp_path / "pool.zarr").token
 
 
-def _dense(rows):
-    return rows.toarray() if sparse.issparse(rows) else rows
-
-
-@pytest.mark.parametrize("rows", [np.ones((9, 2)), sparse.csr_matrix(np.ones((9, 2)))])
-def test_write_pool__writes_nothing_into_a_pool(tmp_path, rows):
+def test_write_pool__writes_nothing_into_a_pool(tmp_path):
+    rows = np.ones((9, 2))
     before = write_pool(rows, tmp_path / "pool.zarr").token
     with pytest.raises(ValueError, match=r"`path` .* lies in the pool .*choose anot"):
         write_pool(rows, tmp_path / "pool.zarr" / "more.zarr")
@@ -345,15 +319,17 @@ def test_write_pool__writes_text_as_parquet(tmp_path):
 
     pool = write_pool(tmp_path / "t.csv", tmp_path / "t.parquet", target="label")
 
-    pd.testing.assert_frame_equal(pool.array.compute().to_pandas(), frame)
+    pd.testing.assert_frame_equal(pool.array.compute(), frame)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
     with pytest.raises(FileExistsError, match="`path` must be free"):
         write_pool(tmp_path / "t.csv", tmp_path / "t.parquet")
     with pytest.raises(TypeError, match=r"'Ulm'; write it to a path .* \.parquet"):
         write_pool(tmp_path / "t.csv", tmp_path / "no.zarr", target="label")
-    with pytest.raises(TypeError, match="'Ulm'; a search takes the file itself"):
+    with pytest.raises(TypeError, match="column 'city' holds text; a search takes"):
         write_pool(tmp_path / "t.parquet", tmp_path / "not.zarr")
-    with pytest.raises(TypeError, match="`source` must be numeric, but holds object"):
+    with pytest.raises(
+        TypeError, match="`source` must be numeric, but column 'city' holds"
+    ):
         write_pool(frame, tmp_path / "nor.zarr")
     with pytest.raises(ValueError, match=r"may end in \.parquet where"):
         write_pool(frame, tmp_path / "u.parquet")

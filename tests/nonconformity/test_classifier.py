@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import zarr
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, save_npz
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.bounds import threshold_bound
-from dsel.data import open_pool, write_pool
+from dsel.data import open_pool
 from dsel.data.splits import holdout_split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, GuaranteeWarning
 from dsel.nonconformity import NonconformityClassifier
@@ -292,9 +292,9 @@ def test_predict_pool__reads_sparse_pools(tmp_path):
     X[np.abs(X) < 0.7] = 0.0
     model = NonconformityClassifier(SVC(), GRID, random_state=3)
     model.fit(csr_array(X[:140]), y[:140])
-    write_pool(csr_matrix(X), tmp_path / "pool.zarr")
+    save_npz(tmp_path / "pool.npz", csr_matrix(X))
 
-    model.predict_pool(tmp_path / "pool.zarr", tmp_path / "answers.zarr")
+    model.predict_pool(tmp_path / "pool.npz", tmp_path / "answers.zarr")
 
     labels = zarr.open_group(tmp_path / "answers.zarr", mode="r")["label"][:]
     np.testing.assert_array_equal(model.classes_[labels], model.predict(csr_array(X)))

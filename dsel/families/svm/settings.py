@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.checks import check_choice, check_integer, check_positive
-from dsel.data.content import exact_text
+from dsel.data.identity import exact_text
 from dsel.families.arrays import Floats
 from dsel.families.family import Candidate
 from dsel.families.svm.smo import is_available

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_positive
-from dsel.data.content import content_hash
+from dsel.data.identity import content_hash
 from dsel.data.splits import Split
 from dsel.families.arrays import Integers, as_floats
 from dsel.families.family import Assignment, Cache, Candidate, group_by, joined_numbers

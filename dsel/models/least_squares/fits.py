@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dsel.checks import check_nonnegative
-from dsel.data.content import content_hash
+from dsel.data.identity import content_hash
 from dsel.data.splits import Split
 from dsel.families.arrays import Bools, Floats, Integers
 from dsel.families.family import Cache, Candidate

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.content import content_hash
 from dsel.data.frames import numbers
+from dsel.data.identity import content_hash
 from dsel.data.splits import Split
 from dsel.families.arrays import Bools, Floats, Integers, as_floats
 from dsel.families.family import FIT_DONE, Candidate, FitCounts

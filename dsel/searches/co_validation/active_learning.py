@@ -19,7 +19,7 @@ from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.data.blocks import stacked
 from dsel.data.collection import Partitions
-from dsel.data.frames import frame_of, native, pandas_of
+from dsel.data.frames import frame_of, native
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
@@ -300,15 +300,13 @@ def _as_taken(pool: Pool, estimator: Any) -> Pool:
     """Return the pool with blocks of frames where it has text, or columns are named."""
     rows = pool.collection
     if rows.frames is not None and hasattr(first_step(estimator), "transformers"):
-        rows = rows.frames()
+        rows = rows.frames
     schema = rows.array.schema if isinstance(rows.array, Partitions) else None
-    if schema is not None and type(schema.empty).__module__ == "pyarrow.lib":
-        # A ColumnTransformer takes no tables of Arrow, which Parquet files give, and
-        # without rows such a table does not know its categories.
-        empty = pandas_of(schema.empty)
-        encoded = empty.select_dtypes("category")
+    if schema is not None and rows.is_stored:
+        # Without rows Parquet files do not tell their categories.
+        encoded = schema.empty.select_dtypes("category")
         kinds = {name: encoded[name].cat.categories.dtype for name in encoded}
-        schema = frame_of(empty.astype(kinds)).schema
+        schema = frame_of(schema.empty.astype(kinds)).schema
     return replace(pool, collection=rows, schema=schema)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.blocks import Span, read_blocks
-from dsel.data.content import content_hash
+from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
 from dsel.kernels.eigen import gaussian_kernel
 from dsel.runtime.submission import in_order

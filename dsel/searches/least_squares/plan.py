@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.criteria import LOSS_CRITERIA
-from dsel.data.content import content_hash
+from dsel.data.identity import content_hash
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, given_splits, random_folds
 from dsel.kernels.eigen import check_memory

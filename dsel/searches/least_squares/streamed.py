@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
-from dsel.data.content import content_hash
+from dsel.data.identity import content_hash
 from dsel.data.labeled import check_unmasked
 from dsel.data.lazy import lazily
 from dsel.data.pool import Pool

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
-from dsel.data.content import content_hash
+from dsel.data.identity import content_hash
 from dsel.data.splits import Split, splits_token
 from dsel.kernels.eigen import decompose_gram, gaussian_kernel, symmetric_gram
 from dsel.kernels.reference_rows import squared_distances

@@ -1,20 +1,17 @@
-"""Texts and hashes of values by all that they hold, the same in every process.
+"""What values are told by: the same text or hash in every process.
 
 Stores find counts again by them. Two values that differ in anything must differ here;
-that equal values may differ too (what changes from process to process cannot be told
-from what matters) costs counting again and no more. Only `canonical_text`, which seeds
-are made of, is the same for whatever is equal.
+that equal values may differ too costs counting again and no more. Dask's `tokenize`
+tells an own class of a script from itself in the next run, and an edited function of
+an imported module not at all: code is told here by what it does.
 """
 
 import io
-import json
-import math
 import sys
 import sysconfig
 import uuid
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable
 from hashlib import blake2b, sha256
-from numbers import Integral, Real
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -26,6 +23,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dsel.data.frames import Frame, encoded
+from dsel.data.row_random import row_random
 from dsel.runtime.versions import PACKAGES
 
 NEVER_AGAIN: Final = "of this plan only"
@@ -35,6 +33,8 @@ _SCALARS: Final = (type(None), bool, int, float, complex, str, bytes)
 _PLAIN: Final = "biufcSUM"
 _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
 _AT_ONCE: Final = 2**24
+_HASH_SEED: Final = 0x64_73_65_6C
+_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _OF_CLASSES: Final = frozenset(
     (
         *("__dict__", "__weakref__", "__doc__", "_abc_impl", "__firstlineno__"),
@@ -44,59 +44,6 @@ _OF_CLASSES: Final = frozenset(
 """Entries of a class that say nothing of what it does; pickling adds the last one."""
 _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
 """Attributes that estimators keep when they are cloned, beside their parameters."""
-
-
-def canonical_text(value: Any) -> str:
-    """Return a text that is the same for equal values in every process.
-
-    Numbers that are equal have equal texts (``1``, ``1.0`` and ``np.float32(1)``),
-    mappings are sorted by key, arrays are written as lists, estimators and other
-    objects with ``get_params`` by class and parameters, functions and classes by
-    name. Of any other object only the class counts.
-
-    Examples
-    --------
-    >>> canonical_text({"gamma": 0.5, "C": np.float64(1)})
-    '{"C":1,"gamma":0.5}'
-    """
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if value is None or isinstance(value, str):
-        return json.dumps(value)
-    if type(value) is float:  # as most are; asking abstract classes takes longer
-        return _number_text(value)
-    if isinstance(value, Integral):
-        return str(int(value))
-    if isinstance(value, Real):
-        return _number_text(float(value))
-    if isinstance(value, Mapping):
-        return _mapping_text(value)
-    if isinstance(value, np.ndarray):
-        return canonical_text(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(canonical_text, value)) + "]"
-    if isinstance(value, Set):
-        return "{" + ",".join(sorted(map(canonical_text, value))) + "}"
-    return _object_text(value)
-
-
-def _number_text(value: float) -> str:
-    if math.isfinite(value) and value == int(value):
-        return str(int(value))
-    return repr(value)
-
-
-def _mapping_text(value: Mapping[Any, Any]) -> str:
-    texts = {canonical_text(key): canonical_text(item) for key, item in value.items()}
-    return "{" + ",".join(f"{key}:{texts[key]}" for key in sorted(texts)) + "}"
-
-
-def _object_text(value: Any) -> str:
-    named = value if hasattr(value, "__qualname__") else type(value)
-    name = f"{named.__module__}.{named.__qualname__}"
-    if named is value or not hasattr(value, "get_params"):
-        return f"<{name}>"
-    return f"<{name}{_mapping_text(value.get_params(deep=False))}>"
 
 
 def exact_text(value: Any) -> str:
@@ -166,15 +113,30 @@ def _slices(array: NDArray[Any]) -> Iterable[NDArray[Any]]:
     return (array[first : first + step] for first in range(0, len(array), step))
 
 
-def holds_scalars(value: Any) -> bool:
-    """Whether an object has attributes, all of them numbers, texts or None.
+def row_hashes(X: Any) -> NDArray[np.uint64]:
+    """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
+    factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
+    if not sparse.issparse(X):
+        dense: NDArray[np.uint64] = mixed_bits(X) @ factors
+        return dense
+    products = mixed_bits(X.data) * factors[X.indices]
+    # Unsigned sums wrap, so differences of running sums are right.
+    running = np.append(np.uint64(0), np.cumsum(products, dtype=np.uint64))
+    hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
+    return hashes
 
-    Most of a large grid are such objects, and looking into each takes long.
+
+def mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the bits of each value as 64 well-mixed ones; zero stays zero.
+
+    Small whole numbers as floats differ in few, high bits: without mixing, products
+    modulo 2**64 would keep only those.
     """
-    held = list(getattr(value, "__dict__", {}).values())
-    return held != [] and all(
-        type(each) in _SCALARS or _is_plain_generic(each) for each in held
-    )
+    unsigned = np.dtype(f"u{values.dtype.itemsize}")
+    bits = values.view(unsigned).astype(np.uint64)
+    bits *= _MIX
+    bits ^= bits >> np.uint64(32)
+    return bits
 
 
 class _Content(cloudpickle.Pickler):  # type: ignore[misc]
