@@ -30,12 +30,17 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel import bounds
 from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
+from dsel.models import KernelLeastSquares
 from dsel.nonconformity import NonconformityClassifier
 from dsel.searches import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
+    predict_pool,
+    read_rows,
     select_least_squares,
 )
+
+__all__ = ["KernelLeastSquares", "predict_pool", "read_rows"]  # for the tests beside
 
 ROOT = Path(__file__).parents[2]
 FROZEN = Path(__file__).parent / "frozen"

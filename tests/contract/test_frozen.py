@@ -4,7 +4,10 @@ A frozen key may go with the name that it is about; none may change. What a run 
 beside the frozen keys is not compared.
 """
 
+import ast
 import json
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,3 +55,18 @@ def test_run__gives_the_frozen_numbers(name, request):
 
 def test_frozen__no_file_is_left_of_a_run_that_is_gone():
     assert sorted(path.stem for path in FROZEN.iterdir()) == sorted(RUNS)
+
+
+def test_contract__imports_public_names_only():
+    imported = [
+        (node.module, alias.name)
+        for path in Path(__file__).parent.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("dsel")
+        for alias in node.names
+    ]
+    assert [
+        (module, name)
+        for module, name in imported
+        if name not in import_module(module).__all__
+    ] == []

@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.searches import predict_pool, read_rows
 from tests.contract.runs import (
     DIGITS_GRID,
     K_NEAREST,
@@ -28,6 +27,8 @@ from tests.contract.runs import (
     digits,
     fit_facade,
     model_of,
+    predict_pool,
+    read_rows,
     run_search,
 )
 

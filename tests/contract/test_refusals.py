@@ -11,9 +11,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, SVR
 
 import dsel
-from dsel.searches import predict_pool, read_rows
 from tests.contract import runs
-from tests.contract.runs import K_NEAREST, digits
+from tests.contract.runs import K_NEAREST, digits, predict_pool, read_rows
 
 pytestmark = pytest.mark.contract
 

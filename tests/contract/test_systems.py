@@ -18,14 +18,14 @@ from dsel.bounds import (
     holdout_bound,
     threshold_bound,
 )
-from dsel.models import KernelLeastSquares
-from dsel.searches import read_rows, select_least_squares
 from tests.contract import runs
 from tests.contract.runs import (
     HALF_CRITERIA,
     LEARNERS,
     LEAST_SQUARES_CRITERIA,
     digits,
+    read_rows,
+    select_least_squares,
     three_classes,
 )
 
@@ -119,7 +119,9 @@ def least_squares():
 def test_least_squares__leave_one_out_is_that_of_refits(least_squares):
     X, y, _ = runs.sinc_rows()
     width, regularization = least_squares.best_params_.values()
-    model = KernelLeastSquares(width=width, regularization=regularization, centers=X)
+    model = runs.KernelLeastSquares(
+        width=width, regularization=regularization, centers=X
+    )
     errors = cross_val_predict(model, X, y, cv=LeaveOneOut()) - y
     found = select_least_squares(least_squares.results_, "loo").estimate
     assert found == pytest.approx(np.mean(errors**2), rel=1e-5)
