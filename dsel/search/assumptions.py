@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from dsel.data.blocks import stacked
-from dsel.data.equal_rows import EqualRows, comparable, equal_rows, row_hashes
+from dsel.data.equal_rows import EqualRows, comparable, equal_rows
 from dsel.data.frames import Frame, encoded
+from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
