@@ -119,13 +119,15 @@ class Estimate:
 
 
 def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
-    """Return how many answers each fold's errors were counted in.
+    """Return in how many answers errors on each fold are counted, shape (n_folds,).
 
     Its rows; in a nested search, where several models answer the rows of a fold, as
-    many times more, shape (n_candidates, n_folds). At least 1, where nothing was asked.
+    many times more. Of candidates that were asked less often, the answers that are
+    missing count as right, as all counts that are missing do.
     """
-    rows = evidence.get(names.FOLD_ANSWERS, evidence[names.FOLD_ROWS])
-    return np.maximum(rows, 1)
+    if names.FOLD_ANSWERS not in evidence:
+        return evidence[names.FOLD_ROWS]
+    return np.maximum(evidence[names.FOLD_ANSWERS].max(axis=0), 1)
 
 
 def fold_error(evidence: Evidence) -> Floats:
@@ -146,8 +148,6 @@ def cv_score(evidence: Evidence) -> Floats:
     Two candidates tie exactly where these are equal; the rates themselves round.
     """
     answers = fold_answers(evidence)
-    # Candidates that were asked less often than others are not compared.
-    answers = answers.reshape(-1, answers.shape[-1]).max(axis=0)
     sizes = np.unique(answers)
     if sizes.size > 2:
         return fold_error(evidence)

@@ -104,6 +104,18 @@ def test_cv_error__has_no_number_of_who_was_asked_less_often(evidence):
     assert np.flatnonzero(np.isnan(found)).tolist() == [3]
 
 
+def test_cv_error__bounds_from_below_who_was_asked_less_often(evidence):
+    answers = np.tile(4 * evidence[names.FOLD_ROWS], (N_CANDIDATES, 1))
+    final = estimate("cv_error", {**evidence, names.FOLD_ANSWERS: answers})
+    answers[3] //= 2  # all errors may lie in the answers that were given
+
+    lower = get_criterion("cv_error").lower_bound(
+        {**evidence, names.FOLD_ANSWERS: answers}, SETTINGS
+    )
+
+    assert lower[3] == final[3]
+
+
 def test_cv_error__ties_are_exact_and_go_to_the_first():
     # 1/3 + 1 and 2/3 + 2/3 are equal as fractions, not always as sums of rates.
     rows = np.array([3, 3, 2])
