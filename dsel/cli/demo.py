@@ -16,7 +16,6 @@ from dsel.cli.options import (
     store_options,
 )
 from dsel.cli.show import show
-from dsel.families.svm.smo_pairs import compile_ahead
 from dsel.searches import execute, plan_search
 
 N_LABELED = 1000
@@ -45,7 +44,6 @@ def command(delta: float, seed: int, **options: Any) -> None:
         SVC(), GRID, X[labeled], y[labeled], X[others], delta=delta, duplicates="keep",
         random_state=seed,
     )  # fmt: skip
-    compile_ahead()
     if not options["as_json"]:
         click.echo(f"{plan}\n")
     running = store_arguments(options)  # refused before any worker starts

@@ -18,7 +18,7 @@ GRIDS = {
 """Grids of families that share work, with more candidates a group."""
 
 
-@pytest.mark.parametrize("memory", [2**14, 2**28])
+@pytest.mark.parametrize("memory", [2**17, 2**28])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, rng):
     X = rng.normal(size=(300, 3))

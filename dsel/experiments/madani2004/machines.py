@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.criteria import CRITERIA, Evidence, Settings
 from dsel.data.splits import half_splits
-from dsel.families.svm.smo import Path, solve_path
+from dsel.families.svm.fit import solve_pairs
 from dsel.kernels.functions import Kernel
 
 Floats = NDArray[np.float64]
@@ -121,18 +121,18 @@ def _fit(
     """
     rounded, diagonal = gram.astype(np.float32), np.diagonal(gram)
     coefs, offsets = np.zeros(train.shape), np.zeros(train.shape[1])
-    signs = np.where(y == 0, 1.0, -1.0)
     for column, mask in enumerate(train.T):
         members = np.concatenate([np.flatnonzero(mask & (y == c)) for c in (0, 1)])
         if len(set(y[members])) < 2:
             offsets[column] = np.inf if y[members[0]] == 1 else -np.inf
             continue
-        solution = solve_path(
-            rounded, members, signs[members], np.ones(len(members)),
-            diagonal=diagonal, C_values=np.array([C]), tol=TOL, max_iter=-1,
+        starts = np.searchsorted(y[members], [0, 1, 2])
+        paths = solve_pairs(
+            rounded, members, starts, np.ones(len(members)), diagonal[members],
+            C_values=np.array([C]), tol=TOL, max_iter=-1,
         )  # fmt: skip
-        path: Path = solution.value
-        coefs[members, column], offsets[column] = -path.beta[0], -path.offset[0]
+        coefs[members, column] = -paths.coefs[:, 0, 0]
+        offsets[column] = -paths.offsets[0, 0]
     return coefs, offsets
 
 

@@ -1,63 +1,68 @@
-"""Fitted two-class machines, how they vote, and which votes rounding could change.
+"""Who wins the vote of pairs, whatever the rounding.
 
-The computed decision of a pair of classes is a sum of kernel values k times dual
-coefficients c. A label that was found in float32 is proved by a bound of its error.
-Let u = 2^-24 be the unit of float32. For each class of the pair let s be the sum of the
-absolute c, n the number of those that are not 0, N that of support vectors that any
-model of the pair has, and p the largest computed k. The term c k with k = exp(-x) is
-off by at most
-
-- u |c k| for c in float32, and u |c k| for the product;
-- u x |c k| for x, which is rounded once from float64;
-- 23.2 u |c k| for the exponential, which is good to 2.52 units in the last place, that
-  is 5.04 u, each of the two squarings doubling that and adding u: 4 * 5.04 + 3;
-- (a + 2) u |c k| for adding: its sum is one of four, which are added at the end, so a
-  is at most n and at most N / 4 + 3; adding a product that is 0 changes nothing.
-
-Now k x = k log(1/k) is at most p max(1, log(1/p)) for all k <= p, since it rises until
-k = 1/e and is never above 1/e. So the error of a class is at most
-
-    u s p (a + 27.2 + max(1, log(1/p))) <= 1.2 u (a + 24) s p (1 + log(1/p) / 24),
-
-for with L = log(1/p) the right side is u s p times 1.2 a + 28.8 or more where L <= 1,
-and at least a + 28.8 + 1.2 L where L > 1; the rest is room for products of errors.
-`slack` is 1.2 u (a + 24) s, `peaks` are p (1 + L / 24). Other kernels are computed in
-float64 and rounded once. In float64 no order of adding is relied on, so a is n, and 8 u
-stands for 1.2 u: what is left covers the other route, `exact_decisions`, and what that
-takes for 0; in float32 these 8 u of float64 are added.
-
-Where x <= 1 for all rows of a block, k - 1 stands in the place of k, and the sum of the
-coefficients joins the constant: all k are near 1 there, and the coefficients of both
-classes nearly cancel. Now p is the largest computed 1 - k, and relative to 1 - k there
-are, instead of the last three errors above,
-
-- u for x, since x exp(-x) <= 1 - exp(-x);
-- 5 u for the exponential: `compiled_votes.exponentials_less_one` sums (-x)^n / n! up to
-  n = 10. What rounding does grows with x; at x = 1 the sums inside of each other round
-  by 3.1 u of the result, the last product by u, and .7 u is left out;
-- 2 u for each of two squarings v (v + 2) of v = k - 1, which do not raise what was
-  there before: the slope of v (v + 2) is its value over v times 2 (1 + v) / (2 + v),
-  which is at most 1;
-- (a + 2) u for adding.
-
-Together with those of c and its product that is u s p (a + 14), less than `slack` p.
-The sum of the coefficients is off by at most n s units of float64.
-
-Beside these stand, times s, the errors that the kernel values have from float64
-(`Kernel.rounding`), and the constant's rounding.
+Votes are counted in float32. What its rounding could change is counted anew in float64,
+and what that rounding could change is summed in a fixed order: a code does not depend
+on the precision, nor on the rows beside. The bounds are proved in
+docs/theory/svm_votes.md.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.families.arrays import Bools, Floats, Integers
-from dsel.kernels.functions import Kernel
+from dsel.families.arrays import Floats, Integers
+from dsel.families.svm.machines import Machines
+
+EPS: Final = float(np.finfo(np.float64).eps)
+LEAST: Final[dict[Any, float]] = {np.float32: 1e-30, np.float64: 1e-250}
+"""Kernel values below it are as good as 0: a type's smallest numbers are slow."""
+ROUNDINGS: Final = 9
+"""Roundings of a term in float32 beside those of adding it up."""
+
+
+@dataclass(frozen=True)
+class KernelBlock:
+    """One kernel between some rows and all rows of a table, class by class."""
+
+    values: NDArray[Any]
+    """Its values, (n_rows, n_columns), in float32 where votes are counted; less 1 if
+    `less_one`."""
+    peaks: Floats
+    """Bound of each row's absolute `values` by class code, (n_classes, n_rows)."""
+    errors: Floats
+    """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
+    precise: Callable[[Integers], Floats]
+    """Gives some rows' values in float64, by their places in the block."""
+    exact: Callable[[int], Floats]
+    """Gives a row's values, computed for it alone."""
+    room: Any = None
+    """What counting votes writes to; see `votes.Room`."""
+    less_one: bool = False
+    """Whether `values` are the kernel's less 1."""
+
+
+def flush_to_peaks(values: NDArray[Any], starts: Integers) -> Floats:
+    """Return each row's largest absolute value by class, (n_classes, n_rows).
+
+    Values that are as good as 0, see `LEAST`, are set to it, in place.
+
+    Parameters
+    ----------
+    values
+        Kernel block, (n_rows, n_columns), class by class.
+    starts
+        Where each class begins among the columns, and the end, (n_classes + 1,).
+    """
+    from dsel.families.svm import votes
+
+    peaks = np.zeros((len(starts) - 1, len(values)))
+    number = values.dtype.type
+    votes.flush_to_peaks(values, starts, number(LEAST[number]), peaks)
+    return peaks
 
 
 @cache
@@ -66,81 +71,38 @@ def places_of_pairs(n_classes: int) -> tuple[Integers, Integers]:
     return np.triu_indices(n_classes, 1)
 
 
-@dataclass(frozen=True)
-class Machines:
-    """One-against-one machines of one training set, for every C of a kernel."""
+class Layout(NamedTuple):
+    """Some models' support vectors of each class for each other class.
 
-    split: int
-    """Number of the split."""
-    rows_of: str
-    """`RowsByClass.origin` of the rows."""
-    kernel: Kernel
-    """With gamma resolved on the training rows."""
-    candidates: tuple[int, ...]
-    """Candidate numbers, in ascending order of C."""
-    model_of: Integers
-    """Place of each candidate's model; equal solutions are kept once."""
-    present: Integers
-    """Class codes of the training rows, ascending; a lone class is always predicted."""
-    numbers: Integers
-    """Labeled row numbers of the support vectors of any model, class by class."""
+    Compiled code reads them class by class, for each the other classes in order.
+    """
+
+    columns: Integers
+    """Of the kernel block, (n_terms,)."""
+    weights: NDArray[np.float32]
+    """Dual coefficients, (n_terms, LANES)."""
     starts: Integers
-    """Where each class begins in `numbers`, and the end, (n_present + 1,)."""
-    coefs: Floats
-    """Dual coefficients in libsvm's layout, (n_rows, n_present - 1, n_models)."""
-    offsets: Floats
-    """Constants of the decisions, (n_pairs, n_models)."""
-    steps: Integers
-    """Solver steps of each pair, (n_pairs, n_candidates)."""
-    stopped: Bools
-    """Whether the solver took all its steps in some pair, (n_candidates,)."""
-    class_weight: Floats
-    """Factor of C of each class, (n_present,)."""
-
-    @property
-    def n_models(self) -> int:
-        """Distinct models."""
-        return int(self.coefs.shape[2])
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Places of both classes of each decision, in libsvm's order."""
-        return list(combinations(range(len(self.present)), 2))
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the arrays."""
-        arrays = (self.model_of, self.numbers, self.coefs, self.offsets, self.steps)
-        return sum(array.nbytes for array in arrays)
-
-    def of(self, candidates: Collection[int]) -> "Machines":
-        """Return those of some candidates, with the support vectors that these have."""
-        places = [i for i, n in enumerate(self.candidates) if n in candidates]
-        if len(places) == len(self.candidates):
-            return self
-        models, model_of = np.unique(self.model_of[places], return_inverse=True)
-        coefs = self.coefs[:, :, models]
-        used = coefs.any(axis=(1, 2))
-        return replace(
-            self,
-            candidates=tuple(self.candidates[place] for place in places),
-            model_of=model_of,
-            numbers=self.numbers[used],
-            starts=np.concatenate(([0], np.cumsum(used)))[self.starts],
-            coefs=coefs[used],
-            offsets=self.offsets[:, models],
-            steps=self.steps[:, places],
-            stopped=self.stopped[places],
-        )
+    """Where the terms of each class and other class begin, and the end."""
+    bounds: Floats
+    """For each pair what is added to the products, what the peaks of its classes and
+    the row's error are multiplied with to bound the decision's error, and what is added
+    to that: (n_pairs, 5 * LANES)."""
 
 
-EPS: Final = float(np.finfo(np.float64).eps)
-LEAST: Final[dict[Any, float]] = {np.float32: 1e-30, np.float64: 1e-250}
-"""Kernel values below it are as good as 0: a type's smallest numbers are slow."""
+class Sums(NamedTuple):
+    """Of dual coefficients of each class for each other one, by model."""
 
+    sizes: Floats
+    """Of their absolute values, (n_classes, n_classes - 1, n_models)."""
+    counts: Floats
+    """How many are not 0."""
+    signed: Floats
+    """Of themselves."""
 
-Layout = tuple[Integers, NDArray[np.float32], Integers, Floats]
-"""Columns, weights, starts and bounds, as `compiled_votes.settle` takes them."""
+    def of_pairs(self) -> "Sums":
+        """Return those of both classes of each pair together, (n_pairs, n_models)."""
+        i, j = places_of_pairs(len(self.sizes))
+        return Sums(*(each[i, j - 1] + each[j, i] for each in self))
 
 
 @dataclass(frozen=True)
@@ -149,11 +111,8 @@ class DecisionWeights:
 
     machines: Machines
     """Whose decisions they are."""
-    columns: tuple[Integers, ...]
-    """Column of the kernel block for each support vector, class by class."""
-    weights: tuple[Floats, ...]
-    """Dual coefficients of each class's support vectors, (n_vectors, n_present - 1,
-    n_models)."""
+    columns: Integers
+    """Column of the kernel block for each support vector."""
 
     @classmethod
     def from_machines(
@@ -170,80 +129,67 @@ class DecisionWeights:
         starts
             Where each class code begins in `numbers`, and the end, (n_classes + 1,).
         """
-        columns: list[Integers] = []
-        weights: list[Floats] = []
+        columns = np.empty(len(machines.numbers), dtype=np.int64)
         for place, code in enumerate(machines.present):
             mine = slice(machines.starts[place], machines.starts[place + 1])
             begin, end = int(starts[code]), int(starts[code + 1])
             found = np.searchsorted(numbers[begin:end], machines.numbers[mine])
-            columns.append(begin + found)
-            weights.append(np.ascontiguousarray(machines.coefs[mine]))
-        return cls(machines, tuple(columns), tuple(weights))
+            columns[mine] = begin + found
+        return cls(machines, columns)
 
     @cached_property
-    def pieces(self) -> tuple[tuple[Any, ...], ...]:
-        """For every `LANES` models what `compiled_votes.lay_out` writes."""
-        from dsel.families.svm import compiled_votes
-        from dsel.families.svm.compiled_lanes import LANES
+    def layouts(self) -> tuple[tuple[Layout, Sums], ...]:
+        """A layout for every `LANES` models, and the sums of their coefficients."""
+        from dsel.families.svm import votes
+        from dsel.families.svm.lanes import LANES
 
-        columns = np.concatenate(self.columns)
-        coefs, starts = np.ascontiguousarray(self.machines.coefs), self.machines.starts
-        (n_rows, n_others, n_models), pieces = coefs.shape, []
+        coefs, starts = self.machines.coefs, self.machines.starts
+        (n_rows, n_others, n_models), made = coefs.shape, []
         for first in range(0, n_models, LANES):
-            taken = np.empty(n_rows * n_others, dtype=np.int64)
-            weights = np.zeros((len(taken), LANES), dtype=np.float32)
+            columns = np.empty(n_rows * n_others, dtype=np.int64)
+            weights = np.zeros((len(columns), LANES), dtype=np.float32)
             begins = np.zeros((n_others + 1) * n_others + 1, dtype=np.int64)
             count = min(LANES, n_models - first)
-            sums = np.zeros((3, n_others + 1, n_others, count))
-            into = taken, weights, begins, sums
-            size = compiled_votes.lay_out(coefs, starts, columns, first, into)
-            pieces.append((taken[:size], weights[:size], begins, *sums))
-        return tuple(pieces)
+            sums = Sums(*np.zeros((3, n_others + 1, n_others, count)))
+            into = Layout(columns, weights, begins, np.empty((0, 0)))
+            size = votes.lay_out(coefs, starts, self.columns, first, into, sums)
+            models = slice(first, first + count)
+            bounds = self._bounds_of(models, np.diff(begins), sums)
+            made.append((Layout(columns[:size], weights[:size], begins, bounds), sums))
+        return tuple(made)
 
-    @cached_property
-    def in_float32(self) -> tuple[tuple[Layout, slice], ...]:
-        """Weights in float32, and bounds of what that rounding does, as votes are cast.
+    def _bounds_of(self, models: slice, n_terms: Integers, sums: Sums) -> Floats:
+        """Return the bounds of a layout in float32, (n_pairs, 5 * LANES)."""
+        from dsel.families.svm.lanes import LANES
 
-        A pair has the support vectors that any of the models of its layout has. A
-        layout for every `LANES` models, and which these are.
-        """
-        layouts, first = [], 0
-        i, j = places_of_pairs(len(self.machines.present))
-        for columns, weights, starts, totals, counts, _ in self.pieces:
-            models = slice(first, first + totals.shape[2])
-            offsets = self.machines.offsets[:, models]
-            union = np.diff(starts).reshape(totals.shape[:2])
-            sums, slack, fixed = _bounds(offsets, totals, counts, union)
-            bounds = np.zeros((len(offsets), 5, weights.shape[1]))
-            bounds[..., : len(offsets.T)] = np.stack(
-                (offsets, slack[i, j - 1], slack[j, i], sums, fixed), axis=1
-            )
-            bounds = bounds.reshape(len(offsets), -1)
-            layouts.append(((columns, weights, starts, bounds), models))
-            first = models.stop
-        return tuple(layouts)
-
-    @cached_property
-    def in_float32_less_one(self) -> tuple[tuple[Layout, slice], ...]:
-        """The same for kernel values less 1: sums of coefficients join the offsets."""
-        i, j = places_of_pairs(len(self.machines.present))
-        layouts = []
-        for (layout, models), piece in zip(self.in_float32, self.pieces, strict=True):
-            totals, counts, sums = (a[i, j - 1] + a[j, i] for a in piece[3:])
-            bounds = layout[3].reshape(len(i), 5, -1).copy()
-            mine = bounds[..., : sums.shape[1]]
-            mine[:, 0] += sums
-            mine[:, 4] += EPS * (counts * totals + 8.0 * np.abs(sums))
-            layouts.append(((*layout[:3], bounds.reshape(len(i), -1)), models))
-        return tuple(layouts)
-
-    @cached_property
-    def bounds(self) -> tuple[Floats, Floats, Floats]:
-        """What bounds the rounding of float64; see `_bounds`."""
-        totals, counts = (
-            np.concatenate([piece[k] for piece in self.pieces], axis=2) for k in (3, 4)
+        offsets, sizes = self.machines.offsets[:, models], sums.sizes
+        i, j = places_of_pairs(len(sizes))
+        # Of a pair as many terms are added as any of the models has, some of them 0.
+        union = n_terms.reshape(sizes.shape[:2])[..., np.newaxis]
+        added = np.minimum(sums.counts, union / 4 + 3)
+        unit = float(np.finfo(np.float32).eps) / 2
+        slack = _slack(sums) + 1.2 * unit * (added + ROUNDINGS) * sizes
+        both = sums.of_pairs()
+        fixed = _fixed(offsets, both, np.float32)
+        bounds = np.zeros((len(offsets), 5, LANES))
+        bounds[..., : sizes.shape[2]] = np.stack(
+            (offsets, slack[i, j - 1], slack[j, i], both.sizes, fixed), axis=1
         )
-        return _bounds(self.machines.offsets, totals, counts)
+        return bounds.reshape(len(offsets), -1)
+
+    @cached_property
+    def layouts_less_one(self) -> tuple[tuple[Layout, Sums], ...]:
+        """The same for kernel values less 1: sums of coefficients join the offsets."""
+        made = []
+        for layout, sums in self.layouts:
+            both = sums.of_pairs()
+            bounds = layout.bounds.reshape(len(layout.bounds), 5, -1).copy()
+            offsets, fixed = (bounds[:, k, : both.sizes.shape[1]] for k in (0, 4))
+            offsets += both.signed
+            fixed += EPS * (both.counts * both.sizes + 8.0 * np.abs(both.signed))
+            flat = bounds.reshape(layout.bounds.shape)
+            made.append((layout._replace(bounds=flat), sums))
+        return tuple(made)
 
     @property
     def n_models(self) -> int:
@@ -260,71 +206,139 @@ class DecisionWeights:
         errors
             Bound of the error of each row's kernel values, (n_rows,).
         """
+        parts = zip(*(sums for _, sums in self.layouts), strict=True)
+        sums = Sums(*(np.concatenate(each, axis=2) for each in parts))
         i, j = places_of_pairs(len(self.machines.present))
-        sums, slack, fixed = self.bounds
-        bounds = errors[:, np.newaxis] * sums[:, np.newaxis]
+        both, slack = sums.of_pairs(), _slack(sums)
+        bounds = errors[:, np.newaxis] * both.sizes[:, np.newaxis]
+        fixed = _fixed(self.machines.offsets, both, np.float64)
         bounds += fixed[:, np.newaxis]
         bounds += peaks[i][:, :, np.newaxis] * slack[i, j - 1][:, np.newaxis]
         bounds += peaks[j][:, :, np.newaxis] * slack[j, i][:, np.newaxis]
         return bounds
 
 
-def _bounds(
-    offsets: Floats, totals: Floats, counts: Floats, union: Integers | None = None
-) -> tuple[Floats, Floats, Floats]:
-    """Return what bounds the error of decisions, in float32 if `union` is given.
+def _slack(sums: Sums) -> Floats:
+    """Return what float64 changes of each class's terms if no value exceeds 1."""
+    return 4.0 * EPS * (sums.counts + 26) * sums.sizes
+
+
+def _fixed(offsets: Floats, both: Sums, dtype: Any) -> Floats:
+    """Return what rounding changes whatever the kernel values, (n_pairs, n_models).
+
+    They may be 0 below `LEAST`.
+    """
+    tiny = float(np.finfo(dtype).tiny)
+    return 8.0 * EPS * np.abs(offsets) + tiny + LEAST[dtype] * both.sizes
+
+
+def decide(
+    block: KernelBlock,
+    duals: DecisionWeights,
+    places: Integers,
+    models: Integers,
+    guess: Integers,
+) -> Integers:
+    """Return the codes of some rows of a block, (n_models of `duals`, n_rows).
 
     Parameters
     ----------
-    offsets
-        Constants of the decisions, (n_pairs, n_models).
-    totals, counts
-        Sums of the absolute dual coefficients of each class for each other one, and how
-        many are not 0, (n_present, n_present - 1, n_models).
-    union
-        Support vectors that any of the models has, (n_present, n_present - 1).
-
-    Returns
-    -------
-    sums
-        Sums of absolute dual coefficients of each decision, (n_pairs, n_models).
-    slack
-        What adding the terms of a class changes at most if no kernel value exceeds 1,
-        in the shape of `totals`.
-    fixed
-        What rounding changes whatever the kernel values, which may be 0 below `LEAST`,
-        (n_pairs, n_models).
+    block
+        Kernel values.
+    duals
+        Machines over its columns.
+    places
+        Rows of the block, ascending.
+    models
+        Models that are asked; other ones get any codes.
+    guess
+        Class code for each row of the block that is tried first; changes no code.
     """
-    dtype: Any = np.float64 if union is None else np.float32
-    slack = 4.0 * EPS * (counts + 26)
-    if union is not None:
-        unit = float(np.finfo(dtype).eps) / 2
-        added = np.minimum(counts, union[..., np.newaxis] / 4 + 3)
-        slack += 1.2 * unit * (added + 24)
-    i, j = places_of_pairs(len(totals))
-    sums = totals[i, j - 1] + totals[j, i]
-    tiny = float(np.finfo(dtype).tiny)
-    fixed = 8.0 * EPS * np.abs(offsets) + tiny + LEAST[dtype] * sums
-    return sums, slack * totals, fixed
+    from dsel.families.svm import votes
+
+    present, shape = duals.machines.present, (duals.n_models, len(places))
+    if len(present) == 1:
+        return np.broadcast_to(present, shape)
+    peaks = block.peaks if len(present) == len(block.peaks) else block.peaks[present]
+    # Values that the user computed may stand column by column.
+    values = np.ascontiguousarray(block.values)
+    codes = np.zeros(shape, dtype=np.int64)
+    codes[models] = -1
+    first = 0
+    for layout, sums in duals.layouts_less_one if block.less_one else duals.layouts:
+        end = first + sums.sizes.shape[2]
+        votes.settle(
+            values, places, layout, peaks, block.errors, guess, present,
+            codes[first:end], block.room,
+        )  # fmt: skip
+        first = end
+    if codes.min(initial=0) < 0:
+        at, rows = np.nonzero(codes < 0)
+        codes[at, rows] = present[_count_again(block, duals, places[rows], at)]
+    return codes
 
 
-def decisions_of(
-    duals: DecisionWeights, values: Floats, models: Integers | None = None
-) -> Floats:
-    """Return the decisions of rows of a kernel block, (n_pairs, n_rows, n_models).
+def _count_again(
+    block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
+) -> Integers:
+    """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
+    from dsel.families.svm import votes
 
-    They are those of all models, or of the models at the places that are given.
+    rows, at = np.unique(places, return_inverse=True)
+    peaks = block.peaks[duals.machines.present][:, rows]
+    if block.less_one:  # of values that are not less 1
+        peaks = np.ones_like(peaks)
+    decisions, _ = cell_decisions(duals, block.precise(rows), at, models)
+    limits = duals.limits(peaks, block.errors[rows])[:, at, models]
+    n_present = len(duals.machines.present)
+    winners: Integers = votes.winners_of(decisions, limits, n_present)
+    doubtful = winners < 0
+    for row in np.unique(at[doubtful]):
+        cells = np.flatnonzero(doubtful & (at == row))
+        exact = exact_decisions(duals, block.exact(int(rows[row])), models[cells])
+        none = np.zeros_like(exact)
+        winners[cells] = votes.winners_of(exact, none, n_present)
+    return winners
+
+
+def cell_decisions(
+    duals: DecisionWeights, values: Floats, rows: Integers, models: Integers
+) -> tuple[Floats, Floats]:
+    """Return decisions of rows and models, and what adding them may have changed.
+
+    Both are (n_pairs, n_cells). A cell's terms are added in a fixed order.
     """
-    chosen: Any = slice(None) if models is None else models
-    offsets = duals.machines.offsets[:, chosen]
-    products = []
-    for columns, weights in zip(duals.columns, duals.weights, strict=True):
-        mine = weights[..., chosen]
-        product = values[:, columns] @ mine.reshape(len(mine), -1)
-        products.append(product.reshape(len(values), *mine.shape[1:]))
-    return np.stack(
-        [
-            products[i][:, j - 1] + products[j][:, i] + offset
-            for (i, j), offset in zip(duals.machines.pairs, offsets, strict=True)
-        ]
-    )
+    from dsel.families.svm import votes
+
+    machines = duals.machines
+    n_present = len(machines.present)
+    terms, limits = np.zeros((2, n_present, n_present - 1, len(rows)))
+    values, models = np.ascontiguousarray(values), np.ascontiguousarray(models)
+    votes.add_terms(
+        values, duals.columns, machines.coefs, machines.starts, rows, models, terms,
+        limits,
+    )  # fmt: skip
+    i, j = places_of_pairs(n_present)
+    offsets = machines.offsets[:, models]
+    changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
+    return terms[i, j - 1] + terms[j, i] + offsets, changed
+
+
+def exact_decisions(duals: DecisionWeights, values: Floats, models: Integers) -> Floats:
+    """Return one row's decisions by sums in a fixed order, (n_pairs, n_cells).
+
+    A decision within rounding of zero is exactly 0: duplicates and symmetric data make
+    exact ties, which no order of adding should turn into a vote.
+
+    Parameters
+    ----------
+    duals
+        Machines over the columns of `values`.
+    values
+        Kernel values of the row, (n_columns,), computed for this row alone.
+    models
+        Place of the model of each cell, (n_cells,).
+    """
+    rows = np.zeros(len(models), dtype=np.int64)
+    decisions, limits = cell_decisions(duals, values[np.newaxis], rows, models)
+    return np.where(np.abs(decisions) > limits, decisions, 0.0)

@@ -22,9 +22,14 @@ from dsel.families.family import (
     joined_numbers,
 )
 from dsel.families.svm.fit import Fitted, Task, fit_split
-from dsel.families.svm.fitted import PackedSVMs, needed_rows
-from dsel.families.svm.labeled_kernel import LabeledKernel, labeled_kernel, whole_nbytes
-from dsel.families.svm.labeled_rows import (
+from dsel.families.svm.kernel import (
+    LabeledKernel,
+    check_limit,
+    labeled_kernel,
+    whole_nbytes,
+)
+from dsel.families.svm.predict import PackedSVMs, needed_rows
+from dsel.families.svm.rows import (
     RowsByClass,
     join_rows,
     places_in_order,
@@ -34,7 +39,6 @@ from dsel.families.svm.labeled_rows import (
 )
 from dsel.families.svm.settings import (
     check_candidates,
-    check_limit,
     class_weights,
     group_key,
     is_svc,
@@ -45,7 +49,6 @@ from dsel.families.svm.settings import (
     step_prefix,
     steps_before,
 )
-from dsel.families.svm.smo_rows import RowCache
 from dsel.kernels.functions import Kernel
 
 
@@ -88,12 +91,12 @@ class KernelSVMFamily:
         groups = tuple(self.groups(candidates))
         remark = (
             f"one kernel for all C and folds, {len(groups)} in all, each "
-            f"{whole_nbytes(X.shape[0]) / 2**30:.2g} GiB or what a task's memory holds"
+            f"{whole_nbytes(X.shape[0]) / 2**30:.2g} GiB"
         )
         return Assignment(self, tuple(candidates), groups, remark)
 
     def check_budget(self, n_rows: int, limit: int) -> None:
-        """Raise where two rows of the kernel matrix do not fit; see `Family`."""
+        """Raise where the kernel matrix does not fit; see `Family`."""
         check_limit(n_rows, limit)
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
@@ -190,7 +193,6 @@ class GroupFit:
         self.sample_weight = None if given is None else np.asarray(given, dtype=float)
         self.data_key = ""
         self.kernel: LabeledKernel | None = None
-        self.caches: dict[tuple[int, int], RowCache] = {}
 
     def fit(
         self, split: Split
@@ -212,15 +214,13 @@ class GroupFit:
         at_places[places_in_order(labeled.numbers, split.train_rows)] = weights
         task = Task(
             split.number, self.candidates, self.C_values, float(self.svc.tol),
-            int(self.svc.max_iter), of_classes, split.counts_train,
+            int(self.svc.max_iter), of_classes,
         )  # fmt: skip
-        test = places_of(labeled.numbers, split.test_rows)
-        second = None
-        if split.second_rows is not None:
-            second = places_of(labeled.numbers, split.second_rows)
-        fitted = fit_split(kernel, task, train, test, at_places, self.caches, second)
-        counted = fitted.test_errors, fitted.train_errors
-        for errors, raised, part in zip(counted, refusals, split.tests, strict=False):
+        tests = tuple(places_of(labeled.numbers, part) for part in split.tests)
+        fitted = fit_split(kernel, task, at_places, tests)
+        for errors, raised, part in zip(
+            fitted.errors, refusals, split.tests, strict=False
+        ):
             if raised is not None:
                 errors[:] = len(part)
         return labeled, fitted, refusals
@@ -266,7 +266,6 @@ class GroupFit:
         same_rows = last is not None and last.labeled.rows is labeled.rows
         if last is None or not same_rows or last.kernel != kernel:
             self.kernel = None  # let go of the old matrix before the new one is made
-            self.caches.clear()
             last = self.kernel = labeled_kernel(labeled, kernel, key, self.budget)
         return last
 
@@ -277,7 +276,7 @@ def _note(
     """Write what one split showed; `fitted` is in ascending order of C."""
     place = {candidate.number: row for row, candidate in enumerate(group)}
     rows = [place[number] for number in fitted.machines.candidates]
-    counts.record((rows, column), fitted.test_errors, fitted.train_errors)
+    counts.record((rows, column), *fitted.errors)
     for number, message in zip(
         fitted.machines.candidates, fitted.messages, strict=True
     ):

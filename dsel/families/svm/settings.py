@@ -1,6 +1,7 @@
 """What a kernel SVM's parameters mean on one training set, and who is refused."""
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,6 @@ from dsel.checks import check_choice, check_integer, check_positive
 from dsel.data.identity import exact_text
 from dsel.families.arrays import Floats
 from dsel.families.family import Candidate
-from dsel.families.svm.smo import is_available
 from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
 from dsel.kernels.reference_rows import is_sparse
 
@@ -56,6 +56,11 @@ def group_key(candidate: Candidate) -> str:
     svc = last_step(candidate.estimator)
     parameters = {name: getattr(svc, name) for name in PARAMETERS if name != "C"}
     return exact_text([steps_before(candidate.estimator), parameters])
+
+
+def is_available() -> bool:
+    """Return whether the compiled solver can be imported here."""
+    return find_spec("numba") is not None
 
 
 def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
@@ -119,23 +124,6 @@ def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
             _check_degree(svc, None if type(candidate.estimator) is Pipeline else X)
     if "precomputed" in kernels:
         _check_gram(X)
-
-
-def check_limit(n_rows: int, limit: int) -> None:
-    """Raise where a budget in bytes does not hold two rows of the kernel matrix.
-
-    Raises
-    ------
-    MemoryError
-        With the bytes that are needed and that there are.
-    """
-    least = 2 * 4 * n_rows
-    if limit < least:
-        raise MemoryError(
-            f"the memory of a task must hold two rows of the kernel matrix, {least:,} "
-            f"bytes, got {limit:,}; give each worker thread more memory, or use fewer "
-            f"labeled rows."
-        )
 
 
 def _check_degree(svc: Any, X: Any) -> None:

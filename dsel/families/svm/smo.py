@@ -1,194 +1,288 @@
-r"""Two-class support vector machines for ascending C, solved by SMO.
+r"""Two-class support vector machines of all pairs of classes for ascending C, by SMO.
 
 Sequential minimal optimisation moves two dual variables at a time. The dual problem,
 with :math:`\beta_t = y_t \alpha_t`, is to maximise
 :math:`y^\top \beta - \beta^\top K \beta / 2` under :math:`\sum_t \beta_t = 0` and
-:math:`0 \le y_t \beta_t \le C w_t`. Every C starts from zero, as in libsvm. Until a
-variable meets its C the steps are those of every larger C too, so they are taken once:
-each C goes on from where the C before was first stopped by its bound.
+:math:`0 \le y_t \beta_t \le C w_t`. The residual is :math:`r = y - K \beta`, so that
+kernel rows are used as they are. A row may rise while beta_t < upper_t and fall while
+beta_t > lower_t; the pair (i, j) moves by beta_i += s, beta_j -= s.
+
+Every C starts from zero, as in libsvm. Until a variable meets its C the steps are those
+of every larger C too, so they are taken once: each C goes on from where the C before
+was first stopped by its bound.
+
+The steps are those of libsvm without shrinking, to the last bit: its ties (the last row
+of equals), its order of operations, no fused products. At a tol of 1e-3 a path that
+differs in one rounding ends at another model.
+
+A call solves all pairs of a training set, so that threads meet at the interpreter's
+lock once a training set and not once a machine. Imported only where it is run.
 """
 
-from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.families.svm.smo_rows import GramRows, RowCache, Source, State, reach
+from dsel.families.svm.lanes import (
+    TAU,
+    WIDTH,
+    best_partner,
+    compiled,
+    subtract_rows,
+)
 
-SOLVED: Final = 0
-STOPPED_EARLY: Final = 1
-LEAST_LIMIT: Final = 10_000_000
+LEAST_LIMIT = 10_000_000
 """Steps allowed by default, or 100 a row if that is more: the limits of libsvm."""
 
 
-def is_available() -> bool:
-    """Return whether the compiled solver can be imported here."""
-    return find_spec("numba") is not None
+class Paths(NamedTuple):
+    """Machines of all pairs of classes for every C; rows class by class."""
+
+    coefs: Any
+    """Signed dual variables in libsvm's layout, (n_rows, n_classes - 1, n_C)."""
+    offsets: Any
+    """Constant of each decision, (n_pairs, n_C)."""
+    steps: Any
+    """Steps from zero to each solution, (n_pairs, n_C); C share the first of them."""
+    gaps: Any
+    """Violation of the optimality conditions that was left, (n_pairs, n_C)."""
 
 
-def step_limit(max_iter: int, n_rows: int) -> int:
-    """Return the steps that ``SVC(max_iter=max_iter)`` may take on `n_rows` rows."""
-    return max(LEAST_LIMIT, 100 * n_rows) if max_iter == -1 else max_iter
+class Machine(NamedTuple):
+    """Kernel rows of one pair of classes, and what steps read and change of each row.
+
+    Lengths are whole blocks of `WIDTH`. Rows that fill the last block have bounds of 0,
+    so that they never move.
+    """
+
+    kernel: Any
+    """Copied kernel rows one after another, as far as `is_copied` says."""
+    is_copied: Any
+    places: Any
+    """Where each row stands in the kernel of all rows, (n_rows,)."""
+    diagonal: Any
+    residual: Any
+    beta: Any
+    lower: Any
+    upper: Any
+    rise: Any
+    """0 where beta may rise, else -inf."""
+    fall: Any
 
 
-@dataclass(frozen=True)
-class Solution:
-    """What was found, also where the solver stopped early: failure is data."""
+@compiled()
+def copy_row(gram: Any, own: Any, t: Any) -> Any:
+    """Copy kernel row t of a machine, when it is first asked for.
 
-    value: Any
-    """What was solved for; see the solver."""
-    status: int
-    """``SOLVED`` or ``STOPPED_EARLY``."""
-    stats: dict[str, Any]
-    """Such as iterations and the gap that was left; see the solver."""
-
-
-@dataclass(frozen=True)
-class Path:
-    """Two-class machines of one training set, one per C in ascending order."""
-
-    beta: NDArray[np.float64]
-    """Signed dual variables, (n_C, n_rows); positive rows first class."""
-    margins: NDArray[np.float64]
-    """Decisions on the rows themselves, to the float32 accuracy of the kernel."""
-    offset: NDArray[np.float64]
-    """Constant of each decision, (n_C,)."""
-    steps: NDArray[np.int64]
-    """Steps from zero to each C's solution, (n_C,); C share the first of them."""
-    gap: NDArray[np.float64]
-    """Violation of the optimality conditions that was left, (n_C,)."""
+    Many rows never move, above all where C is small or kernels are wide.
+    """
+    width, source = len(own.beta), gram[own.places[t]]
+    row = own.kernel[t * width :]
+    for s in range(len(own.places)):
+        row[s] = source[own.places[s]]
+    for s in range(len(own.places), width):
+        row[s] = 0.0
+    own.is_copied[t] = True
 
 
-def solve_path(
-    gram: NDArray[np.float32],
-    members: NDArray[np.int64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    C_values: NDArray[np.float64],
-    tol: float,
-    max_iter: int,
-    diagonal: NDArray[np.float64] | None = None,
-) -> Solution:
-    """Solve for ascending C on some rows of a Gram matrix that is there in full.
+@compiled(fast=True, inline="always")
+def set_masks(own: Any, t: Any) -> Any:
+    """Write whether row t may rise and fall."""
+    own.rise[t] = 0.0 if own.beta[t] < own.upper[t] else -np.inf
+    own.fall[t] = 0.0 if own.beta[t] > own.lower[t] else -np.inf
+
+
+@compiled(fast=True, inline="always")
+def first_row(own: Any) -> Any:
+    """Write all masks; return the last row of largest residual that may rise."""
+    best, last = -np.inf, 0
+    for t in range(len(own.beta)):
+        set_masks(own, t)
+        value = own.residual[t] + own.rise[t]
+        if value >= best:
+            best, last = value, t
+    return last
+
+
+@compiled(fast=True, inline="always")
+def moved_pair(rising: Any, falling: Any, upper: Any, lower: Any, step: Any) -> Any:
+    """Return where a step takes the two variables of a pair, at most to a bound.
+
+    A variable that is stopped by its bound is set to it, not near it. Where both reach
+    theirs, rounding decides whether one of them is free in the end, and a lone free row
+    decides the constant: so sums are libsvm's, and so is the variable that is set.
+    """
+    total, bounds = rising + falling, upper + lower
+    if total > bounds or (total == bounds and upper <= 0.0):
+        if rising + step > upper:
+            return upper, total - upper
+    elif falling - step < lower:
+        return total - lower, lower
+    return rising + step, falling - step
+
+
+@compiled(fast=True)
+def descend(gram: Any, own: Any, tol: Any, limit: Any, uncut: Any) -> Any:
+    """Take SMO steps until the gap is below `tol`, at most `limit` of them.
+
+    With `uncut` it ends before the first step that C would stop: up to there every
+    larger C takes the same steps. Returns whether C stops a step, the steps that were
+    taken, and the gap that is left.
+    """
+    diagonal, residual, beta = own.diagonal, own.residual, own.beta
+    lower, upper, rise, fall = own.lower, own.upper, own.rise, own.fall
+    kernel, is_copied, width = own.kernel, own.is_copied, len(own.beta)
+    i, steps = first_row(own), 0
+    while True:
+        if not is_copied[i]:
+            copy_row(gram, own, i)
+        best, row = residual[i] + rise[i], kernel[i * width :]
+        j, gap = best_partner(best, diagonal[i], row, diagonal, residual, fall)
+        if not (best - residual[j]) + fall[j] > 0.0:
+            return False, steps, 0.0  # no pair gains anything: what is left is rounding
+        if gap < tol or steps >= limit:
+            return False, steps, gap
+        curvature = diagonal[i] + diagonal[j] - 2.0 * row[j]
+        curvature = curvature if curvature > 0.0 else TAU
+        step = (residual[i] - residual[j]) / curvature
+        risen, fallen = moved_pair(beta[i], beta[j], upper[i], lower[j], step)
+        if uncut and (0.0 < upper[i] <= risen or 0.0 > lower[j] >= fallen):
+            return True, steps, gap
+        if not is_copied[j]:
+            copy_row(gram, own, j)
+        partner = kernel[j * width :]
+        up, down = risen - beta[i], fallen - beta[j]
+        beta[i], beta[j] = risen, fallen
+        set_masks(own, i)
+        set_masks(own, j)
+        i = subtract_rows(up, row, down, partner, residual, rise)
+        steps += 1
+
+
+@compiled(inline="always")
+def constant_of(own: Any) -> Any:
+    """Return the constant of the decision: the mean residual of free rows.
+
+    Without free rows it is the middle of what the optimality conditions allow.
+    """
+    total, n_free = 0.0, 0
+    highest_rising, lowest_falling = -np.inf, np.inf
+    for t in range(len(own.beta)):
+        rises, falls = own.beta[t] < own.upper[t], own.beta[t] > own.lower[t]
+        if rises and falls:
+            total += own.residual[t]
+            n_free += 1
+        elif rises:
+            highest_rising = max(highest_rising, own.residual[t])
+        elif falls:
+            lowest_falling = min(lowest_falling, own.residual[t])
+    if n_free > 0:
+        return total / n_free
+    return (highest_rising + lowest_falling) / 2.0
+
+
+@compiled()
+def solve_pair(
+    gram: Any, own: Any, limits: Any, n_first: Any, C_values: Any, stops: Any,
+    found: Any,
+) -> Any:  # fmt: skip
+    """Solve one machine for every C.
 
     Parameters
     ----------
     gram
-        Kernel of all rows, (n_all, n_all). In float32, as libsvm keeps it.
-    members
-        The rows of this machine, (n_rows,).
-    y
-        1 for the first class and -1 for the second, (n_rows,).
-    weights
-        Factor of C for each row, positive, (n_rows,).
-    C_values
-        Ascending.
-    tol
-        The gap between the largest residual of a row that may rise and the smallest
-        of one that may fall at which to stop; absolute.
-    max_iter
-        Steps for each C, or -1 for the limit of libsvm.
-    diagonal
-        Kernel of all rows with themselves, (n_all,), without rounding as libsvm keeps
-        it; None for that of the Gram matrix.
-
-    Returns
-    -------
-    Solution
-        Its value is a `Path`. The status is ``STOPPED_EARLY`` where one C or more
-        took all its steps; the path says which by its gap, and raising `max_iter`
-        or scaling the features helps.
+        Kernel of all rows.
+    own
+        The `Machine`, written to.
+    limits
+        Factor of C of each row, 0 for those that fill the last block.
+    n_first
+        How many rows are of the first class.
+    C_values, stops
+        Ascending C; tolerance and most steps for each C.
+    found
+        Written to: betas (n_rows, n_C), constants, steps and gaps (n_C,).
     """
-    whole = np.diagonal(gram) if diagonal is None else diagonal
-    limit = step_limit(max_iter, len(members))
-    source = GramRows(gram, members)
-    return solve_on(source, whole[members], y, weights, C_values, tol, limit)
-
-
-def solve_path_by_rows(
-    cache: RowCache,
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    C_values: NDArray[np.float64],
-    tol: float,
-    max_iter: int,
-) -> Solution:
-    """Solve for ascending C where the Gram matrix does not fit into memory.
-
-    As `solve_path`, but all rows of the pair are there for every training set: rows
-    that a training set leaves out have weight 0 and keep a dual variable of 0.
-    """
-    limit = step_limit(max_iter, int(np.count_nonzero(weights)))
-    return solve_on(cache, cache.diagonal, y, weights, C_values, tol, limit)
-
-
-def solve_on(
-    source: Source,
-    diagonal: NDArray[Any],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    C_values: NDArray[np.float64],
-    tol: float,
-    limit: int,
-) -> Solution:
-    """Solve for ascending C on kernel rows of any source, as `solve_path`."""
-    from dsel.families.svm import compiled_paths
-
-    betas = np.empty((len(C_values), len(y)))
-    margins, found = np.empty_like(betas), np.empty((3, len(C_values)))
-    state = State(len(y))
-    state.diagonal[:], state.residual[:] = diagonal, y
-    shared, n_shared = (state.residual.copy(), state.beta.copy()), 0
-    for c, C in enumerate(C_values):
-        state.residual[:], state.beta[:] = shared
-        state.set_bounds(y, C * weights)
-        steps, gap = source.descend(state, tol, limit - n_shared, uncut=True)
-        n_shared, n_own = n_shared + steps, 0
-        shared = state.residual.copy(), state.beta.copy()
-        is_cut = 0.0 < gap >= tol and n_shared < limit
+    betas, constants, steps, gaps = found
+    tol, most = stops
+    n_rows, n_shared, c = len(own.places), 0, 0
+    residual, beta = np.empty((2, len(own.beta)))
+    for t in range(len(beta)):
+        residual[t], beta[t] = 1.0 if t < n_first else -1.0, 0.0
+    while c < len(C_values):
+        for t in range(len(beta)):
+            bound = C_values[c] * limits[t]
+            own.lower[t] = 0.0 if t < n_first else -bound
+            own.upper[t] = bound if t < n_first else 0.0
+            own.residual[t], own.beta[t] = residual[t], beta[t]
+        is_cut, taken, gap = descend(gram, own, tol, most - n_shared, True)
+        n_shared += taken
+        n_taken = n_shared
         if is_cut:
-            n_own, gap = reach(source, state, tol, limit - n_shared)
-        constant = compiled_paths.offset(*state.views[1:])
-        some = slice(c, c + 1 if is_cut else None)  # else it is that of all larger C
-        betas[some], margins[some] = state.beta, y - state.residual + constant
-        found[:, some] = np.array([[constant], [n_shared + n_own], [gap]])
-        if not is_cut:
-            break
-    offsets, total, gaps = found
-    path = Path(betas, margins, offsets, total.astype(np.int64), gaps)
-    status = SOLVED if (gaps < tol).all() else STOPPED_EARLY
-    return Solution(path, status, {"steps": int(total.sum())})
+            for t in range(len(beta)):
+                residual[t], beta[t] = own.residual[t], own.beta[t]
+            _, taken, gap = descend(gram, own, tol, most - n_shared, False)
+            n_taken += taken
+        # What C stops nowhere is the solution of all larger C, too.
+        end, constant = c + 1 if is_cut else len(C_values), constant_of(own)
+        for m in range(c, end):
+            constants[m], steps[m], gaps[m] = constant, n_taken, gap
+            for t in range(n_rows):
+                betas[t, m] = own.beta[t]
+        c = end
 
 
-def solve_from(
-    gram: NDArray[np.float32],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    start: NDArray[np.float64],
-    *,
-    C: float,
-    tol: float,
-    max_iter: int,
-) -> NDArray[np.float64]:
-    """Solve for one C from a feasible start; return decisions on all rows.
+@compiled()
+def solve_pairs(
+    gram: Any, members: Any, starts: Any, weights: Any, diagonal: Any, C_values: Any,
+    stops: Any, paths: Any,
+) -> Any:  # fmt: skip
+    """Solve the machines of all pairs of classes along C.
 
-    Rows of weight 0 are left out; their dual variable must be 0.
+    Parameters
+    ----------
+    gram
+        Kernel of all rows, (n_all, n_all), float32 in C order, as libsvm keeps it.
+    members
+        Places of the training rows there, class by class, (n_rows,).
+    starts
+        Where each class begins among them, and the end, (n_classes + 1,).
+    weights, diagonal
+        Factor of C, and the kernel with itself without rounding, (n_rows,).
+    C_values, stops
+        Ascending C; tolerance, and most steps for each C or -1 for libsvm's limit.
+    paths
+        `Paths`, zeros, written to.
     """
-    from dsel.families.svm import compiled_paths
-
-    state, source = State(len(y)), GramRows(gram, np.arange(len(y)))
-    state.diagonal[:], state.residual[:] = np.diagonal(gram), y
-    state.beta[:] = start
-    state.set_bounds(y, C * weights)
-    source.catch_up(state, start)
-    source.descend(state, tol, step_limit(max_iter, len(y)))
-    near = 1e-9 * (state.upper - state.lower)  # what rounding keeps off is not free
-    is_high, is_low = state.upper - state.beta <= near, state.beta - state.lower <= near
-    state.beta[is_low] = state.lower[is_low]
-    state.beta[is_high] = state.upper[is_high]
-    constant = compiled_paths.offset(*state.views[1:])
-    return np.asarray(y - state.residual + constant)
+    tol, max_iter = stops
+    sizes = np.sort(starts[1:] - starts[:-1])
+    widest = (sizes[-2:].sum() + WIDTH - 1) // WIDTH * WIDTH
+    kernel = np.empty(widest * widest, np.float32)
+    is_copied, places = np.empty(widest, np.bool_), np.empty(widest, np.int64)
+    room, betas = np.empty((8, widest)), np.empty((widest, len(C_values)))
+    p = 0
+    for i in range(len(sizes)):
+        for j in range(i + 1, len(sizes)):
+            n_first = starts[i + 1] - starts[i]
+            n = n_first + starts[j + 1] - starts[j]
+            width = (n + WIDTH - 1) // WIDTH * WIDTH
+            own = Machine(
+                kernel, is_copied[:n], places[:n], room[0, :width], room[1, :width],
+                room[2, :width], room[3, :width], room[4, :width], room[5, :width],
+                room[6, :width],
+            )  # fmt: skip
+            limits = room[7, :width]
+            own.diagonal[:], limits[:] = 0.0, 0.0
+            for t in range(n):
+                row = starts[i] + t if t < n_first else starts[j] + t - n_first
+                own.places[t], own.is_copied[t] = members[row], False
+                own.diagonal[t], limits[t] = diagonal[row], weights[row]
+            most = max_iter if max_iter >= 0 else max(LEAST_LIMIT, 100 * n)
+            found = betas, paths.offsets[p], paths.steps[p], paths.gaps[p]
+            solve_pair(gram, own, limits, n_first, C_values, (tol, most), found)
+            for t in range(n):
+                row = starts[i] + t if t < n_first else starts[j] + t - n_first
+                other = j - 1 if t < n_first else i
+                for m in range(len(C_values)):
+                    paths.coefs[row, other, m] = betas[t, m]
+            p += 1

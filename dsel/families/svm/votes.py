@@ -1,198 +1,372 @@
-"""Which class wins the vote of pairs, whatever the rounding.
+"""Compiled part of one-against-one voting; imported only where votes are counted.
 
-Votes are counted in float32. What its rounding could change is counted anew in float64,
-and what that rounding could change is summed in a fixed order: a code does not depend
-on the precision, nor on the rows beside.
+Classes i < j of the pair number p: a decision above zero is a vote for i, any other
+one for j; the first class with the most votes wins. Both rules are libsvm's.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from math import factorial
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsel.families.arrays import Floats, Integers
-from dsel.families.svm.decisions import (
-    EPS,
-    LEAST,
-    DecisionWeights,
-    decisions_of,
-    places_of_pairs,
+from dsel.families.svm.lanes import (
+    LANES,
+    ROWS,
+    add_products,
+    compare_lanes,
+    compiled,
+    larger,
 )
 
-MANY: Final = 64
-"""Cells whose rows and models a matrix product counts sooner than one by one."""
+EPS = 2.0**-52
+TERMS = tuple(np.float32(1 / factorial(n)) for n in range(1, 11))
 
 
-@dataclass(frozen=True)
-class KernelBlock:
-    """One kernel between some rows and all rows of a table, class by class."""
+@compiled(fast=True)
+def flush_to_peaks(values: Any, starts: Any, least: Any, peaks: Any) -> Any:
+    """Set values below `least` to 0, and write each row's largest value by class.
 
-    values: NDArray[Any]
-    """Its values, (n_rows, n_columns), in float32 where votes are counted; less 1 if
-    `less_one`."""
-    peaks: Floats
-    """Bound of each row's absolute `values` by class code, (n_classes, n_rows)."""
-    errors: Floats
-    """Bound of each row's errors beside the rounding to float32, (n_rows,)."""
-    precise: Callable[[Integers], Floats]
-    """Gives some rows' values in float64, by their places in the block."""
-    exact: Callable[[int], Floats]
-    """Gives a row's values, computed for it alone."""
-    room: tuple[NDArray[Any], ...] = ()
-    """What counting votes writes to; see `compiled_votes.room_for`."""
-    less_one: bool = False
-    """Whether `values` are the kernel's less 1."""
+    `values` is (n_rows, n_columns), `starts` where each class begins among the columns
+    and the end, `peaks` (n_classes, n_rows). Processors multiply numbers that are
+    nearly too small for their type a hundred times as slowly.
+    """
+    nothing = least - least  # of the type of the values, without which nothing is fast
+    for r in range(len(values)):
+        for code in range(len(peaks)):
+            mine = values[r, starts[code] : starts[code + 1]]
+            peak = nothing
+            for t in range(len(mine)):
+                size = abs(mine[t])
+                mine[t] = mine[t] if size >= least else nothing
+                peak = larger(peak, size)
+            peaks[code, r] = peak
 
 
-def flush_to_peaks(
-    values: NDArray[Any],
-    starts: Integers,
-    *,
-    squared: bool = False,
-    less_one: bool = False,
-) -> Floats:
-    """Return each row's largest absolute value by class, (n_classes, n_rows).
+@compiled()
+def exponentials_less_one(distances: Any, gamma: Any, found: Any) -> Any:
+    """Write exp(-gamma d) - 1 for distances d with gamma d <= 1, (n_rows, n_columns).
 
-    Values that are as good as 0, see `LEAST`, are set to it, in place; if `squared`,
-    the kernel values are squared before.
+    Of x = gamma d in float32 the sum of (-x)^n / n! from n = 1 to 10. What is left out
+    is below x / 11!, and each sum rounds less than the one around it: see
+    `dsel.families.svm.decisions`.
+    """
+    for r in range(len(distances)):
+        for t in range(distances.shape[1]):
+            x = np.float32(-gamma * distances[r, t])
+            rest = TERMS[-1]
+            for n in range(len(TERMS) - 2, -1, -1):
+                rest = TERMS[n] + x * rest
+            found[r, t] = x * rest
+
+
+class Room(NamedTuple):
+    """What `settle` writes to, with room for the rows of a block."""
+
+    fewest: Any
+    """Fewest pairs that each class may win, (n_rows, n_classes, LANES)."""
+    most: Any
+    tried: Any
+    """Whether each class was compared with all others, (n_rows, n_classes)."""
+    following: Any
+    """The class that each row is compared with next, -1 for none."""
+    queue: Any
+    """Rows that are compared with one class."""
+    terms: Any
+    """What each class of a pair adds to the decisions, (2, ROWS * LANES)."""
+    rivals: Any
+    """The class farthest ahead of the one compared, or least behind, (ROWS, LANES)."""
+    leads: Any
+    """By how much the class that is compared is ahead of the rival."""
+    sizes: Any
+    """Peaks of both classes, and the error of the row."""
+    places: Any
+    """Rows of the block of which products are taken, (ROWS,)."""
+
+
+def room_for(n_rows: int, n_classes: int) -> Room:
+    """Return what `settle` writes to for blocks of so many rows."""
+    fewest, most = np.empty((2, n_rows, n_classes, LANES), dtype=np.int16)
+    following, queue = np.empty((2, n_rows + ROWS), dtype=np.int64)
+    return Room(
+        fewest,
+        most,
+        np.empty((n_rows, n_classes), dtype=np.bool_),
+        following,
+        queue,
+        np.empty((2, ROWS * LANES), dtype=np.float32),
+        np.empty((ROWS, LANES), dtype=np.int16),
+        np.empty((ROWS, LANES)),
+        np.empty(3),
+        np.empty(ROWS, dtype=np.int64),
+    )
+
+
+@compiled()
+def lay_out(
+    coefs: Any, starts: Any, columns: Any, first: Any, layout: Any, sums: Any
+) -> Any:
+    """Lay out LANES models from the first one on; return how many terms there are.
 
     Parameters
     ----------
-    values
-        Kernel block, (n_rows, n_columns), class by class.
+    coefs
+        Dual coefficients in libsvm's layout, (n_rows, n_classes - 1, n_models).
     starts
-        Where each class begins among the columns, and the end, (n_classes + 1,).
-    squared
-        Whether to replace the kernel values by their squares.
-    less_one
-        Whether `values` are kernel values less 1.
+        Where each class begins among the rows, and the end, (n_classes + 1,).
+    columns
+        Column of the kernel values for each row, (n_rows,).
+    first
+        Number of the first model.
+    layout, sums
+        `decisions.Layout` and `decisions.Sums`: zeros, written to, with room for
+        n_rows * (n_classes - 1) terms.
     """
-    from dsel.families.svm import compiled_votes
+    size, n_others, n_models = 0, coefs.shape[1], sums.sizes.shape[2]
+    for piece in range(len(layout.starts) - 1):
+        i, other = piece // n_others, piece % n_others
+        for t in range(starts[i], starts[i + 1]):
+            is_used = False
+            for m in range(n_models):
+                coef = coefs[t, other, first + m]
+                layout.weights[size, m] = coef
+                sums.sizes[i, other, m] += abs(coef)
+                sums.counts[i, other, m] += coef != 0.0
+                sums.signed[i, other, m] += coef
+                is_used = is_used or coef != 0.0
+            layout.columns[size] = columns[t]
+            size += is_used
+        layout.starts[piece + 1] = size
+    return size
 
-    peaks = np.zeros((len(starts) - 1, len(values)))
-    number = values.dtype.type
-    compiled_votes.flush_to_peaks(
-        values, starts, number(LEAST[number]), peaks, squared, number(2 * less_one)
-    )
-    return peaks
+
+@compiled(inline="always")
+def begin(rows: Any, guess: Any, present: Any, room: Any) -> Any:
+    """Write that nothing is known, and which class each row is compared with first."""
+    for t in range(len(rows)):
+        room.following[t] = 0
+        for i in range(len(present)):
+            room.following[t] += i > 0 and present[i] <= guess[rows[t]]
+            room.tried[t, i] = False
+            for m in range(LANES):
+                room.fewest[t, i, m], room.most[t, i, m] = 0, len(present) - 1
 
 
-def decide(
-    block: KernelBlock,
-    duals: DecisionWeights,
-    places: Integers,
-    models: Integers,
-    guess: Integers,
-) -> Integers:
-    """Return the codes of some rows of a block, (n_models of `duals`, n_rows).
+@compiled()
+def settle(
+    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, guess: Any,
+    present: Any, codes: Any, room: Any,
+) -> Any:  # fmt: skip
+    """Find winners of rows and of up to LANES models as far as nothing can change them.
+
+    Each row's guess is compared with all other classes; who wins all its pairs beyond
+    doubt is the winner whatever the other pairs say. Else the next class is compared,
+    until the pairs that are known leave one winner, or all are known.
 
     Parameters
     ----------
-    block
-        Kernel values.
-    duals
-        Machines over its columns.
-    places
-        Rows of the block, ascending.
-    models
-        Models that are asked; other ones get any codes.
-    guess
-        Class code for each row of the block that is tried first; changes no code.
-    """
-    from dsel.families.svm import compiled_votes
-
-    present, shape = duals.machines.present, (duals.n_models, len(places))
-    if len(present) == 1:
-        return np.broadcast_to(present, shape)
-    peaks = block.peaks if len(present) == len(block.peaks) else block.peaks[present]
-    # Values that the user computed may stand column by column.
-    values = np.ascontiguousarray(block.values)
-    codes = np.zeros(shape, dtype=np.int64)
-    codes[models] = -1
-    less_one = block.less_one
-    for layout, some in duals.in_float32_less_one if less_one else duals.in_float32:
-        compiled_votes.settle(
-            values, places, layout, peaks, block.errors, guess, present, codes[some],
-            block.room,
-        )  # fmt: skip
-    if codes.min(initial=0) < 0:
-        at, rows = np.nonzero(codes < 0)
-        codes[at, rows] = present[_count_again(block, duals, places[rows], at)]
-    return codes
-
-
-def _count_again(
-    block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
-) -> Integers:
-    """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
-    from dsel.families.svm import compiled_votes
-
-    rows, at = np.unique(places, return_inverse=True)
-    peaks = block.peaks[duals.machines.present][:, rows]
-    if block.less_one:  # of values that are not less 1
-        peaks = np.ones_like(peaks)
-    if len(models) < MANY:
-        decisions, _ = _add_cells(duals, block.precise(rows), at, models)
-    else:
-        asked, which = np.unique(models, return_inverse=True)
-        decisions = decisions_of(duals, block.precise(rows), asked)[:, at, which]
-    limits = duals.limits(peaks, block.errors[rows])[:, at, models]
-    n_present = len(duals.machines.present)
-    winners: Integers = compiled_votes.winners_of(decisions, limits, n_present)
-    doubtful = winners < 0
-    for row in np.unique(at[doubtful]):
-        cells = np.flatnonzero(doubtful & (at == row))
-        exact = exact_decisions(duals, block.exact(int(rows[row])), models[cells])
-        none = np.zeros_like(exact)
-        winners[cells] = compiled_votes.winners_of(exact, none, n_present)
-    return winners
-
-
-def _add_cells(
-    duals: DecisionWeights, values: Floats, rows: Integers, models: Integers
-) -> tuple[Floats, Floats]:
-    """Return decisions of rows and models, and what adding them may have changed.
-
-    Both are (n_pairs, n_cells). A cell's terms are added in a fixed order.
-    """
-    from dsel.families.svm import compiled_votes
-
-    machines = duals.machines
-    n_present = len(machines.present)
-    terms, limits = np.zeros((2, n_present, n_present - 1, len(rows)))
-    compiled_votes.add_terms(
-        np.ascontiguousarray(values),
-        np.concatenate(duals.columns),
-        np.ascontiguousarray(machines.coefs),
-        machines.starts,
-        rows,
-        np.ascontiguousarray(models),
-        terms,
-        limits,
-    )
-    i, j = places_of_pairs(n_present)
-    offsets = machines.offsets[:, models]
-    changed = limits[i, j - 1] + limits[j, i] + EPS * np.abs(offsets)
-    return terms[i, j - 1] + terms[j, i] + offsets, changed
-
-
-def exact_decisions(duals: DecisionWeights, values: Floats, models: Integers) -> Floats:
-    """Return one row's decisions by sums in a fixed order, (n_pairs, n_cells).
-
-    A decision within rounding of zero is exactly 0: duplicates and symmetric data make
-    exact ties, which no order of adding should turn into a vote.
-
-    Parameters
-    ----------
-    duals
-        Machines over the columns of `values`, with weights in float64.
     values
-        Kernel values of the row, (n_columns,), computed for this row alone.
-    models
-        Place of the model of each cell, (n_cells,).
+        Kernel values, (n_block_rows, n_columns).
+    rows
+        Which of these rows are asked, (n_rows,).
+    layout
+        `decisions.Layout` of the models.
+    peaks
+        Largest absolute kernel value of each row of the block by class, (n_classes,
+        n_block_rows).
+    errors
+        Largest error of each row's kernel values, (n_block_rows,).
+    guess
+        A class code for each row of the block, (n_block_rows,).
+    present
+        Code of each class, (n_classes,).
+    codes
+        -1 where a winner is asked for, (n_models, n_rows). Written there: the winner's
+        code; it stays -1 where rounding could make another one.
+    room
+        `Room` for the rows, written to.
     """
-    rows = np.zeros(len(models), dtype=np.int64)
-    decisions, limits = _add_cells(duals, values[np.newaxis], rows, models)
-    return np.where(np.abs(decisions) > limits, decisions, 0.0)
+    following, queue = room.following, room.queue
+    begin(rows, guess, present, room)
+    left = len(rows)
+    while left:
+        left = 0
+        for winner in range(len(present)):
+            size = 0
+            for t in range(len(rows)):
+                if following[t] == winner:
+                    queue[size] = t
+                    size += 1
+            for u in range(ROWS if size else 0):
+                queue[size + u] = queue[size - 1]
+            for t in range(0, size, ROWS):
+                mine = queue[t : t + ROWS]
+                compare(values, rows, layout, peaks, errors, winner, mine, room)
+                for u in range(min(ROWS, size - t)):
+                    room.tried[mine[u], winner] = True
+                    guessed = next_guess(room, codes, present, mine[u], u, winner)
+                    following[mine[u]] = guessed
+                    left += guessed >= 0
+
+
+@compiled(inline="always")
+def compare(
+    values: Any, rows: Any, layout: Any, peaks: Any, errors: Any, winner: Any,
+    mine: Any, room: Any,
+) -> Any:  # fmt: skip
+    """Compare a class with all others in ROWS of the rows; arguments as for `settle`.
+
+    `mine` says which of the rows asked, (ROWS,); the last may repeat.
+    """
+    columns, weights, starts = layout.columns, layout.weights, layout.starts
+    rivals, leads, tried, terms = room.rivals, room.leads, room.tried, room.terms
+    sizes, places, fewest, most = room.sizes, room.places, room.fewest, room.most
+    n_classes = len(peaks)
+    for u in range(ROWS):
+        places[u] = rows[mine[u]]
+        for m in range(LANES):
+            rivals[u, m], leads[u, m] = -1, np.inf
+    for other in range(n_classes):
+        known = True
+        for u in range(ROWS):
+            known = known and tried[mine[u], other]
+        if known or other == winner:
+            continue
+        i, j = min(winner, other), max(winner, other)
+        piece, back = i * (n_classes - 1) + j - 1, j * (n_classes - 1) + i
+        for side in range(2):
+            begin, end = starts[piece], starts[piece + 1]
+            add_products(values, places, columns, begin, end, weights, terms[side])
+            piece = back
+        bound = layout.bounds[i * (2 * n_classes - i - 1) // 2 + j - i - 1]
+        sign = 1.0 if winner == i else -1.0
+        for u in range(ROWS):
+            row = mine[u]
+            # The last row is repeated where they are fewer: it is entered once.
+            if tried[row, other] or (u > 0 and row == mine[u - 1]):
+                continue
+            sizes[0], sizes[1] = peaks[i, places[u]], peaks[j, places[u]]
+            sizes[2] = errors[places[u]]
+            compare_lanes(
+                terms[0, u * LANES :], terms[1, u * LANES :], bound, sizes, sign, other,
+                fewest[row, winner], most[row, winner],
+                fewest[row, other], most[row, other], rivals[u], leads[u],
+            )  # fmt: skip
+
+
+@compiled(inline="always")
+def next_guess(
+    room: Any, codes: Any, present: Any, row: Any, u: Any, winner: Any
+) -> Any:
+    """Write a row's winners as far as they are known; return who is next, -1 for none.
+
+    The first model without a winner says who is next. `u` is where the row's rivals
+    stand.
+    """
+    following = -1
+    for m in range(len(codes)):
+        if codes[m, row] >= 0:
+            continue
+        best = winner
+        if room.fewest[row, winner, m] < len(present) - 1:
+            best = known_winner(room.fewest, room.most, len(present), row, m)
+        if best >= 0:
+            codes[m, row] = present[best]
+        elif following < 0:
+            following = most_likely(room, len(present), room.rivals[u, m], row, m)
+    return following
+
+
+@compiled(inline="always")
+def most_likely(room: Any, n_classes: Any, rival: Any, row: Any, m: Any) -> Any:
+    """Return the rival, or else the class not yet tried that may win most pairs."""
+    most, tried = room.most, room.tried
+    if rival >= 0 and not tried[row, rival]:
+        return rival
+    best = -1
+    for i in range(n_classes):
+        if not tried[row, i] and (best < 0 or most[row, i, m] > most[row, best, m]):
+            best = i
+    return best
+
+
+@compiled(inline="always")
+def known_winner(fewest: Any, most: Any, n_classes: Any, row: Any, m: Any) -> Any:
+    """Return the class that wins whatever the pairs that are not known, -1 for none."""
+    best = 0
+    for i in range(1, n_classes):
+        best = i if fewest[row, i, m] > fewest[row, best, m] else best
+    for i in range(n_classes):
+        # The first class with the most votes wins.
+        if i != best and fewest[row, best, m] < most[row, i, m] + (i < best):
+            return -1
+    return best
+
+
+@compiled()
+def add_terms(
+    values: Any,
+    columns: Any,
+    coefs: Any,
+    starts: Any,
+    rows: Any,
+    models: Any,
+    terms: Any,
+    limits: Any,
+) -> Any:
+    """Add each class's terms of cells in the order of the class's support vectors.
+
+    Parameters
+    ----------
+    values
+        Kernel values, (n_rows, n_columns).
+    columns, coefs, starts
+        See `lay_out`.
+    rows, models
+        Row and model of each cell, (n_cells,).
+    terms, limits
+        Zeros, (n_classes, n_classes - 1, n_cells). Written there: the sums, and what
+        adding may have changed.
+    """
+    n_classes, n_others, _ = terms.shape
+    for cell in range(len(rows)):
+        row, model = rows[cell], models[cell]
+        for i in range(n_classes):
+            for q in range(n_others):
+                total, size, count = 0.0, 0.0, 8.0
+                for t in range(starts[i], starts[i + 1]):
+                    coef = coefs[t, q, model]
+                    term = values[row, columns[t]] * coef
+                    total += term
+                    size += abs(term)
+                    count += coef != 0.0
+                terms[i, q, cell], limits[i, q, cell] = total, EPS * count * size
+
+
+@compiled()
+def winners_of(decisions: Any, limits: Any, n_classes: Any) -> Any:
+    """Return each cell's winner by its place, -1 where rounding could make another one.
+
+    Parameters
+    ----------
+    decisions, limits
+        Decisions and bounds of their errors, (n_pairs, n_cells).
+    n_classes
+        How many classes the pairs are of.
+    """
+    winners = np.empty(decisions.shape[1], dtype=np.int64)
+    fewest = np.empty((1, n_classes, 1), dtype=np.int64)
+    most = np.empty((1, n_classes, 1), dtype=np.int64)
+    for cell in range(len(winners)):
+        fewest[:], most[:] = 0, n_classes - 1
+        pair = 0
+        for i in range(n_classes):
+            for j in range(i + 1, n_classes):
+                if decisions[pair, cell] > limits[pair, cell]:
+                    fewest[0, i, 0] += 1
+                    most[0, j, 0] -= 1
+                elif decisions[pair, cell] <= -limits[pair, cell]:
+                    fewest[0, j, 0] += 1
+                    most[0, i, 0] -= 1
+                pair += 1
+        winners[cell] = known_winner(fewest, most, n_classes, 0, 0)
+    return winners

@@ -9,9 +9,9 @@ from sklearn.svm import SVC, NuSVC
 from dsel.families.assignment import assign_families
 from dsel.families.family import Candidate
 from dsel.families.svm import settings
+from dsel.families.svm.kernel import check_limit
 from dsel.families.svm.settings import (
     check_candidates,
-    check_limit,
     refusal,
     resolve_kernel,
 )
@@ -103,10 +103,10 @@ def test_check_candidates__a_gram_matrix_is_square_and_symmetric():
         check_candidates(precomputed, sparse.eye_array(3).tocsr())
 
 
-def test_check_limit__the_budget_holds_two_kernel_rows():
-    check_limit(3, 24)
-    with pytest.raises(MemoryError, match="must hold two rows of the kernel"):
-        check_limit(3, 23)
+def test_check_limit__the_budget_holds_the_kernel_matrix():
+    check_limit(300, 600_000)
+    with pytest.raises(MemoryError, match="600,000 bytes, got 599,999"):
+        check_limit(300, 599_999)
 
 
 def test_resolve_kernel__gamma_scale_is_that_of_svc(rng):

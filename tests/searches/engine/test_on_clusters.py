@@ -49,9 +49,6 @@ def make_plan(digits, pool, estimator=None, grid=None, **options):
 
 def warm_up(client):
     """Import and compile on every worker, so that none is late for the tasks."""
-    from dsel.families.svm import compiled_smo
-
-    client.run(lambda: compiled_smo.__name__)
     X, y = load_digits(return_X_y=True)
     plan = make_plan((X, y), X[400:500], cv=2, grid={"C": [1.0], "gamma": [1e-3]})
     client.run(lambda: execute(plan, n_jobs=1) and None)

@@ -1,6 +1,5 @@
-"""The kernel matrix of the labeled rows: in full where it fits, else row by row."""
+"""The kernel matrix of the labeled rows, which every C and all splits share."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,20 +9,15 @@ from numpy.typing import NDArray
 from dsel.data.cache import OWN
 from dsel.families.arrays import Floats, Integers
 from dsel.families.family import Cache
-from dsel.families.svm.labeled_rows import RowsByClass
-from dsel.families.svm.smo_rows import Gram, RowCache
-from dsel.families.svm.votes import KernelBlock, flush_to_peaks
+from dsel.families.svm.decisions import KernelBlock, flush_to_peaks
+from dsel.families.svm.rows import RowsByClass
 from dsel.kernels.functions import Kernel, reach_of
-from dsel.kernels.reference_rows import (
-    DISTANCES,
-    PRODUCTS,
-    ReferenceRows,
-    is_sparse,
-    reference_rows,
-)
+from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 BLOCK_NBYTES: Final = 2**23
 """Kernel blocks stay below this, so that what reads them finds them in the cache."""
+SHARE: Final = 0.6
+"""Of a task's memory for the matrix; the rest is for copied rows and what is voted."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +30,22 @@ class LabeledKernel:
     """The kernel."""
     reference: ReferenceRows
     """The rows, prepared for the base of the kernel."""
-    gram: Gram | None
-    """Kernel values of all rows with all rows, where they fit."""
+    gram: NDArray[np.float32]
+    """Kernel values of all rows with all rows, in float32 as libsvm keeps them."""
     base: Floats | None
     """What they are computed from, where it fits, too."""
     diagonal: Floats
     """Kernel of all rows with themselves, which libsvm keeps without rounding."""
     largest: float
     """Bound of the absolute kernel values."""
-    limit: int
-    """Bytes for rows that are computed one by one."""
 
     def block(self, places: Integers) -> KernelBlock:
         """Return kernel values of some rows, as predicted, with all rows."""
-        from dsel.families.svm import compiled_votes
+        from dsel.families.svm import votes
 
         seen = self.labeled.rows_at_predict
-        if self.gram is not None and seen is self.labeled.rows:
-            values = self.gram.values[places]
+        if seen is self.labeled.rows:
+            values = self.gram[places]
         else:
             values = self._values(seen[places]).astype(np.float32)
         lengths = self.reference.lengths_of(seen[places])
@@ -66,7 +58,7 @@ class LabeledKernel:
             relative * self.largest + absolute,
             lambda some: self._precise(places[some]),
             lambda one: self._exact_values(seen[places[one] : places[one] + 1]),
-            compiled_votes.room_for(len(places), len(self.labeled.starts) - 1),
+            votes.room_for(len(places), len(self.labeled.starts) - 1),
         )
 
     def _precise(self, places: Integers) -> Floats:
@@ -83,22 +75,6 @@ class LabeledKernel:
         """Return a row's kernel values, computed for it alone."""
         return self.kernel.values(self.reference.exact_base_of(row))
 
-    def rows_of(self, members: Integers) -> RowCache:
-        """Return a cache of kernel rows at the columns of these rows."""
-        rows = self.labeled.rows[members]
-        if self.labeled.by_column:
-            make_row: Callable[[int], Any] = rows[:, members].__getitem__
-        else:
-            reference = reference_rows(rows, self.kernel.base)
-
-            def make_row(row: int) -> Any:
-                base = reference.base_of(reference.rows[row : row + 1])[0]
-                if self.kernel.base == DISTANCES:
-                    base[row] = 0.0
-                return self.kernel.values(base)
-
-        return RowCache(make_row, self.diagonal[members], nbytes=self.limit)
-
     @property
     def block_rows(self) -> int:
         """Rows of a block that stays in the processor's cache."""
@@ -110,10 +86,27 @@ def whole_nbytes(n_rows: int) -> int:
     return (4 + 8) * n_rows**2
 
 
+def check_limit(n_rows: int, limit: int) -> None:
+    """Raise where a task's bytes do not hold the kernel matrix of all labeled rows.
+
+    Raises
+    ------
+    MemoryError
+        With the bytes that are needed and that there are.
+    """
+    needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
+    if limit < needed:
+        raise MemoryError(
+            f"the memory of a task must hold the kernel matrix of {n_rows:,} labeled "
+            f"rows and what is made of it, {needed:,} bytes, got {limit:,}; give each "
+            f"worker thread more memory, or use at most {most:,} labeled rows."
+        )
+
+
 def labeled_kernel(
     labeled: RowsByClass, kernel: Kernel, key: str, budget: Cache
 ) -> LabeledKernel:
-    """Compute what fits of a kernel over the labeled rows.
+    """Compute a kernel over the labeled rows.
 
     Parameters
     ----------
@@ -124,7 +117,7 @@ def labeled_kernel(
     key
         Names the contents of the rows, for the cache.
     budget
-        Limits the full matrices and keeps the base that other kernels share.
+        Limits the matrices and keeps the base that other kernels share.
 
     Raises
     ------
@@ -137,28 +130,26 @@ def labeled_kernel(
         lambda: reference_rows(labeled.rows, kernel.base),
     )
     _check_distances(kernel, reference)
-
     own = np.diagonal(labeled.rows).copy() if labeled.by_column else reference.lengths
-    diagonal, limit = kernel.diagonal(own), int(0.6 * budget.limit)
-
-    base = gram = None
+    base = None
     if whole_nbytes(n_rows) <= 0.8 * budget.limit:
         base = budget.get(
             f"svm-base-{kernel.base}-{key}",
             lambda: reference.base_of(reference.rows),
         )
-    if 4 * n_rows**2 <= limit:
-        gram = budget.get(
-            f"{OWN}svm-gram-{kernel!r}-{key}", lambda: _gram(kernel, reference, base)
-        )
-    largest = _largest(kernel, reference, None if gram is None else gram.values)
+    gram = budget.get(
+        f"{OWN}svm-gram-{kernel!r}-{key}", lambda: _gram(kernel, reference, base)
+    )
+    largest = 1.0
+    if kernel.base != DISTANCES:
+        largest = float(np.abs(gram).max(initial=0.0))
     if not largest <= np.finfo(np.float32).max:
         raise ValueError(
             f"kernel values must be below 3.4e38, got {largest:.3g} for {kernel!r}; "
             f"scale the features."
         )
     return LabeledKernel(
-        labeled, kernel, reference, gram, base, diagonal, largest, limit
+        labeled, kernel, reference, gram, base, kernel.diagonal(own), largest
     )
 
 
@@ -174,34 +165,22 @@ def _check_distances(kernel: Kernel, reference: ReferenceRows) -> None:
         )
 
 
-def _gram(kernel: Kernel, reference: ReferenceRows, base: Floats | None) -> Gram:
+def _gram(
+    kernel: Kernel, reference: ReferenceRows, base: Floats | None
+) -> NDArray[np.float32]:
     """Return the kernel of all rows with all rows, some rows at a time."""
     n_rows = reference.rows.shape[0]
-    whole = Gram.empty(n_rows)
+    gram = np.empty((n_rows, n_rows), dtype=np.float32)
     # All exponentials: to compute half of them and mirror that takes as long.
     step = max(16, BLOCK_NBYTES // (16 * max(1, n_rows)))
     for start in range(0, n_rows, step):
         rows = slice(start, start + step)
-        if base is None:
+        if base is not None:
+            block = base[rows]
+        else:
             block = reference.base_of(reference.rows[rows])
             if kernel.base == DISTANCES:  # as where the base is made in one piece
                 places = np.arange(len(block))
                 block[places, start + places] = 0.0
-            whole.values[rows] = kernel.values(block)
-        else:
-            whole.values[rows] = kernel.values(base[rows])
-    return whole
-
-
-def _largest(
-    kernel: Kernel, reference: ReferenceRows, gram: NDArray[np.float32] | None
-) -> float:
-    """Return a bound of absolute kernel values: the diagonal's, if nothing is known."""
-    if kernel.base == DISTANCES:
-        return 1.0
-    if gram is not None:
-        return float(np.abs(gram).max(initial=0.0))
-    if kernel.base == PRODUCTS:
-        return float(np.abs(kernel.diagonal(reference.lengths)).max(initial=1.0))
-    whole = reference.rows.data if is_sparse(reference.rows) else reference.rows
-    return float(np.abs(whole).max(initial=0.0))
+        gram[rows] = kernel.values(block)
+    return gram

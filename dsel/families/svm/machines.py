@@ -1,4 +1,4 @@
-"""Genuine scikit-learn estimators with the state of machines that dsel fitted.
+"""Fitted two-class machines, and genuine scikit-learn estimators with their state.
 
 A certificate speaks of the very models that were counted. Libsvm leaves rows out on a
 schedule of its own, which at the usual tolerance can move a label, so refitting an SVC
@@ -7,6 +7,8 @@ on a few rows sets up everything that scikit-learn's version wants, then support
 vectors, coefficients and constants are replaced.
 """
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,14 +18,76 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 
-from dsel.families.arrays import Bools, Integers
-from dsel.families.svm.decisions import Machines
-from dsel.families.svm.labeled_rows import RowsByClass
+from dsel.families.arrays import Bools, Floats, Integers
+from dsel.families.svm.rows import RowsByClass
 from dsel.families.svm.settings import OF_LIBSVM, last_step
-from dsel.kernels.functions import Polynomial, Rbf, Sigmoid
+from dsel.kernels.functions import Kernel, Polynomial, Rbf, Sigmoid
 from dsel.kernels.reference_rows import is_sparse
 
 ROWS_OF_CLASS: Final = 3  # scikit-learn warns where classes are over half of the rows
+
+
+@dataclass(frozen=True)
+class Machines:
+    """One-against-one machines of one training set, for every C of a kernel."""
+
+    split: int
+    """Number of the split."""
+    rows_of: str
+    """`RowsByClass.origin` of the rows."""
+    kernel: Kernel
+    """With gamma resolved on the training rows."""
+    candidates: tuple[int, ...]
+    """Candidate numbers, in ascending order of C."""
+    model_of: Integers
+    """Place of each candidate's model; equal solutions are kept once."""
+    present: Integers
+    """Class codes of the training rows, ascending; a lone class is always predicted."""
+    numbers: Integers
+    """Labeled row numbers of the support vectors of any model, class by class."""
+    starts: Integers
+    """Where each class begins in `numbers`, and the end, (n_present + 1,)."""
+    coefs: Floats
+    """Dual coefficients in libsvm's layout, (n_rows, n_present - 1, n_models)."""
+    offsets: Floats
+    """Constants of the decisions, (n_pairs, n_models)."""
+    steps: Integers
+    """Solver steps of each pair, (n_pairs, n_candidates)."""
+    stopped: Bools
+    """Whether the solver took all its steps in some pair, (n_candidates,)."""
+    class_weight: Floats
+    """Factor of C of each class, (n_present,)."""
+
+    @property
+    def n_models(self) -> int:
+        """Distinct models."""
+        return int(self.coefs.shape[2])
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays."""
+        arrays = (self.model_of, self.numbers, self.coefs, self.offsets, self.steps)
+        return sum(array.nbytes for array in arrays)
+
+    def of(self, candidates: Collection[int]) -> "Machines":
+        """Return those of some candidates, with the support vectors that these have."""
+        places = [i for i, n in enumerate(self.candidates) if n in candidates]
+        if len(places) == len(self.candidates):
+            return self
+        models, model_of = np.unique(self.model_of[places], return_inverse=True)
+        coefs = np.ascontiguousarray(self.coefs[:, :, models])
+        used = coefs.any(axis=(1, 2))
+        return replace(
+            self,
+            candidates=tuple(self.candidates[place] for place in places),
+            model_of=model_of,
+            numbers=self.numbers[used],
+            starts=np.concatenate(([0], np.cumsum(used)))[self.starts],
+            coefs=coefs[used],
+            offsets=self.offsets[:, models],
+            steps=self.steps[:, places],
+            stopped=self.stopped[places],
+        )
 
 
 def dummy_of(machines: Machines, labeled: RowsByClass, classes: NDArray[Any]) -> Any:

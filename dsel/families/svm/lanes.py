@@ -1,13 +1,15 @@
 """Loops that LLVM does not vectorise by itself, written as instructions on vectors.
 
 For votes it would have to know that the arrays that are written are none of those that
-are read; for steps of SMO it does not look for the place of a maximum.
+are read; for steps of SMO it does not look for the place of a maximum. Imported only
+inside functions that run compiled code, as everything that imports numba.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -19,10 +21,33 @@ AHEAD = 16  # blocks between what is read of a kernel row and what is asked for
 TAU = 1e-12  # stands for a curvature that rounding made zero or negative
 SIZE = ir.IntType(64)
 REAL = ir.DoubleType()
-FAST = ("nnan", "nsz")
+FAST: Any = ("nnan", "nsz")
+"""What may be assumed of numbers: no NaN comes in, and infinities stay defined, since
+masks are 0 and -inf. Nothing here may change a rounding."""
 alloca: Any = cgutils.alloca_once_value
 for_range: Any = cgutils.for_range
 insert: Any = cgutils.get_or_insert_function
+
+
+def compiled(
+    *, fast: bool = False, inline: str = "never"
+) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles, and caches where any folder can be written.
+
+    With `fast` comparisons may assume what `FAST` says.
+    """
+    options: dict[str, Any] = {
+        "nogil": True, "error_model": "numpy", "inline": inline,
+        "fastmath": set(FAST) if fast else False,
+    }  # fmt: skip
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:  # neither the package nor the user has a writable folder
+            return njit(**options)(function)
+
+    return decorate
 
 
 class Lanes:
@@ -117,11 +142,12 @@ class Lanes:
         nowhere = self.constants(SIZE, [0] * self.count)
         return self.largest(builder.select(is_most, places, nowhere))
 
-    def length(self, argument: int) -> Any:
-        """Return the first length of an array argument."""
+    def n_blocks(self, argument: int) -> Any:
+        """Return how many blocks of `count` numbers an array argument has."""
         kind = self.context.make_array(self.signature.args[argument])
         array = kind(self.context, self.builder, self.given[argument])
-        return self.builder.extract_value(array.shape, 0)
+        length = self.builder.extract_value(array.shape, 0)
+        return self.builder.sdiv(length, SIZE(self.count))
 
     def add_product(self, total: Any, first: Any, second: Any) -> Any:
         """Return total + first * second, rounded once where the processor can."""
@@ -205,7 +231,7 @@ def _compare_lanes(
     first, second
         What the support vectors of either class add to the decisions, (LANES,).
     bound
-        As `bounds` of `compiled_votes.settle`, (5 * LANES,).
+        As `decisions.Layout.bounds`, (5 * LANES,).
     sizes
         Peaks of the classes i < j and error of the row.
     sign
@@ -260,7 +286,6 @@ def _best_partner(
     best: Any,
     own: Any,
     row: Any,
-    starts: Any,
     diagonal: Any,
     residual: Any,
     fall: Any,
@@ -272,11 +297,10 @@ def _best_partner(
     best, own
         The first row's residual, and its kernel with itself.
     row
-        Its kernel row, from the slot's beginning.
-    starts
-        Where each block begins there, (n_blocks,).
+        Its kernel row.
     diagonal, residual, fall
-        Of all rows, (n_blocks, WIDTH); `fall` is 0 or, for rows that may not, -inf.
+        Of all rows, in whole blocks of WIDTH; `fall` is 0 or, for rows that may not
+        fall, -inf.
     """
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -287,10 +311,9 @@ def _best_partner(
 
         def gains_of(block: Any) -> Any:
             at = builder.mul(block, SIZE(WIDTH))
-            start = builder.load(lanes.start(3, block))
-            kernel = builder.fpext(lanes.load_ahead(lanes.start(2, start)), tau.type)
+            kernel = builder.fpext(lanes.load_ahead(lanes.start(2, at)), tau.type)
             own_other, residual, fall = (
-                lanes.load(lanes.start(k, at)) for k in (4, 5, 6)
+                lanes.load(lanes.start(k, at)) for k in (3, 4, 5)
             )
             ahead = builder.fadd(builder.fsub(best, residual), fall)
             builder.store(lanes.larger(ahead, builder.load(gap)), gap)
@@ -301,12 +324,12 @@ def _best_partner(
             curvature = builder.select(is_positive, curvature, tau)
             return builder.fdiv(builder.fmul(ahead, ahead), curvature)
 
-        partner = lanes.last_largest(lanes.length(3), gains_of)
+        partner = lanes.last_largest(lanes.n_blocks(4), gains_of)
         found = [partner, lanes.largest(builder.load(gap))]
         return context.make_tuple(builder, signature.return_type, found)
 
     pair: Any = types.Tuple([types.intp, types.float64])  # type: ignore[no-untyped-call]
-    kinds = (types.float64, types.float64, row, starts, diagonal, residual, fall)
+    kinds = (types.float64, types.float64, row, diagonal, residual, fall)
     return pair(*kinds), emit
 
 
@@ -316,14 +339,12 @@ def _subtract_rows(
     first: Any,
     down: Any,
     second: Any,
-    starts: Any,
     residual: Any,
     rise: Any,
 ) -> Any:
     """Subtract kernel rows times changes; return the last row of largest residual.
 
-    `rise` is 0 or, for rows that are not to be returned, -inf; other arguments as for
-    `best_partner`.
+    `rise` is 0 or, for rows that are not to be returned, -inf.
     """
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -331,23 +352,39 @@ def _subtract_rows(
         up, down = lanes.spread(given[0]), lanes.spread(given[2])
 
         def residuals_of(block: Any) -> Any:
-            start = builder.load(lanes.start(4, block))
-            rising = builder.fpext(lanes.load(lanes.start(1, start)), up.type)
-            falling = builder.fpext(lanes.load_ahead(lanes.start(3, start)), up.type)
+            at = builder.mul(block, SIZE(WIDTH))
+            rising = builder.fpext(lanes.load(lanes.start(1, at)), up.type)
+            falling = builder.fpext(lanes.load_ahead(lanes.start(3, at)), up.type)
             change = builder.fadd(builder.fmul(rising, up), builder.fmul(falling, down))
-            at = lanes.start(5, builder.mul(block, SIZE(WIDTH)))
-            changed = builder.fsub(lanes.load(at), change)
-            lanes.store(changed, at)
-            rise = lanes.load(lanes.start(6, builder.mul(block, SIZE(WIDTH))))
-            return builder.fadd(changed, rise)
+            changed = builder.fsub(lanes.load(lanes.start(4, at)), change)
+            lanes.store(changed, lanes.start(4, at))
+            return builder.fadd(changed, lanes.load(lanes.start(5, at)))
 
-        return lanes.last_largest(lanes.length(4), residuals_of)
+        return lanes.last_largest(lanes.n_blocks(4), residuals_of)
 
-    kinds = (types.float64, first, types.float64, second, starts, residual, rise)
+    kinds = (types.float64, first, types.float64, second, residual, rise)
     return types.intp(*kinds), emit
+
+
+def _maximum(typing_context: Any, a: Any, b: Any) -> Any:
+    """Return the larger of two floats of one type, neither of them NaN.
+
+    A maximum written with `if` stays scalar: LLVM wants flags on the comparison that
+    numba does not pass on.
+    """
+    number = types.float32 if a == b == types.float32 else types.float64
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FloatType() if number == types.float32 else REAL
+        shape = ir.FunctionType(kind, [kind, kind])
+        maximum = builder.module.declare_intrinsic("llvm.maxnum", [kind], shape)
+        return builder.call(maximum, arguments, fastmath=FAST)
+
+    return number(number, number), emit
 
 
 best_partner: Any = intrinsic(_best_partner)
 subtract_rows: Any = intrinsic(_subtract_rows)
 add_products: Any = intrinsic(_add_products)
 compare_lanes: Any = intrinsic(_compare_lanes)
+larger: Any = intrinsic(_maximum)
