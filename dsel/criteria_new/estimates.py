@@ -126,8 +126,8 @@ def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
     missing count as right, as all counts that are missing do.
     """
     if names.FOLD_ANSWERS not in evidence:
-        return np.asarray(evidence[names.FOLD_ROWS])
-    return np.maximum(evidence[names.FOLD_ANSWERS].max(axis=0), 1)
+        return evidence[names.FOLD_ROWS]
+    return np.asarray(np.maximum(evidence[names.FOLD_ANSWERS].max(axis=0), 1))
 
 
 def fold_error(evidence: Evidence) -> Floats:
