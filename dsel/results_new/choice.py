@@ -25,7 +25,7 @@ CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Choice:
     """The candidate that a criterion chose, and how wrong its model can be.
 
@@ -141,6 +141,13 @@ class Choice:
             for deploy, each in fields["certificates"].items()
         }
         return cls(**fields)
+
+    # As of certificates, parts that are NaN are equal.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
 
     def __str__(self) -> str:
         return as_lines(self.facts())

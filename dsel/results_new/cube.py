@@ -50,8 +50,8 @@ def make_cube(
         (in co-validation: repeats and halves) into the next; scalars have shape ();
         classes may follow as last axes. Counts are integers, -1 where nothing was
         counted. The cube has these variables and no other, but ``status``
-        (``missing`` unless given), ``n_candidates`` (that of the grid unless given),
-        and ``message`` only where there is one.
+        (``missing`` unless given), ``message``, and ``n_candidates`` (that of the grid
+        unless given).
     assumptions
         What the numbers assume; by default `full_list()`.
     attributes
@@ -81,11 +81,10 @@ def make_cube(
         raise ValueError(f"`values` holds names that no cube has: {unknown}.")
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
+        names.MESSAGE: np.full(axes.n_candidates, "", dtype=object),
         names.N_CANDIDATES: axes.n_candidates,
         **values,
     }
-    if not np.any(np.asarray(given.get(names.MESSAGE, ""), dtype=object)):
-        given.pop(names.MESSAGE, None)
     parts = {
         schema.CANDIDATES: axes.dims,
         schema.SPLITS: splits.dims,

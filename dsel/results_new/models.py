@@ -9,16 +9,29 @@ from dsel.results_new.files import MAKE_ANEW, PLAIN, read_outcome
 from dsel.results_new.place import Place, claim, read_owner, seal, stamp, unseal
 
 FOLDER: Final = "models"
+DEPLOY: Final = "deploy"
+"""Entry of an outcome: name of the model that is handed over."""
 MODEL: Final = "model"
 """Name of the only model of a place without a plan."""
 TRUSTED: Final = (
-    "numpy.dtype",
+    "numpy.dtype",  # a fitted SimpleImputer has one
+    "dsel.families.family.Candidate",
+    "dsel.families.family.FitCounts",
+    "dsel.families.svm.decisions.Machines",
+    "dsel.families.svm.fitted.PackedSVMs",
+    "dsel.families.svm.labeled_rows.RowsByClass",
+    "dsel.kernels.functions.Linear",
+    "dsel.kernels.functions.Polynomial",
+    "dsel.kernels.functions.Rbf",
+    "dsel.kernels.functions.Sigmoid",
     "dsel.mcpl.estimators.MaximumLikelihoodLDA",
     "dsel.mcpl.estimators.OracleLDA",
     "dsel.mcpl.estimators.SemiSupervisedLDA",
+    "dsel.nonconformity.classifier.NonconformityClassifier",
+    "dsel.nonconformity.models.ModelSet",
 )
-"""What may be built beside what skops trusts of itself: our own estimators, each by its
-full name, and the type that a fitted SimpleImputer has."""
+"""What may be built beside what skops trusts of itself: our own estimators and what
+they hold, each by its full name, so that no name that our modules import is one."""
 
 
 def save_model(
@@ -88,11 +101,10 @@ def open_model(
     outcome = read_outcome(where)
     if outcome is None:
         files = [file for file in where.files(FOLDER) if file.startswith(MODEL)]
-        kept = {MODEL: files[-1]} if files else {}
-        wanted = MODEL if name is None else name
+        kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
-        kept = outcome.models
-        wanted = str(outcome.said.get("deploy")) if name is None else name
+        kept, handed_over = outcome.models, str(outcome.said.get(DEPLOY))
+    wanted = handed_over if name is None else name
     if wanted not in kept:
         has = f"it has {', '.join(kept)}" if kept else "it has none"
         raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")

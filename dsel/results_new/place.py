@@ -83,8 +83,9 @@ class Place:
                 found = self._fs.ls(path, detail=False)
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        names = (each.rstrip("/").rpartition("/")[2] for each in found)
-        return sorted(filter(None, names))
+        # A file lists itself, and so do some folders of object stores.
+        inside = (name for name in map(_bare, found) if name != _bare(path))
+        return sorted(name.rpartition("/")[2] for name in inside)
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None where there is none."""
@@ -166,6 +167,10 @@ class Place:
             )
             number = getattr(error, "errno", None)
             raise (OSError(number, text) if number else OSError(text)) from error
+
+
+def _bare(path: str) -> str:
+    return path.strip("/")
 
 
 def seal(body: bytes) -> bytes:

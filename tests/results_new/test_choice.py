@@ -82,7 +82,7 @@ def test_renderings__say_the_same_with_the_same_digits(choice):
 
 def test_choice__comes_back_from_json(choice):
     again = Choice.from_json(choice.to_json())
-    assert str(again) == str(choice)
+    assert again == choice
     assert again.certificates == choice.certificates
     assert again.params == choice.params
 

@@ -352,6 +352,7 @@ REFUSALS = [
     ("empty", ValueError, "`out` must name a place"),
     ("password", ValueError, "`out` must not hold a password"),
     ("protocol", ValueError, "`out` must be a path or a URL .*protocol"),
+    ("a_file", OSError, r"cannot write to `out` .*out: File exists"),
     ("below_a_file", OSError, "cannot write to `out` "),
     ("no_cube", TypeError, "`results` must be an xarray.Dataset"),
     ("other_dataset", ValueError, "it lacks status"),
@@ -387,6 +388,9 @@ def refuse(case, out, cube):  # noqa: C901, PLR0915
         case "damaged_outcome":
             open_plan(out).save_outcome({})
             damage(out / "outcome.json", "cut", 20)
+        case "a_file":
+            out.write_text("a file")
+            open_plan(out)
         case "below_a_file":
             out.write_text("a file")
             open_plan(out / "results")
