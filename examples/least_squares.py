@@ -14,8 +14,11 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from dsel import plots
-from dsel.models import KernelLeastSquares
-from dsel.searches import LeastSquaresSearch, select_least_squares
+from dsel.least_squares import (
+    KernelLeastSquares,
+    LeastSquaresSearch,
+    select_least_squares,
+)
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-3, 3, (60, 1))

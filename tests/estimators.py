@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA
-from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
 from tests.clusters import wait_until
 
 FAMILIES = {

@@ -11,7 +11,7 @@ the first axis, -1 where nothing was counted yet; *terms* are the number and the
 that it is the sum of; *settings* are the shares of delta.
 
 To add a criterion: a formula, and one line that makes it a `Bound` or an `Estimate` in
-`certificates`, `estimates`, `co_validation` or `losses`; from outside of dsel,
+`certificates`, `estimates` or `co_validation`; from outside of dsel,
 ``CRITERIA[name] = Estimate(...)``, where ``CRITERIA`` has all criteria by name.
 """
 
@@ -23,7 +23,6 @@ from dsel.criteria.base import Evidence as Evidence
 from dsel.criteria.certificates import CERTIFICATES, Bound
 from dsel.criteria.co_validation import CO_VALIDATION
 from dsel.criteria.estimates import ESTIMATES, Estimate
-from dsel.criteria.losses import LOSSES
 from dsel.criteria.nested import NESTED
 
 _MEMBERS: Final[tuple[Criterion, ...]] = (
@@ -35,9 +34,6 @@ _MEMBERS: Final[tuple[Criterion, ...]] = (
 
 CRITERIA: Final[dict[str, Criterion]] = {each.name: each for each in _MEMBERS}
 """Every criterion by name."""
-
-LOSS_CRITERIA: Final[dict[str, Criterion]] = {each.name: each for each in LOSSES}
-"""Estimates of a squared error by name; none is a bound."""
 
 
 def get_criterion(name: str, argument: str = "criterion") -> Criterion:
@@ -65,12 +61,6 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
     >>> get_criterion("cv_bound").is_guarantee, get_criterion("cv_error").is_guarantee
     (True, False)
     """
-    if name in LOSS_CRITERIA:
-        raise ValueError(
-            f"`{argument}` {name!r} estimates the squared error of least squares; "
-            f"search with `LeastSquaresSearch` and choose with `select_least_squares`, "
-            f"or use {argument}='cv_error' for classifiers."
-        )
     return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 
@@ -112,7 +102,6 @@ def named_criteria(
 
 __all__ = [
     "CRITERIA",
-    "LOSS_CRITERIA",
     "Bound",
     "Criterion",
     "Estimate",

@@ -16,10 +16,8 @@ from dsel.families.family import Assignment, Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.prefixes import first_step
 from dsel.families.svm.family import KernelSVMFamily
-from dsel.models.least_squares.family import KernelLeastSquaresFamily
 
 FAMILIES: Final[list[Callable[..., Family]]] = [
-    KernelLeastSquaresFamily,
     partial(KernelSVMFamily, takes_frames=True),
     KernelSVMFamily,
     ScikitLearnFamily,

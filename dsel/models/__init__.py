@@ -1,6 +1,6 @@
 """Estimators over solvers, with the families that some of them have.
 
-`families` says what a family is. `least_squares/` has one; `baselines/` has rivals of
+`families` says what a family is. `baselines/` has rivals of
 `dsel.mcpl`, for experiments, and `mcpl/` what they share.
 
 To add an estimator: one file, and its line in `_ESTIMATORS`; it is imported when it is
@@ -22,24 +22,15 @@ if TYPE_CHECKING:
         ExpectationMaximizationLDA,
         SelfLearningLDA,
     )
-    from dsel.models.least_squares.coefficients import kmeans_centers, random_centers
-    from dsel.models.least_squares.estimators import (
-        KernelLeastSquares,
-        KernelLeastSquaresClassifier,
-    )
 
 __all__ = [
     "AlternatingGradientLDA",
     "DensityRatioLDA",
     "ExpectationMaximizationLDA",
     "ImplicitlyConstrainedLDA",
-    "KernelLeastSquares",
-    "KernelLeastSquaresClassifier",
     "MomentConstrainedLDA",
     "MomentConstrainedNearestMean",
     "SelfLearningLDA",
-    "kmeans_centers",
-    "random_centers",
 ]
 
 _ESTIMATORS: Final = {
@@ -47,13 +38,9 @@ _ESTIMATORS: Final = {
     "DensityRatioLDA": "baselines.density_ratio",
     "ExpectationMaximizationLDA": "baselines.self_training",
     "ImplicitlyConstrainedLDA": "baselines.implicitly_constrained",
-    "KernelLeastSquares": "least_squares.estimators",
-    "KernelLeastSquaresClassifier": "least_squares.estimators",
     "MomentConstrainedLDA": "baselines.moment_constrained",
     "MomentConstrainedNearestMean": "baselines.moment_constrained",
     "SelfLearningLDA": "baselines.self_training",
-    "kmeans_centers": "least_squares.coefficients",
-    "random_centers": "least_squares.coefficients",
 }
 
 

@@ -9,8 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.least_squares import select_least_squares
 from dsel.plots.style import ACCENT, BLUE, GREEN, INK, PINK, new_axes, tidy
-from dsel.searches import select_least_squares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def plot_loss_curves(
     Examples
     --------
     >>> import numpy as np
-    >>> from dsel.searches import LeastSquaresSearch
+    >>> from dsel.least_squares import LeastSquaresSearch
     >>> X = np.linspace(0, 1, 20)[:, np.newaxis]
     >>> search = LeastSquaresSearch([0.1, 0.3], [1e-3, 1e-1, 10.0], random_state=0)
     >>> ax = plot_loss_curves(search.fit(X, np.sin(6 * X[:, 0])).results_)

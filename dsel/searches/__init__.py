@@ -36,21 +36,16 @@ from dsel.searches.co_validation.row_disagreement import (
 from dsel.searches.engine.stages import PoolReading
 from dsel.searches.execute import Outcome, execute
 from dsel.searches.facade import SemiSupervisedSearchCV
-from dsel.searches.least_squares.cube import select_least_squares
-from dsel.searches.least_squares.search import LeastSquaresSearch
-from dsel.searches.least_squares.streamed import StreamedLeastSquaresSearch
 from dsel.searches.plan import Plan, plan_search
 from dsel.searches.plan_bound import plan_bound
 from dsel.searches.pool_predictions import predict_pool
 from dsel.searches.select import select
 
 __all__ = [
-    "LeastSquaresSearch",
     "Outcome",
     "Plan",
     "PoolReading",
     "SemiSupervisedSearchCV",
-    "StreamedLeastSquaresSearch",
     "audit",
     "certify_selection",
     "covalidate",
@@ -64,7 +59,6 @@ __all__ = [
     "read_rows",
     "sample_uncertain",
     "select",
-    "select_least_squares",
     "write_half_disagreement",
     "write_row_disagreement",
 ]

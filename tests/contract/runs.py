@@ -29,16 +29,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel import bounds
-from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
-from dsel.models import KernelLeastSquares
-from dsel.nonconformity import NonconformityClassifier
-from dsel.searches import (
+from dsel.least_squares import (
+    KernelLeastSquares,
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
-    predict_pool,
-    read_rows,
     select_least_squares,
 )
+from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
+from dsel.nonconformity import NonconformityClassifier
+from dsel.searches import predict_pool, read_rows
 
 __all__ = ["KernelLeastSquares", "predict_pool", "read_rows"]  # for the tests beside
 

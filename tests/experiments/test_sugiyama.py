@@ -5,7 +5,7 @@ import pytest
 
 from dsel.experiments import run_experiment, sugiyama
 from dsel.experiments.tables import draw_figures
-from dsel.searches import select_least_squares
+from dsel.least_squares import select_least_squares
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_run_experiment__true_error_is_that_of_the_fitted_model():
     plan = sugiyama.SCALES["small"]
     cube = sugiyama.search_once(plan, "sin", 20, 0.1, np.random.default_rng(5))
     X, y = sugiyama.draw("sin", 20, 0.1, np.random.default_rng(5))
-    from dsel.models import KernelLeastSquares
+    from dsel.least_squares import KernelLeastSquares
 
     dense = sugiyama.dense_grid()
     model = KernelLeastSquares(0.5, 0.1).fit(X, y)

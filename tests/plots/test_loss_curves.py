@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from dsel.least_squares import LeastSquaresSearch
 from dsel.plots.loss_curves import loss_curves_data, plot_loss_curves
-from dsel.searches import LeastSquaresSearch
 
 
 @pytest.fixture

@@ -16,12 +16,14 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.mcpl import SemiSupervisedLDA
-from dsel.models.least_squares.estimators import KernelLeastSquaresClassifier
-from dsel.nonconformity import NonconformityClassifier
-from dsel.searches import (
+from dsel.least_squares import (
+    KernelLeastSquaresClassifier,
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
+)
+from dsel.mcpl import SemiSupervisedLDA
+from dsel.nonconformity import NonconformityClassifier
+from dsel.searches import (
     predict_pool,
     read_rows,
 )

@@ -26,7 +26,7 @@ from dsel.experiments.comparison import (
 )
 from dsel.experiments.pieces import REPETITION
 from dsel.experiments.sugiyama.figures import ORACLE, figures
-from dsel.searches import LeastSquaresSearch, select_least_squares
+from dsel.least_squares import LeastSquaresSearch, select_least_squares
 
 Floats = NDArray[np.float64]
 

@@ -1,24 +1,20 @@
 """A least-squares search that was interrupted goes on to the same cube."""
 
-import shutil
-import threading
-
 import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
 
 from dsel.errors import StoreMismatchError
-from dsel.results import open_results
-from dsel.runtime.local import LocalExecutor
-from dsel.searches import (
+from dsel.least_squares import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
     select_least_squares,
 )
-from dsel.searches.checkpoint import Checkpoint
-from dsel.searches.least_squares import passes as least_squares_passes
-from tests.executors import FaultyExecutor, Killed
+from dsel.least_squares import streamed as streamed_search
+from dsel.least_squares.records import Records
+from dsel.results_new import open_results
+from tests.executors import Killed
 
 WIDTHS = [0.3, 1.0, 2.0]
 LAMS = [1e-3, 1e-1, 1.0]
@@ -27,7 +23,7 @@ LAMS = [1e-3, 1e-1, 1.0]
 @pytest.fixture
 def records_left(monkeypatch):
     """Let a run die when it stores more than so many results."""
-    keep = Checkpoint.keep
+    keep = Records.keep
 
     def allow(n_records):
         left = iter(range(n_records))
@@ -37,7 +33,7 @@ def records_left(monkeypatch):
                 raise Killed
             keep(self, key, found)
 
-        monkeypatch.setattr(Checkpoint, "keep", dying)
+        monkeypatch.setattr(Records, "keep", dying)
 
     return allow
 
@@ -93,7 +89,6 @@ def test_search__more_widths_cost_only_themselves(table, tmp_path, records_left)
         ({"penalty": "rkhs"}, "penalty"),
         ({"cv": 4}, "splits"),
         ({"fit_intercept": True}, "fit_intercept"),
-        ({"criterion": "kfold_refits"}, "folds"),
         ({"random_state": 1}, "seed"),
     ],
 )
@@ -112,8 +107,7 @@ def test_search__refuses_the_store_of_other_targets(table, tmp_path):
 
 @pytest.fixture
 def small_stretches(monkeypatch):
-    monkeypatch.setattr(least_squares_passes, "SPAN_ROWS", 10)
-    monkeypatch.setattr(least_squares_passes, "STRETCH_SPANS", 4)
+    monkeypatch.setattr(streamed_search, "STRETCH_ROWS", 40)
 
 
 def streamed(**options):
@@ -146,23 +140,3 @@ def test_streamed__refuses_the_store_of_other_rows(table, tmp_path):
         streamed().fit(X[1:], y[1:], out=tmp_path)
     with pytest.raises(StoreMismatchError, match="centers"):
         streamed(n_centers=9).fit(X, y, out=tmp_path)
-
-
-def test_search__whose_place_is_removed_ends_before_its_tasks_do(table, tmp_path):
-    over, in_vain = threading.Event(), []
-
-    def lasting(task):
-        if task.arguments[0] == WIDTHS[0]:
-            shutil.rmtree(tmp_path / "run")
-            return
-        in_vain.append(not over.wait(20.0))
-        raise RuntimeError("nobody waits for this task")
-
-    def client(work):
-        executor = FaultyExecutor(LocalExecutor(work, 2), lasting)
-        executor.close = over.set
-        return executor
-
-    with pytest.raises(OSError, match=r"cannot write to .*choose another `out`"):
-        search().plan(*table).run(client, out=tmp_path / "run")
-    assert True not in in_vain

@@ -9,17 +9,15 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dsel.data.cache import ByteCache
-from dsel.data.splits import Split
 from dsel.errors import GuaranteeWarning
-from dsel.families.family import Candidate
-from dsel.models import (
+from dsel.least_squares import (
     KernelLeastSquares,
     KernelLeastSquaresClassifier,
     kmeans_centers,
     random_centers,
 )
-from dsel.models.least_squares.family import KernelLeastSquaresFamily
+from dsel.least_squares.closed_form import solve_dual
+from dsel.least_squares.kernel import decompose_gram, gaussian_gram
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -116,9 +114,7 @@ def test_predict__works_in_blocks(table, monkeypatch):
     X, y = table
     model = KernelLeastSquares().fit(X, y)
     whole = model.predict(X)
-    monkeypatch.setattr(
-        "dsel.models.least_squares.coefficients.BLOCK_BYTES", 8 * 40 * 7
-    )
+    monkeypatch.setattr("dsel.least_squares.estimators.BLOCK_BYTES", 8 * 40 * 7)
     np.testing.assert_allclose(model.predict(X), whole, rtol=1e-12)
 
 
@@ -169,19 +165,16 @@ def test_fit__warns_of_regularizations_below_the_kernels_rounding(table):
 
 
 @with_intercept
-def test_fit__in_one_solution_equals_the_decomposition_of_the_family(
-    table, fit_intercept
-):
-    X, y = table[0], np.arange(40) % 2
-    estimator = KernelLeastSquaresClassifier(
-        0.5, 0.01, penalty="rkhs", fit_intercept=fit_intercept
+def test_fit__by_cholesky_equals_the_closed_form(table, fit_intercept):
+    X, y = table
+    model = KernelLeastSquares(0.5, 0.01, penalty="rkhs", fit_intercept=fit_intercept)
+    solution = solve_dual(
+        decompose_gram(gaussian_gram(X, width=0.5), penalty="rkhs"),
+        y[:, np.newaxis], np.array([0.01]), fit_intercept=fit_intercept,
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        model.fit(X, y).dual_coef_, solution.values[:, 0, 0], rtol=1e-8
     )
-    family = KernelLeastSquaresFamily(np.array([0, 1]))
-    split = Split(0, "full", np.arange(40), np.array([], np.int64))
-    group = [Candidate(0, {}, estimator)]
-    fitted = family.fit(group, X, y, [split], budget=ByteCache(2**20))
-    alone = estimator.fit(X, y).dual_coef_
-    np.testing.assert_allclose(fitted.model(0, 0).dual_coef_, alone, rtol=1e-8)
 
 
 def test_fit__without_regularization_interpolates():

@@ -8,17 +8,22 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from dsel.kernels.eigen import decompose_design, gaussian_kernel
-from dsel.models.least_squares.coefficients import kmeans_centers
-from dsel.models.least_squares.estimators import KernelLeastSquares
-from dsel.searches.least_squares import passes as least_squares_passes
-from dsel.searches.least_squares.search import LeastSquaresSearch
-from dsel.searches.least_squares.streamed import (
+from dsel.least_squares import (
+    KernelLeastSquares,
+    LeastSquaresSearch,
     StreamedLeastSquaresSearch,
-    labeled_pool,
+    kmeans_centers,
+    two_passes,
 )
-from dsel.solvers import least_squares_streamed as streamed
-from dsel.solvers.least_squares import gcv_losses, leave_one_out_losses, solve_dual
+from dsel.least_squares import streamed as streamed_search
+from dsel.least_squares.closed_form import (
+    gcv_losses,
+    leave_one_out_losses,
+    solve_dual,
+)
+from dsel.least_squares.kernel import gaussian_kernel
+from dsel.least_squares.streamed import labeled_pool
+from tests.least_squares.designs import spectrum_of
 
 WIDTHS = [0.5, 1.5]
 LAMS = np.array([1e-3, 1e-1, 10.0])
@@ -43,8 +48,8 @@ def table(rng):
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
-    monkeypatch.setattr(least_squares_passes, "SPAN_ROWS", 60)
-    monkeypatch.setattr(least_squares_passes, "BLOCK_NBYTES", 8 * 20 * 25)
+    monkeypatch.setattr(streamed_search, "STRETCH_ROWS", 60)
+    monkeypatch.setattr(streamed_search, "BLOCK_NBYTES", 8 * 20 * 25)
 
 
 def searched(X, y, centers, **options):
@@ -58,17 +63,17 @@ def searched(X, y, centers, **options):
 def test_count_losses__equal_the_dual_closed_form(rng, fit_intercept):
     design = rng.standard_normal((50, 7))
     y = rng.standard_normal((50, 2)) + 3.0
-    dual = solve_dual(decompose_design(design), y, LAMS, fit_intercept=fit_intercept)
-    moments = streamed.count_moments(design[:20], y[:20]) + streamed.count_moments(
+    dual = solve_dual(spectrum_of(design), y, LAMS, fit_intercept=fit_intercept)
+    moments = two_passes.count_moments(design[:20], y[:20]) + two_passes.count_moments(
         design[20:], y[20:]
     )
-    thin = streamed.solve_moments(moments, LAMS, fit_intercept=fit_intercept)
-    losses = streamed.count_losses(thin, design, y)
+    thin = two_passes.solve_moments(moments, LAMS, fit_intercept=fit_intercept)
+    losses = two_passes.count_losses(thin, design, y)
     np.testing.assert_allclose(
         losses.loo, leave_one_out_losses(dual).sum(axis=0), rtol=1e-9
     )
     np.testing.assert_allclose(
-        streamed.gcv_losses(thin, losses), gcv_losses(dual), rtol=1e-9
+        two_passes.gcv_losses(thin, losses), gcv_losses(dual), rtol=1e-9
     )
 
 
@@ -76,7 +81,9 @@ def test_solve_moments__without_regularization_uses_the_pseudo_inverse(rng):
     design = rng.standard_normal((30, 4))
     design = np.column_stack([design, design[:, 0]])
     y = rng.standard_normal((30, 1))
-    thin = streamed.solve_moments(streamed.count_moments(design, y), np.array([0.0]))
+    thin = two_passes.solve_moments(
+        two_passes.count_moments(design, y), np.array([0.0])
+    )
     fitted = design @ thin.coefficients()[:, :, 0]
     expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
     np.testing.assert_allclose(fitted, expected, atol=1e-10)
@@ -104,7 +111,7 @@ def test_fit__equals_the_fit_in_memory(table, penalty, fit_intercept):
     design = gaussian_kernel(X, centers, width=params["width"])
     if penalty == "coefficients":
         dual = solve_dual(
-            decompose_design(design),
+            spectrum_of(design),
             y[:, np.newaxis],
             np.array([params["regularization"]]),
             fit_intercept=fit_intercept,
@@ -241,3 +248,22 @@ def test_fit__refuses_masked_targets(table, search):
     masked = np.ma.masked_array(y, mask=np.arange(y.size).reshape(y.shape) == 3)
     with pytest.raises(ValueError, match="row 3 is masked"):
         search([1.0], [0.1]).fit(X, masked)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
+def test_fit__other_processes_give_the_same_digits(penalty, processes):
+    random = da.random.default_rng(0)
+    X = random.uniform(-2, 2, (140_000, 3), chunks=(20_000, 3))
+    y = da.sin(X[:, 0]) + random.standard_normal(140_000, chunks=20_000)
+    search = StreamedLeastSquaresSearch(
+        [1.0], [1e-3, 1.0], n_centers=30, penalty=penalty, fit_intercept=True,
+        random_state=0,
+    )  # fmt: skip
+    local = search.fit(X, y).results_["loo_losses"]
+    coefficients = search.best_estimator_.dual_coef_
+    with processes.as_current():
+        remote = search.fit(X, y).results_["loo_losses"]
+    np.testing.assert_array_equal(local, remote)
+    np.testing.assert_array_equal(coefficients, search.best_estimator_.dual_coef_)

@@ -1,7 +1,7 @@
 r"""Least squares with few centres and any number of rows, in two passes.
 
-With the design X (n x b), M = X X' has rank b at most, so the algebra of
-`dsel.solvers.least_squares` is done with X'X instead. Pass 1 adds up X'X and X'y over
+With the design X (n x b), M = X X' has rank b at most, so the algebra of `closed_form`
+is done with X'X instead. Pass 1 adds up X'X and X'y over
 chunks of rows, about their means. Then, with X'X = V diag(s^2) V' and
 w = 1 / (s^2 + lam), pass 2 takes of each chunk T = X_chunk V and
 
@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dsel.least_squares.kernel import EPS
 
 Floats = NDArray[np.float64]
 
@@ -146,7 +148,7 @@ def solve_moments(
         middle, level = np.zeros_like(middle), np.zeros_like(level)
     values, vectors = np.linalg.eigh(gram)
     # What a decomposition may be off by, as for kernel matrices.
-    limit = len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    limit = len(values) * EPS * max(float(values[-1]), 0.0)
     # Rounding may make small eigenvalues negative.
     squares = np.maximum(values, 0.0)[:, np.newaxis]
     # At lam = 0 what differs from a null direction by rounding alone is left out.
@@ -172,12 +174,7 @@ def solve_moments(
 def count_losses(solution: ThinSolution, design: Floats, y: Floats) -> Losses:
     """Return the losses of a chunk of rows.
 
-    Parameters
-    ----------
-    solution
-        Of all rows.
-    design, y
-        As `count_moments` takes them.
+    `design` and `y` are as `count_moments` takes them, `solution` is of all rows.
     """
     # In the basis of V, X'X + lam I is diagonal for every lam.
     turned = (design - solution.middle) @ solution.vectors

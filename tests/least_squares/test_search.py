@@ -9,13 +9,15 @@ from sklearn.model_selection import KFold, LeaveOneOut, TimeSeriesSplit, cross_v
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel import names
-from dsel.data.cache import process_cache
 from dsel.errors import AllFitsFailedError, FitFailedWarning
-from dsel.models.least_squares.estimators import KernelLeastSquares
-from dsel.results import check_cube, open_results, save_results
-from dsel.searches.least_squares import tasks as least_squares_tasks
-from dsel.searches.least_squares.cube import select_least_squares
-from dsel.searches.least_squares.search import LeastSquaresSearch
+from dsel.least_squares import (
+    KernelLeastSquares,
+    LeastSquaresSearch,
+    select_least_squares,
+)
+from dsel.least_squares import search as least_squares_search
+from dsel.results_new import open_results, save_results
+from dsel.results_new.cube import check_cube
 
 WIDTHS = [0.3, 1.0]
 LAMS = [1e-3, 1e-1, 1.0]
@@ -65,7 +67,7 @@ def test_fit__makes_the_cube(table):
     assert cube["fold_losses"].dtype == np.float64
     assert cube["criterion"].values.tolist() == ["loo", "gcv", "holdout", "kfold"]
     assert int(cube["fold_rows"].sum()) == int(cube["n_labeled"]) == 33
-    assert cube["fold_errors"].isnull().all()
+    assert "fold_errors" not in cube
 
 
 def test_fit__estimates_equal_those_of_scikit_learn(table):
@@ -79,20 +81,6 @@ def test_fit__estimates_equal_those_of_scikit_learn(table):
             np.testing.assert_allclose(cell.sel(criterion="loo"), loo, rtol=1e-8)
             kfold = mean_squares(ridge, X, y, KFold(4))
             np.testing.assert_allclose(cell.sel(criterion="kfold"), kfold, rtol=1e-8)
-
-
-@both_penalties
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_fit__closed_form_equals_refits(table, penalty, fit_intercept):
-    X, y = table
-    options = {"penalty": penalty, "fit_intercept": fit_intercept}
-    both = X, np.column_stack([y, y**2])
-    closed = searched(both, criterion="kfold", **options).results_
-    refits = searched(both, criterion="kfold_refits", **options).results_
-    np.testing.assert_allclose(closed["fold_losses"], refits["fold_losses"], rtol=1e-8)
-    assert refits["criterion"].values.tolist() == [
-        "kfold_refits", "loo", "gcv", "holdout",
-    ]  # fmt: skip
 
 
 def test_fit__splitters_need_not_partition_the_rows(table):
@@ -109,13 +97,13 @@ def test_fit__splitters_need_not_partition_the_rows(table):
 
 def test_fit__decomposes_once_a_width(table, monkeypatch):
     calls = []
-    original = least_squares_tasks.decompose_gram
+    original = least_squares_search.decompose_gram
 
     def counted(gram, **options):
         calls.append(len(gram))
         return original(gram, **options)
 
-    monkeypatch.setattr(least_squares_tasks, "decompose_gram", counted)
+    monkeypatch.setattr(least_squares_search, "decompose_gram", counted)
     searched(table, criterion="kfold")
     assert calls == [33, 33]
 
@@ -190,6 +178,47 @@ def test_select_least_squares__answers_for_every_estimate(table):
         assert choice.estimate == best
     with pytest.raises(ValueError, match="`criterion` must be one of 'loo', 'gcv'"):
         select_least_squares(cube, "extra_sample")
+
+
+def with_estimates(values):
+    """A cube over two widths and two regularizations with given leave-one-out."""
+    cube = LeastSquaresSearch([0.5, 2.0], [0.1, 1.0], cv=None)
+    cube = cube.fit(np.arange(9.0)[:, np.newaxis], np.arange(9.0)).results_
+    estimate = cube["estimate"].copy()
+    estimate.loc[{"criterion": "loo"}] = np.reshape(values, (2, 2))
+    return cube.assign(estimate=estimate)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "chosen"),
+    [
+        ([1.0, 1.0, 1.0, 1.0], 3),
+        ([1.0, 2.0, 1.0, 2.0], 2),
+        ([1.0, 1.0, 1.0, 2.0], 1),
+        ([0.5, 1.0, 1.0, 1.0], 0),
+        ([np.inf, np.nan, 7.0, np.inf], 2),
+        ([1.0, 1.0 + 1e-15, 2.0, 2.0], 1),
+    ],
+)
+def test_select_least_squares__ties_go_to_the_smoothest_model(estimates, chosen):
+    assert select_least_squares(with_estimates(estimates), "loo").candidate == chosen
+
+
+def test_select_least_squares__needs_one_finite_estimate():
+    with pytest.raises(AllFitsFailedError, match="no candidate has a finite estimate"):
+        select_least_squares(with_estimates([np.inf, np.nan, np.inf, np.inf]))
+
+
+def test_select_least_squares__holds_out_the_fold_that_is_asked_for(table):
+    cube = searched(table).results_
+    means = cube.fold_losses / cube.fold_rows
+    for fold in range(5):
+        choice = select_least_squares(cube, "holdout", fold=fold)
+        assert choice.estimate == float(means.isel(fold=fold).min())
+    with pytest.raises(ValueError, match="`fold` is for criterion='holdout'"):
+        select_least_squares(cube, "loo", fold=1)
+    with pytest.raises(ValueError, match=r"`fold` must be in \[0, 4\], got 5"):
+        select_least_squares(cube, "holdout", fold=5)
 
 
 def test_results__survive_a_round_trip(table, tmp_path):
@@ -274,7 +303,7 @@ def test_fit__all_widths_failing_is_an_error(table, monkeypatch):
     def broken(gram, **options):
         raise np.linalg.LinAlgError("no convergence")
 
-    monkeypatch.setattr(least_squares_tasks, "decompose_gram", broken)
+    monkeypatch.setattr(least_squares_search, "decompose_gram", broken)
     with pytest.raises(
         AllFitsFailedError, match=r"all 2 widths failed; .*no convergence"
     ):
@@ -302,7 +331,6 @@ def test_fit__a_cluster_gives_the_same_cube(table):
         remote = searched(table).results_
     for name in (names.FOLD_LOSSES, names.LOO_LOSSES, names.ESTIMATE):
         np.testing.assert_array_equal(local[name], remote[name])
-    assert process_cache().limit > 0
 
 
 def test_fit__values_given_twice_are_one(table):

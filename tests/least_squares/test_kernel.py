@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from dsel.kernels.eigen import (
+from dsel.least_squares.kernel import (
     check_memory,
-    decompose_design,
     decompose_gram,
     gaussian_gram,
     gaussian_kernel,
@@ -58,16 +57,6 @@ def test_decompose_gram__serves_both_penalties(rng):
     np.testing.assert_allclose(rebuilt(coefficients), gram @ gram, atol=1e-14)
 
 
-@pytest.mark.parametrize("shape", [(7, 3), (3, 7), (5, 5)])
-def test_decompose_design__is_complete(rng, shape):
-    design = rng.standard_normal(shape)
-    spectrum = decompose_design(design)
-    np.testing.assert_allclose(rebuilt(spectrum), design @ design.T, atol=1e-12)
-    np.testing.assert_allclose(
-        spectrum.vectors.T @ spectrum.vectors, np.eye(shape[0]), atol=1e-14
-    )
-
-
 def test_whitening__gives_the_inverse_of_the_gram_matrix(rng):
     gram = gaussian_gram(rng.standard_normal((6, 3)), width=0.8)
     root = whitening(gram)
@@ -83,16 +72,3 @@ def test_check_memory__names_the_size_and_the_way_out():
     check_memory(1000)
     with pytest.raises(ValueError, match=r"2000000 rows.* 32000 GB.*n_centers"):
         check_memory(2_000_000)
-
-
-@pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-@pytest.mark.parametrize("least", [1e-8, 1e-3, np.inf])
-def test_decompose_gram__keeps_the_small_part_as_least_asks(rng, penalty, least):
-    gram = gaussian_gram(rng.uniform(-1, 1, (60, 1)), width=2.0)
-    spectrum = decompose_gram(gram, penalty=penalty, least=least)
-    matrix, vectors = (part.astype(np.longdouble) for part in (gram, spectrum.vectors))
-    if penalty == "coefficients":
-        matrix = matrix @ matrix
-    error = matrix - vectors * spectrum.values @ vectors.T
-    small = vectors[:, spectrum.values < 1e-10]
-    assert abs(small.T @ error @ small).max() < 1e-8 * min(least, 1e-5)

@@ -1,11 +1,17 @@
-"""Model selection for kernel least squares on more rows than memory holds."""
+"""Model selection for kernel least squares on more rows than memory holds.
 
-from collections.abc import Sequence
-from contextlib import closing
-from typing import Any, Self
+The rows are a pool whose last columns are the targets. Two passes over it for each
+width add up moments, then leave-one-out losses, in row order: the sums do not depend on
+workers or the order of tasks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
-import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -17,20 +23,109 @@ from dsel.data.labeled import check_unmasked
 from dsel.data.lazy import lazily
 from dsel.data.pool import Pool
 from dsel.data.row_random import seed_from
-from dsel.kernels.eigen import gaussian_gram, whitening
-from dsel.models.least_squares.coefficients import PENALTIES
-from dsel.models.least_squares.estimators import KernelLeastSquares
+from dsel.least_squares.estimators import PENALTIES, KernelLeastSquares
+from dsel.least_squares.kernel import gaussian_gram, gaussian_kernel, whitening
+from dsel.least_squares.losses import (
+    WidthRecord,
+    make_loss_cube,
+    select_least_squares,
+)
+from dsel.least_squares.records import Records, open_records
+from dsel.least_squares.search import check_grid
+from dsel.least_squares.two_passes import (
+    Losses,
+    Moments,
+    ThinSolution,
+    count_losses,
+    count_moments,
+    gcv_losses,
+    solve_moments,
+)
 from dsel.runtime.clients import resolve_client
-from dsel.runtime.submission import make_executor
+from dsel.runtime.local import LocalExecutor
 from dsel.runtime.threads import single_threaded
-from dsel.searches.checkpoint import open_checkpoint
-from dsel.searches.least_squares.cube import make_loss_cube, select_least_squares
-from dsel.searches.least_squares.passes import Basis, Passes, StreamedWork
-from dsel.searches.least_squares.plan import check_grid
-from dsel.searches.least_squares.tasks import WidthRecord
-from dsel.solvers.least_squares_streamed import ThinSolution, gcv_losses, solve_moments
 
 Floats = NDArray[np.float64]
+Sum = TypeVar("Sum", Moments, Losses)
+
+BLOCK_NBYTES: Final = 2**24
+"""Kernel values of one block of rows; a constant, so that sums are rounded alike."""
+STRETCH_ROWS: Final = 2**24
+"""Rows whose sum is stored: a run that ends early loses some minutes of work."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The design of one width: X = K(rows, z) W."""
+
+    centers: Floats
+    """z, shape (n_centers, n_columns)."""
+    width: float
+    root: Floats | None
+    """W for the RKHS penalty, shape (n_centers, b); None for the identity."""
+
+    def design(self, rows: Floats) -> Floats:
+        """Return rows of X."""
+        kernel = gaussian_kernel(rows, self.centers, width=self.width)
+        return kernel if self.root is None else kernel @ self.root
+
+
+@dataclass(frozen=True)
+class Centers:
+    """The centres of a search, as they are kept."""
+
+    points: Floats
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Passes over the rows of one search; their sums are kept as they grow."""
+
+    pool: Pool
+    """Rows, targets last."""
+    n_targets: int
+    client: Any
+    records: Records
+
+    def sum(
+        self,
+        name: str,
+        kind: type[Sum],
+        basis: Basis,
+        count: Callable[[Floats, Floats], Sum],
+    ) -> Sum:
+        """Add up what is counted on design and targets, stretch by stretch."""
+        block = partial(sum_of_block, basis, self.n_targets, count)
+        stretches = []
+        for start in range(0, int(self.pool.boundaries[-1]), STRETCH_ROWS):
+            key = f"{name}/{basis.width!r}/{start}"
+            found = self.records.find(key, kind)
+            if found is None:
+                rows = self.pool.between(start, start + STRETCH_ROWS)
+                found = rows.reduce(block, add, client=self.client)
+                self.records.keep(key, vars(found))
+            stretches.append(found)
+        return reduce(add, stretches)
+
+
+def sum_of_block(
+    basis: Basis,
+    n_targets: int,
+    count: Callable[[Floats, Floats], Sum],
+    block: Any,
+    numbers: NDArray[np.int64],
+) -> Sum:
+    """Add up what is counted on the design and the targets of a block of rows."""
+    del numbers
+    step = max(1, BLOCK_NBYTES // (8 * len(basis.centers)))
+    sums = []
+    for start in range(0, len(block), step):
+        parts = np.split(block[start : start + step], [-n_targets], axis=1)
+        # Copies are aligned in memory. Rows that came over a network may start at any
+        # byte, and sums over such values are rounded otherwise.
+        rows, targets = (np.array(part, np.float64, order="C") for part in parts)
+        sums.append(count(basis.design(rows), targets))
+    return reduce(add, sums)
 
 
 class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
@@ -157,20 +252,32 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         X, y = validate_data(self, X, y, **checked)
         rows, n_targets = labeled_pool(X, y)
         client, seed = resolve_client(), seed_from(self.random_state)
+        if client is None:
+            client = partial(LocalExecutor, n_threads=self.n_jobs)
         content = rows.token if out is None else rows.fingerprint(client)
-        fingerprint = self._fingerprint(content, n_targets, seed)
-        with open_checkpoint(out, fingerprint) as checkpoint:
-            work = checkpoint.find("centers", StreamedWork)
-            if work is None:
-                work = self._place_centers(rows, n_targets, seed, client)
-                checkpoint.keep("centers", work)
-            self.centers_ = work.centers
-            with closing(make_executor(work, client, self.n_jobs)) as executor:
-                passes = Passes(rows, executor, checkpoint)
-                fits = [self._fit_width(passes, c, lams) for c in widths]
-            records = [record for record, *_ in fits]
-            self.results_ = self._cube(widths, lams, records, rows.n_rows)
-            checkpoint.save_results(self.results_)
+        with open_records(out, self._fingerprint(content, n_targets, seed)) as records:
+            kept = records.find("centers", Centers)
+            if kept is None:
+                kept = Centers(self._place_centers(rows, n_targets, seed, client))
+                records.keep("centers", vars(kept))
+            self.centers_ = kept.points
+            passes = Passes(rows, n_targets, client, records)
+            fits = [self._fit_width(passes, c, lams) for c in widths]
+            self.results_ = make_loss_cube(
+                widths,
+                lams,
+                {place: record for place, (record, *_) in enumerate(fits)},
+                {},
+                criterion=self.criterion,
+                folds=(),
+                n_rows=rows.n_rows,
+                attributes={
+                    "penalty": self.penalty,
+                    "fit_intercept": self.fit_intercept,
+                    "n_centers": len(self.centers_),
+                },
+            )
+            records.save_cube(self.results_)
         self.choice_ = select_least_squares(self.results_)
         self.best_params_ = dict(self.choice_.params)
         place, column = divmod(self.choice_.candidate, len(lams))
@@ -211,7 +318,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
 
     def _place_centers(
         self, rows: Pool, n_targets: int, seed: int, client: Any
-    ) -> StreamedWork:
+    ) -> Floats:
         if self.centers is not None:
             centers = np.asarray(self.centers, np.float64)
             if centers.ndim != 2 or centers.shape[1] != self.n_features_in_:
@@ -219,7 +326,7 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
                     f"`centers` must have the {self.n_features_in_} columns of `X`, "
                     f"got an array of shape {centers.shape}."
                 )
-            return StreamedWork(centers, n_targets)
+            return centers
         wanted = check_integer(self.n_centers, "n_centers", at_least=1)
         n_centers = min(wanted, rows.n_rows)
         generator = np.random.default_rng(seed)
@@ -231,7 +338,8 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         def stack(earlier: Floats, later: Floats) -> Floats:
             return np.concatenate([earlier, later])
 
-        return StreamedWork(rows.reduce(pick, stack, client=client), n_targets)
+        picked: Floats = rows.reduce(pick, stack, client=client)
+        return picked
 
     def _fit_width(
         self, passes: Passes, width: float, lams: Floats
@@ -240,44 +348,22 @@ class StreamedLeastSquaresSearch(RegressorMixin, BaseEstimator):
         if self.penalty == "rkhs":
             with single_threaded():
                 root = whitening(gaussian_gram(self.centers_, width=width))
-        basis = Basis(width, root)
-        moments = passes.moments(basis)
+        basis = Basis(self.centers_, width, root)
+        moments = passes.sum("moments", Moments, basis, count_moments)
         with single_threaded():  # else the last digits depend on the machine's cores
             solution = solve_moments(moments, lams, fit_intercept=self.fit_intercept)
-        losses = passes.losses(basis, solution)
+        grid = f"losses/{content_hash(lams)}"
+        losses = passes.sum(grid, Losses, basis, partial(count_losses, solution))
         record = WidthRecord(
-            width,
-            losses.loo,
-            gcv_losses(solution, losses),
-            np.empty((len(lams), 0)),
-            np.full(len(lams), np.nan),
-            solution.rounding_limit,
+            loo=losses.loo,
+            gcv=gcv_losses(solution, losses),
+            folds=np.empty((len(lams), 0)),
+            extra=np.full(len(lams), np.nan),
+            smallest=solution.rounding_limit,
             is_singular=False,
             seconds=np.nan,
         )
         return record, basis, solution
-
-    def _cube(
-        self,
-        widths: Sequence[float],
-        lams: Floats,
-        records: list[WidthRecord],
-        n_rows: int,
-    ) -> xr.Dataset:
-        return make_loss_cube(
-            widths,
-            lams,
-            dict(enumerate(records)),
-            {},
-            criterion=self.criterion,
-            folds=(),
-            n_rows=n_rows,
-            attributes={
-                "penalty": self.penalty,
-                "fit_intercept": self.fit_intercept,
-                "n_centers": len(self.centers_),
-            },
-        )
 
     def _model(
         self, basis: Basis, solution: ThinSolution, column: int, n_dims: int
@@ -323,7 +409,7 @@ def labeled_pool(X: Any, y: Any) -> tuple[Pool, int]:
     columns = y[:, np.newaxis] if y.ndim == 1 else y
     if not hasattr(X, "dask"):
         return open_pool(np.concatenate([X, columns], axis=1)), columns.shape[1]
-    import dask.array as da
+    import dask.array as da  # takes a while to import
 
     chunks = (X.chunks[0], (columns.shape[1],))
     if hasattr(columns, "dask"):

@@ -4,26 +4,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from dsel.kernels.eigen import (
-    Spectrum,
-    decompose_design,
-    decompose_gram,
-    gaussian_gram,
-)
-from dsel.solvers.least_squares import (
+from dsel.least_squares.closed_form import (
+    block_residuals,
     gcv_losses,
     leave_one_out_losses,
     leave_one_out_residuals,
     solve_dual,
 )
-from dsel.solvers.least_squares_blocks import (
-    block_residuals,
-    dual_models,
-    refitted_residuals,
-)
+from dsel.least_squares.kernel import Spectrum, decompose_gram, gaussian_gram
+from tests.least_squares.designs import spectrum_of
 
 LAMS = np.array([1e-8, 1e-3, 1.0])
-TOLERANCES = np.array([1e-8, 1e-10, 1e-10])
+
+
+def tolerances(gram, penalty):
+    """How far sums of squares may be from exact refits, for each lam, on any machine.
+
+    A decomposition is off by up to n eps ||K||, beside lam for the RKHS penalty and
+    beside its root for the other one, whose M is K^2. The factor is for the number of
+    such terms in a residual.
+    """
+    off = len(gram) * np.finfo(float).eps * np.linalg.norm(gram, 2)
+    return 1e-11 + 10 * off / (LAMS if penalty == "rkhs" else np.sqrt(LAMS))
 
 
 def long_solve(matrix, values):
@@ -80,11 +82,13 @@ def relative_error(losses, expected):
 @with_intercept
 def test_leave_one_out_losses__equal_refits(problem, penalty, fit_intercept):
     gram, y = problem
-    spectrum = decompose_gram(gram, penalty=penalty, least=LAMS.min())
+    spectrum = decompose_gram(gram, penalty=penalty)
     solution = solve_dual(spectrum, y, LAMS, fit_intercept=fit_intercept)
     losses = leave_one_out_losses(solution).mean(axis=0)
     matrix = long_matrix(gram, penalty)
-    for lam, loss, tolerance in zip(LAMS, losses, TOLERANCES, strict=True):
+    for lam, loss, tolerance in zip(
+        LAMS, losses, tolerances(gram, penalty), strict=True
+    ):
         residuals = [
             refit_residuals(matrix, y, lam, [j], fit_intercept=fit_intercept)
             for j in range(len(y))
@@ -97,12 +101,14 @@ def test_leave_one_out_losses__equal_refits(problem, penalty, fit_intercept):
 @with_intercept
 def test_block_residuals__equal_refits(problem, penalty, fit_intercept, rng):
     gram, y = problem
-    spectrum = decompose_gram(gram, penalty=penalty, least=LAMS.min())
+    spectrum = decompose_gram(gram, penalty=penalty)
     solution = solve_dual(spectrum, y, LAMS, fit_intercept=fit_intercept)
     matrix = long_matrix(gram, penalty)
     for rows in np.array_split(rng.permutation(len(y)), 5):
         losses = np.square(block_residuals(solution, rows)).sum(axis=(0, 1))
-        for lam, loss, tolerance in zip(LAMS, losses, TOLERANCES, strict=True):
+        for lam, loss, tolerance in zip(
+            LAMS, losses, tolerances(gram, penalty), strict=True
+        ):
             expected = np.square(
                 refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
             ).sum()
@@ -131,21 +137,19 @@ def test_block_residuals__equal_refits_for_any_fold(
     )
     matrix = gram @ gram if penalty == "coefficients" else gram
     rows = np.array_split(rng.permutation(n), n_folds)[0]
-    np.testing.assert_allclose(
-        block_residuals(solution, rows),
-        refitted_residuals(matrix, y, lams, rows, fit_intercept=fit_intercept),
-        rtol=1e-6,
-        atol=1e-8,
-    )
+    found = block_residuals(solution, rows)
+    for column, lam in enumerate(lams):
+        expected = refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
+        np.testing.assert_allclose(
+            found[:, :, column], np.asarray(expected, float), rtol=1e-6, atol=1e-8
+        )
 
 
 @with_intercept
 @pytest.mark.parametrize("shape", [(15, 4), (6, 9)])
 def test_leave_one_out_residuals__hold_for_linear_ridge(rng, fit_intercept, shape):
     design, y = rng.standard_normal(shape), rng.standard_normal((shape[0], 1))
-    solution = solve_dual(
-        decompose_design(design), y, LAMS[1:], fit_intercept=fit_intercept
-    )
+    solution = solve_dual(spectrum_of(design), y, LAMS[1:], fit_intercept=fit_intercept)
     residuals = leave_one_out_residuals(solution)
     matrix = (design @ design.T).astype(np.longdouble)
     for column, lam in enumerate(LAMS[1:]):
@@ -170,30 +174,15 @@ def test_block_residuals__of_one_row_are_leave_one_out(problem):
 
 @both_penalties
 @with_intercept
-def test_dual_models__predict_what_the_residuals_say(problem, penalty, fit_intercept):
+def test_solve_dual__is_the_model_of_all_rows(problem, penalty, fit_intercept):
     gram, y = problem
     solution = solve_dual(
         decompose_gram(gram, penalty=penalty), y, LAMS[1:], fit_intercept=fit_intercept
     )
-    rows = np.array([0, 3, 11, 12])
-    residuals = block_residuals(solution, rows)
-    models = dual_models(solution, rows, residuals)
-    assert not models.dual[rows].any()
     matrix = np.asarray(long_matrix(gram, penalty), np.float64)
-    predicted = np.einsum("ij,jcl->icl", matrix, models.dual) + models.intercept
-    np.testing.assert_allclose(
-        predicted[rows], y[rows][:, :, np.newaxis] - residuals, rtol=1e-8, atol=1e-9
-    )
-    others = np.setdiff1d(np.arange(len(y)), rows)
-    shrunk = y[others][:, :, np.newaxis] - LAMS[1:] * models.dual[others]
-    np.testing.assert_allclose(predicted[others], shrunk, rtol=1e-8, atol=1e-9)
-
-
-def test_dual_models__of_no_rows_left_out_is_the_full_solution(problem):
-    gram, y = problem
-    solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, LAMS)
-    models = dual_models(solution)
-    np.testing.assert_allclose(models.dual, solution.values)
+    fitted = np.einsum("ij,jcl->icl", matrix, solution.values) + solution.intercept
+    shrunk = y[:, :, np.newaxis] - LAMS[1:] * solution.values
+    np.testing.assert_allclose(fitted, shrunk, rtol=1e-8, atol=1e-9)
 
 
 @both_penalties
@@ -267,7 +256,7 @@ def test_leave_one_out__without_regularization_and_singular_is_infinite():
 
 def test_leave_one_out__of_a_projection_is_ordinary_least_squares(rng):
     design, y = rng.standard_normal((12, 3)), rng.standard_normal((12, 1))
-    solution = solve_dual(decompose_design(design), y, np.array([0.0]))
+    solution = solve_dual(spectrum_of(design), y, np.array([0.0]))
     for j in range(12):
         others = np.arange(12) != j
         coef = np.linalg.lstsq(design[others], y[others], rcond=None)[0]

@@ -1,0 +1,36 @@
+"""Kernel least squares: width and regularization chosen without refits.
+
+One decomposition of the kernel matrix of a width has every regularization,
+leave-one-out, generalised cross-validation and all folds in it. `LeastSquaresSearch`
+holds the rows in memory, `StreamedLeastSquaresSearch` reads them twice, chunk by chunk,
+for a few centres. All numbers are estimates of the squared error; none is a bound.
+
+Vocabulary: a *width* is c of the kernel and one task, a *regularization* is lambda and
+a column of its answer; *losses* are sums of squared residuals; a *record* is what one
+task found, by which an interrupted search goes on.
+
+`kernel` has the matrices, `closed_form` and `two_passes` the algebra with its proofs,
+`losses` what is estimated and chosen, `estimators` the models. To add an estimate of
+the error: its column in `search`, its line in `losses`.
+"""
+
+from dsel.least_squares.estimators import (
+    KernelLeastSquares,
+    KernelLeastSquaresClassifier,
+    kmeans_centers,
+    random_centers,
+)
+from dsel.least_squares.losses import LossChoice, select_least_squares
+from dsel.least_squares.search import LeastSquaresSearch
+from dsel.least_squares.streamed import StreamedLeastSquaresSearch
+
+__all__ = [
+    "KernelLeastSquares",
+    "KernelLeastSquaresClassifier",
+    "LeastSquaresSearch",
+    "LossChoice",
+    "StreamedLeastSquaresSearch",
+    "kmeans_centers",
+    "random_centers",
+    "select_least_squares",
+]

@@ -1,0 +1,226 @@
+r"""Regularised least squares without refits: all rows left out, one factorisation.
+
+Three models share one algebra. With design X (n x b), targets y and the penalty's
+matrix M (n x n),
+
+    coefficients   min ||X alpha - y||^2 + lam ||alpha||^2,        M = X X',
+                   Gaussian kernels at the rows: X = K,            M = K^2;
+    RKHS           min ||K alpha - y||^2 + lam alpha' K alpha,     M = K,
+
+let G = (M + lam I)^-1. For lam > 0 the matrix of the slides, H = I - X L with
+L = (X'X + lam I)^-1 X', equals lam G. For every set T of rows left out, the model
+trained without T has on T the residuals
+
+    e_T = (G_TT)^-1 (G y)_T,
+
+for T = {j} e_j = (G y)_j / G_jj = (H y)_j / H_jj, hence
+LOOCV = (1/n) || diag(H)^-1 H y ||^2. `docs/theory/other_methods.md` has the proof.
+The model of all rows has the dual vector G y: for RKHS the coefficients themselves,
+else alpha = X' G y.
+
+An unpenalised intercept replaces G by G~ = G - (G 1)(G 1)' / (1'G 1) in all of
+this; the intercept itself is (1'G y~) / (1'G 1).
+
+Numerics. M = Q diag(mu) Q' once, then G = Q diag(r) Q' with r = 1 / (mu + lam) for
+every lam. G_jj is a sum of positive terms; 1 - h_j would cancel where h_j is near 1.
+A decomposition of K is off by some eps ||K||, which moves G, relatively, by that over
+lam for the RKHS penalty, and by that over the root of lam for the other one. A refit by
+Cholesky is off by as much: below n eps ||K|| no method has a digit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from dsel.least_squares.kernel import Spectrum
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+UNDEFINED = 1e-12
+"""At lam = 0 a diagonal entry of H below this means that h_j = 1."""
+NEGLIGIBLE = 1e-12
+"""Share of lam below which an eigenvalue changes nothing that is promised."""
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """G y for every lam (with an intercept G~ y), and what it is made of.
+
+    At lam = 0 with a singular M, G stands for its limit lam G, which is H.
+    """
+
+    spectrum: Spectrum
+    """Q and mu."""
+    regularizations: Floats
+    """lam, shape (n_lam,)."""
+    inverse: Floats
+    """r, shape (n, n_lam)."""
+    values: Floats
+    """G y, shape (n, n_outputs, n_lam)."""
+    intercept: Floats
+    """(1'G y) / (1'G 1), shape (n_outputs, n_lam); zero without an intercept."""
+    ones: Floats | None
+    """G 1, shape (n, n_lam), or None without an intercept."""
+
+    @property
+    def is_limit(self) -> NDArray[np.bool_]:
+        """Where lam = 0 and M is singular, shape (n_lam,)."""
+        limit = self.spectrum.rounding_limit()
+        is_singular = bool(self.spectrum.values.min() <= limit)
+        return np.asarray((self.regularizations == 0) & is_singular)
+
+
+def solve_dual(
+    spectrum: Spectrum,
+    y: Floats,
+    regularizations: Floats,
+    *,
+    fit_intercept: bool = False,
+) -> DualSolution:
+    """Compute G y for all regularizations in one product.
+
+    Parameters
+    ----------
+    spectrum
+        M = Q diag(mu) Q'.
+    y
+        Targets, shape (n, n_outputs).
+    regularizations
+        lam >= 0, shape (n_lam,).
+    fit_intercept
+        Whether the model has an unpenalised constant.
+    """
+    mu = spectrum.values[:, np.newaxis]
+    # At lam = 0 a singular M has no inverse: lam G tends to the projection on its null
+    # space.
+    null = (mu <= spectrum.rounding_limit()).astype(np.float64)
+    singular = (regularizations == 0) & bool(null.any())
+    # Rounding makes some mu negative, by less than any lam that is not below it.
+    total = np.maximum(mu + regularizations, regularizations / 2.0)
+    with np.errstate(divide="ignore"):
+        inverse = np.where(singular, null, 1.0 / total)
+    # An intercept absorbs any shift of the targets, and near 0 they keep more digits.
+    shift = y[0] if fit_intercept else np.zeros(y.shape[1])
+    vectors = spectrum.vectors
+    # G y = Q (r * Q'y) for all outputs and lam in one matrix product.
+    filtered = inverse[:, np.newaxis, :] * (vectors.T @ (y - shift))[:, :, np.newaxis]
+    values = (vectors @ filtered.reshape(len(y), -1)).reshape(filtered.shape)
+    if not fit_intercept:
+        nothing = np.zeros(filtered.shape[1:])
+        return DualSolution(spectrum, regularizations, inverse, values, nothing, None)
+    ones = vectors @ (inverse * vectors.sum(axis=0)[:, np.newaxis])
+    # G~ y = G y - G 1 (1'G y) / (1'G 1).
+    constant = values.sum(axis=0) / ones.sum(axis=0)
+    values = values - ones[:, np.newaxis, :] * constant
+    intercept = constant + shift[:, np.newaxis]
+    return DualSolution(spectrum, regularizations, inverse, values, intercept, ones)
+
+
+def leave_one_out_residuals(solution: DualSolution) -> Floats:
+    """Return e_j = (G y)_j / G_jj, the residual of the model trained without row j.
+
+    Returns
+    -------
+    ndarray
+        Shape (n, n_outputs, n_lam); inf where lam = 0 and h_j = 1, since the
+        model without row j is then not defined.
+    """
+    # G_jj = sum_i Q_ji^2 r_i.
+    diagonal = np.square(solution.spectrum.vectors) @ solution.inverse
+    if solution.ones is not None:
+        diagonal = diagonal - solution.ones**2 / solution.ones.sum(axis=0)
+    undefined = solution.is_limit & (diagonal < UNDEFINED)
+    diagonal[undefined] = 1.0
+    residuals = solution.values / diagonal[:, np.newaxis, :]
+    residuals[np.broadcast_to(undefined[:, np.newaxis, :], residuals.shape)] = np.inf
+    return np.asarray(residuals)
+
+
+def leave_one_out_losses(solution: DualSolution) -> Floats:
+    """Return the squared residuals summed over outputs, shape (n, n_lam)."""
+    return np.asarray(np.square(leave_one_out_residuals(solution)).sum(axis=1))
+
+
+def block_residuals(solution: DualSolution, rows: Rows) -> Floats:
+    """Return e_T = (G_TT)^-1 (G y)_T for the rows T left out together.
+
+    Parameters
+    ----------
+    solution
+        G y of all rows.
+    rows
+        T: not empty, and with an intercept not all rows.
+
+    Returns
+    -------
+    ndarray
+        Shape (len(rows), n_outputs, n_lam); inf where the model is not defined.
+    """
+    is_limit = solution.is_limit
+    residuals = np.empty_like(solution.values[rows])
+    for column, inner in _blocks(solution, rows):
+        if solution.ones is not None:
+            # The block of G~ instead of G.
+            ones = solution.ones[:, column]
+            inner -= np.outer(ones[rows], ones[rows] / ones.sum())
+        values = solution.values[rows, :, column]
+        residuals[:, :, column] = _solve(inner, values, is_limit=is_limit[column])
+    return residuals
+
+
+def _blocks(solution: DualSolution, rows: Rows) -> Iterator[tuple[int, Floats]]:
+    """Yield G_TT = Q_T diag(r) Q_T' for every lam, the smallest first, and its place.
+
+    Where mu is nothing beside lam, r = 1 / lam: these columns of Q_T are multiplied
+    once for all larger lam, which for wide kernels is most of the work.
+    """
+    sizes = abs(solution.spectrum.values)
+    order = np.argsort(sizes)
+    sizes, block = sizes[order], solution.spectrum.vectors[np.ix_(rows, order)]
+    null, n_null = np.zeros((len(rows), len(rows))), 0
+    for column in np.argsort(solution.regularizations):
+        lam = solution.regularizations[column]
+        start, n_null = n_null, int(np.searchsorted(sizes, NEGLIGIBLE * lam))
+        null += block[:, start:n_null] @ block[:, start:n_null].T
+        # As a square, so that the block is symmetric to the last digit.
+        roots = np.sqrt(solution.inverse[order[n_null:], column])
+        scaled = block[:, n_null:] * roots
+        inner = scaled @ scaled.T
+        if n_null:
+            inner += null / lam
+        yield int(column), inner
+
+
+def _solve(inner: Floats, values: Floats, *, is_limit: bool) -> Floats:
+    """Solve with a positive definite block, else by least squares."""
+    if is_limit and np.linalg.eigvalsh(inner)[0] < UNDEFINED:
+        return np.full_like(values, np.inf)
+    _, solved, info = lapack.dposv(inner, values)
+    if info != 0:
+        # Not positive definite to rounding: the solution of least norm.
+        solved = np.linalg.lstsq(inner, values, rcond=None)[0]
+    return np.asarray(solved)
+
+
+def gcv_losses(solution: DualSolution) -> Floats:
+    r"""Return n times the generalised cross-validation score, shape (n_lam,).
+
+    The score is leave-one-out with every G_jj replaced by their mean,
+
+    .. math:: n \|G y\|^2 / (\mathrm{tr}\, G)^2,
+
+    in which the factor lam between G and H cancels.
+    """
+    n_rows = len(solution.values)
+    # tr G is the sum of r, as Q is orthogonal: no n x n work.
+    trace = solution.inverse.sum(axis=0)
+    if solution.ones is not None:
+        trace = trace - np.square(solution.ones).sum(axis=0) / solution.ones.sum(axis=0)
+    squares = np.square(solution.values).sum(axis=(0, 1))
+    undefined = solution.is_limit & (trace < n_rows * UNDEFINED)
+    trace = np.where(undefined, 1.0, trace)
+    return np.where(undefined, np.inf, n_rows**2 * squares / trace**2)

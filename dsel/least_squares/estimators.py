@@ -1,0 +1,476 @@
+"""Kernel least squares as scikit-learn estimators."""
+
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.utils import check_array, check_random_state, gen_batches
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
+from dsel.data.lazy import lazily
+from dsel.errors import GuaranteeWarning, warn
+from dsel.least_squares.closed_form import solve_dual
+from dsel.least_squares.kernel import (
+    EPS,
+    check_memory,
+    decompose_gram,
+    gaussian_gram,
+    gaussian_kernel,
+    whitening,
+)
+
+Floats = NDArray[np.float64]
+
+PENALTIES: Final = ("coefficients", "rkhs")
+BLOCK_BYTES: Final = 2**26
+"""Kernel values of one block of rows when predicting."""
+ROUNDING: Final = 16 * EPS
+"""A score this small relative to the coefficients' sum is rounding of a zero."""
+
+
+def random_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Any:
+    """Draw rows without replacement to serve as centres.
+
+    Parameters
+    ----------
+    X
+        Rows to draw from, dense or sparse, shape (n_rows, n_columns). Rows of the
+        unlabeled pool keep the models independent of the labeled rows.
+    n_centers
+        Number of centres, in ``[1, n_rows]``.
+    random_state
+        Seed or generator, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray or CSR
+        Shape (n_centers, n_columns), in the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer rows than centres.
+
+    Examples
+    --------
+    >>> random_centers(np.arange(10.0)[:, np.newaxis], 3, random_state=0).shape
+    (3, 1)
+    """
+    X = check_array(X, accept_sparse="csr")
+    n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
+    generator = check_random_state(random_state)
+    return X[np.sort(generator.permutation(X.shape[0])[:n_centers])]
+
+
+def kmeans_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Floats:
+    """Cluster rows and return the cluster means to serve as centres.
+
+    Parameters
+    ----------
+    X
+        Rows to cluster, dense or sparse, shape (n_rows, n_columns); a sample of some
+        ten thousand rows is enough for a large table.
+    n_centers
+        Number of centres, in ``[1, n_rows]``.
+    random_state
+        Seed or generator, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray
+        Shape (n_centers, n_columns).
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer rows than centres.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.2], [5.0], [5.2]])
+    >>> sorted(kmeans_centers(X, 2, random_state=0).ravel().round(3).tolist())
+    [0.1, 5.1]
+    """
+    X = check_array(X, accept_sparse="csr")
+    n_centers = check_integer(n_centers, "n_centers", at_least=1, at_most=X.shape[0])
+    from sklearn.cluster import KMeans  # takes a while to import
+
+    clustering = KMeans(n_centers, n_init=1, random_state=random_state).fit(X)
+    return np.asarray(clustering.cluster_centers_, np.float64)
+
+
+class KernelModel(BaseEstimator):
+    """Parameters, fit and scores that the regressor and the classifier share."""
+
+    centers_: Any
+    dual_coef_: Floats
+    intercept_: Any
+
+    def __init__(
+        self,
+        width: float = 1.0,
+        regularization: float = 1.0,
+        *,
+        penalty: str = "coefficients",
+        fit_intercept: bool = False,
+        n_centers: int | None = None,
+        centers: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.regularization = regularization
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        self.n_centers = n_centers
+        self.centers = centers
+        self.random_state = random_state
+
+    def _fit_columns(self, X: Any, y: Floats, *, as_vector: bool) -> None:
+        """Fit one column of coefficients for each target, (n, n_outputs)."""
+        width = check_positive(self.width, "width")
+        regularization = check_nonnegative(self.regularization, "regularization")
+        check_choice(self.penalty, "penalty", PENALTIES)
+        if self.fit_intercept and X.shape[0] < 2:
+            raise ValueError("`fit_intercept` needs at least 2 rows, got 1 sample.")
+        centers = _fixed_centers(self, X)
+        if centers is None:
+            dual, intercept = _fit_at_rows(X, y, self, width, regularization)
+        else:
+            dual, intercept = _fit_at_centers(X, y, self, centers, regularization)
+        self.centers_ = X if centers is None else centers
+        self.dual_coef_ = dual[:, 0] if as_vector else dual
+        self.intercept_ = intercept[0] if as_vector else intercept
+
+    def _scores(self, X: Any) -> Floats:
+        """Return f(x) = sum_j alpha_j K(x, z_j) + b, one column for each output."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        dual = self.dual_coef_.reshape(self.centers_.shape[0], -1)
+        values = np.empty((X.shape[0], dual.shape[1]))
+        # Kernel values of all rows at once would not fit into memory.
+        rows = max(1, BLOCK_BYTES // (8 * self.centers_.shape[0]))
+        for block in gen_batches(X.shape[0], rows):
+            kernel = gaussian_kernel(X[block], self.centers_, width=self.width)
+            values[block] = kernel @ dual + np.atleast_1d(self.intercept_)
+        return values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class KernelLeastSquares(RegressorMixin, KernelModel):
+    r"""Regularised least squares with Gaussian kernels.
+
+    The model is :math:`f(x) = \sum_j \alpha_j K(x, z_j) + b` with
+    :math:`K(x, z) = \exp(-\|x - z\|^2 / (2 c^2))` and one centre z per training row
+    unless told otherwise. It minimises :math:`\|f(X) - y\|^2 + \lambda P`, without
+    any factor 1/n or 1/2, where P is :math:`\|\alpha\|^2`
+    (``penalty="coefficients"``) or :math:`\alpha' K \alpha` (``penalty="rkhs"``).
+
+    Parameters
+    ----------
+    width
+        c > 0.
+    regularization
+        lambda >= 0; zero needs a kernel matrix that is not singular.
+    penalty
+        ``"coefficients"`` or ``"rkhs"``.
+    fit_intercept
+        Whether b is fitted, unpenalised, rather than 0.
+    n_centers
+        Number of training rows drawn as centres, at most all; all rows for None.
+    centers
+        Points to use as centres, shape (n_centers, n_columns). Points that were
+        fixed without the labeled rows keep fold models independent of held-out rows.
+    random_state
+        Seed of the draw of centres.
+
+    Attributes
+    ----------
+    centers_
+        z, shape (n_centers, n_columns).
+    dual_coef_
+        alpha, shape (n_centers,) or (n_centers, n_outputs).
+    intercept_
+        b, a float or shape (n_outputs,).
+    n_features_in_
+        Columns of the training rows.
+
+    See Also
+    --------
+    KernelLeastSquaresClassifier : For classes.
+    LeastSquaresSearch : Chooses width and regularization.
+
+    Notes
+    -----
+    With ``penalty="rkhs"``, one centre per row and no intercept this is
+    ``KernelRidge(alpha=lambda, kernel="rbf", gamma=1 / (2 c**2))``, see
+    `to_kernel_ridge`. With ``penalty="coefficients"`` it is ``Ridge(alpha=lambda)``
+    on the columns of the kernel matrix, the model of [1]_, for which kernel ridge
+    has no parameters.
+
+    References
+    ----------
+    .. [1] M. Sugiyama, Pattern Information Processing: Model Selection by
+       Cross-Validation (slides).
+
+    Examples
+    --------
+    >>> X = np.linspace(-3, 3, 20)[:, np.newaxis]
+    >>> y = np.sinc(X.ravel())
+    >>> model = KernelLeastSquares(width=0.7, regularization=1e-4).fit(X, y)
+    >>> round(model.score(X, y), 3)
+    1.0
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X
+            Rows, dense or sparse, shape (n, n_columns).
+        y
+            Targets, shape (n,) or (n, n_outputs).
+
+        Raises
+        ------
+        ValueError
+            Where a parameter is out of range, the kernel matrix is singular without
+            regularization, or it does not fit into memory.
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True,
+            y_numeric=True,
+        )  # fmt: skip
+        y = np.asarray(y, np.float64)
+        columns = y[:, np.newaxis] if y.ndim == 1 else y
+        self._fit_columns(X, columns, as_vector=y.ndim == 1)
+        return self
+
+    @lazily
+    def predict(self, X: Any) -> Floats:
+        """Return f at every row, shape (n_rows,) or (n_rows, n_outputs)."""
+        values = self._scores(X)
+        return values[:, 0] if self.dual_coef_.ndim == 1 else values
+
+    def to_kernel_ridge(self) -> KernelRidge:
+        """Return scikit-learn's unfitted estimator of the same model.
+
+        Raises
+        ------
+        ValueError
+            Where kernel ridge has no such model: another penalty, an intercept, or
+            other centres than the training rows.
+
+        Examples
+        --------
+        >>> KernelLeastSquares(2.0, 0.1, penalty="rkhs").to_kernel_ridge()
+        KernelRidge(alpha=0.1, gamma=0.125, kernel='rbf')
+        """
+        has_row_centers = self.n_centers is None and self.centers is None
+        if self.penalty != "rkhs" or self.fit_intercept or not has_row_centers:
+            raise ValueError(
+                "`KernelRidge` needs penalty='rkhs', fit_intercept=False and a centre "
+                f"per row, got {self!r}."
+            )
+        gamma = 1.0 / (2.0 * self.width**2)
+        return KernelRidge(alpha=self.regularization, kernel="rbf", gamma=gamma)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
+    """Classification by `KernelLeastSquares` on class indicators.
+
+    Two classes are fitted as one target of -1 and +1 and decided by the sign, where
+    0 means the first class; more classes as one target of 0 and 1 each and decided
+    by the largest score, ties going to the first class.
+
+    Parameters
+    ----------
+    width, regularization, penalty, fit_intercept, n_centers, random_state
+        As in `KernelLeastSquares`.
+    centers
+        Points to use as centres, shape (n_centers, n_columns).
+
+    Attributes
+    ----------
+    classes_
+        Labels in sorted order.
+    centers_, dual_coef_, intercept_, n_features_in_
+        As in `KernelLeastSquares`; (n_centers, n_classes) for three or more classes.
+
+    See Also
+    --------
+    KernelLeastSquares : For numbers.
+    dsel.SemiSupervisedSearchCV : Chooses both, with a certificate.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.3], [2.0], [2.3]])
+    >>> y = ["low", "low", "high", "high"]
+    >>> KernelLeastSquaresClassifier(penalty="rkhs").fit(X, y).predict([[0.1], [2.1]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X
+            Rows, dense or sparse, shape (n, n_columns).
+        y
+            Labels of any kind, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            As `KernelLeastSquares.fit`.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        # One column of -1 and +1 for two classes, else one of 0 and 1 for each.
+        n_classes = len(self.classes_)
+        if n_classes <= 2:
+            targets = np.where(codes == 1, 1.0, -1.0)[:, np.newaxis]
+        else:
+            targets = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+        self._fit_columns(X, targets, as_vector=n_classes <= 2)
+        return self
+
+    @lazily
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores, shape (n_rows,) for two classes, else one per class."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @lazily
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of every row, shape (n_rows,)."""
+        scores = self._scores(X)
+        if len(self.classes_) == 1:
+            return np.repeat(self.classes_, len(scores))
+        # Kernel values are at most 1: this bounds what rounding does to a score. A
+        # smaller difference is a tie, which goes to the first class.
+        sizes = np.abs(self.dual_coef_).sum(axis=0) + np.abs(self.intercept_)
+        slack = ROUNDING * np.max(sizes)
+        if scores.shape[1] == 1:
+            return np.asarray(self.classes_[(scores[:, 0] > slack).astype(np.int64)])
+        ties = scores >= scores.max(axis=1, keepdims=True) - 2.0 * slack
+        return np.asarray(self.classes_[np.argmax(ties, axis=1)])
+
+
+def _fixed_centers(estimator: Any, X: Any) -> Any:
+    if estimator.centers is not None and estimator.n_centers is not None:
+        raise ValueError(
+            "`n_centers` draws centres from `X`, `centers` gives them: set one of both."
+        )
+    if estimator.n_centers is not None:
+        wanted = check_integer(estimator.n_centers, "n_centers", at_least=1)
+        wanted = min(wanted, X.shape[0])
+        return random_centers(X, wanted, random_state=estimator.random_state)
+    if estimator.centers is None:
+        return None
+    centers = np.asarray(estimator.centers, np.float64)
+    if centers.ndim != 2 or centers.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"`centers` must have the {X.shape[1]} columns of `X`, got an array of "
+            f"shape {centers.shape}."
+        )
+    return centers
+
+
+def _fit_at_rows(
+    X: Any, y: Floats, estimator: Any, width: float, regularization: float
+) -> tuple[Floats, Floats]:
+    check_memory(X.shape[0])
+    gram = gaussian_gram(X, width=width)
+    if estimator.penalty == "rkhs":
+        solved = _solve_by_cholesky(gram, y, regularization, estimator.fit_intercept)
+        if solved is not None:
+            return solved
+    solution = solve_dual(
+        decompose_gram(gram, penalty=estimator.penalty),
+        y,
+        np.array([regularization]),
+        fit_intercept=estimator.fit_intercept,
+    )
+    if solution.is_limit.any():
+        raise _singular()
+    limit = solution.spectrum.rounding_limit()
+    if estimator.penalty == "rkhs" and 0 < regularization <= limit:
+        warn(
+            f"`regularization` is {regularization:.1e}, below the rounding of the "
+            f"kernel matrix, {limit:.1e}: the coefficients are mostly noise.",
+            GuaranteeWarning,
+        )
+    dual = solution.values[:, :, 0]
+    if estimator.penalty == "coefficients":
+        dual = gram @ dual  # alpha = X' G y with X = K
+    return dual, solution.intercept[:, 0]
+
+
+def _solve_by_cholesky(
+    gram: Floats, y: Floats, regularization: float, fit_intercept: bool
+) -> tuple[Floats, Floats] | None:
+    """Solve (K + lam I) alpha + 1 b = y, 1'alpha = 0; None where rounding forbids it.
+
+    For one lam this is several times cheaper than a decomposition.
+    """
+    n = len(gram)
+    # The matrix would not be positive definite to rounding.
+    if regularization <= n**2 * EPS:
+        return None
+    matrix = gram.copy()
+    matrix[np.diag_indices(n)] += regularization
+    factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+    dual = cho_solve(factor, y, check_finite=False)
+    intercept = np.zeros(y.shape[1])
+    if fit_intercept:
+        ones = cho_solve(factor, np.ones(n), check_finite=False)
+        intercept = dual.sum(axis=0) / ones.sum()
+        dual = dual - np.outer(ones, intercept)
+    return dual, intercept
+
+
+def _fit_at_centers(
+    X: Any, y: Floats, estimator: Any, centers: Any, regularization: float
+) -> tuple[Floats, Floats]:
+    """Ridge regression on the kernels at fixed centres, by singular values."""
+    design = gaussian_kernel(X, centers, width=estimator.width)
+    # Coordinates in which the penalty is the squared length of the coefficients.
+    root = np.eye(centers.shape[0])
+    if estimator.penalty == "rkhs":
+        root = whitening(gaussian_gram(centers, width=estimator.width))
+        design = design @ root
+    middle, level = np.zeros(design.shape[1]), np.zeros(y.shape[1])
+    if estimator.fit_intercept:
+        middle, level = design.mean(axis=0), y.mean(axis=0)
+    left, singular, right = np.linalg.svd(design - middle, full_matrices=False)
+    limit = max(design.shape) * EPS * singular.max()
+    full_rank = singular[-1] > limit and design.shape[1] <= design.shape[0]
+    if regularization == 0 and not full_rank:
+        raise _singular()
+    weights = singular / (singular**2 + regularization)
+    slopes = right.T @ (weights[:, np.newaxis] * (left.T @ (y - level)))
+    return root @ slopes, level - middle @ slopes
+
+
+def _singular() -> ValueError:
+    return ValueError(
+        "`regularization` is 0 but the kernel matrix is singular, so the solution is "
+        "not unique; set a positive value, such as 1e-8."
+    )

@@ -1,0 +1,120 @@
+"""Gaussian kernels by width, and the decomposition that all regularizations share."""
+
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsel.kernels import Rbf, squared_distances
+
+Floats = NDArray[np.float64]
+
+EPS: Final = float(np.finfo(np.float64).eps)
+NARROWEST: Final = 1e-150
+"""Below this width the square underflows; kernels of rows that differ are 0."""
+COPIES: Final = 4
+"""Matrices of n x n that a decomposition holds at once: gram, vectors, workspace."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A symmetric matrix M = Q diag(mu) Q' that a penalty stands for."""
+
+    vectors: Floats
+    """Q, orthogonal, shape (n, n)."""
+    values: Floats
+    """mu, shape (n,), in no particular order; what is below 0 is rounding."""
+
+    def rounding_limit(self) -> float:
+        """Return n eps max(mu): an eigenvalue below it may be 0 but for rounding."""
+        largest = float(np.max(self.values, initial=0.0))
+        return len(self.values) * EPS * largest
+
+
+def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
+    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z.
+
+    Parameters
+    ----------
+    rows, centers
+        Dense or CSR, shapes (n_rows, n_columns) and (n_centers, n_columns).
+    width
+        c > 0; scikit-learn's ``gamma`` is 1 / (2 c^2).
+
+    Returns
+    -------
+    ndarray
+        Shape (n_rows, n_centers), values in [0, 1].
+    """
+    return _exponentiate(squared_distances(rows, centers), width)
+
+
+def gaussian_gram(rows: Any, *, width: float) -> Floats:
+    """Return the kernel of rows with themselves: symmetric, ones on the diagonal."""
+    return symmetric_gram(squared_distances(rows, rows), width)
+
+
+def symmetric_gram(distances: Floats, width: float) -> Floats:
+    """Return the gram matrix of one set of rows from its squared distances."""
+    gram = _exponentiate(distances, width)
+    # Exactly symmetric, whatever order the product summed in.
+    gram = (gram + gram.T) / 2.0
+    np.fill_diagonal(gram, 1.0)
+    return gram
+
+
+def _exponentiate(distances: Floats, width: float) -> Floats:
+    width = max(width, NARROWEST)
+    with np.errstate(over="ignore", under="ignore"):
+        return Rbf(0.5 / (width * width)).values(distances)
+
+
+def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
+    """Factor the matrix M of a kernel model with one centre per row.
+
+    Parameters
+    ----------
+    gram
+        K, symmetric, values in [0, 1], shape (n, n).
+    penalty
+        ``"coefficients"`` (M = K^2) or ``"rkhs"`` (M = K). Both come from the same
+        decomposition: the eigenvalues of K^2 are squared, not computed, which keeps
+        the small ones accurate.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    return Spectrum(vectors, values**2 if penalty == "coefficients" else values)
+
+
+def whitening(gram: Floats) -> Floats:
+    """Return W with W W' = K^+, so that K(x, Z) W has the RKHS norm as its own.
+
+    Parameters
+    ----------
+    gram
+        Kernel of the b centres with themselves, shape (b, b).
+
+    Returns
+    -------
+    ndarray
+        Shape (b, r), r the numerical rank of the gram matrix.
+    """
+    values, vectors = np.linalg.eigh(gram)
+    # Smaller ones are rounding: duplicate centres span fewer dimensions.
+    kept = values > len(values) * EPS * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def check_memory(n_rows: int) -> None:
+    """Raise ValueError where memory cannot hold a decomposition of n x n."""
+    needed = COPIES * 8 * n_rows**2
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise ValueError(
+            f"`X` has {n_rows} rows: a kernel matrix with one centre per row takes "
+            f"{8 * n_rows**2 / 1e9:.5g} GB, its decomposition {needed / 1e9:.3g} GB, "
+            f"and this machine has {memory / 1e9:.5g} GB; take fewer centres: "
+            f"KernelLeastSquares(n_centers=1000), or StreamedLeastSquaresSearch, which "
+            f"reads the rows in chunks."
+        )

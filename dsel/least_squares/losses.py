@@ -1,0 +1,240 @@
+r"""What is estimated of the squared error, the cube of it, and the choice.
+
+Each estimate is of G + :math:`\sigma^2`, the squared error against the target function
+and the noise, in squared units of the target. Ties go to the larger regularization,
+then to the larger width: the smoother model.
+
+Guarantee: none with a probability. The expectation of an estimate from rows left out is
+the expectation of G + :math:`\sigma^2` at the number of training rows that remain.
+Assumes: i.i.d. inputs and zero-mean noise of equal variance, independent of all.
+Source: M. Sugiyama, Pattern Information Processing: Model Selection by Cross-Validation
+(slides), but for `gcv`: G. Golub, M. Heath and G. Wahba, Technometrics 21, 1979.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.checks import check_choice, check_integer
+from dsel.data.splits import Split
+from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.results_new.cube import make_cube
+from dsel.results_new.grid import GridAxes, fold_axes
+from dsel.results_new.schema import BY_NAME
+
+Floats = NDArray[np.float64]
+
+ROUNDING: Final = 1e-12
+"""Estimates this close, relative to the smallest, count as equal."""
+
+
+class WidthRecord(NamedTuple):
+    """What was found of one width, for every regularization."""
+
+    loo: Floats
+    """Sum of squared leave-one-out residuals, shape (n_lam,)."""
+    gcv: Floats
+    """Generalised cross-validation score times the rows, shape (n_lam,)."""
+    folds: Floats
+    """Sum of squared residuals on each fold, shape (n_lam, n_folds)."""
+    extra: Floats
+    """Mean squared residual on the extra rows, shape (n_lam,); NaN without any."""
+    smallest: float
+    """Regularizations up to this one are below the rounding of the kernel matrix."""
+    is_singular: bool
+    """Whether the kernel matrix is singular, to rounding."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class LossChoice:
+    """The candidate that an estimate of the squared error chose; no bound."""
+
+    candidate: int
+    params: Mapping[str, float]
+    """``width`` and ``regularization``."""
+    criterion: str
+    """What chose it."""
+    estimate: float
+    """Estimated squared error, noise included; nothing is guaranteed."""
+
+
+def _fold_means(cube: xr.Dataset) -> xr.DataArray:
+    return cube[names.FOLD_LOSSES] / cube[names.FOLD_ROWS]
+
+
+ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
+    "loo": lambda cube: cube[names.LOO_LOSSES] / cube[names.N_LABELED],
+    "gcv": lambda cube: cube[names.GCV_LOSSES] / cube[names.N_LABELED],
+    "kfold": lambda cube: _fold_means(cube).mean(names.FOLD),
+    "holdout": lambda cube: _fold_means(cube).isel({names.FOLD: 0}, drop=True),
+    # Unbiased for the model of all rows, if the extra rows are independent of them.
+    "extra_sample": lambda cube: cube[names.EXTRA_LOSS],
+}
+"""By name, from the sums of squares in a cube."""
+
+
+def make_loss_cube(
+    widths: Sequence[float],
+    regularizations: Floats,
+    records: Mapping[int, WidthRecord],
+    messages: Mapping[int, str],
+    *,
+    criterion: str,
+    folds: Sequence[Split],
+    n_rows: int,
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Put the records of all widths into a cube, with every estimate they allow.
+
+    `records` are by place of the width, and `messages` say why the others failed. The
+    criterion that chooses comes first. Without folds, every row is held out in its
+    turn. Raises AllFitsFailedError without any record.
+    """
+    if not records:
+        first = next(iter(messages.values()))
+        raise AllFitsFailedError(f"all {len(widths)} widths failed; the first: {first}")
+    shape = len(widths), len(regularizations)
+    text = np.full(shape, "", dtype=object)
+    for place, message in messages.items():
+        text[place] = message
+    loo, gcv, extra, seconds = np.full((4, *shape), np.nan)
+    losses = np.full((*shape, len(folds) or 1), np.nan)
+    for place, record in records.items():
+        text[place] = _messages(record, regularizations)
+        loo[place], gcv[place], extra[place] = record.loo, record.gcv, record.extra
+        seconds[place] = record.seconds / len(regularizations)
+        losses[place] = record.folds if folds else record.loo[:, np.newaxis]
+    failed = (text != "").ravel()
+    values = {
+        names.LOO_LOSSES: loo,
+        names.GCV_LOSSES: gcv,
+        names.FULL_FIT_SECONDS: seconds,
+        names.FOLD_LOSSES: losses,
+        names.MESSAGE: text,
+    }
+    if not np.isnan(extra).all():
+        values[names.EXTRA_LOSS] = extra
+    cube = make_cube(
+        GridAxes(
+            (names.WIDTH, names.REGULARIZATION),
+            shape,
+            {
+                names.WIDTH: (names.WIDTH, np.array(widths)),
+                names.REGULARIZATION: (names.REGULARIZATION, regularizations),
+            },
+            ({"width": tuple(widths), "regularization": tuple(regularizations)},),
+        ),
+        fold_axes(len(folds) or 1),
+        {
+            **{
+                name: each.reshape(failed.size, *each.shape[2:])
+                for name, each in values.items()
+            },
+            names.STATUS: np.where(failed, names.STATUS_FAILED, names.STATUS_DONE),
+            names.FOLD_ROWS: np.array([len(f.test_rows) for f in folds] or [n_rows]),
+            names.TRAIN_ROWS: np.array(
+                [len(fold.train_rows) for fold in folds] or [n_rows - 1]
+            ),
+            names.N_LABELED: np.array(n_rows),
+            names.N_UNLABELED: np.array(0),
+        },
+        attributes=attributes,
+    )
+    if failed.any():
+        warn(
+            f"{failed.sum()} of {failed.size} candidates cannot be chosen; the first: "
+            f"{text.ravel()[failed][0]}. `results.message` has all.",
+            FitFailedWarning,
+        )
+    present = ["loo", "gcv"]
+    if folds:
+        present += ["holdout"] if criterion == "holdout" else ["holdout", "kfold"]
+    if names.EXTRA_LOSS in cube:
+        present.append("extra_sample")
+    order = [criterion, *(name for name in present if name != criterion)]
+    usable = cube[names.STATUS] == names.STATUS_DONE
+    estimates = [ESTIMATES[name](cube).where(usable, np.inf) for name in order]
+    labels = np.array(order, dtype=object)
+    joined = xr.concat(estimates, xr.Variable(names.CRITERION, labels))
+    joined = joined.assign_coords({names.CRITERION: labels})
+    return cube.assign(
+        {names.ESTIMATE: joined.assign_attrs(BY_NAME[names.ESTIMATE].attrs)}
+    )
+
+
+def select_least_squares(
+    results: xr.Dataset, criterion: str | None = None, *, fold: int | None = None
+) -> LossChoice:
+    """Choose width and regularization from the cube of a least-squares search.
+
+    Parameters
+    ----------
+    results
+        Cube of a `LeastSquaresSearch`.
+    criterion
+        Name of an estimate in the cube; None means the first, by which was searched.
+    fold
+        Which fold ``"holdout"`` holds out; by default the first. The mean of hold-out
+        over all folds is ``"kfold"``.
+
+    Returns
+    -------
+    LossChoice
+        The smallest estimate; ties go to the larger regularization, then to the
+        larger width.
+
+    Raises
+    ------
+    ValueError
+        Where the cube lacks the estimate, or `fold` is given for another one.
+    AllFitsFailedError
+        Where no estimate is finite.
+    """
+    present = [str(name) for name in results[names.CRITERION].values]
+    name = check_choice(criterion or present[0], "criterion", present)
+    estimate = results[names.ESTIMATE].sel({names.CRITERION: name})
+    if fold is not None:
+        if name != "holdout":
+            raise ValueError(
+                f"`fold` is for criterion='holdout', which tests on one fold, not for "
+                f"{name!r}; leave it out."
+            )
+        last = results.sizes[names.FOLD] - 1
+        check_integer(fold, "fold", at_least=0, at_most=last)
+        one = _fold_means(results).isel({names.FOLD: fold})
+        estimate = one.where(results[names.STATUS] == names.STATUS_DONE, np.inf)
+    values = np.where(np.isnan(estimate.values), np.inf, estimate.values).ravel()
+    if not np.isfinite(values).any():
+        raise AllFitsFailedError(
+            "no candidate has a finite estimate; `results.message` says what happened "
+            "to each."
+        )
+    widths, lams = (
+        np.broadcast_to(each.values, estimate.shape).ravel()
+        for each in xr.broadcast(estimate[names.WIDTH], estimate[names.REGULARIZATION])
+    )
+    equal = np.flatnonzero(values <= values.min() * (1.0 + ROUNDING))
+    chosen = int(equal[np.lexsort((-widths[equal], -lams[equal]))[0]])
+    params = {
+        names.WIDTH: float(widths[chosen]),
+        names.REGULARIZATION: float(lams[chosen]),
+    }
+    return LossChoice(chosen, params, name, float(values[chosen]))
+
+
+def _messages(record: WidthRecord, regularizations: Floats) -> NDArray[Any]:
+    """Say of every regularization of a width why it may not be chosen, "" if it may."""
+    text = np.full(len(regularizations), "", dtype=object)
+    zero = regularizations == 0
+    if record.is_singular:
+        text[zero] = "lambda is 0 and the kernel matrix is singular: search above 0"
+    text[~zero & (regularizations <= record.smallest)] = (
+        f"lambda is below the rounding of the kernel matrix, {record.smallest:.1e}"
+    )
+    return text
