@@ -204,7 +204,7 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
     if k > n:
         return np.nan, np.nan
     if certificate == FIFTH:
-        return mean_limit(round(n / 5), case.error, case.delta), 0.0
+        return mean_limit(max(1, n // 5), case.error, case.delta), 0.0
     if certificate == HOLDOUT:
         return mean_limit(-(-n // k), case.error, each), 0.0
     if certificate == ONE_FOLD:
