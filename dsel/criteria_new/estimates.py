@@ -65,8 +65,6 @@ class Estimate:
     """A multiple of the number without rounding, which is compared in its place."""
     tie_break: Formula = no_tie_break
     """The smallest value of this is chosen among equal numbers, then the first."""
-    rounding: float = 0.0
-    """Numbers this close, relative to the smallest, count as equal."""
     can_prune: bool = True
     """Whether the number never falls when a count grows."""
     by_halves: bool = False
@@ -108,7 +106,7 @@ class Estimate:
         if self.exact is not None:
             values = np.where(np.isfinite(values), self.exact(counts), np.inf)
         least = first_smallest(values)  # raises where none is known
-        best = values <= values[least] * (1.0 + self.rounding)
+        best = values <= values[least]
         return first_smallest(np.where(best, self.tie_break(counts), np.inf))
 
     def _terms(self, evidence: Evidence, known: NDArray[np.bool_]) -> Terms:
