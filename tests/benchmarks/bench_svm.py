@@ -144,11 +144,14 @@ def scaled(data_dir, name, n=None):
 def splits_of(n_rows, k):
     fold = random_folds(n_rows, k, seed=SEED)
     parts = [
-        Split(i, f"fold-{i}", np.flatnonzero(fold != i), np.flatnonzero(fold == i))
+        Split(
+            i, f"fold-{i}", np.flatnonzero(fold != i), np.flatnonzero(fold == i),
+            counts_train=False,
+        )
         for i in range(k)
-    ]
+    ]  # fmt: skip
     rows = np.arange(n_rows)
-    return [*parts, Split(k, "full", rows, rows[:0])]
+    return [*parts, Split(k, "full", rows, rows[:0], counts_train=False)]
 
 
 def fitted(X, y, grid, k, *, tol=1e-3, limit=2**32):
@@ -174,8 +177,6 @@ def warm_up():
     X, y = digits()
     family, pieces, _ = fitted(X[:200], y[:200], {"C": [1.0, 2.0], "gamma": [0.1]}, 2)
     family.join(pieces).predict(X[:70], [np.array(2)])
-    X, y = np.repeat(X[:300], 4, axis=0), np.repeat(y[:300] % 2, 4)
-    fitted(X, y, {"C": [1.0], "gamma": [1.0]}, 2)
 
 
 def peer_batches(X, y, k, n_points, n_batches):
@@ -232,7 +233,7 @@ def against(title, table, floor, options, *, prune, n_points):
     if prune:
         limits = {"its fits": np.nansum(plan.run(n_jobs=1).fit_seconds)}
     else:
-        names = ("solve_pairs", "descend", "catch_up", "settle")
+        names = ("solve_pairs", "settle")
         limits = {"solving and votes": alone(lambda: fitted(X, y, GRID, k), *names)}
     report(title, found, limits, floor)
 

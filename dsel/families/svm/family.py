@@ -124,21 +124,39 @@ class KernelSVMFamily:
         """Fit every candidate on every split; see `Family.fit`."""
         shared = GroupFit(self, tuple(group), X, y, budget)
         counts = FitCounts.empty(len(group), len(splits))
-        done: list[tuple[RowsByClass, Fitted]] = []
+        place = {candidate.number: row for row, candidate in enumerate(group)}
+        ascending = [place[number] for number in shared.candidates]
+        machines, row_sets = [], {}
         for column, split in enumerate(splits):
             started = time.perf_counter()
+            failures: list[Exception] = []
             try:
-                labeled, fitted, refusals = shared.fit(split)
+                rows, fitted = shared.fit(split)
             except Exception as error:
-                for candidate in group:
-                    counts.failed(candidate.number, split.number, error)
+                failures.append(error)
             else:
-                _note(counts, group, column, fitted)
-                for candidate, raised in product(group, filter(None, refusals)):
-                    counts.failed(candidate.number, split.number, raised)
-                done.append((labeled, fitted))
+                counts.record((ascending, column), *fitted.errors)
+                for number, remark in zip(
+                    shared.candidates, fitted.remarks, strict=True
+                ):
+                    if remark:
+                        counts.messages[number, split.number] = remark
+                failures += filter(None, rows.refusals)
+                machines.append(fitted.machines)
+                row_sets[rows.labeled.origin] = rows.labeled
+            for candidate, failure in product(group, failures):
+                counts.failed(candidate.number, split.number, failure)
             counts.seconds[:, column] = (time.perf_counter() - started) / len(group)
-        return _pack(self, group, splits, counts, done)
+        return PackedSVMs(
+            candidates=tuple(candidate.number for candidate in group),
+            splits=tuple(split.number for split in splits),
+            counts=counts,
+            row_sets=needed_rows(row_sets, machines),
+            machines=tuple(machines),
+            estimators={candidate.number: candidate.estimator for candidate in group},
+            train_rows={split.number: split.train_rows for split in splits},
+            classes=self.classes,
+        )
 
     def join(
         self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
@@ -154,20 +172,29 @@ class KernelSVMFamily:
             if wanted & set(each.candidates)
         )
         return PackedSVMs(
-            numbers,
-            splits,
-            FitCounts.empty(len(numbers), len(splits)),
-            needed_rows(join_rows([piece.row_sets for piece in pieces]), machines),
-            machines,
-            {
-                c: e
-                for piece in pieces
-                for c, e in piece.estimators.items()
-                if c in wanted
+            candidates=numbers,
+            splits=splits,
+            counts=FitCounts.empty(len(numbers), len(splits)),
+            row_sets=needed_rows(join_rows([p.row_sets for p in pieces]), machines),
+            machines=machines,
+            estimators={
+                c: e for p in pieces for c, e in p.estimators.items() if c in wanted
             },
-            {t: rows for piece in pieces for t, rows in piece.train_rows.items()},
-            self.classes,
+            train_rows={t: rows for p in pieces for t, rows in p.train_rows.items()},
+            classes=self.classes,
         )
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """All labeled rows as one split sees them."""
+
+    labeled: RowsByClass
+    key: str
+    """Names their contents."""
+    refusals: tuple[Exception | None, ...] = ()
+    """What a step raised on each part of the test rows, None where nothing; empty where
+    there are no steps."""
 
 
 class GroupFit:
@@ -194,60 +221,47 @@ class GroupFit:
         self.data_key = ""
         self.kernel: LabeledKernel | None = None
 
-    def fit(
-        self, split: Split
-    ) -> tuple[RowsByClass, Fitted, tuple[Exception | None, ...]]:
-        """Return one split's rows and machines, and refusals of its test rows."""
+    def fit(self, split: Split) -> tuple[SplitRows, Fitted]:
+        """Return the rows as a split sees them, and its machines."""
         check_limit(len(self.y), self.budget.limit)
         labels = self.family.classes[self.y[split.train_rows]]
-        of_classes = class_weights(self.svc, labels)
-        own = self.sample_weight
+        of_classes, own = class_weights(self.svc, labels), self.sample_weight
         weights = row_weights(
             of_classes, labels, None if own is None else own[split.train_rows]
         )
-        labeled, refusals, key = self._rows(split)
-        train = places_of(labeled.numbers, split.train_rows)
-        kernel = self._labeled_kernel(labeled, key, resolve_kernel(
-            self.svc, labeled.rows[train]
-        ))  # fmt: skip
+        rows = self._rows(split)
+        numbers, table = rows.labeled.numbers, rows.labeled.rows
+        train = places_of(numbers, split.train_rows)
+        kernel = self._labeled_kernel(rows, resolve_kernel(self.svc, table[train]))
         at_places = np.zeros(len(self.y))
-        at_places[places_in_order(labeled.numbers, split.train_rows)] = weights
+        at_places[places_in_order(numbers, split.train_rows)] = weights
         task = Task(
             split.number, self.candidates, self.C_values, float(self.svc.tol),
             int(self.svc.max_iter), of_classes,
         )  # fmt: skip
-        tests = tuple(places_of(labeled.numbers, part) for part in split.tests)
+        tests = tuple(places_of(numbers, part) for part in split.tests)
         fitted = fit_split(kernel, task, at_places, tests)
-        for errors, raised, part in zip(
-            fitted.errors, refusals, split.tests, strict=False
-        ):
-            if raised is not None:
-                errors[:] = len(part)
-        return labeled, fitted, refusals
+        for part, refused in enumerate(rows.refusals):
+            if refused is not None:
+                fitted.errors[part][:] = len(tests[part])
+        return rows, fitted
 
-    def _rows(
-        self, split: Split
-    ) -> tuple[RowsByClass, tuple[Exception | None, ...], str]:
-        """Return the rows as this split sees them, and a name for their contents.
-
-        Between them is what was raised on each part of the test rows.
-        """
-        if not self.data_key:
-            self.data_key = content_hash(self.X, self.y)
+    def _rows(self, split: Split) -> SplitRows:
+        """Return the rows as a split sees them, from the cache where it has them."""
+        self.data_key = self.data_key or content_hash(self.X, self.y)
         classes = self.family.classes
         if not self.steps:
             by_column = self.svc.kernel == "precomputed"
             key = f"{by_column}-{self.data_key}"
-            made = self.budget.get(
+            labeled = self.budget.get(
                 f"svm-rows-{key}",
                 lambda: rows_as_given(
                     self.X, self.y, len(classes), by_column=by_column
                 ),
             )
-            return made, (), key
+            return SplitRows(labeled, key)
         own = (exact_text(self.steps), self.family.seed, split.name)
-        rows = content_hash(split.train_rows, *split.tests)
-        key = f"{self.data_key}-{own}-{rows}"
+        key = f"{self.data_key}-{own}-{content_hash(split.train_rows, *split.tests)}"
         labeled, refusals = self.budget.get(
             f"svm-rows-{key}",
             lambda: rows_of_split(
@@ -256,50 +270,14 @@ class GroupFit:
                 origin=blake2b(key.encode(), digest_size=16).hexdigest(),
             ),
         )  # fmt: skip
-        return labeled, refusals, key
+        return SplitRows(labeled, key, refusals)
 
-    def _labeled_kernel(
-        self, labeled: RowsByClass, key: str, kernel: Kernel
-    ) -> LabeledKernel:
+    def _labeled_kernel(self, rows: SplitRows, kernel: Kernel) -> LabeledKernel:
         """Return the kernel of the labeled rows; the last one is kept."""
-        last = self.kernel
+        last, labeled = self.kernel, rows.labeled
         same_rows = last is not None and last.labeled.rows is labeled.rows
         if last is None or not same_rows or last.kernel != kernel:
             self.kernel = None  # let go of the old matrix before the new one is made
-            last = self.kernel = labeled_kernel(labeled, kernel, key, self.budget)
+            last = labeled_kernel(labeled, kernel, rows.key, self.budget)
+            self.kernel = last
         return last
-
-
-def _note(
-    counts: FitCounts, group: Sequence[Candidate], column: int, fitted: Fitted
-) -> None:
-    """Write what one split showed; `fitted` is in ascending order of C."""
-    place = {candidate.number: row for row, candidate in enumerate(group)}
-    rows = [place[number] for number in fitted.machines.candidates]
-    counts.record((rows, column), *fitted.errors)
-    for number, message in zip(
-        fitted.machines.candidates, fitted.messages, strict=True
-    ):
-        if message:
-            counts.messages[number, fitted.machines.split] = message
-
-
-def _pack(
-    family: KernelSVMFamily,
-    group: Sequence[Candidate],
-    splits: Sequence[Split],
-    counts: FitCounts,
-    done: Sequence[tuple[RowsByClass, Fitted]],
-) -> PackedSVMs:
-    """Keep the support vectors and leave the other rows behind."""
-    machines = tuple(fitted.machines for _, fitted in done)
-    return PackedSVMs(
-        tuple(candidate.number for candidate in group),
-        tuple(split.number for split in splits),
-        counts,
-        needed_rows({labeled.origin: labeled for labeled, _ in done}, machines),
-        machines,
-        {candidate.number: candidate.estimator for candidate in group},
-        {split.number: split.train_rows for split in splits},
-        family.classes,
-    )

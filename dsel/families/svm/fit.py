@@ -41,7 +41,7 @@ class Fitted:
     """The machines."""
     errors: tuple[Integers, ...]
     """Errors on each part of the test rows, (n_candidates,)."""
-    messages: tuple[str, ...]
+    remarks: tuple[str, ...]
     """What is to be said of each candidate; empty where nothing."""
 
 
@@ -73,7 +73,7 @@ def fit_split(
     labeled = kernel.labeled
     duals = DecisionWeights.from_machines(machines, labeled.numbers, labeled.starts)
     errors = tuple(_count_errors(kernel, duals, places) for places in tests)
-    return Fitted(machines, errors, _messages(task, paths))
+    return Fitted(machines, errors, _remarks(task, paths))
 
 
 def solve_pairs(
@@ -158,15 +158,12 @@ def _count_errors(
     return errors[duals.machines.model_of]
 
 
-def _messages(task: Task, paths: Any) -> tuple[str, ...]:
+def _remarks(task: Task, paths: Any) -> tuple[str, ...]:
     """Say which candidates stopped at `max_iter`, and how far from the solution."""
-    messages = []
-    for gaps in paths.gaps.T:
-        gap = gaps.max(initial=0.0)
-        messages.append(
-            ""
-            if gap < task.tol
-            else f"The solver stopped at max_iter={task.max_iter} with a KKT gap of "
-            f"{gap:.3g}, above tol={task.tol:g}; scale the features or raise max_iter."
-        )
-    return tuple(messages)
+    return tuple(
+        f"The solver stopped at max_iter={task.max_iter} with a KKT gap of {gap:.3g}, "
+        f"above tol={task.tol:g}; scale the features or raise max_iter."
+        if gap >= task.tol
+        else ""
+        for gap in paths.gaps.max(axis=0, initial=0.0)
+    )
