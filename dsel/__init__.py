@@ -33,16 +33,13 @@ if TYPE_CHECKING:
     from dsel import data as data
     from dsel import datasets as datasets
     from dsel import errors as errors
-    from dsel import experiments as experiments
     from dsel import kernels as kernels
-    from dsel import models as models
     from dsel import names as names
     from dsel import plots as plots
     from dsel import report as report
     from dsel import results as results
     from dsel import runtime as runtime
     from dsel import searches as searches
-    from dsel import solvers as solvers
     from dsel import stores as stores
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool

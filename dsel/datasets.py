@@ -8,8 +8,6 @@ and ``categorical`` (0 or 1 for each column). Documents are ``<name>.jsonl.gz``,
 each: ``{"text": ..., "label": ...}``. `PUBLIC_NAMES` says where they can be had.
 """
 
-import gzip
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +27,6 @@ __all__ = [
     "check_files",
     "data_folder",
     "load_digits_problem",
-    "load_documents",
     "load_set",
 ]
 
@@ -189,24 +186,6 @@ def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:
             ),
             categorical=_optional(arrays, "categorical", np.bool_),
         )
-
-
-def load_documents(
-    name: str, *, folder: str | Path | None = None
-) -> tuple[list[str], list[str]]:
-    """Load a set of documents: texts and labels, one of each per document.
-
-    Parameters
-    ----------
-    name
-        ``"newsgroups5"`` or ``"reuters10"``; the file is ``<name>.jsonl.gz``.
-    folder
-        As :func:`load_set` takes it, with the same errors.
-    """
-    path = _path(name, ".jsonl.gz", folder)
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        documents = [json.loads(line) for line in file]
-    return [d["text"] for d in documents], [d["label"] for d in documents]
 
 
 def load_digits_problem(*, n_labeled: int = 600) -> PoolProblem:

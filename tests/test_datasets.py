@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dsel.datasets import data_folder, load_digits_problem, load_documents, load_set
+from dsel.datasets import data_folder, load_digits_problem, load_set
 
 
 def test_load_digits_problem__is_always_the_same_and_shares_no_row():
@@ -35,13 +35,6 @@ def test_load_set__names_categories(data_dir):
 def test_load_set__lists_the_sets_there_are(data_dir):
     with pytest.raises(ValueError, match="got 'iris' of adult, banknote"):
         load_set("iris", folder=data_dir)
-
-
-def test_load_documents__has_a_label_for_each_text(data_dir):
-    texts, labels = load_documents("newsgroups5", folder=data_dir)
-
-    assert len(texts) == len(labels) == 4417
-    assert len(set(labels)) == 5
 
 
 def test_data_folder__says_what_to_set(monkeypatch):

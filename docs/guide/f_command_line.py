@@ -50,7 +50,6 @@ show("pool", "build", "--help")
 # -----------------------
 
 show("report", "--help")
-show("reproduce", "--help")
 show("audit", "--help")
 
 # %%

@@ -16,7 +16,6 @@ COMMANDS: Final = {
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
     "pool": "Build a pool from a table, or describe one.",
     "plan-bound": "Say what bound to expect, before a single label is used.",
-    "reproduce": "Measure what the papers print, and put both side by side.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",
 }
 """Commands and their one-line help; each has a module of its own name."""

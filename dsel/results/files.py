@@ -155,18 +155,12 @@ def _what_else(store: Store) -> str:
     if str(store).rpartition("/")[2].rstrip(">)").startswith(PREFIX):
         return f"{store} is a part of results; name the place that it lies in."
     with naming_damage(store):
-        fingerprint = read_fingerprint(store)
-    if not fingerprint and sync(store.exists(f"{names.STATUS}/{HEAD}")):
+        has_run = bool(read_fingerprint(store))
+    if not has_run and sync(store.exists(f"{names.STATUS}/{HEAD}")):
         return f"{store} was written by xarray; open it by xarray.open_zarr."
-    if "experiment" not in fingerprint:
-        return (
-            f"{store} holds a run that has not ended; run the same command again to "
-            f"go on with it."
-        )
-    name, seed = fingerprint["experiment"], fingerprint.get("seed", 0)
     return (
-        f"{store} holds the pieces of an experiment, and no search; dsel reproduce "
-        f"{name} --seed {seed} --out with this place shows what they say."
+        f"{store} holds a run that has not ended; run the same command again to go on "
+        f"with it."
     )
 
 

@@ -33,7 +33,7 @@ WAY_OUT: Final = "run the same command again, which fits the model anew"
 SAFE: Final = ("numpy.dtype",)
 """What skops does not trust of itself, though a fitted SimpleImputer has it."""
 OURS: Final = (
-    "dsel.families.", "dsel.mcpl.", "dsel.models.", "dsel.kernels.",
+    "dsel.families.", "dsel.mcpl.", "dsel.kernels.",
     "dsel.nonconformity.", "dsel.searches.",
 )  # fmt: skip
 """Our own estimators and what they are made of: arrays, and safe to build."""

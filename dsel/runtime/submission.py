@@ -1,6 +1,6 @@
 """The one loop that submits tasks, a few more than can run, and takes what ends.
 
-Searches, passes over a pool, least squares and experiments all use `run_tasks`. So all
+Searches, passes over a pool, and least squares all use `run_tasks`. So all
 of them wait equally long for a cluster that has no workers, and submit a task again
 whose rows died with a worker.
 """

@@ -2,7 +2,7 @@
 
 A checkpoint is the place of a run: the journal, in which every finished task is a
 record, the cube, and the chosen model. `engine.records` writes the counts of a grid
-search to it; least squares and experiments write dataclasses and arrays.
+search to it; least squares write dataclasses and arrays.
 """
 
 from collections.abc import Callable, Iterator, Mapping

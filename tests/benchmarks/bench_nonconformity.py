@@ -13,11 +13,13 @@ since the machine may be shared.
 
 import argparse
 import os
+import sys
 import tempfile
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +30,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from dsel.experiments import hardoon2009
-from dsel.experiments.hardoon2009.sets import SIZES, load_table, scale_to_range
 from dsel.nonconformity import NonconformityClassifier
 from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 
-GRID = {
-    "C": list(hardoon2009.SCALES["paper"].C),
-    "gamma": list(hardoon2009.SCALES["paper"].gamma),
-}
+sys.path.append(str(Path(__file__).parents[2] / "examples" / "papers"))
+hardoon2009 = import_module("hardoon2009")
+PAPER = hardoon2009.Settings()
+GRID = {"C": list(PAPER.C), "gamma": list(PAPER.gamma)}
 COLUMNS = 10
 
 
@@ -142,12 +142,12 @@ def rows(n_rows):
 
 def selection(data, names):
     """Time both ways on one outer fold; the paper's factor is the ratio of means."""
-    scale, found = hardoon2009.SCALES["paper"], []
-    selection_warm_up(scale)
+    found = []
+    selection_warm_up()
     for name in names:
-        X, y = load_table(name, folder=data)
-        X = scale_to_range(X)
-        ours, cv, *_ = hardoon2009.run_fold((X, y), 0, scale)["seconds"]
+        X, y = hardoon2009.load_table(name, data)
+        X = hardoon2009.scale_to_range(X)
+        ours, cv, *_ = hardoon2009.run_fold((X, y), 0, PAPER)["seconds"]
         started = time.perf_counter()
         rows = np.random.default_rng(0).permutation(len(X))[: len(X) * 7 // 10]
         GridSearchCV(SVC(), GRID, cv=10, n_jobs=2).fit(X[rows], y[rows])
@@ -164,12 +164,12 @@ def selection(data, names):
           f"GridSearchCV {theirs / ours:.2f}")  # fmt: skip
 
 
-def selection_warm_up(scale):
+def selection_warm_up():
     """Compile the solver and start the processes of GridSearchCV."""
     X, y = labeled(800)  # large tables take another compiled loop than small ones
     warm_up()
     GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=2, n_jobs=2).fit(X, y)
-    hardoon2009.cross_validation(X, y, replace(scale, C=(1.0,), gamma=(1.0,)))
+    hardoon2009.by_cross_validation(X, y, replace(PAPER, C=(1.0,), gamma=(1.0,)))
 
 
 def main():
@@ -177,7 +177,7 @@ def main():
     parser.add_argument("part", choices=["pool", "rows", "selection"])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--data", default=None)
-    parser.add_argument("--sets", nargs="+", default=list(SIZES))
+    parser.add_argument("--sets", nargs="+", default=list(hardoon2009.SIZES))
     options = parser.parse_args()
     if options.part == "selection":
         selection(options.data, options.sets)

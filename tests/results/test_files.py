@@ -14,7 +14,6 @@ import zarr
 from dsel.data import open_pool
 from dsel.data.write import write_pool
 from dsel.results import evidence, open_results, save_results
-from dsel.results.files import find_results
 from dsel.results.journal import open_journal
 from dsel.results.ledger import assumptions_of
 from dsel.stores import VERSION_ATTRIBUTE
@@ -112,13 +111,6 @@ def test_open_results__says_where_nothing_is(tmp_path):
     zarr.create_group(tmp_path / "other")
     with pytest.raises(ValueError, match="holds no dsel results"):
         open_results(tmp_path / "other")
-
-
-def test_open_results__says_which_command_shows_an_experiment(tmp_path):
-    open_journal(tmp_path, {"experiment": "sugiyama", "seed": 7}).close()
-    with pytest.raises(FileNotFoundError, match="dsel reproduce sugiyama --seed 7"):
-        open_results(tmp_path)
-    assert find_results(tmp_path) is None
 
 
 def test_open_results__says_what_opens_a_cube_that_xarray_wrote(cube, tmp_path):

@@ -1,1 +1,0 @@
-"""Gaussian classes and passes over the pool, as the baselines share them."""

@@ -1,0 +1,119 @@
+"""Sets, printed numbers, margins and the bound that is none."""
+
+import json
+
+import common
+import hardoon2009
+import numpy as np
+import pytest
+from common import PAPERS
+from hardoon2009_numbers import PUBLISHED, PUBLISHED_SPEED_UP, SIZES
+
+from dsel.bounds import threshold_bound
+
+SMALL = hardoon2009.Settings(
+    scalings=("range",), C=(2.0**-1, 2.0**3, 2.0**7), gamma=(2.0**-5, 2.0**-1)
+)
+
+
+@pytest.fixture(scope="module")
+def results(data_dir):
+    return common.run(
+        hardoon2009.EXPERIMENT, sets=("glass", "votes"), repetitions=2, settings=SMALL,
+        folder=data_dir,
+    )  # fmt: skip
+
+
+def test_load_table__has_the_sizes_of_table_1_where_it_can(data_dir):
+    tables = {name: hardoon2009.load_table(name, data_dir) for name in SIZES}
+    found = {name: hardoon2009.size_of(table) for name, table in tables.items()}
+    assert found.pop("votes") == (232, 16, 108, 124)
+    assert found.pop("pima") == (768, 8, 268, 500)
+    for name, sizes in found.items():
+        assert sorted(sizes) == sorted(SIZES[name])
+    X, y = tables["haberman"]  # no row has both labels
+    sides = [{tuple(row) for row in X[y == label]} for label in (-1, 1)]
+    assert not sides[0] & sides[1]
+
+
+def test_published__overall_means_recompute():
+    # Table 3 prints .1905 (recomputed .1906), .1788 (.1789), .2156.
+    means = np.array(list(PUBLISHED.values())).mean(axis=0)
+    np.testing.assert_allclose(means[:, 0], [0.1905, 0.1788, 0.2156], atol=1.5e-4)
+    assert means[1, 2] / means[0, 2] == pytest.approx(PUBLISHED_SPEED_UP, abs=0.01)
+
+
+def test_compare__has_tables_1_to_3_and_the_text(results):
+    lines = hardoon2009.compare(results)
+    sources = {line.source for line in lines}
+    assert sources == {"Table 1", "Table 2", "Table 3", "section 5", "Figure 2"}
+    grid = {line.where: line.ours for line in lines if line.what == "values"}
+    assert grid == {"gamma": 2.0, "C": 3.0}
+    of_votes = {
+        line.why for line in lines
+        if line.where.startswith("votes") and line.source != "Table 2"
+        and "seconds" not in line.what and line.what != "columns"
+    }  # fmt: skip
+    assert of_votes == {"other rows than the paper's"}
+
+
+def test_figures__are_of_every_set_and_scaling(results):
+    pytest.importorskip("matplotlib").use("agg")
+    figures = hardoon2009.figures(results)
+    names = ["figure-2-glass-range", "figure-2-votes-range", "errors-range"]
+    assert [each.name for each in figures] == names
+    assert all(common.svg_of(each).startswith("<svg") for each in figures)
+    runs = results.sel(data_set="glass", scaling="range")
+    values, errors = hardoon2009.error_by_bound(runs, bound=threshold_bound)
+    assert (np.diff(values) > 0).all()
+    # The last point has all rows of all folds, of which each has one mean here.
+    rows = runs.kept.sum("count")
+    mean = (runs.error.sel({"method": "nonconformity"}) * rows).sum() / rows.sum()
+    assert errors[-1] == pytest.approx(float(mean))
+
+
+def test_by_margins__weighs_the_models_of_each_label():
+    scores = np.array([[3.0, -1.0, 0.5], [-2.0, -1.0, -0.5], [-2.5, 1.5, 0.1]])
+    assert hardoon2009.by_margins(scores, np.inf).tolist() == [1, 1, 1]
+    assert hardoon2009.by_margins(scores, 1.0).tolist() == [-1, -1, 1]
+
+
+def test_printed_error_bound__is_far_below_the_error_on_noise(rng):
+    n_models, n = 110, 10_000
+    # Scores and labels independent: every model errs half of the time everywhere.
+    validation = np.sort(rng.normal(size=(n_models, n)), axis=1)
+    test = -np.abs(rng.normal(size=(n_models, 500)))
+    counts = [np.searchsorted(a, b) for a, b in zip(validation, test, strict=True)]
+    reported = hardoon2009.printed_error_bound(
+        np.min(counts, axis=0), n, n_models=n_models, delta=0.05
+    )
+    assert reported.mean() == pytest.approx(0.26, abs=0.01)  # the true error is 0.50
+    least = hardoon2009.threshold_bound_vc([0], 50, n_models=110, delta=0.05)
+    np.testing.assert_allclose(least, [3.07], atol=0.01)
+
+
+def stored(scaling):
+    return json.loads((PAPERS / "reference" / "hardoon2009.json").read_text())[scaling]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scaling", ["raw", "range"])
+def test_full_run__of_glass_gives_the_stored_numbers(scaling, data_dir):
+    settings = hardoon2009.Settings(scalings=(scaling,))
+    results = common.run(
+        hardoon2009.EXPERIMENT, sets=("glass",), settings=settings, folder=data_dir
+    )
+    found, kept = results.error.isel(data_set=0, scaling=0), stored(scaling)["glass"]
+    mean, std = found.mean("repetition"), found.std("repetition", ddof=1)
+    np.testing.assert_allclose(mean[:3], kept["error"], atol=1e-4)
+    np.testing.assert_allclose(std[:3], kept["std"], atol=1e-4)
+
+
+@pytest.mark.parametrize(("scaling", "far"), [("raw", set()), ("range", {"credit"})])
+def test_stored_run__raw_features_give_every_number_of_table_3(scaling, far):
+    found = {}
+    for name, rows in PUBLISHED.items():
+        ours, published = stored(scaling)[name], np.array(rows)
+        spread = np.sqrt((np.square(ours["std"]) + published[:, 1] ** 2) / 10)
+        found[name] = np.abs(ours["error"] - published[:, 0]) / spread
+    assert {name for name, errors in found.items() if max(errors) >= 2.0} == far

@@ -1,0 +1,57 @@
+"""The homework of the slides, at small scale."""
+
+import common
+import numpy as np
+import pytest
+import sugiyama
+
+SMALL = sugiyama.Settings(
+    sizes=(20, 50), noises=(0.1,), widths=(0.1, 0.5, 2.0),
+    regularizations=(1e-3, 1e-1, 10.0),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results():
+    return common.run(sugiyama.EXPERIMENT, repetitions=3, settings=SMALL, jobs=1)
+
+
+def test_measure__no_choice_beats_the_best_candidate(results):
+    best = results.chosen_error.sel(criterion="true")
+    assert (results.chosen_error >= best).all()
+    assert set(np.unique(results.chosen_width)) <= {0.1, 0.5, 2.0}
+    again = sugiyama.measure("sin", 2, SMALL, None)["estimate"]
+    np.testing.assert_array_equal(results.estimate.sel(data_set="sin")[2], again)
+
+
+def test_search_once__true_error_is_that_of_the_fitted_model():
+    X, y = sugiyama.draw("sin", 20, 0.1, np.random.default_rng(5))
+    cube = sugiyama.search_once("sin", X, y, SMALL, np.random.default_rng(5))
+    basis, dense = (
+        np.exp(-((rows - X.T) ** 2) / (2 * 0.5**2)) for rows in (X, sugiyama.DENSE)
+    )
+    rows = np.vstack([basis, np.sqrt(0.1) * np.eye(20)])
+    alpha = np.linalg.lstsq(rows, np.append(y, np.zeros(20)))[0]
+    error = np.mean((dense @ alpha - np.sin(2 * sugiyama.DENSE[:, 0])) ** 2)
+    found = float(cube.extra_loss.sel(width=0.5, regularization=0.1))
+    assert found == pytest.approx(error, rel=1e-8)
+    mean = sugiyama.by_fold(cube).mean("fold")
+    np.testing.assert_allclose(mean, cube.estimate.sel(criterion="kfold"))
+
+
+def test_figures__show_curves_choices_and_spreads_at_every_noise(results):
+    pytest.importorskip("matplotlib").use("agg")
+    figures = sugiyama.figures(results)
+    kinds = [each.name for each in figures]
+    assert kinds == ["homework-noise-0.1", "choices-noise-0.1", "spread-noise-0.1"]
+    assert all(common.svg_of(each).startswith("<svg") for each in figures)
+
+
+def test_compare__holds_every_estimate_to_the_truth(results):
+    lines = sugiyama.compare(results)
+    assert {line.source for line in lines} == {
+        "closed form of LOOCV", "slide 83", "slide 84", "slide 85",
+    }  # fmt: skip
+    assert {line.why for line in lines} == {"too few to say: 3 of at least 10"}
+    # Refits whose basis functions stay give the closed form, to rounding.
+    assert float(results.closed_form_gap.max()) < 1e-9
