@@ -9,26 +9,23 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.preprocessing import FunctionTransformer
 
 from dsel.data.blocks import Block, read_blocks
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame, numbers
 from dsel.data.splits import LEAVE_ONE_OUT, Split
-from dsel.families.family import FIT_DONE, Candidate, Family, FitCounts, FittedGroup
+from dsel.families.batches import has_function, refuse_batches
+from dsel.families.family import Candidate, Family, FitCounts, FittedGroup
 from dsel.families.leave_one_out import leave_one_out_counts
 from dsel.search.comparisons import Comparison, tallies
 
-BY_ROW: Final = ("sklearn.", "dsel.")
-"""Where classes are that answer each row by itself, but `FunctionTransformer`."""
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
 BLOCK_ROWS: Final = (64, 2**15)  # fewest and most: a block costs 0.2 ms beside its rows
 FRAME_NBYTES: Final = 2**27  # of data frames, of which a call costs milliseconds
@@ -48,11 +45,6 @@ class Group:
     """For each candidate a hash of all that its fit depends on besides the rows."""
     label: str = ""
     """What the candidates have in common, for names of tasks: ``gamma=0.01``."""
-
-    @cached_property
-    def answers_by_row(self) -> bool:
-        """Whether all candidates are known to answer each row by itself."""
-        return all(_answers_by_row(each.estimator) for each in self.candidates)
 
     def members(self, numbers: Collection[int]) -> list[Candidate]:
         """Return the candidates of these numbers."""
@@ -179,9 +171,9 @@ def fit_splits(
         group.members(candidates), rows, work.y, splits,
         pool=work.fitting_pool, budget=budget or process_cache(),
     )  # fmt: skip
-    if not group.answers_by_row:
+    if any(has_function(each.estimator) for each in group.members(candidates)):
         for split in splits:
-            _refuse_batches(fitted, split, rows)
+            refuse_batches(fitted, split, rows)
     return fitted
 
 
@@ -199,58 +191,6 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
     except Exception:  # what cannot be pickled stays in this process
         return f"object-{id(models[candidate, split])}"
     return blake2b(content, digest_size=12).hexdigest()
-
-
-def _answers_by_row(estimator: Any) -> bool:
-    """Whether all parts of an estimator are known to answer each row by itself."""
-    parts = [estimator, *estimator.get_params(deep=True).values()]
-    return all(
-        type(each).__module__.startswith(BY_ROW)
-        and not isinstance(each, FunctionTransformer)
-        for each in parts
-        if isinstance(each, BaseEstimator)
-    )
-
-
-def _refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
-    """Record models as failed that answer rows otherwise alone than among others.
-
-    Then errors depend on which rows come together, and no count tells those of a row.
-    One difference in eight rows may be a tie, which rounding decides.
-    """
-    counts, rows = fitted.counts, split.test_rows[:64]
-    column = fitted.splits.index(split.number)
-    done = np.flatnonzero(counts.status[:, column] == FIT_DONE)
-    if not len(rows) or not len(done):
-        return
-
-    def answers(rows: Any) -> Any:
-        return fitted.predict(X[rows], [np.array(split.number)])[0][done]
-
-    try:
-        together = answers(rows)
-    except Exception:  # counted where errors are
-        return
-    # Where all rows are answered alike when alone, four of the rarest answer, or four
-    # of the others, show it.
-    _, kinds, n = np.unique(together[0], return_inverse=True, return_counts=True)
-    order = np.argsort(n[kinds], kind="stable")
-    some = np.unique(np.r_[order[:4], order[-4:]])
-    cause = ""
-    try:
-        alone = np.concatenate([answers(rows[[place]]) for place in some], axis=1)
-    except Exception as error:
-        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
-        cause = f" (alone: {type(error).__name__}: {error})"
-    n_differ = np.sum(alone != together[:, some], axis=1)
-    for place, n in zip(done.tolist(), n_differ, strict=True):
-        if n > 1 or cause:
-            counts.refuse((place, column), (fitted.candidates[place], split.number), (
-                f"`predict` answers {n} of {len(some)} rows otherwise alone than among "
-                f"other rows{cause}, so its errors depend on which rows come together. "
-                f"Compute means, ranks and codes of columns in `fit`, not in "
-                f"`transform` or `predict`; draw nothing there without a fixed seed."
-            ))  # fmt: skip
 
 
 @dataclass(frozen=True)
