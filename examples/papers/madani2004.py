@@ -718,7 +718,7 @@ BOTH = {
 ESTIMATION = Experiment(
     name="madani2004-estimation",
     shows="Figures 1 and 2: estimates of the error, with rows drawn and picked",
-    duration="about an hour",
+    duration="about half an hour",
     measured=dict.fromkeys(ESTIMATES, ("sampling", "n_labeled")),
     axes=lambda settings: {"sampling": SAMPLINGS, "n_labeled": settings.sizes},
     measure=measure_estimates,
@@ -730,7 +730,7 @@ ESTIMATION = Experiment(
 SELECTION = Experiment(
     name="madani2004-selection",
     shows="Figure 3 and the record of section 3.2: who chooses the degree of a kernel",
-    duration="some hours",
+    duration="one to two hours",
     measured=dict.fromkeys(ESTIMATES, ("sampling", "n_labeled", "degree")),
     axes=lambda settings: {
         "sampling": SAMPLINGS,
