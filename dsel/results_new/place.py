@@ -68,8 +68,9 @@ class Place:
         options = {"auto_mkdir": True} if is_local else dict(storage_options or {})
         self._fs, root = url_to_fs(text, **options)
         self._root = root.rstrip("/")
-        self._folder = Path(root) if is_local else None
-        self._text = str(self._folder or text)
+        self.folder = Path(root) if is_local else None
+        """Where it is one of this machine."""
+        self._text = str(self.folder or text)
 
     def __str__(self) -> str:
         return self._text
@@ -126,8 +127,8 @@ class Place:
             return self._is_created(path, content)
 
     def _is_created(self, path: str, content: bytes) -> bool:
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
             try:
                 with Path(path).open("xb") as file:
                     file.write(content)
@@ -152,7 +153,7 @@ class Place:
         with self._writing():
             for file in self._fs.find(path):  # one by one, since paths may hold a *
                 self._fs.rm_file(file)
-        if self._folder is not None:
+        if self.folder is not None:
             shutil.rmtree(path, ignore_errors=True)
 
     @contextmanager
@@ -267,7 +268,9 @@ def _check_owner(
 ) -> None:
     if theirs == ours:
         return
-    there, now = ({"kind": each["kind"], **each["plan"]} for each in (theirs, ours))
+    there, now = theirs["plan"], ours["plan"]
+    if theirs["kind"] != ours["kind"]:
+        there, now = {"kind": theirs["kind"]}, {"kind": ours["kind"]}
     differing = [
         f"{name} is {_short(there.get(name))} there and {_short(now.get(name))} now"
         for name in {**there, **now}

@@ -339,7 +339,7 @@ TestStore = StoreMachine.TestCase
 REFUSALS = [
     ("another_plan", StoreMismatchError, "data is d1 there and d2 now"),
     ("another_kind", StoreMismatchError, "kind is search there and co_validation now"),
-    ("cube_over_plan", StoreMismatchError, "`place` .* holds another plan: kind is"),
+    ("cube_over_plan", StoreMismatchError, "is search there and results now; choose"),
     ("stranger", ValueError, "must be an empty place .*notes.txt is there"),
     ("stranger_cube", ValueError, "must be an empty place"),
     ("old", ValueError, "was written by dsel 0.1"),

@@ -1,0 +1,218 @@
+"""Results for every row of a pool: computed span by span, written by the driver."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.abc.store import Store
+from zarr.codecs import Crc32cCodec, ZstdCodec
+from zarr.core.sync import sync
+from zarr.errors import ContainsArrayError
+from zarr.storage import FsspecStore, LocalStore
+
+from dsel.data.blocks import read_blocks
+from dsel.data.pool import Pool
+from dsel.results_new.place import Place
+from dsel.runtime.clients import resolve_client
+from dsel.runtime.submission import completed, make_executor
+from dsel.runtime.tasks import Task
+from dsel.stores import (
+    BAD_HEADER,
+    HEAD,
+    WholeStore,
+    check_array,
+    check_empty,
+    check_outside,
+)
+
+SPAN_ROWS: Final = 2**16
+"""Rows of a task: seconds of scoring, and a megabyte to bring home."""
+CHUNK_ROWS: Final = 2**18
+"""Rows of a chunk of the written arrays."""
+WAY_OUT: Final = "delete it and write it again"
+COMPLETE: Final = "complete"
+"""Attribute of the group: whether every row is there."""
+
+RowTask = Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]]]
+"""Takes a block and its row numbers, returns one array a field, rows first."""
+
+
+def write_rows(
+    pool: Pool,
+    path: Any,
+    task: RowTask,
+    fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
+    *,
+    block_rows: int,
+    attributes: Mapping[str, Any],
+    client: Any = None,
+    allow_nan: bool = False,
+) -> None:
+    """Compute `task` for every row of the pool and write its fields as zarr arrays.
+
+    Rows stand at their global numbers; those that the pool's filters leave out keep the
+    fill value. One process writes, so no two writers share a chunk, and what a span
+    returns is dropped once it is written. `fields` are shape of one row, dtype and fill
+    value by name; the task gets `block_rows` rows at once, with missing values if it
+    may.
+
+    Raises FileExistsError where results for rows or other zarr data are there,
+    ValueError where anything else is, or the place lies in a pool or in results.
+    """
+    group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
+    touched: set[int] = set()
+    work = task, block_rows, allow_nan
+    with closing(make_executor(work, resolve_client(client))) as executor:
+        tasks = (
+            Task(
+                f"rows-{span.start}", _compute_span, sources=partial(pool.sources, span)
+            )
+            for span in pool.spans(SPAN_ROWS)
+        )
+        for finished in completed(executor, tasks):
+            rows, values = finished.result()
+            _write(arrays, rows, values)
+            touched.update(np.unique(rows // CHUNK_ROWS).tolist())
+    for array in arrays.values():
+        for start in range(0, array.shape[0], CHUNK_ROWS):
+            if start // CHUNK_ROWS not in touched:  # its rows are all left out
+                array[start : start + CHUNK_ROWS] = array.fill_value
+    group.attrs[COMPLETE] = True
+
+
+def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Read a field that was written for every row of a pool, chunk by chunk.
+
+    Zarr by itself takes a chunk that was lost for rows that the pool left out.
+
+    Parameters
+    ----------
+    path
+        Folder or URL that ``predict_pool``, `write_row_disagreement` or
+        `write_half_disagreement` wrote.
+    name
+        The field, such as ``label`` or ``disagreement``.
+
+    Yields
+    ------
+    start, values
+        Row number of the first value, and the values of consecutive rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where nothing is there.
+    ValueError
+        Where it has no such field, was not written to the end, or a chunk is missing
+        or damaged.
+    """
+    array = _opened(path, name)
+    for start in range(0, array.shape[0], array.chunks[0]):
+        stop = min(start + array.chunks[0], array.shape[0])
+        try:
+            values = np.asarray(array[start:stop])
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"`path` {array.store} is damaged in {name}, rows {start} to "
+                f"{stop - 1} ({error}); {WAY_OUT}."
+            ) from error
+        yield start, values
+
+
+def _opened(path: Any, name: str) -> Any:
+    store = _store(path, read_only=True)
+    try:
+        group = zarr.open_group(WholeStore(store), mode="r", zarr_format=3)
+        fields = dict(group.arrays())
+    except ContainsArrayError as error:
+        raise ValueError(
+            f"`path` {store} is a zarr array, and holds no results for rows."
+        ) from error
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
+    except BAD_HEADER as error:
+        raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
+    if not group.attrs.get(COMPLETE):
+        raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
+    if name not in fields:
+        raise ValueError(
+            f"`name` must be a field of {store}, which has "
+            f"{', '.join(sorted(fields))}; got {name!r}."
+        )
+    check_array(fields[name])
+    return fields[name]
+
+
+def _create(
+    path: Any,
+    n_rows: int,
+    fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
+    attributes: Mapping[str, Any],
+) -> tuple[zarr.Group, dict[str, Any]]:
+    store = _store(path)
+    if isinstance(store, LocalStore):
+        check_outside(store.root, "path")
+    if sync(store.exists(HEAD)):
+        raise FileExistsError(
+            f"`path` {path} exists; choose another one, or delete it."
+        )
+    check_empty(store, "path")
+    group = zarr.create_group(
+        store, attributes={**attributes, COMPLETE: False}, zarr_format=3
+    )
+    arrays = {
+        name: group.create_array(
+            name,
+            shape=(n_rows, *row_shape),
+            chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
+            dtype=dtype,
+            fill_value=fill,
+            compressors=[ZstdCodec(), Crc32cCodec()],
+            config={"write_empty_chunks": True},  # of these objects, not stored
+        )
+        for name, (row_shape, dtype, fill) in fields.items()
+    }
+    return group, arrays
+
+
+def _store(path: Any, *, read_only: bool = False) -> Store:
+    """Return the zarr store at a path or URL."""
+    place = Place(path, name="path")
+    if place.folder is not None:
+        return LocalStore(place.folder, read_only=read_only)
+    return FsspecStore.from_url(str(place), read_only=read_only)
+
+
+def _write(
+    arrays: Mapping[str, Any],
+    rows: NDArray[np.int64],
+    values: Mapping[str, NDArray[Any]],
+) -> None:
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    whole = len(rows) == stop - start
+    for name, array in arrays.items():
+        if whole:
+            array[start:stop] = values[name]
+        else:
+            array.set_orthogonal_selection((rows,), values[name])
+
+
+def _compute_span(
+    work: tuple[RowTask, int, bool], payloads: Sequence[Any], sources: list[Any]
+) -> tuple[tuple[NDArray[np.int64], dict[str, NDArray[Any]]], None]:
+    del payloads  # a span depends on nothing but its rows
+    task, block_rows, allow_nan = work
+    blocks = [
+        (block.rows, task(block.X, block.rows))
+        for block in read_blocks(sources, block_rows, allow_nan=allow_nan)
+    ]
+    names = blocks[0][1].keys()
+    rows = np.concatenate([rows for rows, _ in blocks])
+    values = {
+        name: np.concatenate([found[name] for _, found in blocks]) for name in names
+    }
+    return (rows, values), None
