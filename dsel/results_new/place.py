@@ -14,7 +14,7 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,11 +120,14 @@ class Place:
         """Write a file unless somebody did before; return whether it was written."""
         path = f"{self._root}/{name}"
         with self._writing():
-            if self.read(name) == b"":
+            while not self._is_created(path, content):
+                if self.read(name):
+                    return False
                 time.sleep(AT_WORK_SECONDS)
                 if self.read(name) == b"":  # its writer was killed
-                    self._fs.rm_file(path)
-            return self._is_created(path, content)
+                    with suppress(FileNotFoundError):
+                        self._fs.rm_file(path)
+        return True
 
     def _is_created(self, path: str, content: bytes) -> bool:
         if self.folder is not None:
@@ -243,24 +246,26 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
     """
     ours = owner(kind, plan)
     theirs = read_owner(place)
+    if theirs is None and (names := _files_of_others(place)):
+        time.sleep(AT_WORK_SECONDS)  # another run may be claiming it
+        theirs = read_owner(place)
+        if theirs is None:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            raise ValueError(
+                f"`{place.name}` {place} must be an empty place or hold dsel's own, "
+                f"but {', '.join(names[:3])}{more} is there; choose another place."
+            )
     if theirs is None:
-        _check_empty(place)
-        place.create(HEAD, seal(json.dumps(ours).encode()))
-        theirs = read_owner(place) or ours
+        is_ours = place.create(HEAD, seal(json.dumps(ours).encode()))
+        theirs = ours if is_ours else read_owner(place) or ours
     _check_owner(place, theirs, ours)
     if unseal(place.read(HEAD)) is None:  # it was lost
         place.write({HEAD: seal(json.dumps(ours).encode())})
 
 
-def _check_empty(place: Place) -> None:
+def _files_of_others(place: Place) -> list[str]:
     # A head without bytes is what is left where its writer was killed.
-    names = [name for name in place.files() if name != HEAD or place.read(HEAD)]
-    if names:
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        raise ValueError(
-            f"`{place.name}` {place} must be an empty place or hold dsel's own, but "
-            f"{', '.join(names[:3])}{more} is there; choose another place."
-        )
+    return [name for name in place.files() if name != HEAD or place.read(HEAD)]
 
 
 def _check_owner(
