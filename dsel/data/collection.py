@@ -3,21 +3,27 @@
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from dask.base import DaskMethodsMixin
+from dask.base import DaskMethodsMixin, tokenize
 from dask.optimization import cull
 from dask.threaded import get as get_threaded
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dsel.data.cache import nbytes_of
-from dsel.data.frames import Frame, FrameSchema, concatenated, native
+from dsel.data.frames import (
+    Frame,
+    FrameSchema,
+    columns_taken,
+    concatenated,
+    native,
+)
 
 POOL: Final = "`pool`"
 """How messages call rows that are in no file."""
@@ -51,6 +57,10 @@ class Collection:
     the rows, and whether that text changes with the content."""
     frames: "Collection | None" = field(default=None, repr=False)
     """The same rows as data frames, where they are numbers that were given so."""
+    read: "Callable[[tuple[str, ...]], Collection] | None" = field(
+        default=None, repr=False
+    )
+    """Opens some columns anew, where that saves reading the others."""
     where: str = POOL
     """How messages call it: with its file, where there is one."""
     is_in_memory: bool = False
@@ -58,7 +68,33 @@ class Collection:
     def __getstate__(self) -> dict[str, Any]:
         # What was made of the fields is made again, and futures stay where they are.
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        return state | {"frames": None}  # which form is read was decided before
+        # Which form and which columns are read was decided before.
+        return state | {"frames": None, "read": None}
+
+    def with_columns(self, names: tuple[str, ...]) -> "Collection":
+        """Return some of the columns, in this order."""
+        if self.read is not None:
+            found = self.read(names)
+            as_frames = isinstance(self.array, Partitions)
+            return found.frames if as_frames and found.frames else found
+        assert self.columns is not None
+        places = [self.columns.index(name) for name in names]
+        array = self.array
+        if isinstance(array, Partitions):
+            array = array.with_columns(names)
+        else:
+            chunks = (array.chunks[0], (len(places),))
+            cut = partial(_columns_at, places=places)
+            meta = array._meta[:, :0]
+            array = array.map_blocks(cut, dtype=array.dtype, chunks=chunks, meta=meta)
+        return replace(
+            self,
+            array=array,
+            columns=names,
+            nbytes=self.nbytes * len(names) // max(len(self.columns), 1),
+            tell=partial(_told_of_columns, self.tell, names),
+            frames=self.frames and self.frames.with_columns(names),
+        )
 
     @property
     def n_rows(self) -> int:
@@ -153,6 +189,17 @@ _SENT: Final[WeakKeyDictionary[Collection, dict[str, Graph]]] = WeakKeyDictionar
 """Futures of rows in memory, by collection, client and key."""
 
 
+def _told_of_columns(
+    tell: Callable[[], tuple[str, bool]], names: tuple[str, ...]
+) -> tuple[str, bool]:
+    text, changes = tell()
+    return f"columns-{tokenize(text, names)}", changes
+
+
+def _columns_at(rows: Any, places: list[int]) -> Any:
+    return rows[:, places]
+
+
 def _is_future(value: Any) -> bool:
     if "distributed" not in sys.modules:
         return False
@@ -183,6 +230,20 @@ class Partitions(DaskMethodsMixin):
         self.chunks = (tuple(lengths), (len(schema.columns),))
         self.shape = (sum(lengths), len(schema.columns))
         self._meta = schema.empty
+
+    def with_columns(self, names: tuple[str, ...]) -> "Partitions":
+        """Return some of the columns, in this order."""
+        name = new_name()
+        graph = {
+            (name, number, 0): (columns_taken, key, names)
+            for number, key in enumerate(self.keys)
+        }
+        columns = {column.name: column for column in self.schema.columns}
+        schema = FrameSchema(
+            columns_taken(self.schema.empty, names), tuple(columns[n] for n in names)
+        )
+        whole = {**self.graph, **graph}
+        return Partitions(whole, list(graph), self.chunks[0], schema)
 
     def __dask_graph__(self) -> Mapping[Any, Any]:
         return self.graph

@@ -72,17 +72,14 @@ def _kind(column: Any) -> str:
     return NUMBER if dtype.is_numeric() else named.get(type(dtype), str(dtype))
 
 
-def check_same_columns(
+def check_same_kinds(
     where: str, found: Sequence[Column], wanted: Sequence[Column]
 ) -> None:
-    """Raise where a pool's columns are not those of the labeled rows.
+    """Raise where the values of a pool's columns are not like those of labeled rows.
 
-    ValueError where names or their order differ, or a column has nothing but missing
-    values; TypeError where one holds values of another kind.
+    ValueError where a column has nothing but missing values, TypeError where one holds
+    values of another kind.
     """
-    check_same_names(
-        where, [each.name for each in found], [each.name for each in wanted]
-    )
     for here, labeled in zip(found, wanted, strict=True):
         if not labeled.is_empty:
             check_filled(where, here, labeled.kind)
@@ -112,8 +109,8 @@ def check_number_of_names(names: Sequence[str], n_columns: int) -> None:
         )
 
 
-def check_same_names(where: str, found: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise ValueError where names of columns differ, or their order does."""
+def check_has_columns(where: str, found: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise ValueError where a pool lacks one of the columns that are wanted."""
     missing = [name for name in wanted if name not in found]
     extra = [name for name in found if name not in wanted]
     if missing:
@@ -122,15 +119,3 @@ def check_same_names(where: str, found: Sequence[str], wanted: Sequence[str]) ->
             f"{where} lacks the column {missing[0]!r} of `X`{instead}, or leave the "
             f"column out of `X`."
         )
-    if extra:
-        raise ValueError(
-            f"{where} has a column {extra[0]!r} that `X` lacks; leave it out (of "
-            f"Parquet files `open_pool` reads some columns by `columns=`, `dsel "
-            f"select` those of `X` by `--match-columns`)."
-        )
-    for place, (here, labeled) in enumerate(zip(found, wanted, strict=False)):
-        if here != labeled:
-            raise ValueError(
-                f"{where} has {here!r} as column {place} where `X` has {labeled!r}; "
-                "bring the columns into the same order."
-            )

@@ -206,6 +206,12 @@ def taken(rows: Any, which: Any) -> Any:
     return nw.from_native(rows, eager_only=True)[which].to_native()
 
 
+def columns_taken(rows: Any, names: Sequence[str]) -> Any:
+    """Return some columns of a data frame, in this order."""
+    given = native(rows)
+    return nw.from_native(given, eager_only=True).select(list(names)).to_native()
+
+
 def concatenated(parts: Sequence[Any]) -> Any:
     """Return the rows of frames that are like each other as one."""
     frames = [nw.from_native(native(part), eager_only=True) for part in parts]

@@ -22,9 +22,9 @@ from dsel.data.columns import (
     NUMBER,
     TRUTH,
     check_filled,
+    check_has_columns,
     check_number_of_names,
-    check_same_columns,
-    check_same_names,
+    check_same_kinds,
 )
 from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.identity import content_hash
@@ -199,18 +199,23 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
-    """Return the pool with blocks like the labeled rows; raise where columns differ."""
+    """Return the pool with blocks like the labeled rows; raise where columns differ.
+
+    Columns with names are found by them: their order does not matter, nor what other
+    columns the pool has.
+    """
     X = labeled.X
+    if isinstance(X, Frame):
+        pool = pool.as_frames()
+    pool = with_columns(pool, labeled.n_columns, labeled.columns)
+    rows = pool.collection
     if not isinstance(X, Frame):
         _check_numeric(pool)
-        check_columns(pool, labeled.n_columns, labeled.columns)
         _check_filled(pool, X)
         return replace(pool, schema=None)
-    rows = pool.as_frames().collection
     if isinstance(rows.array, Partitions):
-        check_same_columns(rows.where, rows.array.schema.columns, X.schema.columns)
-        return replace(pool, collection=rows, schema=X.schema)
-    check_columns(pool, labeled.n_columns, labeled.columns)
+        check_same_kinds(rows.where, rows.array.schema.columns, X.schema.columns)
+        return replace(pool, schema=X.schema)
     for column in X.schema.columns:
         if column.kind not in (NUMBER, TRUTH, NOTHING):
             raise TypeError(
@@ -218,6 +223,24 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
                 f"only, where column {column.name!r} of `X` holds {column.kind}."
             )
     return replace(pool, schema=X.schema)
+
+
+def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
+    """Return the pool with the named columns, in their order.
+
+    `names` is a sequence, or None where `X` has none. Raises ValueError where one is
+    missing, or there are no names and the pool has another number of columns.
+    """
+    if pool.columns and names is not None:
+        wanted = tuple(map(str, names))
+        check_has_columns(pool.collection.where, pool.columns, wanted)
+        return pool.with_columns(wanted)
+    if pool.n_columns != n_columns:
+        raise ValueError(
+            f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; open the "
+            "pool written for this table."
+        )
+    return pool
 
 
 def _check_numeric(pool: Pool) -> None:
@@ -241,20 +264,6 @@ def _check_filled(pool: Pool, X: Any) -> None:
     for place, column in enumerate(rows.array.schema.columns):
         if not np.isnan(X[:, place]).all():
             check_filled(rows.where, column, NUMBER)
-
-
-def check_columns(pool: Pool, n_columns: int, names: Any) -> None:
-    """Raise ValueError where a pool has another number of columns, or other names.
-
-    `names` is a sequence, or None where `X` has none.
-    """
-    if pool.columns and names is not None:
-        check_same_names("`pool`", pool.columns, list(names))
-    if pool.n_columns != n_columns:
-        raise ValueError(
-            f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; open the "
-            "pool written for this table."
-        )
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:

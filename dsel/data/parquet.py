@@ -61,6 +61,7 @@ def from_parquet(
         frames.names,
         sum(lengths) * row_nbytes,
         partial(told_by_stamps, location, dict(storage_options), schema.names),
+        read=partial(_columns_read, location, dict(storage_options)),
         where=f"`pool` {paths[0]!r}",
     )
     if not frames.is_numeric:
@@ -68,6 +69,12 @@ def from_parquet(
     # Whole numbers may have gaps in any of the files.
     is_single = all(column.is_single for column in frames.columns)
     return as_numbers(rows, np.dtype(np.float32 if is_single else np.float64))
+
+
+def _columns_read(
+    location: str, storage_options: Mapping[str, Any], names: tuple[str, ...]
+) -> Collection:
+    return from_parquet(location, names, storage_options)
 
 
 def as_numbers(frames: Collection, dtype: np.dtype[Any]) -> Collection:

@@ -105,6 +105,12 @@ class Pool:
         frames = self.collection.frames
         return self if frames is None else replace(self, collection=frames)
 
+    def with_columns(self, names: Sequence[str]) -> "Pool":
+        """Return the pool with some of its columns, in this order."""
+        if tuple(names) == self.columns:
+            return self
+        return replace(self, collection=self.collection.with_columns(tuple(names)))
+
     def reopened(self) -> "Pool":
         """Return the pool as it is now, where values in memory may have changed.
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.checks import check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
-from dsel.data.labeled import check_columns, codes_of
+from dsel.data.labeled import codes_of, with_columns
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.families.arrays import Floats, Integers
@@ -105,7 +105,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         # As it is now: moments and blocks are kept by what the pool holds.
         opened = open_pool(pool).reopened()
         names = getattr(self, "feature_names_in_", None)
-        check_columns(opened, self.n_features_in_, names)
+        opened = with_columns(opened, self.n_features_in_, names)
         return opened if opened.n_rows else None
 
     def _set(self, fitted: GaussianClasses) -> None:

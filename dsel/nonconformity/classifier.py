@@ -14,7 +14,7 @@ from dsel.candidates import drawn, make_candidates
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.data import open_pool
 from dsel.data.blocks import summed
-from dsel.data.labeled import check_columns, check_labels
+from dsel.data.labeled import check_labels, with_columns
 from dsel.data.lazy import by_block
 from dsel.data.row_random import TIE_STREAM, row_random_at, seed_from
 from dsel.data.splits import holdout_split
@@ -404,7 +404,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_is_fitted(self)
         opened = open_pool(pool)
         names = getattr(self, "feature_names_in_", None)
-        check_columns(opened, self.n_features_in_, names)
+        opened = with_columns(opened, self.n_features_in_, names)
         write_rows(
             opened,
             path,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.candidates import takes_nan
 from dsel.data.collection import Partitions
 from dsel.data.frames import native, pandas_of, unchangeable
-from dsel.data.labeled import check_columns, codes_of
+from dsel.data.labeled import codes_of, with_columns
 from dsel.data.open import open_pool
 from dsel.families.vote import FoldVote
 from dsel.results.rows import write_rows
@@ -75,7 +75,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     if frames is not None and hasattr(model, "feature_names_in_"):
         opened = opened.as_frames()
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
-    check_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
+    opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
     rows = opened.collection
     is_read = isinstance(rows.array, Partitions) and not rows.is_in_memory

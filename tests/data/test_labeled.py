@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dsel.data import open_pool
+from dsel.data import open_pool, write_pool
+from dsel.data.frames import numbers
 from dsel.data.labeled import labeled_rows, matching_pool
 
 X = np.arange(8.0).reshape(4, 2)
@@ -131,8 +132,8 @@ def test_matching_pool__compares_number_and_names():
     matching_pool(open_pool(X), rows)
     with pytest.raises(ValueError, match="`pool` has 3 columns but `X` has 2"):
         matching_pool(open_pool(np.zeros((2, 3))), rows)
-    with pytest.raises(ValueError, match="'width' as column 0 where `X` has 'len'"):
-        matching_pool(open_pool(X, columns=["width", "len"]), rows)
+    with pytest.raises(ValueError, match="lacks the column 'len' of `X`, but has 'a'"):
+        matching_pool(open_pool(X, columns=["width", "a"]), rows)
 
 
 @pytest.mark.parametrize(
@@ -166,3 +167,48 @@ def test_labeled_rows__refuses_masked_labels():
     y = np.ma.masked_array([0, 1, 1], mask=[False, False, True])
     with pytest.raises(ValueError, match="row 2 is masked"):
         labeled_rows([[0.0], [1.0], [2.0]], y)
+
+
+def as_zarr(pool, folder):
+    return write_pool(pool, folder / "pool.zarr")
+
+
+def as_parquet(pool, folder):
+    pool.to_parquet(folder / "pool.parquet")
+    return folder / "pool.parquet"
+
+
+def as_dask_frame(pool, folder):
+    return pytest.importorskip("dask.dataframe").from_pandas(pool, npartitions=2)
+
+
+def as_csr(pool, folder):
+    return open_pool(sparse.csr_matrix(pool), columns=list(pool.columns))
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize(
+    "kind", [lambda pool, _: pool, as_zarr, as_parquet, as_dask_frame, as_csr]
+)
+def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, rng):
+    whole = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("dcba"))
+    labeled = labeled_rows(whole[["a", "c"]], np.arange(50) % 2, as_frame=as_frame)
+    opened = open_pool(kind(whole, tmp_path))
+
+    pool = matching_pool(opened, labeled)
+
+    found = pool.reduce(lambda X, rows: [numbers(X)], lambda a, b: a + b)
+    dense = [x.toarray() if sparse.issparse(x) else x for x in found]
+    assert (np.concatenate(dense) == whole[["a", "c"]].to_numpy()).all()
+    assert (pool.columns, pool.n_columns) == (("a", "c"), 2)
+    assert pool.token != opened.token
+
+
+def test_matching_pool__finds_columns_of_text_by_their_names(tmp_path):
+    whole = pd.DataFrame({"b": ["x", "y"] * 5, "n": range(10), "a": ["u"] * 10})
+    labeled = labeled_rows(whole[["a", "b"]], np.arange(10) % 2, as_frame=True)
+    for given in (whole, as_parquet(whole, tmp_path), as_dask_frame(whole, tmp_path)):
+        pool = matching_pool(open_pool(given), labeled)
+        (found,) = pool.reduce(lambda X, rows: [X.native], lambda a, b: [*a, *b])[:1]
+        assert list(found.columns) == ["a", "b"]
+        assert found.b.tolist() == ["x", "y"] * (len(found) // 2)

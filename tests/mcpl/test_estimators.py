@@ -159,11 +159,11 @@ REFUSED = {
     ),
     "one class": (lambda X, y, U: (X, y == "d", U), {}, "at least two classes"),
     "narrow": (lambda X, y, U: (X, y, U[:, :2]), {}, "has 2 columns but `X` has 3"),
-    "order": (
+    "names": (
         lambda X, y, U: (pd.DataFrame(X, columns=list("abc")), y,
-                         pd.DataFrame(U, columns=list("acb"))),
+                         pd.DataFrame(U, columns=list("acd"))),
         {},
-        "`pool` has 'c' as column 1 where `X` has",
+        "lacks the column 'b' of `X`, but has 'd'",
     ),
     "gaps": (lambda X, y, U: (X, y, changed(U, 1, np.nan)), {}, "finite"),
     "large": (lambda X, y, U: (X, y, U * 1e200), {}, "values that can be squared"),

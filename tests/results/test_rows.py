@@ -77,8 +77,8 @@ def test_predict_pool__takes_missing_values_that_a_pipeline_fills(
         dsel.searches.predict_pool(search, X, place)
         codes = np.concatenate([some for _, some in read_rows(place, "label")])
         assert search.classes_[codes].tolist() == search.predict(X).tolist()
-    with pytest.raises(ValueError, match="`pool` has a column 'c' that `X` lacks"):
-        dsel.searches.predict_pool(search, X.assign(c=1.0), tmp_path / "wide")
+    with pytest.raises(ValueError, match="`pool` lacks the column 'a' of `X`"):
+        dsel.searches.predict_pool(search, X.drop(columns="a"), tmp_path / "narrow")
 
 
 def test_read_rows__gives_what_was_written(place, rows):
