@@ -6,8 +6,6 @@ from scipy import stats
 
 from dsel import checks
 from dsel.bounds.binomial import Floats, upper_limits
-from dsel.bounds.semi_supervised import BoundTerms, divide_delta, with_disagreement
-from dsel.bounds.stopping import WHOLE_POOL, StoppingRule
 
 
 def holdout_bound(
@@ -114,60 +112,3 @@ def likely_counts(n_rows: int, rate: float) -> tuple[NDArray[np.int64], Floats]:
     counts = np.arange(low, high + 1, 1 + (high - low) // 500)
     chances = stats.binom.pmf(counts, n_rows, rate)
     return counts, chances / chances.sum()
-
-
-def select_then_certify(
-    n_errors: ArrayLike,
-    n_rows: ArrayLike,
-    n_disagreements: ArrayLike,
-    n_unlabeled: ArrayLike,
-    *,
-    delta: ArrayLike,
-    label_share: float = 0.5,
-    reading: StoppingRule = WHOLE_POOL,
-) -> BoundTerms:
-    r"""Error bound for a model that was chosen in any way without the certifying rows.
-
-    The winner :math:`g` was chosen and trained without :math:`n` certifying rows, and
-    errs on :math:`c` of them. The final model :math:`f` has the same parameters, is
-    trained on all labeled rows, and differs from :math:`g` on :math:`a` of :math:`m`
-    fresh pool rows. The error of :math:`f` is at most
-
-    .. math:: B(c, n, \gamma\delta) + B\big(a, m, (1-\gamma)\delta\big).
-
-    Parameters
-    ----------
-    n_errors
-        Errors of the winner on the certifying rows, :math:`c`. Integers.
-    n_rows
-        Certifying rows, :math:`n`.
-    n_disagreements
-        Pool rows on which the final model differs from the winner, :math:`a`.
-    n_unlabeled
-        Pool rows visited, :math:`m`, none of which took part in the choice.
-    delta, label_share, reading
-        As :func:`cv_bound` takes them, with the same errors.
-
-    Notes
-    -----
-    Guarantee: with probability at least ``1 - delta`` over certifying rows and
-    pool rows, the error of the final model is at most `bound`.
-    Assumes: certifying rows split off at random and not looked at before; one
-    winner, chosen in any way from the other rows (adaptive search included); pool
-    rows that neither the choice nor a fit has seen. No factor for the number of
-    candidates or folds enters.
-    Source: the test-set bound, carried over to the model trained on all rows by
-    the disagreement argument of the semi-supervised bound.
-
-    Examples
-    --------
-    >>> terms = select_then_certify(10, 100, 2_000, 100_000, delta=0.01)
-    >>> [round(float(term), 3) for term in terms]
-    [0.223, 0.202, 0.021]
-    """
-    errors, rows = checks.check_counts_of(n_errors, n_rows, "n_errors", "n_rows")
-    first, second = divide_delta(delta, label_share)
-    label_term = np.asarray(upper_limits(errors, rows, first))
-    return with_disagreement(
-        label_term, n_disagreements, n_unlabeled, share=second, reading=reading
-    )

@@ -2,8 +2,8 @@
 
 A command parses, calls one public function, and prints or saves what it returns. Exit
 codes: 0 done, 1 failed (one line says why), 2 not understood, 3 the cluster was lost,
-128 + the number of the signal that ended it. After a lost cluster or a signal the same
-command goes on, if it has ``--out``.
+130 interrupted. After a lost cluster or an interruption the same command goes on, if it
+has ``--out``.
 
 To add a command: one file with a click command named `command`, and its line in
 `group.COMMANDS`.

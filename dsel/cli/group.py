@@ -1,4 +1,4 @@
-"""The group of commands."""
+"""The group of commands, and how each of them ends."""
 
 import sys
 import warnings
@@ -7,19 +7,17 @@ from typing import Any, Final
 
 import click
 
-from dsel.cli.signals import interruptible
 from dsel.errors import ClusterLostError, DselWarning, reaching
 
 COMMANDS: Final = {
     "audit": "Count how often certificates fail where the truth is known.",
-    "report": "Write a page about a finished run: choice, bound, figures, assumptions.",
     "demo": "Select an SVM for scikit-learn's digits, and say what is guaranteed.",
-    "pool": "Build a pool from a table, or describe one.",
     "plan-bound": "Say what bound to expect, before a single label is used.",
+    "pool": "Build a pool from a table, or describe one.",
+    "report": "Write a page about a finished run: choice, bounds, figures, failures.",
     "select": "Choose a model from labeled rows and a pool, with an error bound.",
 }
 """Commands and their one-line help; each has a module of its own name."""
-
 
 FORESEEN: Final = (
     ImportError,  # an extra that is not installed
@@ -29,6 +27,8 @@ FORESEEN: Final = (
     TypeError,
     ValueError,
 )
+INTERRUPTED: Final = 130
+"""What shells give a process that Ctrl-C has ended."""
 
 
 class LazyGroup(click.Group):
@@ -48,10 +48,17 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
     def main(self, *args: Any, **options: Any) -> Any:
         """Run a command; every foreseen error is one line and an exit code."""
         options["standalone_mode"] = False
-        with interruptible() as interruption, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.showwarning = _warned
             try:
                 with reaching("an object store"):
@@ -60,18 +67,16 @@ class LazyGroup(click.Group):
                 error.show()
                 code = error.exit_code
             except (KeyboardInterrupt, click.Abort):
-                code = interruption.end()
+                click.echo(
+                    "Interrupted. With --out all that was finished is kept: run the "
+                    "same command again to go on.",
+                    err=True,
+                )
+                code = INTERRUPTED
             except FORESEEN as error:
-                click.echo(f"Error: {error}", err=True)
+                click.echo(f"Error: {' '.join(str(error).split())}", err=True)
                 code = 3 if isinstance(error, ClusterLostError) else 1
         sys.exit(code if isinstance(code, int) else 0)
-
-    def format_commands(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)])
 
 
 def _warned(

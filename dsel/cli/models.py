@@ -1,74 +1,77 @@
-"""Estimators by name, and grids written on the command line."""
+"""Models by name, and grids written on the command line."""
 
 import importlib
 import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import click
 import cloudpickle
-from sklearn.ensemble import RandomForestClassifier
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
-ESTIMATORS: Final[dict[str, Callable[[], Any]]] = {
-    "svm": SVC,
-    "linear-svm": LinearSVC,
-    "logistic": lambda: LogisticRegression(max_iter=1000),
-    "neighbors": KNeighborsClassifier,
-    "forest": RandomForestClassifier,
-}
-"""Estimators that a command can name."""
+from dsel.cli.encoders import encoders
 
-SCALERS: Final[dict[str, Callable[[], Any]]] = {
-    "standard": StandardScaler,
-    "range": lambda: MinMaxScaler((-1, 1)),
-}
-"""Scalings that a command can name; fitted on training rows only."""
 
-GRIDS: Final[dict[str, tuple[str, ...]]] = {
-    "svm": ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"),
-    "linear-svm": ("C=2^-8..2^4:4",),
-    "logistic": ("C=2^-8..2^4:4",),
-    "neighbors": ("n_neighbors=1,3,5,9,17,33",),
-    "forest": ("max_features=0.1,0.3,1.0",),
+@dataclass(frozen=True)
+class BuiltIn:
+    """A model that a command can name."""
+
+    make: Callable[[], Any]
+    grid: tuple[str, ...]
+    """Its grid where none is given."""
+    is_scaled: bool = False
+    """Whether numbers are scaled before it."""
+
+
+MODELS: Final = {
+    "svm": BuiltIn(SVC, ("C=2^-2..2^12:4", "gamma=2^-10..2^4:4"), is_scaled=True),
+    "logistic": BuiltIn(
+        lambda: LogisticRegression(max_iter=1000), ("C=2^-8..2^4:4",), is_scaled=True
+    ),
+    "forest": BuiltIn(RandomForestClassifier, ("max_features=0.1,0.3,1.0",)),
+    "boosting": BuiltIn(
+        HistGradientBoostingClassifier,
+        ("learning_rate=0.03,0.1,0.3", "max_leaf_nodes=7,31"),
+    ),
 }
-"""The grid of each estimator where none is given."""
 
 MOST_VALUES: Final = 10_000
 """How many values of one parameter a range may stand for."""
 
 
-def build(name: str, scale: str | None, grid: Sequence[str]) -> tuple[Any, Any]:
-    """Return the estimator and the grid that a command line names."""
+def build(
+    name: str, grid: Sequence[str], X: Any
+) -> tuple[Any, Any, list[tuple[str, str]]]:
+    """Return estimator and grid for rows `X`, and what is done with their columns."""
+    values = _once(map(parse_values, grid))
     if ":" in name:
-        if scale is not None:
-            raise click.UsageError(
-                "--scale is for named models; put the scaler into the pipeline of "
-                f"{name}."
-            )
         estimator = imported(name)
-        values = _once(map(parse_values, grid))
-        return (estimator, values) if values else (None, [estimator])
-    if name not in ESTIMATORS:
+        return (estimator, values, []) if values else (None, [estimator], [])
+    if name not in MODELS:
         raise click.BadParameter(
-            f"{name!r} is none of {', '.join(sorted(ESTIMATORS))}, and no "
-            f"MODULE:OBJECT that can be imported.",
+            f"{name!r} is none of {', '.join(MODELS)}, and no MODULE:OBJECT that can "
+            f"be imported.",
             param_hint="--model",
         )
-    estimator = ESTIMATORS[name]()
-    values = _once(parse_values(text) for text in (grid or GRIDS[name]))
-    if scale is None:
-        return estimator, values
-    pipeline = Pipeline([("scale", SCALERS[scale]()), ("model", estimator)])
-    return pipeline, {
-        key if "__" in key else f"model__{key}": value for key, value in values.items()
+    model = MODELS[name]
+    if name == "boosting" and sparse.issparse(X):
+        raise click.BadParameter(
+            "boosting takes no sparse rows; the other models do.", param_hint="--model"
+        )
+    steps, facts = encoders(X, is_scaled=model.is_scaled)
+    values = values or _once(map(parse_values, model.grid))
+    params = {
+        key if "__" in key else f"model__{key}": listed
+        for key, listed in values.items()
     }
+    return Pipeline([*steps, ("model", model.make())]), params, facts
 
 
 def imported(name: str) -> Any:

@@ -18,21 +18,18 @@ To add a criterion: a formula, and one line that makes it a `Bound` or an `Estim
 from typing import Final
 
 from dsel.checks import check_choice
-from dsel.criteria.base import Criterion, Settings, Terms, is_nested
+from dsel.criteria.base import BEST_FOLD as BEST_FOLD
+from dsel.criteria.base import FIRST_FOLD as FIRST_FOLD
+from dsel.criteria.base import FULL as FULL
+from dsel.criteria.base import Criterion, Settings, Terms
 from dsel.criteria.base import Evidence as Evidence
 from dsel.criteria.certificates import CERTIFICATES, Bound
 from dsel.criteria.co_validation import CO_VALIDATION
 from dsel.criteria.estimates import ESTIMATES, Estimate
-from dsel.criteria.nested import NESTED
 
-_MEMBERS: Final[tuple[Criterion, ...]] = (
-    *CERTIFICATES,
-    *NESTED,
-    *ESTIMATES,
-    *CO_VALIDATION,
-)
+_MEMBERS: Final[tuple[Criterion, ...]] = (*CERTIFICATES, *ESTIMATES, *CO_VALIDATION)
 
-CRITERIA: Final[dict[str, Criterion]] = {each.name: each for each in _MEMBERS}
+CRITERIA: Final[dict[str, Criterion]] = {rule.name: rule for rule in _MEMBERS}
 """Every criterion by name."""
 
 
@@ -64,42 +61,6 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
     return CRITERIA[check_choice(name, argument, sorted(CRITERIA))]
 
 
-def named_criteria(
-    criterion: str, certificate: str | None
-) -> tuple[Criterion, Criterion]:
-    """Return what ranks the candidates, and what is reported of the chosen one.
-
-    Parameters
-    ----------
-    criterion
-        Name of the criterion that ranks the candidates.
-    certificate
-        Name of the criterion that is reported of the chosen one; None for the same.
-
-    Returns
-    -------
-    criterion, certificate
-        Both criteria.
-
-    Raises
-    ------
-    ValueError
-        Where there is no criterion of a name, or where the certificate is one of a
-        nested search and `criterion` is not ``"cv_error"``, by which these choose.
-    """
-    for argument, name in (("criterion", criterion), ("certificate", certificate)):
-        if name is not None and is_nested(get_criterion(name, argument)):
-            if {criterion, certificate} <= {None, name, "cv_error"}:
-                return get_criterion("cv_error"), get_criterion(name)
-            raise ValueError(
-                f"`certificate` {name!r} is for searches that choose by the "
-                f"cross-validation error, but criterion is {criterion!r} and "
-                f"certificate is {certificate!r}; leave `criterion` out."
-            )
-    rule = get_criterion(criterion)
-    return rule, get_criterion(certificate or rule.name, "certificate")
-
-
 __all__ = [
     "CRITERIA",
     "Bound",
@@ -108,5 +69,4 @@ __all__ = [
     "Settings",
     "Terms",
     "get_criterion",
-    "named_criteria",
 ]

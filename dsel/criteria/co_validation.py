@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds import error_from_disagreement
-from dsel.criteria.base import POOL_SIZES, Evidence
+from dsel.criteria.base import Evidence, Floats
 from dsel.criteria.estimates import Estimate
 
-Floats = NDArray[np.float64]
+POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
+"""Variables that say how much of the pool was read."""
 
 
 def pool_disagreement(evidence: Evidence) -> Floats:
@@ -69,14 +70,6 @@ def train_error(evidence: Evidence) -> Floats:
     model; this is that of the halves.
     """
     return half_error(evidence[names.TRAIN_ERRORS], evidence[names.TRAIN_ROWS])
-
-
-def half_true_error(evidence: Evidence) -> Floats:
-    """Return the mean error of the half models on labeled test rows, 1/2trueE.
-
-    It is what disagreement and two-fold cross-validation estimate.
-    """
-    return half_error(evidence[names.HALF_TEST_ERRORS], evidence[names.TEST_ROWS])
 
 
 def two_fold_cv(evidence: Evidence) -> Floats:
@@ -159,12 +152,6 @@ CO_VALIDATION: Final = (
         label_term=two_fold_cv,
         disagreement_term=dis_error,
         tie_break=max_dt_e,
-    ),
-    _of_halves(
-        "half_true_error",
-        half_true_error,
-        (names.HALF_TEST_ERRORS,),
-        (names.TEST_ROWS,),
     ),
 )
 """All criteria of random halves."""

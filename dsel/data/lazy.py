@@ -43,7 +43,7 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     """
     if isinstance(X, Pool):
         raise TypeError(
-            "`X` must be rows, got a pool; `dsel.searches.predict_pool(model, pool, "
+            "`X` must be rows, got a pool; `dsel.search.predict_pool(model, pool, "
             "path)` writes the answers for all of its rows."
         )
     if not hasattr(X, "dask"):
@@ -53,7 +53,7 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
         raise ValueError(
             "`X` must be an array with two axes and blocks of known lengths where it "
             "is a Dask collection; call compute_chunk_sizes() on it, or write the "
-            "answers for it by `dsel.searches.predict_pool`."
+            "answers for it by `dsel.search.predict_pool`."
         )
     # One row tells type and shape of the answers, which not every model knows.
     one = np.asarray(

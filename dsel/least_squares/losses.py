@@ -23,9 +23,9 @@ from dsel import names
 from dsel.checks import check_choice, check_integer
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.results_new.cube import make_cube
-from dsel.results_new.grid import GridAxes, fold_axes
-from dsel.results_new.schema import BY_NAME
+from dsel.results.cube import make_cube
+from dsel.results.grid import GridAxes, fold_axes
+from dsel.results.schema import BY_NAME
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from dsel.results_new.store import Store, open_store
+from dsel.results.store import Store, open_store
 from dsel.runtime.versions import installed_versions
 
 Found = TypeVar("Found")

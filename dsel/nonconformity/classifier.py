@@ -21,6 +21,7 @@ from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
 from dsel.nonconformity.models import train_grid
 from dsel.results import Certificate
+from dsel.results.assumptions import full_list
 from dsel.results.rows import write_rows
 
 Floats = NDArray[np.float64]
@@ -383,7 +384,10 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         n_errors = int(np.sum(predicted != labels))
         bound = holdout_bound(n_errors, len(labels), delta=delta)
-        return Certificate(float(bound), delta, "holdout")
+        return Certificate(
+            float(bound), delta, "holdout", "all_rows", full_list(has_pool=False),
+            n_labeled=len(labels),
+        )  # fmt: skip
 
     def predict_pool(self, pool: Any, path: Any, *, client: Any = None) -> None:
         """Predict every row of a pool, chunk by chunk, and write the result as zarr.
@@ -396,7 +400,7 @@ class NonconformityClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Where the group of arrays is written; it must not exist. ``label`` holds
             class codes (-1 for rows that the pool's filters leave out),
             ``critical_count`` the critical epsilon times n, ``model`` the chosen one.
-            `dsel.searches.read_rows` reads them, and names a chunk that was lost.
+            `dsel.search.read_rows` reads them, and names a chunk that was lost.
         client
             Dask client; None is the current one, else local threads. Tasks return
             some bytes a row, the driver writes.

@@ -1,50 +1,40 @@
-"""The page: sections in order, in one file that needs nothing else."""
+"""The page: values from the cube, put into one template that loads nothing."""
 
+import io
 import os
+import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import jinja2
+import numpy as np
 import xarray as xr
 
-from dsel.report import sections
-from dsel.report.html import document
-from dsel.searches.compare import compare
-from dsel.searches.evaluate import evaluate
-from dsel.searches.select import select
+from dsel import names
+from dsel.plots import plot_certificates, plot_surface, plot_terms
+from dsel.plots.style import INK
+from dsel.results import Choice
+from dsel.results.choice import CV_ERROR, candidate_labels, candidate_table
+from dsel.results.cube import evidence
+from dsel.results.text import in_percent
+from dsel.search.select import select, terms_of
 
-ORDER = (
-    sections.verdict,
-    sections.numbers,
-    sections.surface,
-    sections.best,
-    sections.terms,
-    sections.deployments,
-    sections.assumptions,
-    sections.others,
-    sections.failures,
-    sections.timing,
-    sections.provenance,
-)
+FOLDER: Final = Path(__file__).parent
+N_ROWS: Final = 10
+"""Rows of a table of candidates."""
+TOLD: Final = (names.ASSUMPTIONS, "choice")
+"""Attributes that the page tells in words."""
 
 
-def report_html(
-    results: xr.Dataset,
-    criterion: str | None = None,
-    *,
-    delta: float | None = None,
-    certificate: str | None = None,
-    title: str = "Which model, and how wrong it can be",
-) -> str:
+def report_html(results: xr.Dataset) -> str:
     """Return a page about a search as HTML that loads nothing from elsewhere.
 
     Parameters
     ----------
     results
         Cube of a search.
-    criterion, delta, certificate
-        As in `dsel.select`; by default those of the search.
-    title
-        Heading of the page.
 
     Returns
     -------
@@ -57,20 +47,54 @@ def report_html(
         Where matplotlib is not installed.
     ValueError
         Where the cube cannot answer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> import dsel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> grid = {"n_neighbors": [1, 5]}
+    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> report_html(plan.run().results)[:15]
+    '<!DOCTYPE html>'
     """
     results = results.load()
-    story = sections.Story(
-        results,
-        select(results, criterion, delta=delta, certificate=certificate),
-        evaluate(results, criterion, delta=delta),
-        compare(results, delta=delta),
+    choice, counts = select(results), evidence(results)
+    status = counts[names.STATUS]
+    n_pool = max(0, int(counts[names.N_UNLABELED]))
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER), autoescape=True,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template("report.html.j2").render(
+        style=(FOLDER / "report.css").read_text(encoding="utf-8"),
+        choice=choice,
+        certificate=choice.certificate,
+        numbers={
+            "labeled rows": int(counts[names.N_LABELED]),
+            "rows in the pool": n_pool,
+            "classes": int(counts[names.N_CLASSES]),
+            "folds": results.sizes.get(names.FOLD, 0),
+            "candidates": int(counts[names.N_CANDIDATES]),
+            "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
+            "failed": int(np.sum(status == names.STATUS_FAILED)),
+        },
+        has_pool=n_pool > 0,
+        certificates=_svg(partial(plot_certificates, results), height=2.6),
+        surface=_svg(partial(plot_surface, results), height=4.6),
+        best=_best(results, choice),
+        terms=_terms(results),
+        failures=_failures(results, status),
+        provenance=sorted(
+            (str(name), str(value))
+            for name, value in results.attrs.items()
+            if name not in TOLD
+        ),
     )
-    return document(title, *(part(story) for part in ORDER))
 
 
-def write_report(
-    results: xr.Dataset, path: str | os.PathLike[str], **options: Any
-) -> Path:
+def write_report(results: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     """Write the page about a search to a file.
 
     Parameters
@@ -79,9 +103,77 @@ def write_report(
         Cube of a search.
     path
         The file, replaced if it is there; it is returned.
-    **options
-        As `report_html` takes them.
     """
     target = Path(path)
-    target.write_text(report_html(results, **options), encoding="utf-8")
+    target.write_text(report_html(results), encoding="utf-8")
     return target
+
+
+def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
+    """Return head, rows and marked row of the table of the best candidates."""
+    table = candidate_table(results)
+    criterion = str(results[names.CRITERION].values[0])
+    is_bound = terms_of(results)[0].is_guarantee
+    labels = candidate_labels(results)
+    columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
+    shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
+    rows = [
+        [
+            number,
+            labels[number] or "as it is",
+            *(_percent(row[name], is_bound and name == criterion) for name in columns),
+        ]
+        for number, row in shown.head(N_ROWS).iterrows()
+    ]
+    numbers = [number for number, *_ in rows]
+    marked = numbers.index(choice.candidate) if choice.candidate in numbers else -1
+    head = ["no.", "parameters", *(name.replace("_", " ") for name in columns)]
+    return {"head": head, "rows": rows, "marked": marked}
+
+
+def _percent(value: float, is_bound: bool) -> str:
+    if not np.isfinite(value):
+        return ""
+    return in_percent(value) if is_bound else f"{100 * value:.1f} %"
+
+
+def _terms(results: xr.Dataset) -> str:
+    """Return the figure of the bounds of all candidates; "" where they have none."""
+    try:
+        return _svg(partial(plot_terms, results), height=4.0)
+    except ValueError:
+        return ""
+
+
+def _failures(results: xr.Dataset, status: Any) -> list[list[Any]]:
+    """Return number, parameters and message of the first fits that failed."""
+    labels = candidate_labels(results)
+    failed = np.flatnonzero(status == names.STATUS_FAILED)[:N_ROWS]
+    messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
+    return [[int(n), labels[n], str(messages[n])] for n in failed]
+
+
+def _svg(draw: Callable[..., Any], *, height: float, width: float = 7.2) -> str:
+    """Return what `draw` puts on a fresh pair of axes, its `ax`, as an SVG element.
+
+    Texts and axes have the page's own text colour, so a dark page can show it too.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "a report needs matplotlib, which is not installed; "
+            "pip install 'dsel[report]'."
+        ) from error
+    figure = Figure(figsize=(width, height), layout="constrained")
+    draw(ax=figure.add_subplot())
+    file = io.StringIO()
+    # The salt makes the page the same each time.
+    with rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):
+        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    element = "<svg" + file.getvalue().partition("<svg")[2]
+    for ink in (INK, "#000000"):
+        element = element.replace(ink, "currentColor")
+    size = f'fill="currentColor" style="max-width:{100 * width:.0f}px"'
+    return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

@@ -1,9 +1,11 @@
-"""The choice that a criterion makes among the candidates of a cube."""
+"""The choice that a criterion makes among the candidates of a cube, and their table."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import product
+from math import isnan, nan
 from numbers import Real
 from typing import Any, Final
 
@@ -14,35 +16,32 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.results import schema
-from dsel.results.certificate import Certificate, percent
-from dsel.results.cube import candidate_dims
+from dsel.results.certificate import ALL_ROWS, Certificate
+from dsel.results.cube import candidate_dims, evidence
 from dsel.results.grid import ESTIMATOR, GridAxes, parameter_name
-from dsel.results.notebook import as_html
-from dsel.results.rounding import at_most
+from dsel.results.text import as_html, as_lines, in_percent
 
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds, and the criterion that is the same."""
-ORDER: Final = "candidate_order"
-"""Attribute of a search's cube: a hash of its candidates in their order."""
 
 
-@dataclass(frozen=True)
-class Deployment:
-    """A model that a nested search can hand over."""
-
-    certificate: str
-    """The certificate that is about it."""
-    model: str
-    """What it is, in words."""
-    bound: float
-    """Its bound, unclipped."""
-    observed: float | None
-    """Its error on the pool rows of known label; None where there are none."""
-
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Choice:
-    """The candidate that a criterion chose, and how wrong it can be."""
+    """The candidate that a criterion chose, and how wrong its model can be.
+
+    Examples
+    --------
+    >>> share = "four fifths of the labels"
+    >>> certificates = {
+    ...     "one_fold": Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
+    ...     "all_rows": Certificate(0.1777, 0.05, "nested", "all_rows"),
+    ... }
+    >>> print(Choice(3, {"C": 8.0}, "cv_error", 0.11, certificates, "one_fold", 0.1635))
+    Chosen: C=8
+    Error at most 15.1 % (95 % sure): the model of four fifths of the labels
+    at most 17.8 %: the model of all labels, likely the better one
+    A held-out fifth would give about 16.4 %
+    """
 
     candidate: int
     params: Mapping[str, Any]
@@ -51,19 +50,21 @@ class Choice:
     """Name of the criterion that chose it."""
     estimate: float
     """The criterion's number for it, unclipped."""
-    certificate: Certificate
-    """The bound on its error."""
+    certificates: Mapping[str, Certificate]
+    """The bounds of the run by deployment; those of a nested search hold at once."""
+    deploy: str
+    """Which of them is about the model that is handed over."""
+    held_out_fifth: float = nan
+    """Expected limit of a held-out fifth on as many errors; NaN where none is told."""
     remarks: tuple[str, ...] = ()
-    """What else a reader should know, such as fits that failed, or that models differ
-    more often on the pool than the error of cross-validation allows."""
-    voters: tuple[int, ...] = ()
-    """Where models vote: the candidate that was chosen without each fold."""
-    errors: int | None = None
-    """Held-out rows on which the model that the certificate is about erred, where it is
-    that of a fold."""
-    deployments: tuple[Deployment, ...] = ()
-    """Of a nested search: what it can hand over, each with its bound at this delta.
-    Only that of `certificate` is a guarantee, unless the others were declared, too."""
+    """What else a reader should know, such as fits that failed."""
+    candidates: Mapping[str, int] = field(default_factory=dict)
+    """The candidate of each deployment; that of a fold may be another."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the model that is handed over."""
+        return self.certificates[self.deploy]
 
     @property
     def bound(self) -> float:
@@ -77,80 +78,105 @@ class Choice:
 
     @property
     def fold(self) -> int | None:
-        """What `Plan.model` takes for the model that the certificate is about."""
+        """Fold that the model was trained without; None for that of all rows."""
         return self.certificate.fold
 
-    def summary(self) -> str:
-        """Return what was chosen, how wrong it can be, why, and what would help.
-
-        Each remark has a line of its own behind these four, and so have the models that
-        a nested search can hand over.
-
-        Examples
-        --------
-        >>> certificate = Certificate(0.1799, 0.05, "nested", label_term=0.141,
-        ...                           disagreement_term=0.0389, estimate=0.1132)
-        >>> print(Choice(3, {"C": 8.0}, "cv_error", 0.11, certificate).summary())
-        Chosen   C=8
-        Error    at most 18.0 % (95 % sure); cross-validation says 11.3 %
-        Why      14.1 % from errors on labeled rows, 3.9 % from the pool, by nested
-        Smaller  with more labeled rows, or nested_fold_model for another model
-        """
-        return "\n".join(f"{name:8} {text}" for name, text in self.facts())
-
     def facts(self) -> list[tuple[str, str]]:
-        """Return names and texts, as `summary` shows them."""
-        params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
+        """Return names and texts, which all renderings show; most have no name."""
+        lines = [f"Chosen: {self._params()}", self.certificate.headline()]
+        lines += [
+            self._beside(certificate)
+            for deploy, certificate in self.certificates.items()
+            if deploy != self.deploy
+        ]
+        if not isnan(self.held_out_fifth):
+            lines.append(self._held_out())
         return [
-            ("Chosen", params or "the only candidate"),
-            *self.certificate.facts(),
-            *self._models(),
-            *(("But", remark) for remark in self.remarks),
+            *(("", line) for line in lines),
+            *(("But", reason) for reason in self.certificate.reasons[1:]),
+            *(("Note", remark) for remark in self.remarks),
         ]
 
-    def _models(self) -> list[tuple[str, str]]:
-        """Return bound and observed error of each model that can be handed over."""
-        found = []
-        for each in self.deployments:
-            seen = each.observed
-            observed = "" if seen is None else f" (observed {100 * seen:.1f} %)"
-            found.append(f"{each.model} {percent(min(1.0, each.bound))}{observed}")
-        if not found:
-            return []
-        only = "a guarantee for the one that was named before the run"
-        return [("Models", f"{', '.join(found)}; {only}")]
+    def _beside(self, certificate: Certificate) -> str:
+        """Return the line of the model that is not handed over."""
+        if not certificate.certified:
+            return certificate.headline()
+        other = self.candidates.get(certificate.deploy, self.candidate)
+        which = "" if other == self.candidate else f" (candidate {other})"
+        better = ", likely the better one" if certificate.deploy == ALL_ROWS else ""
+        bound = in_percent(certificate.bound)
+        return f"at most {bound}: {certificate.model}{which}{better}"
+
+    def _held_out(self) -> str:
+        line = f"A held-out fifth would give about {in_percent(self.held_out_fifth)}"
+        if self.held_out_fifth >= min(
+            each.bound for each in self.certificates.values()
+        ):
+            return line
+        return f"{line}. That is the smallest number: here a held-out part does as well"
+
+    def _params(self) -> str:
+        shown = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
+        return shown or "the only candidate"
+
+    def to_json(self) -> str:
+        """Return what `from_json` takes, with all digits."""
+        fields = vars(self) | {
+            "params": dict(self.params),
+            "certificates": {
+                deploy: json.loads(each.to_json())
+                for deploy, each in self.certificates.items()
+            },
+            "candidates": dict(self.candidates),
+        }
+        return json.dumps(fields, default=_plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Choice":
+        """Return the choice that `to_json` wrote."""
+        fields = json.loads(text)
+        fields["remarks"] = tuple(fields["remarks"])
+        fields["certificates"] = {
+            deploy: Certificate.from_json(json.dumps(each))
+            for deploy, each in fields["certificates"].items()
+        }
+        return cls(**fields)
+
+    # As of certificates, parts that are NaN are equal.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __str__(self) -> str:
+        return as_lines(self.facts())
 
     def _repr_html_(self) -> str:
         return as_html(f"Choice by {self.criterion}", self.facts())
 
     def __repr__(self) -> str:
-        params = ", ".join(f"{name}={_show(v)}" for name, v in self.params.items())
-        certificate = self.certificate
-        model = f", model trained without fold {self.fold}"
-        sign = "<=" if certificate.certified else "~"
         return (
-            f"Choice(candidate {self.candidate}: {params or 'no parameters'}; "
-            f"error {sign} {at_most(self.bound)}, delta={self.delta:g}, "
-            f"criterion={self.criterion!r}, certificate={certificate.criterion!r}, "
-            f"certified={certificate.certified}"
-            f"{'' if self.fold is None else model})"
+            f"Choice(candidate {self.candidate}: {self._params()}; "
+            f"{self.certificate!r})"
         )
 
 
-def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
+def params_of(cube: xr.Dataset, number: int) -> dict[str, Any]:
     """Return the parameters of a candidate as the cube shows them.
 
     Numbers, strings and booleans come back as they were, other values as their text.
 
     Examples
     --------
-    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> from dsel.results.cube import make_cube
+    >>> from dsel.results.grid import fold_axes, grid_axes
     >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
     >>> params_of(make_cube(axes, fold_axes(5), {}), 2)
     {'C': 10, 'kernel': 'linear'}
     """
     keep_unset = names.CANDIDATE not in cube.coords
-    found = {n: column[candidate] for n, column in sorted(_columns(cube).items())}
+    found = {name: column[number] for name, column in sorted(_columns(cube).items())}
     return {
         parameter_name(name): value
         for name, value in found.items()
@@ -158,24 +184,13 @@ def params_of(cube: xr.Dataset, candidate: int) -> dict[str, Any]:
     }
 
 
-def _fixed(cube: xr.Dataset) -> list[str]:
-    """Return the parameters of which a cube holds one value, as `isel` leaves them."""
-    own = (str(name) for name in cube.coords if cube.coords[name].ndim == 0)
-    return sorted(name for name in own if name not in names.RESERVED)
-
-
-def candidate_order(cube: xr.Dataset) -> str:
-    """Return a hash of the candidates in their order."""
-    text = "\n".join(candidate_labels(cube))
-    return blake2b(text.encode(), digest_size=12).hexdigest()
-
-
 def candidate_labels(cube: xr.Dataset) -> list[str]:
     """Return a text for every candidate that names its parameters, in order.
 
     Examples
     --------
-    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> from dsel.results.cube import make_cube
+    >>> from dsel.results.grid import fold_axes, grid_axes
     >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
     >>> candidate_labels(make_cube(axes, fold_axes(5), {}))[:2]
     ['C=1, kernel=linear', 'C=1, kernel=rbf']
@@ -190,6 +205,18 @@ def candidate_labels(cube: xr.Dataset) -> list[str]:
         )
         for row in (zip(*columns.values(), strict=True) if columns else [()] * n)
     ]
+
+
+def content_token(cube: xr.Dataset) -> str:
+    """Return a hash of the candidates in their order and of all that was counted.
+
+    A cube that was cut, sorted or changed has another one than its attribute says.
+    """
+    digest = blake2b("\n".join(candidate_labels(cube)).encode(), digest_size=16)
+    for name, values in sorted(evidence(cube).items()):
+        digest.update(f"{name} {values.shape}".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
 
 
 def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
@@ -209,7 +236,8 @@ def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from dsel.results import fold_axes, grid_axes, make_cube
+    >>> from dsel.results.cube import make_cube
+    >>> from dsel.results.grid import fold_axes, grid_axes
     >>> axes = grid_axes({"C": [1, 10]})
     >>> errors = {"fold_errors": [[1, 0], [2, 2]], "fold_rows": [10, 10]}
     >>> found = cv_results(make_cube(axes, fold_axes(2), errors), axes)
@@ -217,23 +245,28 @@ def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
     ([{'C': 1}, {'C': 10}], [0.95, 0.8])
     """
     found: dict[str, Any] = {}
-    n = axes.n_candidates
+    n, params = axes.n_candidates, list(axes)
     for name, variable in (("fit", names.FIT_SECONDS), ("score", names.SCORE_SECONDS)):
-        seconds = cube[variable].values.reshape(n, -1)
-        found[f"mean_{name}_time"] = seconds.mean(axis=1)
-        found[f"std_{name}_time"] = seconds.std(axis=1)
-    params = list(axes)
+        if variable in cube:
+            seconds = cube[variable].values.reshape(n, -1)
+            found[f"mean_{name}_time"] = seconds.mean(axis=1)
+            found[f"std_{name}_time"] = seconds.std(axis=1)
     given = [{ESTIMATOR: each} for each in axes.estimators] or params
     for name in sorted({name for each in given for name in each}):
         found[f"param_{name}"] = _masked(name, given)
     found["params"] = params
-    rates = cube[names.FOLD_ERRORS] / cube[names.FOLD_ROWS]
-    scores = 1.0 - rates.values.reshape(n, -1)
+    scores = 1.0 - _fold_rates(cube).values.reshape(n, -1)
     found |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
     mean = scores.mean(axis=1)
     found["mean_test_score"], found["std_test_score"] = mean, scores.std(axis=1)
     ranks = rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min")
     return found | {"rank_test_score": ranks.astype(np.int32)} | _judged(cube)
+
+
+def _fold_rates(cube: xr.Dataset) -> xr.DataArray:
+    """Return errors by answers, of which a nested search has several for a row."""
+    n_answers = names.FOLD_ANSWERS if names.FOLD_ANSWERS in cube else names.FOLD_ROWS
+    return cube[names.FOLD_ERRORS] / cube[n_answers]
 
 
 def _masked(name: str, given: Sequence[Mapping[str, Any]]) -> Any:
@@ -250,10 +283,13 @@ def _masked(name: str, given: Sequence[Mapping[str, Any]]) -> Any:
 
 def _judged(cube: xr.Dataset) -> dict[str, Any]:
     """Return what happened to each candidate, and what each criterion says of it."""
-    status = cube[names.STATUS].values.ravel()
-    table = {names.STATUS: np.array(schema.STATES, dtype=object)[status]}
-    errors, rows = cube[names.FOLD_ERRORS], cube[names.FOLD_ROWS]
-    table[CV_ERROR] = (errors / rows).mean(rows.dims, skipna=False).values.ravel()
+    counted = evidence(cube[[names.STATUS]])[names.STATUS]
+    table: dict[str, Any] = {
+        names.STATUS: np.array(schema.STATES, dtype=object)[counted]
+    }
+    if names.FOLD_ERRORS in cube:
+        rates = _fold_rates(cube).values.reshape(len(counted), -1)
+        table[CV_ERROR] = rates.mean(axis=1)
     criteria = cube[names.CRITERION].values if names.CRITERION in cube.dims else ()
     for number, name in enumerate(criteria):
         judged = cube.isel({names.CRITERION: number})
@@ -268,18 +304,22 @@ def _judged(cube: xr.Dataset) -> dict[str, Any]:
 def _columns(cube: xr.Dataset) -> dict[str, list[Any]]:
     """Return the values of each parameter, candidate by candidate."""
     dims, n = candidate_dims(cube), cube[names.STATUS].size
-    fixed = {name: [cube[name].item()] * n for name in _fixed(cube)}
+    # Parameters of which one value was selected, as `isel` leaves them.
+    scalars = (str(name) for name in cube.coords if cube.coords[name].ndim == 0)
+    fixed = {
+        name: [cube[name].item()] * n for name in scalars if name not in names.RESERVED
+    }
     if names.CANDIDATE in dims:
         along = sorted(str(name) for name in cube.coords if cube[name].dims == dims)
         own = {n: cube[n].values.tolist() for n in along if n != names.CANDIDATE}
-        return own | fixed
+        return own | dict(sorted(fixed.items()))
     rows = list(product(*(cube[dim].values.tolist() for dim in dims)))
     own = {dim: [row[place] for row in rows] for place, dim in enumerate(dims)}
     return dict(sorted((own | fixed).items()))
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def _is_set(value: Any) -> bool:
@@ -287,5 +327,6 @@ def _is_set(value: Any) -> bool:
 
 
 def _show(value: Any) -> str:
-    number = isinstance(value, (float, np.floating))
-    return f"{value:g}" if number else repr(_plain(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    return f"{value:g}" if isinstance(value, float) else repr(value)

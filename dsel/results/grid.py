@@ -3,14 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.dtypes import StringDType
 from numpy.typing import NDArray
 
 from dsel import names
@@ -107,7 +107,8 @@ def grid_axes(grid: Any) -> GridAxes:
     checked = product_grids(grids)
     for parameter, values in (item for each in checked for item in each.items()):
         _check_distinct(parameter, values)
-    return _product_axes(checked[0]) if len(checked) == 1 else _list_axes(checked)
+    is_product = len(checked) == 1 and bool(checked[0])
+    return _product_axes(checked[0]) if is_product else _list_axes(checked)
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,14 @@ def as_text(value: Any) -> str:
 
 def product_grids(grid: Any) -> tuple[dict[str, tuple[Any, ...]], ...]:
     """Return the products that a grid is made of, or raise where it is none."""
-    return tuple(_check_product(entry) for entry in _listed(grid))
+    return tuple(_checked_product(entry) for entry in _listed(grid))
+
+
+def is_list(values: Any) -> bool:
+    """Whether these are values of a parameter, and not a single one."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1
+    return isinstance(values, Sequence) and not isinstance(values, str)
 
 
 def _listed(grid: Any) -> Sequence[Any]:
@@ -191,38 +199,27 @@ def _listed(grid: Any) -> Sequence[Any]:
     return grids
 
 
-def is_list(values: Any) -> bool:
-    """Whether these are values of a parameter, and not a single one."""
-    if isinstance(values, np.ndarray):
-        return values.ndim == 1
-    return isinstance(values, Sequence) and not isinstance(values, str)
-
-
-def _check_product(grid: Any) -> dict[str, tuple[Any, ...]]:
+def _checked_product(grid: Any) -> dict[str, tuple[Any, ...]]:
     if not isinstance(grid, Mapping):
         raise TypeError(
             f"`param_grid` must hold dicts of parameter values, or estimators only, "
             f"got {as_text(grid)}."
         )
     for parameter, values in grid.items():
-        _check_values(parameter, values)
+        if not isinstance(parameter, str):
+            raise TypeError(
+                f"`param_grid` must name parameters by text, got {parameter!r}."
+            )
+        if not is_list(values):
+            raise TypeError(
+                f"`param_grid` must give {parameter!r} a list of values, got "
+                f"{values!r}; write [{values!r}] for a single one."
+            )
+        if len(values) == 0:
+            raise ValueError(
+                f"`param_grid` gives {parameter!r} no values; give at least one."
+            )
     return {parameter: tuple(grid[parameter]) for parameter in sorted(grid)}
-
-
-def _check_values(parameter: Any, values: Any) -> None:
-    if not isinstance(parameter, str):
-        raise TypeError(
-            f"`param_grid` must name parameters by text, got {parameter!r}."
-        )
-    if not is_list(values):
-        raise TypeError(
-            f"`param_grid` must give {parameter!r} a list of values, got {values!r}; "
-            f"write [{values!r}] for a single one."
-        )
-    if len(values) == 0:
-        raise ValueError(
-            f"`param_grid` gives {parameter!r} no values; give at least one."
-        )
 
 
 def _check_distinct(parameter: str, values: Sequence[Any]) -> None:
@@ -238,9 +235,7 @@ def _check_distinct(parameter: str, values: Sequence[Any]) -> None:
 
 
 def _product_axes(grid: Mapping[str, tuple[Any, ...]]) -> GridAxes:
-    if not grid:
-        return _list_axes((grid,))
-    dims = _dimensions(grid)
+    dims = _dimensions(list(grid))
     coords = {
         dim: (dim, _coordinate(values))
         for dim, values in zip(dims, grid.values(), strict=True)
@@ -251,28 +246,27 @@ def _product_axes(grid: Mapping[str, tuple[Any, ...]]) -> GridAxes:
 
 def _list_axes(grids: tuple[Mapping[str, tuple[Any, ...]], ...]) -> GridAxes:
     size = sum(prod(len(values) for values in grid.values()) for grid in grids)
-    dims = (names.CANDIDATE,)
-    axes = GridAxes(dims, (size,), {}, grids)
+    axes = GridAxes((names.CANDIDATE,), (size,), {}, grids)
     candidates = list(axes)
     parameters = sorted({parameter for grid in grids for parameter in grid})
     coords = {names.CANDIDATE: (names.CANDIDATE, np.arange(size))}
     for parameter, name in zip(parameters, _dimensions(parameters), strict=True):
         given = {n: c[parameter] for n, c in enumerate(candidates) if parameter in c}
         coords[name] = (names.CANDIDATE, _sparse_coordinate(given, size))
-    return GridAxes(dims, (size,), coords, grids)
+    return replace(axes, coords=coords)
 
 
 def _estimator_axes(estimators: tuple[Any, ...]) -> GridAxes:
     size = len(estimators)
-    text = np.array([as_text(each) for each in estimators], dtype=StringDType())
+    texts = np.array([as_text(each) for each in estimators], dtype=object)
     coords = {
         names.CANDIDATE: (names.CANDIDATE, np.arange(size)),
-        ESTIMATOR: (names.CANDIDATE, text),
+        ESTIMATOR: (names.CANDIDATE, texts),
     }
     return GridAxes((names.CANDIDATE,), (size,), coords, (), estimators)
 
 
-def _dimensions(parameters: Mapping[str, Any] | Sequence[str]) -> tuple[str, ...]:
+def _dimensions(parameters: Sequence[str]) -> tuple[str, ...]:
     dims = tuple(names.parameter_dimension(parameter) for parameter in parameters)
     if len(set(dims)) < len(dims):
         raise ValueError(
@@ -282,38 +276,28 @@ def _dimensions(parameters: Mapping[str, Any] | Sequence[str]) -> tuple[str, ...
 
 
 def _coordinate(values: Sequence[Any]) -> NDArray[Any]:
-    if all(isinstance(value, (bool, np.bool_)) for value in values):
+    """Return values with a type of their own where they agree in it, else as text."""
+    are_flags = {isinstance(value, (bool, np.bool_)) for value in values}
+    if are_flags == {True}:
         return np.array(values, dtype=bool)
-    if all(_is_number(value) for value in values):
-        return _numbers(values)
+    if are_flags == {False} and all(isinstance(value, Real) for value in values):
+        with suppress(OverflowError):
+            if all(isinstance(value, Integral) for value in values):
+                return np.array([int(value) for value in values], dtype=np.int64)
+        return np.array([float(value) for value in values])
     text = [as_text(value) for value in values]
     kinds = {(isinstance(v, str), line) for v, line in zip(values, text, strict=True)}
     if len(set(text)) < len(kinds):  # the word "None" beside None itself
         text = [repr(v) if isinstance(v, str) else as_text(v) for v in values]
-    return np.array(text, dtype=StringDType())
+    return np.array(text, dtype=object)
 
 
 def _sparse_coordinate(given: Mapping[int, Any], size: int) -> NDArray[Any]:
+    """Return values of some candidates, with NaN or "" for the others."""
     values = _coordinate(list(given.values()))
     if len(given) == size:
         return values
-    if values.dtype.kind in "if":
-        numbers = np.full(size, np.nan)
-        numbers[list(given)] = values
-        return numbers
-    text = np.full(size, "", dtype=StringDType())
-    text[list(given)] = [str(value) for value in values]
-    return text
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _numbers(values: Sequence[Any]) -> NDArray[Any]:
-    limit = np.iinfo(np.int64)
-    if all(
-        isinstance(v, Integral) and limit.min <= int(v) <= limit.max for v in values
-    ):
-        return np.array(values, dtype=np.int64)
-    return np.array([float(value) for value in values])
+    is_number = values.dtype.kind in "if"
+    column = np.full(size, np.nan if is_number else "", float if is_number else object)
+    column[list(given)] = values if is_number else [str(value) for value in values]
+    return column

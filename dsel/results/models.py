@@ -1,86 +1,85 @@
-"""The chosen model in the store: written with skops, opened without unpickling."""
+"""Fitted models beside results: written with skops, opened without unpickling."""
 
-import importlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from zipfile import BadZipFile
 
-import numpy as np
-from zarr.abc.store import Store
-from zarr.core.sync import sync
+from dsel.results.files import MAKE_ANEW, PLAIN, read_outcome
+from dsel.results.place import Place, claim, read_owner, seal, stamp, unseal
 
-from dsel.results.records import (
-    blocks_of,
-    decode,
-    encode,
-    read_object,
-    storable,
-    write_object,
-)
-from dsel.results.store import (
-    make_root,
-    naming_damage,
-    naming_place,
-    open_store,
-    read_root,
-)
-
-OBJECT: Final = "model/skops.records"
-KEY: Final = "key"
+FOLDER: Final = "models"
+DEPLOY: Final = "deploy"
+"""Entry of an outcome: name of the model that is handed over."""
 MODEL: Final = "model"
-BYTES: Final = "bytes"
-WAY_OUT: Final = "run the same command again, which fits the model anew"
-SAFE: Final = ("numpy.dtype",)
-"""What skops does not trust of itself, though a fitted SimpleImputer has it."""
-OURS: Final = (
-    "dsel.families.", "dsel.mcpl.", "dsel.kernels.",
-    "dsel.nonconformity.", "dsel.searches.",
-)  # fmt: skip
-"""Our own estimators and what they are made of: arrays, and safe to build."""
+"""Name of the only model of a place without a plan."""
+TRUSTED: Final = (
+    "numpy.dtype",  # a fitted SimpleImputer has one
+    "dsel.families.family.Candidate",
+    "dsel.families.family.FitCounts",
+    "dsel.families.svm.machines.Machines",
+    "dsel.families.svm.predict.PackedSVMs",
+    "dsel.families.svm.rows.RowsByClass",
+    "dsel.kernels.functions.Linear",
+    "dsel.kernels.functions.Polynomial",
+    "dsel.kernels.functions.Rbf",
+    "dsel.kernels.functions.Sigmoid",
+    "dsel.least_squares.estimators.KernelLeastSquares",
+    "dsel.least_squares.estimators.KernelLeastSquaresClassifier",
+    "dsel.mcpl.estimators.MaximumLikelihoodLDA",
+    "dsel.mcpl.estimators.OracleLDA",
+    "dsel.mcpl.estimators.SemiSupervisedLDA",
+    "dsel.nonconformity.classifier.NonconformityClassifier",
+    "dsel.nonconformity.models.ModelSet",
+)
+"""What may be built beside what skops trusts of itself: our own estimators and what
+they hold, each by its full name, so that no name that our modules import is one."""
 
 
 def save_model(
     model: Any,
-    place: str | os.PathLike[str] | Store,
+    place: str | os.PathLike[str],
     *,
-    key: str = "",
     storage_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Save a fitted estimator beside the cube, in the place of one already there.
+    """Save a fitted estimator, in the place of one already there.
 
     Parameters
     ----------
     model
         A fitted scikit-learn estimator.
     place, storage_options
-        As :func:`save_results` takes them.
-    key
-        What tells this model from others; `model_key` gives it back.
+        As `save_results` takes them; the model lies beside the cube.
 
     Raises
     ------
     ModuleNotFoundError
         Where skops is not installed.
     """
-    record = storable({BYTES: np.frombuffer(_skops().dumps(model), dtype=np.uint8)})
-    store = open_store(place, storage_options=storage_options)
-    with naming_place(store):
-        make_root(store)
-        write_object(store, OBJECT, encode([(MODEL, record)], about={KEY: key}))
+    where = Place(place, storage_options=storage_options, name="place")
+    claim(where, PLAIN, {})
+    before = where.files(FOLDER)
+    write_model(where, MODEL, model)
+    for old in before:
+        where.remove(f"{FOLDER}/{old}")
 
 
 def open_model(
-    place: str | os.PathLike[str] | Store,
+    place: str | os.PathLike[str],
     *,
+    name: str | None = None,
     trusted: Sequence[str] = (),
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Open the model that `save_model` or a run kept.
+    """Open a model that a run or `save_model` kept.
 
     Parameters
     ----------
     place, storage_options
-        As :func:`save_results` takes them.
+        As `open_results` takes them.
+    name
+        Which model of a run, such as ``all_rows``; by default the one that was handed
+        over.
     trusted
         Full names of types, beside those of numpy, scipy, scikit-learn and dsel, that
         may be built: those of your own estimators, after a look at them.
@@ -97,56 +96,47 @@ def open_model(
     ModuleNotFoundError
         Where skops is not installed.
     ValueError
-        Where the model has types that are not trusted.
+        Where it is damaged, or has types that are not trusted.
     """
+    where = Place(place, storage_options=storage_options, name="place")
+    read_owner(where)  # of no other version
+    outcome = read_outcome(where)
+    if outcome is None:
+        files = [file for file in where.files(FOLDER) if file.startswith(MODEL)]
+        kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
+    else:
+        kept, handed_over = outcome.models, str(outcome.said.get(DEPLOY))
+    wanted = handed_over if name is None else name
+    if wanted not in kept:
+        has = f"it has {', '.join(kept)}" if kept else "it has none"
+        raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
+    return read_model(where, kept[wanted], trusted)
+
+
+def write_model(place: Place, name: str, model: Any) -> str:
+    """Write a model; return the name of its file."""
+    file = f"{name}-{stamp()}.skops"
+    place.write({f"{FOLDER}/{file}": seal(_skops().dumps(model))})
+    return file
+
+
+def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
+    """Return the model of a file; see `open_model`."""
     skops = _skops()
-    store = open_store(place, storage_options=storage_options, read_only=True)
-    kept = _read(store)
-    if kept is None:
-        raise FileNotFoundError(
-            f"{store} holds no model; run the search again with this `out`, which "
-            f"takes the counts from there."
-        )
-    _, payload = kept
-    found = skops.get_untrusted_types(data=payload)
-    ours = [name for name in found if name in SAFE or _is_ours(name)]
-    unknown = sorted(set(found) - {*ours, *trusted})
+    may_build = {*TRUSTED, *trusted}
+    payload = unseal(place.read(f"{FOLDER}/{file}"))
+    try:
+        types = skops.get_untrusted_types(data=payload or b"")
+    except (BadZipFile, KeyError, ValueError) as error:
+        text = f"the model {file} at {place} is damaged; {MAKE_ANEW}."
+        raise ValueError(text) from error
+    unknown = sorted(set(types) - may_build)
     if unknown:
         raise ValueError(
-            f"the model at {store} has types that nobody said to trust: "
+            f"the model at {place} has types that nobody said to trust: "
             f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
         )
-    return skops.loads(payload, trusted=[*ours, *trusted])
-
-
-def model_key(place: str | os.PathLike[str] | Store) -> str | None:
-    """Return the key of the model kept at a place; None where none is."""
-    found = _read(open_store(place, read_only=True))
-    return None if found is None else found[0]
-
-
-def _read(store: Store) -> tuple[str, bytes] | None:
-    """Return the key and the bytes of the model; None where there is none."""
-    read_root(store)
-    with naming_damage(store, way_out=WAY_OUT):
-        payload = sync(read_object(store, OBJECT))
-        if payload is None:
-            return None
-        [block] = blocks_of(payload)
-        about, records = decode(block)
-        return str(about[KEY]), records[MODEL][BYTES].tobytes()
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a full name is that of a class of dsel, not of what its files import."""
-    if not name.startswith(OURS):
-        return False
-    module, _, last = name.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), last, None)
-    except ImportError:
-        return False
-    return isinstance(found, type) and found.__module__.startswith(OURS)
+    return skops.loads(payload, trusted=sorted(may_build))
 
 
 def _skops() -> Any:

@@ -11,15 +11,23 @@ from numpy.typing import NDArray
 from zarr.abc.store import Store
 from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.errors import ContainsArrayError
+from zarr.storage import FsspecStore, LocalStore
 
 from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
-from dsel.results.store import naming_damage, open_store
+from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
-from dsel.stores import HEAD, WholeStore, check_array, check_empty, check_outside
+from dsel.stores import (
+    BAD_HEADER,
+    HEAD,
+    WholeStore,
+    check_array,
+    check_empty,
+    check_outside,
+)
 
 SPAN_ROWS: Final = 2**16
 """Rows of a task: seconds of scoring, and a megabyte to bring home."""
@@ -84,7 +92,7 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
     Parameters
     ----------
     path
-        Folder, URL or zarr store that ``predict_pool``, `write_row_disagreement` or
+        Folder or URL that ``predict_pool``, `write_row_disagreement` or
         `write_half_disagreement` wrote.
     name
         The field, such as ``label`` or ``disagreement``.
@@ -102,43 +110,41 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         Where it has no such field, was not written to the end, or a chunk is missing
         or damaged.
     """
-    store = open_store(path, read_only=True, name="path")
-    array = _opened(store, name)
+    array = _opened(path, name)
     for start in range(0, array.shape[0], array.chunks[0]):
         stop = min(start + array.chunks[0], array.shape[0])
-        with naming_damage(store, way_out=WAY_OUT):
-            values = _values(array, start, stop)
+        try:
+            values = np.asarray(array[start:stop])
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"`path` {array.store} is damaged in {name}, rows {start} to "
+                f"{stop - 1} ({error}); {WAY_OUT}."
+            ) from error
         yield start, values
 
 
-def _opened(store: Store, name: str) -> Any:
+def _opened(path: Any, name: str) -> Any:
+    store = _store(path, read_only=True)
     try:
-        with naming_damage(store, way_out=WAY_OUT):
-            group = zarr.open_group(store, mode="r", zarr_format=3)
+        group = zarr.open_group(WholeStore(store), mode="r", zarr_format=3)
+        fields = dict(group.arrays())
+    except ContainsArrayError as error:
+        raise ValueError(
+            f"`path` {store} is a zarr array, and holds no results for rows."
+        ) from error
     except FileNotFoundError as error:
         raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
-    if group.attrs.get(COMPLETE) is False:
+    except BAD_HEADER as error:
+        raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
+    if not group.attrs.get(COMPLETE):
         raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
-    # Earlier versions left chunks out where no row had a value.
-    whole = WholeStore(store) if COMPLETE in group.attrs else store
-    with naming_damage(store, way_out=WAY_OUT):
-        fields = dict(zarr.open_group(whole, mode="r", zarr_format=3).arrays())
-        if name in fields:
-            check_array(fields[name])
-            return fields[name]
-    raise ValueError(
-        f"`name` must be a field of {store}, which has {', '.join(sorted(fields))}; "
-        f"got {name!r}."
-    )
-
-
-def _values(array: Any, start: int, stop: int) -> NDArray[Any]:
-    try:
-        return np.asarray(array[start:stop])
-    except (RuntimeError, ValueError) as error:
+    if name not in fields:
         raise ValueError(
-            f"{array.basename}, rows {start} to {stop - 1}: {error}"
-        ) from error
+            f"`name` must be a field of {store}, which has "
+            f"{', '.join(sorted(fields))}; got {name!r}."
+        )
+    check_array(fields[name])
+    return fields[name]
 
 
 def _create(
@@ -147,7 +153,7 @@ def _create(
     fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
     attributes: Mapping[str, Any],
 ) -> tuple[zarr.Group, dict[str, Any]]:
-    store = open_store(path, name="path")
+    store = _store(path)
     if isinstance(store, LocalStore):
         check_outside(store.root, "path")
     if sync(store.exists(HEAD)):
@@ -171,6 +177,14 @@ def _create(
         for name, (row_shape, dtype, fill) in fields.items()
     }
     return group, arrays
+
+
+def _store(path: Any, *, read_only: bool = False) -> Store:
+    """Return the zarr store at a path or URL."""
+    place = Place(path, name="path")
+    if place.folder is not None:
+        return LocalStore(place.folder, read_only=read_only)
+    return FsspecStore.from_url(str(place), read_only=read_only)
 
 
 def _write(

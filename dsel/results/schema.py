@@ -1,15 +1,18 @@
-"""The variables of the cube: names, dimensions, kinds and what they mean."""
+"""The variables of the cube: names, dimensions, kinds and what they mean.
+
+Every type is one that numpy promotes (texts are objects), so that what xarray does to
+a whole Dataset works on a cube.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.dtypes import StringDType
 
 from dsel import names
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Raised whenever a reader of the old schema could misread a cube."""
 
 STATES: Final = ("done", "pruned", "failed", "missing")
@@ -30,23 +33,18 @@ DTYPES: Final[Mapping[str, Any]] = {
     COUNT: np.dtype(np.float64),
     NUMBER: np.dtype(np.float64),
     SECONDS: np.dtype(np.float64),
-    TEXT: StringDType(),
+    TEXT: np.dtype(object),
     FLAG: np.dtype(np.int8),
 }
 """Types in memory. Counts are floats, exact to 2^53, so that one that was not made is
 NaN, which no mean or minimum of a reader can take for a count."""
-EMPTY: Final[Mapping[str, Any]] = {
-    COUNT: np.nan,
-    NUMBER: np.nan,
-    SECONDS: np.nan,
-    TEXT: "",
-    FLAG: names.STATUS_MISSING,
-}
-"""What stands where nothing was counted or computed."""
-ENCODING: Final[Mapping[str, Mapping[str, Any]]] = {
-    COUNT: {"dtype": "int64", "_FillValue": names.UNCOUNTED}
-}
-"""What stands for it in a file, where that is something else."""
+COUNT_IN_FILE: Final = {"dtype": "int64", "_FillValue": names.UNCOUNTED}
+"""What counts are in a file."""
+
+BY_ANSWER: Final = (names.TRUE_CLASS, names.PREDICTED_CLASS)
+"""Trailing dimensions of labeled rows by class and answer, where these are counted."""
+BY_TWO_ANSWERS: Final = (names.PREDICTED_CLASS, names.OTHER_CLASS)
+"""Those of pool rows by the answers of a fold's model and of the model of all rows."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,8 @@ class Variable:
     """``count``, ``number``, ``seconds``, ``text`` or ``flag``."""
     long_name: str
     """One line that plots and people read."""
-    is_optional: bool = False
+    trailing: tuple[str, ...] = ()
+    """Dimensions that it may have behind these."""
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -77,79 +76,59 @@ class Variable:
 _EACH = (CANDIDATES,)
 _FIT = (CANDIDATES, SPLITS)
 _PAIR = (CANDIDATES, COMPARED)
-_INNER = (CANDIDATES, SPLITS, names.INNER_FOLD)
+_OUTER = (names.FOLD,)
 _JUDGED = (names.CRITERION, CANDIDATES)
-_RULE = (names.CRITERION,)
 
-Row = tuple[str, tuple[str, ...], str, str]
 # fmt: off
-_ALWAYS: tuple[Row, ...] = (
-    (names.FOLD_ERRORS, _FIT, COUNT, "errors on the held-out rows"),
-    (names.FOLD_ROWS, (SPLITS,), COUNT, "held-out rows"),
-    (names.TRAIN_ROWS, (SPLITS,), COUNT, "training rows"),
-    (names.TRAIN_ERRORS, _FIT, COUNT, "errors on the training rows"),
-    (names.FULL_TRAIN_ERRORS, _EACH, COUNT,
-     "errors of the full model on all labeled rows"),
-    (names.DISAGREEMENTS, _PAIR, COUNT,
-     "pool rows given to this split on which its model and the full one differ"),
-    (names.POOL_ROWS, _PAIR, COUNT, "pool rows given to this split and visited"),
-    (names.BEST_FOLD_DISAGREEMENTS, _EACH, COUNT,
-     "pool rows on which the best fold's model and the full one differ"),
-    (names.STATUS, _EACH, FLAG, "what happened to the candidate"),
-    (names.MESSAGE, _EACH, TEXT, "why the candidate failed"),
-    (names.FIT_SECONDS, _FIT, SECONDS, "time of the fit"),
-    (names.SCORE_SECONDS, _PAIR, SECONDS, "time of scoring the pool"),
-    (names.FULL_FIT_SECONDS, _EACH, SECONDS, "time of the full fit"),
-    (names.N_LABELED, (), COUNT, "labeled rows"),
-    (names.N_UNLABELED, (), COUNT, "rows of the pool"),
-    (names.N_CLASSES, (), COUNT, "classes"),
-    (names.N_CANDIDATES, (), COUNT, "candidates that share delta"),
-)
-_SOMETIMES: tuple[Row, ...] = (
-    (names.FOLD_DISAGREEMENTS, _FIT, COUNT,
-     "pool rows on which this fold's model and the full one differ"),
-    (names.DIFFERING_FOLDS, _FIT, COUNT,
-     "pool rows on which fold + 1 fold models differ from the full one"),
-    (names.LOO_ERRORS, _EACH, COUNT,
-     "labeled rows on which the model of all others errs"),
-    (names.INNER_ERRORS, _INNER, COUNT,
-     "errors on the inner fold of the model without both folds"),
-    (names.INNER_FIT_SECONDS, _INNER, SECONDS, "time of its fit"),
-    (names.OUTER_CANDIDATE, (SPLITS,), COUNT, "candidate chosen without the fold"),
-    (names.OUTER_ERRORS, (SPLITS,), COUNT, "errors on the fold of its model"),
-    (names.OUTER_DISAGREEMENTS, (SPLITS,), COUNT,
-     "pool rows on which its model and the full one differ"),
-    (names.VOTE_DISAGREEMENTS, (SPLITS,), COUNT,
-     "pool rows on which its model and the vote of all folds' models differ"),
-    (names.OUTER_TEST_ERRORS, (SPLITS,), COUNT, "its errors on labeled test rows"),
-    (names.VOTE_TEST_ERRORS, (), COUNT, "errors of the vote on labeled test rows"),
-    (names.FULL_TEST_ERRORS, _EACH, COUNT,
-     "errors of the full model on labeled test rows"),
-    (names.HALF_TEST_ERRORS, _FIT, COUNT,
-     "errors of the half model on labeled test rows"),
-    (names.TEST_ROWS, (), COUNT, "labeled test rows"),
-    (names.FOLD_LOSSES, _FIT, NUMBER, "sum of squared residuals on the held-out rows"),
-    (names.LOO_LOSSES, _EACH, NUMBER, "sum of squared leave-one-out residuals"),
-    (names.GCV_LOSSES, _EACH, NUMBER,
-     "generalised cross-validation score times the labeled rows"),
-    (names.EXTRA_LOSS, _EACH, NUMBER,
-     "mean squared residual of the full model on extra rows"),
-    (names.N_STAGES, (), COUNT,
-     "stages of the pool that divide delta; 0 where its limits hold at every row"),
-    (names.ESTIMATE, _JUDGED, NUMBER, "the criterion's number, unclipped"),
-    (names.LABEL_TERM, _JUDGED, NUMBER, "part of the estimate from labeled rows"),
-    (names.DISAGREEMENT_TERM, _JUDGED, NUMBER, "part of the estimate from the pool"),
-    (names.DELTA_SHARE, _JUDGED, NUMBER,
-     "probability of failure given to the candidate"),
-    (names.DELTA, _RULE, NUMBER, "probability that the criterion's bounds may fail"),
-    (names.LABEL_SHARE, _RULE, NUMBER, "part of delta given to the label term"),
+VARIABLES: Final = (
+    Variable(names.STATUS, _EACH, FLAG, "what happened to the candidate"),
+    Variable(names.MESSAGE, _EACH, TEXT, "why the candidate failed"),
+    Variable(names.FOLD_ERRORS, _FIT, COUNT, "errors on the held-out rows", BY_ANSWER),
+    Variable(names.FOLD_ROWS, (SPLITS,), COUNT, "held-out rows"),
+    Variable(names.FOLD_ANSWERS, _FIT, COUNT,
+             "answers behind the errors: several models answer each held-out row"),
+    Variable(names.TRAIN_ROWS, (SPLITS,), COUNT, "training rows"),
+    Variable(names.TRAIN_ERRORS, _FIT, COUNT, "errors on the training rows"),
+    Variable(names.DISAGREEMENTS, _PAIR, COUNT,
+             "pool rows given to this split on which its model and the full one differ",
+             BY_TWO_ANSWERS),
+    Variable(names.POOL_ROWS, _PAIR, COUNT,
+             "pool rows given to this split and visited"),
+    Variable(names.BEST_FOLD_DISAGREEMENTS, _EACH, COUNT,
+             "pool rows on which the best fold's model and the full one differ"),
+    Variable(names.LOO_ERRORS, _EACH, COUNT,
+             "labeled rows on which the model of all others errs"),
+    Variable(names.OUTER_CANDIDATE, _OUTER, COUNT, "candidate chosen without the fold"),
+    Variable(names.OUTER_ERRORS, _OUTER, COUNT, "errors on the fold of its model",
+             BY_ANSWER),
+    Variable(names.OUTER_DISAGREEMENTS, _OUTER, COUNT,
+             "pool rows on which its model and the full one differ", BY_TWO_ANSWERS),
+    Variable(names.FOLD_LOSSES, _FIT, NUMBER,
+             "sum of squared residuals on the held-out rows"),
+    Variable(names.LOO_LOSSES, _EACH, NUMBER, "sum of squared leave-one-out residuals"),
+    Variable(names.GCV_LOSSES, _EACH, NUMBER,
+             "generalised cross-validation score times the labeled rows"),
+    Variable(names.EXTRA_LOSS, _EACH, NUMBER,
+             "mean squared residual of the full model on extra rows"),
+    Variable(names.FIT_SECONDS, _FIT, SECONDS, "time of the fit"),
+    Variable(names.SCORE_SECONDS, _PAIR, SECONDS, "time of scoring the pool"),
+    Variable(names.FULL_FIT_SECONDS, _EACH, SECONDS, "time of the full fit"),
+    Variable(names.N_LABELED, (), COUNT, "labeled rows"),
+    Variable(names.N_UNLABELED, (), COUNT, "rows of the pool"),
+    Variable(names.N_CLASSES, (), COUNT, "classes"),
+    Variable(names.N_CANDIDATES, (), COUNT, "candidates that share delta"),
+    Variable(names.EQUAL_ROWS, (), COUNT, "pool rows that equal labeled rows"),
+    Variable(names.ESTIMATE, _JUDGED, NUMBER, "the criterion's number, unclipped"),
+    Variable(names.LABEL_TERM, _JUDGED, NUMBER,
+             "part of the estimate from labeled rows"),
+    Variable(names.DISAGREEMENT_TERM, _JUDGED, NUMBER,
+             "part of the estimate from the pool"),
+    Variable(names.DELTA_SHARE, _JUDGED, NUMBER,
+             "probability of failure given to the candidate"),
+    Variable(names.DELTA, (names.CRITERION,), NUMBER,
+             "probability that the criterion's bounds may fail"),
 )
 # fmt: on
-
-VARIABLES: Final = (
-    *(Variable(*each) for each in _ALWAYS),
-    *(Variable(*each, is_optional=True) for each in _SOMETIMES),
-)
 BY_NAME: Final[Mapping[str, Variable]] = {each.name: each for each in VARIABLES}
 
 EVIDENCE: Final = tuple(

@@ -1,254 +1,262 @@
-"""Where results live: a directory, an fsspec URL or a zarr store."""
+"""The store of a run: its records, from which a killed run goes on, and its outcome.
 
+A place belongs to one plan. A record depends on its key alone, so two runs in one place
+can do the same work twice, and no harm. What is final is written last, and once.
+"""
+
+import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from errno import EROFS
-from pathlib import Path
-from typing import Any, Final
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
 
-import zarr
-from fsspec.core import strip_protocol
-from google_crc32c import value as crc32c
-from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.core.sync import sync
-from zarr.errors import ContainsArrayError
-from zarr.storage import FsspecStore, LocalStore
+import numpy as np
+import xarray as xr
 
-from dsel.checks import check_path, check_url
-from dsel.errors import without_queries
-from dsel.results.schema import SCHEMA_VERSION
-from dsel.stores import (
-    HEAD,
-    HEADERS,
-    VERSION_ATTRIBUTE,
-    WholeStore,
-    check_empty,
-    check_outside,
+from dsel.results.files import (
+    CUBE,
+    PAIRS,
+    Outcome,
+    read_dataset,
+    read_outcome,
+    write_dataset,
+    write_outcome,
+)
+from dsel.results.models import read_model, write_model
+from dsel.results.place import (
+    JOURNAL,
+    Place,
+    claim,
+    owner,
+    read_journal,
+    seal,
+    stamp,
 )
 
-GROUPS: Final = ("journal", "cube-")
-"""How the names of groups begin that are of use with the store's own head only."""
-MAKE_ANEW: Final = (
-    "run the same command again with the same `out`, which makes it anew of what was "
-    "counted"
-)
-"""What can be done about a cube that is damaged."""
+LEAST_SECONDS: Final = 0.5
+"""From a record to its file when a run begins."""
+SHARE: Final = 0.02
+"""Part of a run that one that is killed may lose, if it is more than that ..."""
+MOST_SECONDS: Final = 300.0
+"""... and less than this."""
 
 
-class CubeStore(WholeStore):
-    """The store of a cube, each chunk of which ends with its checksum.
+class Store:
+    """What a plan keeps in its place; made by `open_store`, ended by `close`."""
 
-    Values are read long after a cube was opened, so what is lost or changed is named
-    here, with what can be done about it.
-    """
+    def __init__(self, place: Place, kind: str, plan: Mapping[str, str]) -> None:
+        self.place = place
+        self.records: dict[str, dict[str, Any]] = {}
+        """Records by key, those of earlier runs included; of two the first counts."""
+        self._owner = owner(kind, plan)
+        self._lines = [json.dumps(self._owner)]
+        self._guard = threading.Lock()  # of the lines
+        self._writing = threading.Lock()  # one write at a time
+        self._timer: threading.Timer | None = None
+        self._failure: OSError | None = None
+        self._began = time.monotonic()
+        for theirs, lines in read_journal(place):
+            if theirs == self._owner:
+                self.records = dict(map(json.loads, lines)) | self.records
+        self._final = read_outcome(place)
+        self._kept = Outcome()
+        if self._final is None:
+            self._write()  # says before work starts that nothing can be written
 
-    async def get(
+    def append(self, key: str, record: Mapping[str, Any]) -> None:
+        """Keep a record, as JSON gives it back; nothing where its key is known.
+
+        It is written soon, the later the longer a run is.
+
+        Raises
+        ------
+        OSError
+            Where an earlier write failed; what was not written is kept.
+        """
+        line = json.dumps([key, record], default=_plain)
+        with self._guard:
+            if key not in self.records:
+                self.records[key] = json.loads(line)[1]
+                self._lines.append(line)
+                self._write_soon()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def flush(self) -> None:
+        """Write what was appended; return when it is there."""
+        if len(self._lines) > 1:  # the first says whose they are
+            self._write()
+
+    def close(self) -> None:
+        """Write what was appended, and end."""
+        with self._guard:
+            if self._timer is not None:
+                self._timer.cancel()
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
         self,
-        key: str,
-        prototype: BufferPrototype,
-        byte_range: ByteRequest | None = None,
-    ) -> Buffer | None:
-        """Return what is stored under a key; raise where a chunk is not as written."""
-        is_head = key.endswith(HEADERS)
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def save_cube(self, cube: xr.Dataset) -> None:
+        """Keep the cube, in the place of an earlier one."""
+        self._kept.datasets[CUBE] = write_dataset(self.place, CUBE, cube)
+
+    def cube(self) -> xr.Dataset | None:
+        """Return the cube; None where none was kept, or it must be made anew."""
+        return self._dataset(CUBE)
+
+    def save_pairs(self, pairs: xr.Dataset) -> None:
+        """Keep what was counted pair by pair, in the place of what was there."""
+        self._kept.datasets[PAIRS] = write_dataset(self.place, PAIRS, pairs)
+
+    def pairs(self) -> xr.Dataset | None:
+        """Return what was counted pair by pair; None as of `cube`."""
+        return self._dataset(PAIRS)
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """What `save_outcome` was given first, by this run or another."""
+        return None if self._final is None else self._final.said
+
+    def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        """Make certificates and choice final; return those that are.
+
+        Save the cube and the models before: the outcome says which belong to it. Where
+        another run was first, its outcome is returned, and nothing is written.
+        """
+        self.flush()
+        self._kept.said = json.loads(json.dumps(outcome, default=_plain))
+        self._final = write_outcome(self.place, self._kept)
+        return self._final.said
+
+    def save_model(self, name: str, model: Any) -> None:
+        """Keep a fitted model as skops, to be found when the outcome was saved.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Where skops is not installed.
+        """
+        self._kept.models[name] = write_model(self.place, name, model)
+
+    def has_model(self, name: str) -> bool:
+        """Whether the model of that name that belongs to the outcome was kept."""
+        return name in self._models()
+
+    def load_model(self, name: str, trusted: Sequence[str] = ()) -> Any:
+        """Return the model of that name; see `open_model`.
+
+        Raises
+        ------
+        KeyError
+            Where none was kept.
+        ValueError
+            Where it is damaged, or has types that are not trusted.
+        """
+        return read_model(self.place, self._models()[name], trusted)
+
+    def _models(self) -> Mapping[str, str]:
+        return (self._final or self._kept).models
+
+    def _dataset(self, name: str) -> xr.Dataset | None:
         try:
-            found = await super().get(key, prototype, byte_range)
-            if found is not None and not is_head:
-                _check_sum(key, found.to_bytes())
-        except ValueError as error:
-            if is_head:  # known when a cube is opened
+            return read_dataset(self.place, name, self._final)
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _pause(self) -> float:
+        share = SHARE * (time.monotonic() - self._began)
+        return min(max(LEAST_SECONDS, share), MOST_SECONDS)
+
+    def _write_soon(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(self._pause(), self._write_late)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _write_late(self) -> None:
+        with self._guard:
+            self._timer = None
+        try:
+            self.flush()
+        except OSError as error:  # shown to the driver by its next append
+            self._failure = error
+
+    def _write(self) -> None:
+        """Write the lines to a file of their own; `append` takes more meanwhile."""
+        with self._writing:
+            with self._guard:
+                lines, self._lines = self._lines, self._lines[:1]
+            try:
+                name = f"{JOURNAL}/{stamp()}.json"
+                self.place.write({name: seal("\n".join(lines).encode())})
+            except BaseException:
+                with self._guard:
+                    self._lines = lines + self._lines[1:]
                 raise
-            raise ValueError(f"{self} is damaged: {error}; {MAKE_ANEW}.") from error
-        return found
-
-
-def _check_sum(key: str, chunk: bytes) -> None:
-    if crc32c(chunk[:-4]).to_bytes(4, "little") != chunk[-4:]:
-        raise ValueError(f"the chunk {key} has another checksum than its bytes")
 
 
 def open_store(
-    place: str | os.PathLike[str] | Store,
+    out: str | os.PathLike[str],
     *,
+    kind: str,
+    plan: Mapping[str, str],
     storage_options: Mapping[str, Any] | None = None,
-    read_only: bool = False,
-    name: str = "out",
 ) -> Store:
-    """Return the zarr store at a path or URL; a store is returned as it is.
+    """Open the store of a plan, made if it is not there.
 
-    Errors call the argument `name`: TypeError where it is neither, ValueError or
-    ImportError where it is empty or nothing here knows its protocol.
+    Parameters
+    ----------
+    out
+        Folder or URL that is empty or belongs to this plan.
+    kind
+        Which of dsel's systems keeps its results there.
+    plan
+        Tokens of all that its counts and certificates depend on, by name.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Returns
+    -------
+    Store
+        With the records of earlier runs; where there is an outcome, nothing is written.
+
+    Raises
+    ------
+    StoreMismatchError
+        Where the place belongs to another plan; what differs is named.
+    ValueError
+        Where anything else is there, or the outcome is damaged.
+    OSError
+        Where nothing can be written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as out:
+    ...     with open_store(out, kind="search", plan={"seed": "7"}) as store:
+    ...         store.append("fit/0", {"errors": [3, 4]})
+    ...     open_store(out, kind="search", plan={"seed": "7"}).records
+    {'fit/0': {'errors': [3, 4]}}
     """
-    if isinstance(place, Store):
-        return place
-    if not isinstance(place, (str, os.PathLike)):
-        raise TypeError(
-            f"`{name}` must be a path, a URL or a zarr store, got {place!r}."
-        )
-    text = os.fspath(place)
-    if not text:
-        raise ValueError(f"`{name}` must name a place, got ''; '.' is this directory.")
-    check_path(text, name)
-    if "://" in text:
-        check_url(text, name)
-    if text.startswith(("file://", "local://")):
-        text = str(strip_protocol(text))
-    if "://" not in text:
-        return LocalStore(Path(text).absolute(), read_only=read_only)
-    options = dict(storage_options or {})
-    store = FsspecStore.from_url(text, storage_options=options, read_only=read_only)
-    store.fs.invalidate_cache()  # others may have written since this process looked
-    return store
+    place = Place(out, storage_options=storage_options)
+    claim(place, kind, plan)
+    return Store(place, kind, plan)
 
 
-def read_root(store: Store) -> dict[str, Any]:
-    """Return the attributes of a results store, having checked its version."""
-    try:
-        with naming_damage(store):
-            root = zarr.open_group(store, mode="r", zarr_format=3)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"there is no results store at {store}; name the place that `out` named."
-        ) from error
-    attributes = dict(root.attrs)
-    check_version(attributes, str(store))
-    return attributes
-
-
-def make_root(store: Store) -> zarr.Group:
-    """Return the root group for writing, made if need be.
-
-    Raises OSError where the store takes no writes, ValueError where its head was lost,
-    and with it the name of the cube, or where the place holds anything else, or lies in
-    a pool.
-    """
-    if store.read_only:
-        raise OSError(EROFS, "the zarr store was opened for reading only")
-    if isinstance(store, LocalStore):
-        check_outside(store.root, "out")
-    with naming_damage(store):
-        root = _stored_root(store)
-    if root is None:
-        check_empty(store, "out")
-        attributes: dict[str, Any] = {VERSION_ATTRIBUTE: SCHEMA_VERSION}
-        root = zarr.open_group(store, mode="a", zarr_format=3, attributes=attributes)
-    check_version(dict(root.attrs), str(store))
-    return root
-
-
-def _stored_root(store: Store) -> zarr.Group | None:
-    try:
-        return zarr.open_group(store, mode="r+", zarr_format=3)
-    except FileNotFoundError:
-        if lost := sync(_groups_in(store)):
-            raise ValueError(f"{HEAD} is missing beside {', '.join(lost)}") from None
-        return None
-
-
-async def _groups_in(store: Store) -> list[str]:
-    """Return what is there of a store of ours that has no head of its own."""
-    names = [name async for name in store.list_dir("") if name.startswith(GROUPS)]
-    return [name for name in names if await store.exists(f"{name}/{HEAD}")]
-
-
-@contextmanager
-def naming_damage(
-    store: Store, *, way_out: str = "bring it back from a copy, or choose another `out`"
-) -> Iterator[None]:
-    """Say where it was that a group could not be read, and the `way_out`.
-
-    A ValueError stands for what JSON and zarr say of a file that is cut short or
-    missing, a ConnectionError for what a library says that does not get there.
-    """
-    try:
-        yield
-    except FileNotFoundError:  # zarr's own is a ValueError too
-        raise
-    except ContainsArrayError as error:
-        raise ValueError(
-            f"{store} is a zarr array, such as a pool, and holds no dsel results; "
-            f"choose another place."
-        ) from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        # zarr has these for a head of the wrong kind, and mistakes of ours raise them.
-        said = error if isinstance(error, ValueError) else _broken_head(store)
-        if not said:
-            raise
-        raise ValueError(
-            f"{store} is damaged, a file in it cannot be read ({said}); {way_out}."
-        ) from error
-    except Exception as error:
-        if not _is_of_no_kind(error):
-            raise
-        told = without_queries(str(error))
-        raise ConnectionError(
-            f"cannot reach {store}: {told}. See that it is there and that its options "
-            f"are right, then run the same command again."
-        ) from (error if told == str(error) else None)
-
-
-def _broken_head(store: Store) -> str:
-    """Return which group or array has a head that zarr cannot read, and why."""
-    for key in sorted(sync(_heads_in(store))):
-        try:
-            zarr.open(store, path=key[: -len(HEAD)], mode="r", zarr_format=3)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            return f"{key}: {error!r}"
-    return ""
-
-
-async def _heads_in(store: Store) -> list[str]:
-    return [key async for key in store.list_prefix("") if key.endswith(HEAD)]
-
-
-@contextmanager
-def naming_place(store: Store, *, unwritten: int = 0) -> Iterator[None]:
-    """Say where nothing could be written, in an OSError of the same kind.
-
-    `unwritten` is the number of finished tasks that the write is about.
-    """
-    try:
-        yield
-    except Exception as error:
-        is_told = isinstance(error, ConnectionError) and error.errno is None
-        if is_told or not (isinstance(error, OSError) or _is_of_no_kind(error)):
-            raise
-        lost = (
-            f"; {unwritten} finished tasks are not in it and will be counted again, "
-            f"all others are safe"
-        )
-        text = (
-            f"cannot write to {store}: {getattr(error, 'strerror', None) or error}"
-            f"{lost if unwritten else ''}. Make room or choose another `out`, then run "
-            f"the same command again."
-        )
-        number = getattr(error, "errno", None)
-        # Others are made of other arguments.
-        kind = type(error) if type(error).__module__ == "builtins" else OSError
-        raise (kind(number, text) if number else OSError(text)) from error
-
-
-def _is_of_no_kind(error: Exception) -> bool:
-    """Tell errors of libraries that reach places, which are of no builtin kind."""
-    kinds = [kind for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-    return kinds == [Exception, BaseException, object]
-
-
-def check_version(attributes: Mapping[str, Any], place: str) -> None:
-    """Raise ValueError unless this version of dsel can read what was written."""
-    found = attributes.get(VERSION_ATTRIBUTE)
-    if not isinstance(found, int):
-        raise ValueError(
-            f"{place} is a zarr group but holds no dsel results; choose another place."
-        )
-    if found < SCHEMA_VERSION:
-        raise ValueError(
-            f"{place} was written by an older dsel (schema {found}, this one reads "
-            f"{SCHEMA_VERSION}); choose another place and run the search again."
-        )
-    if found > SCHEMA_VERSION:
-        raise ValueError(
-            f"{place} was written by a newer dsel (schema {found}, this one reads "
-            f"{SCHEMA_VERSION}); update dsel to open it."
-        )
+def _plain(value: Any) -> Any:
+    """Return what JSON takes for arrays and numbers of numpy."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"a record holds numbers and texts, got {type(value).__name__}.")

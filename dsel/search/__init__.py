@@ -1,4 +1,4 @@
-"""The main job: candidates are fitted, compared, chosen, and what comes of it certified.
+"""The main job: candidates are fitted, compared, chosen; what comes of it is certified.
 
 How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 
@@ -20,3 +20,24 @@ Vocabulary: a *layout* says which models are trained; a *job* is candidates of a
 on one split; a *span* is the part of the pool that a task counts; a *race* says which
 candidates are still needed; an *outcome* is cube, choice, certificates and models.
 """
+
+from dsel.results.rows import read_rows
+from dsel.search.certify_selection import certify_selection
+from dsel.search.execute import Outcome
+from dsel.search.facade import SemiSupervisedSearchCV
+from dsel.search.plan import Plan, plan_search
+from dsel.search.plan_bound import plan_bound
+from dsel.search.predict_pool import predict_pool
+from dsel.search.select import select
+
+__all__ = [
+    "Outcome",
+    "Plan",
+    "SemiSupervisedSearchCV",
+    "certify_selection",
+    "plan_bound",
+    "plan_search",
+    "predict_pool",
+    "read_rows",
+    "select",
+]

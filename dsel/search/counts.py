@@ -307,8 +307,8 @@ def replay(
     numbers = {key: number for number, key in keys.items()}
     splits = {split.name: split.number for split in table.layout.splits}
     for key in sorted(records):  # "fit" before "span"
-        kind, what, *rest = key.split("/")
-        number = numbers.get(rest[0]) if rest else None
+        kind, what, *rest = [*key.split("/"), ""]
+        number = numbers.get(rest[0])
         entry = records[key]
         if kind == FIT and number is not None and what in splits:
             counts = FitCounts.empty(1, 1)

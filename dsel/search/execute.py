@@ -28,12 +28,12 @@ from dsel.bounds import (
 from dsel.checks import check_choice
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.family import FittedGroup
-from dsel.results_new import Certificate, Choice
-from dsel.results_new.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results_new.cube import evidence as read_evidence
-from dsel.results_new.cube import make_cube, make_pair_cube
-from dsel.results_new.grid import fold_axes, half_axes
-from dsel.results_new.store import open_store
+from dsel.results import Certificate, Choice
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.cube import evidence as read_evidence
+from dsel.results.cube import make_cube, make_pair_cube
+from dsel.results.grid import fold_axes, half_axes
+from dsel.results.store import open_store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
@@ -45,12 +45,12 @@ from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting
 from dsel.search.pruning import ExactRace, InnerSearches, NestedRace
-from dsel.search.select import certificate_of, choose, remarks_on, with_terms
+from dsel.search.select import CHOICE, certificate_of, choose, remarks_on, with_terms
 
 if TYPE_CHECKING:
     from dsel.search.plan import Plan
 
-FACTS: Final = "pool"
+FACTS: Final = "pool/facts"
 """Key of the record of the pass that looks at the pool."""
 
 
@@ -64,7 +64,7 @@ class Outcome:
     """The chosen candidate; printed, it says how wrong its model can be."""
     pair_results: xr.Dataset | None = None
     """What inner searches counted, pair of folds by pair; None of other searches."""
-    make_models: Callable[[], dict[str, Any]] = field(default=dict, compare=False)
+    make_models: Callable[[], Mapping[str, Any]] = field(default=dict, compare=False)
 
     @property
     def certificates(self) -> Mapping[str, Certificate]:
@@ -232,6 +232,7 @@ class _Run:
         split = self._deployed_split(choice)
         fitted = driver.model(choice.candidate, split)
         model = fitted.model(choice.candidate, split)
+        cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, None, lambda: {choice.deploy: model})
 
     def _deployed_split(self, choice: Choice) -> int:
@@ -268,6 +269,7 @@ class _Run:
             *_pair_counts(driver.table),
         )
         choice, models = nested_choice(plan, cube, counts, facts)
+        cube = cube.assign_attrs({CHOICE: choice.to_json()})
         return Outcome(cube, choice, pairs, lambda: models)
 
     def last_step(self, chosen: list[int]) -> ChosenCounts:
@@ -421,7 +423,9 @@ def _kept(outcome: Outcome, store: Any) -> Outcome:
                 store.save_model(name, model)
             except (TypeError, ValueError, AttributeError):
                 continue  # skops does not take it: it is fitted again when asked for
-    said = store.save_outcome({"choice": outcome.choice.to_json()})
+    said = store.save_outcome(
+        {"choice": outcome.choice.to_json(), "deploy": outcome.choice.deploy}
+    )
     final = Choice.from_json(said["choice"])
     if final.certificates == outcome.choice.certificates:
         return outcome

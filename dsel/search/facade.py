@@ -20,7 +20,7 @@ from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.data.frames import Frame, frame_of, has_named_columns
 from dsel.data.lazy import lazily
-from dsel.results_new.choice import cv_results
+from dsel.results.choice import cv_results
 from dsel.search.plan import plan_search
 
 SCORING = (

@@ -26,7 +26,7 @@ from dsel.candidates import (
     takes_nan,
 )
 from dsel.checks import check_choice, check_integer, check_probability
-from dsel.criteria_new import Criterion, Settings, get_criterion
+from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.blocks import Span
 from dsel.data.cache import nbytes_of
 from dsel.data.identity import NEVER_AGAIN, exact_text
@@ -38,8 +38,8 @@ from dsel.data.splits import full_split, splits_token
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
-from dsel.results_new import Assumption
-from dsel.results_new.grid import GridAxes, as_text, grid_axes
+from dsel.results import Assumption
+from dsel.results.grid import GridAxes, as_text, grid_axes
 from dsel.runtime.threads import single_threaded
 from dsel.search.assumptions import (
     assumptions_of_plan,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.criteria_new import Criterion, Settings
+from dsel.criteria import Criterion, Settings
 from dsel.errors import AllFitsFailedError
 from dsel.families.family import FIT_DONE, FIT_FAILED
 from dsel.search.counts import UNKNOWN, CountTable

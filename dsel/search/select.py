@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import nan
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -11,17 +12,20 @@ import xarray as xr
 from dsel import names
 from dsel.bounds import best_fold_number, pair_error_bound, uniform_shares
 from dsel.checks import check_probability
-from dsel.criteria_new import Criterion, Settings, Terms, get_criterion
-from dsel.criteria_new.base import BEST_FOLD, FIRST_FOLD
-from dsel.results_new import Certificate, Choice
-from dsel.results_new.assumptions import assumptions_of
-from dsel.results_new.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results_new.choice import content_token, params_of
-from dsel.results_new.cube import add_criterion, check_cube, evidence
+from dsel.criteria import CRITERIA, Criterion, Settings, Terms, get_criterion
+from dsel.criteria.base import BEST_FOLD, FIRST_FOLD
+from dsel.results import Certificate, Choice
+from dsel.results.assumptions import assumptions_of
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD
+from dsel.results.choice import content_token, params_of
+from dsel.results.cube import add_criterion, check_cube, evidence
 from dsel.search.pruning import ROUNDING
 
-TOKEN = "content_token"
+TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
+CHOICE: Final = "choice"
+"""Attribute of a search's cube: what the run has chosen, with its certificates."""
+CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
 
 def select(
@@ -70,14 +74,28 @@ def select(
     {'n_neighbors': 9}
     """
     if not isinstance(results, xr.Dataset):
-        declared: Choice = results.choice
-        if criterion is None and delta in (None, declared.delta):
-            return declared
         results = results.results
     check_cube(results)
+    if criterion is None and delta is None and CHOICE in results.attrs:
+        return declared_choice(results)
     name = criterion or str(results[names.CRITERION].values[0])
     certificate = str(results.attrs.get("certificate", ""))
     return choose(results, name, certificate=certificate, delta=delta)
+
+
+def declared_choice(cube: xr.Dataset) -> Choice:
+    """Return what the run has chosen, as its cube tells.
+
+    Of a cube that was changed since, the numbers stay, and are estimates.
+    """
+    choice = Choice.from_json(cube.attrs[CHOICE])
+    if cube.attrs.get(TOKEN) == content_token(cube):
+        return choice
+    certificates = {
+        deploy: replace(each, objections=(CHANGED, *each.objections))
+        for deploy, each in choice.certificates.items()
+    }
+    return replace(choice, certificates=certificates)
 
 
 def choose(
@@ -123,7 +141,7 @@ def choose(
     elif delta != declared:
         objections.insert(0, f"the plan declared delta={declared:g}")
     elif cube.attrs.get(TOKEN) != content_token(cube):
-        objections.insert(0, "the cube was cut, sorted or changed after the run")
+        objections.insert(0, CHANGED)
     found = certificate_of(
         cube, float(own.estimate[number]), delta, reported.name, deploy,
         label_term=float(own.label_term[number]),
@@ -151,15 +169,41 @@ def certificate_of(
     )  # fmt: skip
 
 
+def terms_of(
+    cube: xr.Dataset, criterion: str | None = None, *, delta: float | None = None
+) -> tuple[Criterion, Terms]:
+    """Return a criterion and its numbers for every candidate of a cube, at any delta.
+
+    Raises ValueError where the counts that it needs were not made.
+    """
+    check_cube(cube)
+    counts = evidence(cube)
+    rule = get_criterion(criterion or str(cube[names.CRITERION].values[0]))
+    _check_counted(rule, counts)
+    declared = float(cube.attrs.get("delta", 0.05))
+    delta = declared if delta is None else check_probability(delta, "delta")
+    shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
+    settings = Settings(shares[: counts[names.STATUS].size])
+    return rule, rule.evaluate(counts, settings)
+
+
 def with_terms(
     cube: xr.Dataset, criterion: Criterion, settings: Settings, delta: float
 ) -> xr.Dataset:
-    """Return the cube with what its criterion says, and what tells its content."""
+    """Return the cube with what its criterion says, then what else costs nothing.
+
+    Beside estimates of the same splits that is what tells the content of the cube.
+    """
     counts = evidence(cube)
-    terms: Terms = criterion.evaluate(counts, settings)
-    cube = add_criterion(
-        cube, criterion.name, terms, delta_shares=settings.delta_shares, delta=delta
-    )
+    free = [get_criterion("cv_error")]
+    if names.HALF in cube.dims:
+        of_halves = [each for each in CRITERIA.values() if each.by_halves]
+        free = [*of_halves, get_criterion("loo_error")]
+    wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
+    for each in {rule.name: rule for rule in wanted}.values():
+        terms = each.evaluate(counts, settings)
+        shares = settings.delta_shares
+        cube = add_criterion(cube, each.name, terms, delta_shares=shares, delta=delta)
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 

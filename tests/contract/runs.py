@@ -14,6 +14,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from dsel.least_squares import (
 )
 from dsel.mcpl import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 from dsel.nonconformity import NonconformityClassifier
-from dsel.searches import predict_pool, read_rows
+from dsel.search import predict_pool, read_rows
 
 __all__ = ["KernelLeastSquares", "predict_pool", "read_rows"]  # for the tests beside
 
@@ -66,24 +67,12 @@ HALF_CRITERIA = (
 )
 FOLD_COUNTS = ("fold_errors", "fold_rows", "disagreements", "pool_rows", "status")
 LEAST_SQUARES_CRITERIA = ("loo", "gcv", "kfold", "holdout", "extra_sample")
-_NAMES = {
-    "holdout": "holdout_bound",
-    ("nested", ONE_FOLD): "nested_fold_model",
-    ("nested", ALL_ROWS): "nested",
-}
-"""What some of these are called by."""
-
-
-def _called(certificate: str, deploy: str | None = None) -> str:
-    return _NAMES.get((certificate, deploy), _NAMES.get(certificate, certificate))
-
-
 @dataclass
 class Run:
     """A finished search: as its plan and what `run` returned."""
 
     plan: Any
-    answer: Any
+    outcome: Any
     certificate: str
     has_pool: bool = True
 
@@ -103,11 +92,9 @@ class ReadOut:
 
 def plan_search(estimator, grid, X, y, pool=None, *, certificate="nested", **options):
     """Plan a search by one of the certificates; all candidates are counted."""
-    deploy = ALL_ROWS if certificate == "nested" and pool is not None else ONE_FOLD
-    name = _called(certificate, deploy)
-    if certificate == "holdout":
-        options = {"criterion": name, **options}
-    options = {"certificate": name, "random_state": 7, "prune": False, **options}
+    options = {"certificate": certificate, "random_state": 7, "prune": False, **options}
+    if options["prune"] is True:  # as the certificate does by default
+        del options["prune"]
     return dsel.plan_search(estimator, grid, X, y, pool, **options)
 
 
@@ -131,18 +118,17 @@ def run_search(*rows, certificate="nested", client=None, out=None, **options):
 
 def results_of(run) -> xr.Dataset:
     """Return the cube."""
-    return run.answer
+    return run.outcome.results
 
 
 def dimensions_of(run) -> dict[str, int]:
-    """Return the dimensions of the cube, but those of pairs of folds."""
-    sizes = results_of(run).sizes
-    return {name: size for name, size in sizes.items() if name != "inner_fold"}
+    """Return the dimensions of the cube."""
+    return dict(results_of(run).sizes)
 
 
 def choice_of(run):
     """Return the declared choice."""
-    return dsel.select(run.answer)
+    return dsel.select(run.outcome)
 
 
 def choice_from(cube):
@@ -152,25 +138,24 @@ def choice_from(cube):
 
 def certificate_of(run, deploy) -> ReadOut:
     """Return what a run says about one of its models."""
-    name = _called(run.certificate, deploy)
-    criterion = name if run.certificate == "holdout" else None
-    choice = dsel.select(run.answer, criterion, certificate=name)
-    return _read(choice)
+    choice = run.outcome.choice
+    return _read(choice, deploy, choice.candidates[deploy])
 
 
 def read_by(run, criterion) -> ReadOut:
     """Return what another criterion says of the same counts."""
-    return _read(dsel.select(run.answer, _called(criterion)))
+    choice = dsel.select(run.outcome, criterion)
+    return _read(choice, choice.deploy, choice.candidate)
 
 
-def _read(choice) -> ReadOut:
-    found = choice.certificate
+def _read(choice, deploy, candidate) -> ReadOut:
+    found = choice.certificates[deploy]
     return ReadOut(
-        candidate=choice.candidate,
+        candidate=candidate,
         params=dict(choice.params),
         estimate=choice.estimate,
         bound=found.bound,
-        fold=choice.fold,
+        fold=found.fold,
         certified=found.certified,
         text=str(choice),
     )
@@ -178,17 +163,12 @@ def _read(choice) -> ReadOut:
 
 def model_of(run, deploy):
     """Return the model that a certificate is about."""
-    name = _called(run.certificate, deploy)
-    criterion = name if run.certificate == "holdout" else None
-    return run.plan.deployed(dsel.select(run.answer, criterion, certificate=name))
+    return run.outcome.models[deploy]
 
 
-def fit_facade(estimator, grid, X, y, pool=None, *, certificate=None, **options):
+def fit_facade(estimator, grid, X, y, pool=None, **options):
     """Return the fitted estimator of a search, of a certificate or by default."""
     running = {name: options.pop(name) for name in ("out",) if name in options}
-    if certificate is not None:
-        deploy = ALL_ROWS if pool is not None else ONE_FOLD
-        options["certificate"] = _called(certificate, deploy)
     search = dsel.SemiSupervisedSearchCV(estimator, grid, **options)
     return search.fit(X, y, pool=pool, **running)
 
@@ -220,8 +200,12 @@ def nested_counts_of(run) -> dict[str, Any]:
     """
     results = results_of(run)
     k = results.sizes["fold"]
-    pairs = whole(results["inner_errors"].values.reshape(-1, k, k))
-    counts = {"pair_errors": pairs}
+    pairs = run.outcome.pair_results
+    found = pairs["fold_errors"].values.reshape(-1, pairs.sizes["pair"], 2)
+    errors = np.full((len(found), k, k), np.nan)
+    for place, (one, other) in enumerate(pairs["fold"].values):
+        errors[:, other, one], errors[:, one, other] = found[:, place].T
+    counts = {"pair_errors": whole(errors)}
     counts["fold_errors"] = whole(results["fold_errors"].values.reshape(-1, k))
     counts["candidates_without_fold"] = whole(results["outer_candidate"])
     counts["errors_without_fold"] = whole(results["outer_errors"])
@@ -376,11 +360,11 @@ def co_validation():
         "fold_rows",
         "train_errors",
         "disagreements",
-        "full_train_errors",
         "loo_errors",
     )
     frozen = {name: whole(results[name]) for name in names}
-    return frozen | read_all(Run(None, results, "co_validation"), HALF_CRITERIA)
+    run = Run(None, SimpleNamespace(results=results), "co_validation")
+    return frozen | read_all(run, HALF_CRITERIA)
 
 
 def covalidate(*rows, repeats=6, random_state=3, **options) -> xr.Dataset:
@@ -493,27 +477,22 @@ def certify_selection():
     found, alone = certify_grid_search(X, y, pool), certify_grid_search(X, y)
     return {
         "fold_errors": whole(found.results["fold_errors"]),
-        "disagreements": whole(found.results["disagreements"]),
-        "bound": found.certificate.bound,
-        "params": {k: float(v) for k, v in found.model.best_params_.items()},
+        "disagreements": whole(found.results["outer_disagreements"]),
+        "all_rows/bound": found.certificates[ALL_ROWS].bound,
+        "params": {k: float(v) for k, v in found.models[ALL_ROWS].best_params_.items()},
         "without a pool/fold_errors": whole(alone.results["fold_errors"]),
-        "without a pool/bound": alone.certificate.bound,
+        "without a pool/bound": alone.certificates[ONE_FOLD].bound,
     }
 
 
 def expected_bounds(**changed):
     """Return the expected bound of every certificate, over folds."""
     sizes = {"n_labeled": 600, "n_unlabeled": 10_000, "n_candidates": 50}
-    rates = {"delta": 0.05, "expected_error": 0.08, "expected_disagreement": 0.02}
+    rates = {"delta": 0.05, "error": 0.08, "disagreement": 0.02, "cv": (2, 3, 5, 10)}
     table = dsel.plan_bound(**{**sizes, **rates, **changed})
     return {
-        name: table["bound"].sel(certificate=_called(*key)).dropna("n_folds")
-        for name, key in {
-            "cv_bound": ("cv_bound",),
-            "best_fold": ("best_fold",),
-            "nested/all_rows": ("nested", ALL_ROWS),
-            "nested/one_fold": ("nested", ONE_FOLD),
-        }.items()
+        name: table["bound"].sel(certificate=name).dropna("n_folds")
+        for name in ("cv_bound", "best_fold", ALL_ROWS, ONE_FOLD)
     }
 
 

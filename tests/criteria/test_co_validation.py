@@ -8,7 +8,7 @@ from dsel.bounds import error_from_disagreement
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.errors import AllFitsFailedError
 
-SETTINGS = Settings(np.full(4, 0.01), 0.5)
+SETTINGS = Settings(np.full(4, 0.01))
 HALVES = ["disagreement", "dis_error", "train_error", "two_fold_cv", "max_dt_e",
           "max_cv_dt_e"]  # fmt: skip
 
@@ -117,19 +117,6 @@ def test_choose__fails_where_nothing_is_known(rng):
         criterion.choose(criterion.evaluate(evidence, SETTINGS), evidence)
 
 
-def test_true_errors__are_rates_of_the_test_rows(rng):
-    evidence = make_evidence(rng) | {
-        names.TEST_ROWS: np.array(50),
-        names.FULL_TEST_ERRORS: np.array([5, 10, 0, 50]),
-        names.HALF_TEST_ERRORS: np.full((4, 3, 2), 25),
-        names.LOO_ERRORS: np.array([0, 21, 7, 3]),
-    }
-
-    np.testing.assert_allclose(terms("true_error", evidence).estimate, [0.1, 0.2, 0, 1])
-    np.testing.assert_allclose(terms("half_true_error", evidence).estimate, 0.5)
-    np.testing.assert_allclose(terms("loo_error", evidence).estimate[:2], [0.0, 1.0])
-
-
 def test_criteria__of_co_validation_are_no_guarantees():
-    for name in [*HALVES, "loo_error", "true_error", "half_true_error"]:
+    for name in HALVES:
         assert not CRITERIA[name].is_guarantee

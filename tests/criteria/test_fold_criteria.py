@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 
 from dsel import bounds, names
-from dsel.criteria import CRITERIA, Settings, get_criterion
+from dsel.bounds.cross_validation import best_fold, cv_bound
+from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 
 N_CANDIDATES, N_FOLDS, POOL = 12, 5, 1000
+SHARE = 0.05 / N_CANDIDATES
+SETTINGS = Settings(bounds.uniform_shares(N_CANDIDATES, delta=0.05))
+GUARANTEES = ["best_fold", "cv_bound", "holdout"]
+ALL = [*GUARANTEES, "cv_error", "loo_error"]
 
 
 @pytest.fixture
@@ -16,13 +21,10 @@ def evidence(rng):
         names.BEST_FOLD_DISAGREEMENTS: rng.integers(0, 80, N_CANDIDATES),
         names.POOL_ROWS: np.full((N_CANDIDATES, N_FOLDS), POOL // N_FOLDS),
         names.N_UNLABELED: np.array(POOL),
+        names.LOO_ERRORS: rng.integers(0, 60, N_CANDIDATES),
+        names.N_LABELED: np.array(202),
         names.STATUS: np.full(N_CANDIDATES, names.STATUS_DONE, np.int8),
     }
-
-
-@pytest.fixture
-def settings():
-    return Settings(bounds.uniform_shares(N_CANDIDATES, delta=0.05), 0.8)
 
 
 def changed(evidence, name, value, at=0):
@@ -31,112 +33,169 @@ def changed(evidence, name, value, at=0):
     return {**evidence, name: counts}
 
 
-def test_best_fold__is_the_bound_of_the_fold_counted_against(evidence, settings):
-    terms = get_criterion("best_fold").evaluate(evidence, settings)
-    expected = bounds.best_fold(
-        evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
-        evidence[names.BEST_FOLD_DISAGREEMENTS], POOL, delta=0.05 / N_CANDIDATES,
-        label_share=0.8,
-    )  # fmt: skip
-    np.testing.assert_allclose(terms.estimate, expected.bound, rtol=1e-14)
+def estimate(name, evidence):
+    return get_criterion(name).evaluate(evidence, SETTINGS).estimate
 
 
-def test_merged_folds__is_the_bound_of_that_name(evidence, settings):
-    terms = get_criterion("merged_folds").evaluate(evidence, settings)
-    expected = bounds.merged_folds(
-        evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS],
-        evidence[names.DISAGREEMENTS].sum(axis=1), POOL, delta=0.05 / N_CANDIDATES,
-        label_share=0.8,
-    )  # fmt: skip
-    np.testing.assert_allclose(terms.estimate, expected.bound, rtol=1e-14)
+def chosen(name, evidence):
+    rule = get_criterion(name)
+    return rule.choose(rule.evaluate(evidence, SETTINGS), evidence)
 
 
-def test_best_fold_of_leader__pays_for_candidates_in_the_label_term_only(
-    evidence, settings
-):
-    terms = get_criterion("best_fold_of_leader").evaluate(evidence, settings)
-    by_cv = get_criterion("cv_error")
-    leader = by_cv.choose(by_cv.evaluate(evidence, settings), evidence)
-    assert np.flatnonzero(np.isfinite(terms.estimate)).tolist() == [leader]
-    every = get_criterion("best_fold").evaluate(evidence, settings)
-    assert terms.label_term[leader] == every.label_term[leader]
-    counted = evidence[names.BEST_FOLD_DISAGREEMENTS][leader]
-    expected = bounds.binomial_tail_inversion(counted, POOL, delta=0.2 * 0.05)
-    assert terms.disagreement_term[leader] == pytest.approx(float(expected), rel=1e-9)
+@pytest.mark.parametrize("n_equal", [0, 100])
+def test_certificates__are_the_bounds_of_their_names(evidence, n_equal):
+    if n_equal:
+        evidence[names.EQUAL_ROWS] = np.array(n_equal)
+    folds, seen = (
+        (evidence[names.FOLD_ERRORS], evidence[names.FOLD_ROWS]),
+        POOL - n_equal,
+    )
+
+    expected = {
+        "cv_bound": cv_bound(
+            *folds, evidence[names.DISAGREEMENTS].sum(axis=1), seen, delta=SHARE
+        ).bound,
+        "best_fold": best_fold(
+            *folds, evidence[names.BEST_FOLD_DISAGREEMENTS], seen, delta=SHARE
+        ).bound,
+        "holdout": bounds.holdout_bound(folds[0][:, 0], 41, delta=SHARE),
+    }
+
+    for name, bound in expected.items():
+        np.testing.assert_allclose(estimate(name, evidence), bound, rtol=1e-14)
 
 
-def test_best_fold_of_leader__is_silent_while_another_may_lead(evidence, settings):
-    criterion = get_criterion("best_fold_of_leader")
-    leader = int(np.nanargmin(criterion.evaluate(evidence, settings).estimate))
-    other = (leader + 1) % N_CANDIDATES
-    waiting = changed(evidence, names.FOLD_ERRORS, -1, at=other)
-    assert np.isnan(criterion.evaluate(waiting, settings).estimate).all()
+def test_holdout__reads_the_first_fold_only(evidence):
+    others = changed(evidence, names.FOLD_ERRORS, -1, at=(slice(None), slice(1, None)))
+
+    assert np.array_equal(estimate("holdout", others), estimate("holdout", evidence))
+    assert get_criterion("holdout").deploys == "fold 0"
 
 
-def test_best_fold_of_leader__does_not_wait_for_who_cannot_lead(evidence, settings):
-    criterion = get_criterion("best_fold_of_leader")
-    leader = int(np.nanargmin(criterion.evaluate(evidence, settings).estimate))
-    other = (leader + 1) % N_CANDIDATES
-    hopeless = evidence[names.FOLD_ERRORS][other].copy()
-    hopeless[:2] = 40, -1
-    waiting = changed(evidence, names.FOLD_ERRORS, hopeless, at=other)
-    assert np.isfinite(criterion.evaluate(waiting, settings).estimate[leader])
+def test_loo_error__is_a_rate_of_the_labeled_rows(evidence):
+    expected = evidence[names.LOO_ERRORS] / 202
+
+    assert np.array_equal(estimate("loo_error", evidence), expected)
 
 
-def test_leaders__share_the_second_term_among_themselves_only(evidence, settings):
-    terms = get_criterion("leaders").evaluate(evidence, settings)
-    plain = get_criterion("cv_bound").evaluate(evidence, settings)
-    leads = np.isfinite(terms.estimate)
-    assert leads.sum() == 10
-    assert plain.label_term[leads].max() <= plain.label_term[~leads].min()
-    np.testing.assert_array_equal(terms.label_term[leads], plain.label_term[leads])
-    assert (terms.disagreement_term < plain.disagreement_term)[leads].all()
+def test_cv_error__is_the_mean_of_the_rates_of_the_folds(evidence):
+    rates = evidence[names.FOLD_ERRORS] / evidence[names.FOLD_ROWS]
+
+    np.testing.assert_allclose(estimate("cv_error", evidence), rates.mean(axis=1))
 
 
-def test_leaders__wait_for_every_fold(evidence, settings):
-    waiting = changed(evidence, names.FOLD_ERRORS, -1, at=(3, 2))
-    terms = get_criterion("leaders").evaluate(waiting, settings)
-    assert np.isnan(terms.estimate).all()
+def test_cv_error__counts_answers_where_several_models_answer_a_row(evidence):
+    answers = np.tile(4 * evidence[names.FOLD_ROWS], (N_CANDIDATES, 1))
+    nested = {**evidence, names.FOLD_ANSWERS: answers}
+
+    found = estimate("cv_error", nested)
+
+    np.testing.assert_allclose(found, estimate("cv_error", evidence) / 4)
+    assert chosen("cv_error", nested) == chosen("cv_error", evidence)
 
 
-@pytest.mark.parametrize("name", ["best_fold", "cv_bound", "leaders", "merged_folds"])
-def test_criteria__leave_out_who_did_not_see_the_whole_pool(evidence, settings, name):
+def test_cv_error__has_no_number_of_who_was_asked_less_often(evidence):
+    answers = np.tile(4 * evidence[names.FOLD_ROWS], (N_CANDIDATES, 1))
+    answers[3] //= 2
+    errors = changed(evidence, names.FOLD_ERRORS, 0, at=3)
+
+    found = estimate("cv_error", {**errors, names.FOLD_ANSWERS: answers})
+
+    assert np.flatnonzero(np.isnan(found)).tolist() == [3]
+
+
+def test_cv_error__bounds_from_below_who_was_asked_less_often(evidence):
+    answers = np.tile(4 * evidence[names.FOLD_ROWS], (N_CANDIDATES, 1))
+    final = estimate("cv_error", {**evidence, names.FOLD_ANSWERS: answers})
+    answers[3] //= 2  # all errors may lie in the answers that were given
+
+    lower = get_criterion("cv_error").lower_bound(
+        {**evidence, names.FOLD_ANSWERS: answers}, SETTINGS
+    )
+
+    assert lower[3] == final[3]
+
+
+def test_cv_error__ties_are_exact_and_go_to_the_first():
+    # 1/3 + 1 and 2/3 + 2/3 are equal as fractions, not always as sums of rates.
+    rows = np.array([3, 3, 2])
+    errors = np.array([[3, 3, 2], [0, 1, 2], [2, 2, 0], [1, 0, 2]])
+    tied = {
+        names.FOLD_ERRORS: errors,
+        names.FOLD_ROWS: rows,
+        names.STATUS: np.zeros(4, np.int8),
+    }
+
+    assert chosen("cv_error", tied) == 1
+
+
+def test_cv_bound__leaves_out_who_did_not_see_the_whole_pool(evidence):
     partial = changed(evidence, names.POOL_ROWS, 0, at=(4, 1))
-    assert np.isnan(get_criterion(name).evaluate(partial, settings).estimate[4])
+
+    assert np.flatnonzero(np.isnan(estimate("cv_bound", partial))).tolist() == [4]
 
 
-@pytest.mark.parametrize("name", ["best_fold", "cv_bound", "leaders", "merged_folds"])
-def test_criteria__never_choose_a_failed_candidate(evidence, settings, name):
-    criterion = get_criterion(name)
-    best = criterion.choose(criterion.evaluate(evidence, settings), evidence)
+@pytest.mark.parametrize("name", ALL)
+def test_criteria__know_only_complete_candidates(evidence, name):
+    rule, partial = get_criterion(name), dict(evidence)
+    for count in rule.counts:
+        partial = changed(partial, count, -1, at=1)
+
+    found = estimate(name, partial)
+
+    assert np.flatnonzero(np.isnan(found)).tolist() == [1]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_criteria__never_choose_a_failed_candidate(evidence, name):
+    best = chosen(name, evidence)
+
     failed = changed(evidence, names.STATUS, names.STATUS_FAILED, at=best)
-    terms = criterion.evaluate(failed, settings)
-    assert np.isinf(terms.estimate[best])
-    assert criterion.choose(terms, failed) != best
+
+    assert np.isinf(estimate(name, failed)[best])
+    assert chosen(name, failed) != best
 
 
-@pytest.mark.parametrize("name", ["cv_bound", "merged_folds"])
-def test_criteria__bound_partial_counts_from_below(evidence, settings, name, rng):
-    criterion = get_criterion(name)
-    final = criterion.evaluate(evidence, settings).estimate
+@pytest.mark.parametrize("name", ["cv_bound", "cv_error", "holdout", "loo_error"])
+def test_criteria__bound_partial_counts_from_below(evidence, name, rng):
+    rule, final = get_criterion(name), estimate(name, evidence)
     for _ in range(20):
-        hidden = rng.random((N_CANDIDATES, N_FOLDS)) < 0.5
-        partial = changed(evidence, names.FOLD_ERRORS, -1, at=hidden)
-        lower = criterion.lower_bound(partial, settings)
-        assert (lower <= final + 1e-9).all()
+        partial = dict(evidence)
+        for count in rule.counts:
+            hidden = rng.random(evidence[count].shape) < 0.5
+            partial = changed(partial, count, -1, at=hidden)
+
+        assert (rule.lower_bound(partial, SETTINGS) <= final + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", ["best_fold", "leaders"])
-def test_criteria__that_cannot_prune_claim_nothing_of_partial_counts(
-    evidence, settings, name
-):
-    criterion = get_criterion(name)
-    assert not criterion.can_prune
-    partial = changed(evidence, names.POOL_ROWS, 0, at=(4, 1))
-    assert criterion.lower_bound(partial, settings)[4] == 0.0
+def test_best_fold__claims_nothing_of_partial_counts(evidence):
+    rule = get_criterion("best_fold")
+    partial = changed(evidence, names.FOLD_ERRORS, -1, at=(4, 1))
+
+    assert not rule.can_prune
+    assert rule.lower_bound(partial, SETTINGS)[4] == 0.0
 
 
-def test_criteria__have_the_names_under_which_they_stand():
-    assert all(name == criterion.name for name, criterion in CRITERIA.items())
-    guaranteed = {name for name, each in CRITERIA.items() if each.is_guarantee}
-    assert guaranteed <= set(bounds.events.CERTIFICATE_EVENTS)
+def test_criteria__say_what_they_are():
+    assert all(name == rule.name for name, rule in CRITERIA.items())
+    guaranteed = [name for name, rule in CRITERIA.items() if rule.is_guarantee]
+    assert sorted(guaranteed) == GUARANTEES
+
+
+def test_get_criterion__names_all_that_there_are():
+    with pytest.raises(ValueError, match=r"`certificate` must be one of .*'cv_bound'"):
+        get_criterion("nested_vote", "certificate")
+
+
+def test_estimate__is_added_from_outside_in_one_line(evidence):
+    worst = Estimate(
+        "worst_fold",
+        lambda counts: counts[names.FOLD_ERRORS].max(axis=1) / 40.0,
+        (names.FOLD_ERRORS,),
+        (names.FOLD_ROWS,),
+    )
+
+    found = worst.evaluate(evidence, SETTINGS).estimate
+
+    assert np.array_equal(found, evidence[names.FOLD_ERRORS].max(axis=1) / 40)
+    assert worst.choose(worst.evaluate(evidence, SETTINGS), evidence) == found.argmin()

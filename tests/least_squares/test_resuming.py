@@ -13,7 +13,7 @@ from dsel.least_squares import (
 )
 from dsel.least_squares import streamed as streamed_search
 from dsel.least_squares.records import Records
-from dsel.results_new import open_results
+from dsel.results import open_results
 from tests.executors import Killed
 
 WIDTHS = [0.3, 1.0, 2.0]

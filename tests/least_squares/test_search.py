@@ -16,8 +16,8 @@ from dsel.least_squares import (
     select_least_squares,
 )
 from dsel.least_squares import search as least_squares_search
-from dsel.results_new import open_results, save_results
-from dsel.results_new.cube import check_cube
+from dsel.results import open_results, save_results
+from dsel.results.cube import check_cube
 
 WIDTHS = [0.3, 1.0]
 LAMS = [1e-3, 1e-1, 1.0]

@@ -5,11 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsel.results import Assumption, add_criterion, fold_axes, grid_axes, make_cube
+from dsel.results.assumptions import Assumption, full_list
+from dsel.results.cube import add_criterion, make_cube
+from dsel.results.grid import fold_axes, grid_axes
 
 
 @pytest.fixture
-def judgement():
+def terms():
     """Make what a criterion says: estimates counting up from `start`."""
 
     def make(start=0.0):
@@ -22,30 +24,39 @@ def judgement():
 
 
 @pytest.fixture
-def bare_cube(rng):
-    axes = grid_axes({"kernel": ["rbf", "linear"], "C": [1, 10, 100]})
+def axes():
+    return grid_axes({"kernel": ["rbf", "linear"], "C": [1, 10, 100]})
+
+
+@pytest.fixture
+def bare_cube(axes, rng):
+    errors = rng.integers(0, 80, (6, 5))
+    errors[3, 2] = -1
     values = {
-        "fold_errors": rng.integers(0, 20, (6, 5)),
+        "fold_errors": errors,
         "fold_rows": np.full(5, 20),
+        "fold_answers": np.full((6, 5), 80),
         "train_rows": np.full(5, 80),
-        "full_train_errors": np.arange(6),
         "status": np.array([0, 0, 1, 2, 3, 0]),
-        "message": ["", "", "", "it raised", "", ""],
+        "message": [""] * 6,
         "fit_seconds": rng.random((6, 5)),
         "n_labeled": 100,
         "n_unlabeled": 1000,
         "n_classes": 2,
+        "equal_rows": 3,
+        "outer_candidate": np.arange(5),
+        "outer_errors": np.arange(5),
+        "outer_disagreements": np.array([1, 2, 3, 4, -1]),
     }
-    ledger = [Assumption("A2", "checked", "random folds")]
-    attributes = {"seeds": {"folds": 3}, "is_pruned": True, "client": None}
     return make_cube(
-        axes, fold_axes(5), values, assumptions=ledger, attributes=attributes
+        axes,
+        fold_axes(5),
+        values,
+        assumptions=full_list([Assumption("A4", "by design", "half of the pool")]),
+        attributes={"seeds": {"folds": 3}, "is_pruned": True, "client": None},
     )
 
 
 @pytest.fixture
-def cube(bare_cube, judgement):
-    return add_criterion(
-        bare_cube, "cv_bound", judgement(), delta_shares=np.full(6, 0.01 / 6),
-        delta=0.01, label_share=0.5,
-    )  # fmt: skip
+def cube(bare_cube, terms):
+    return add_criterion(bare_cube, "nested", terms(), delta_shares=0.01, delta=0.05)

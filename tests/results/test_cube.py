@@ -1,215 +1,221 @@
-"""The cube is what the table of its variables says."""
+"""The cube: its variables, what xarray does to it, and what is read from it."""
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from dsel import names
-from dsel.results import (
-    Assumption,
+from dsel.results import schema
+from dsel.results.assumptions import assumption_table, assumptions_of
+from dsel.results.choice import (
+    candidate_labels,
+    candidate_table,
+    content_token,
+    cv_results,
+    params_of,
+)
+from dsel.results.cube import (
     add_criterion,
+    candidate_shape,
     check_cube,
     evidence,
-    fold_axes,
-    grid_axes,
-    half_axes,
     make_cube,
+    make_pair_cube,
 )
-from dsel.results.ledger import assumptions_of, with_assumptions
+from dsel.results.grid import fold_axes, grid_axes, half_axes
 
-CELL = ("C", "kernel", "fold")
-TABLE = {
-    "fold_errors": (CELL, "float64"),
-    "fold_rows": (("fold",), "float64"),
-    "train_rows": (("fold",), "float64"),
-    "train_errors": (CELL, "float64"),
-    "full_train_errors": (("C", "kernel"), "float64"),
-    "disagreements": (CELL, "float64"),
-    "pool_rows": (CELL, "float64"),
-    "best_fold_disagreements": (("C", "kernel"), "float64"),
-    "status": (("C", "kernel"), "int8"),
-    "message": (("C", "kernel"), "StringDType()"),
-    "fit_seconds": (CELL, "float64"),
-    "score_seconds": (CELL, "float64"),
-    "full_fit_seconds": (("C", "kernel"), "float64"),
-    "n_labeled": ((), "float64"),
-    "n_unlabeled": ((), "float64"),
-    "n_classes": ((), "float64"),
-    "n_candidates": ((), "float64"),
-    "estimate": (("criterion", "C", "kernel"), "float64"),
-    "label_term": (("criterion", "C", "kernel"), "float64"),
-    "disagreement_term": (("criterion", "C", "kernel"), "float64"),
-    "delta_share": (("criterion", "C", "kernel"), "float64"),
-    "delta": (("criterion",), "float64"),
-    "label_share": (("criterion",), "float64"),
+
+def test_make_cube__has_the_variables_that_were_given(cube):
+    assert cube.fold_errors.dims == ("C", "kernel", "fold")
+    assert cube.outer_errors.dims == ("fold",)
+    assert cube.estimate.dims == ("criterion", "C", "kernel")
+    assert {*cube.dims} == {"C", "kernel", "fold", "criterion"}
+    assert set(cube.message.values.ravel()) == {""}
+    assert "disagreements" not in cube
+    assert cube.attrs["seeds"] == '{"folds": 3}'
+    assert candidate_shape(cube) == (3, 2)
+    assert cube.C.values.tolist() == [1, 10, 100]
+
+
+def test_make_cube__counts_what_was_not_counted_as_nan(cube):
+    assert np.isnan(cube.fold_errors.values[1, 1, 2])
+    assert cube.outer_disagreements.values.tolist()[:4] == [1, 2, 3, 4]
+    assert np.isnan(cube.outer_disagreements.values[4])
+
+
+def test_make_cube__says_why_a_candidate_failed(axes):
+    messages = ["", "", "", "it raised", "", ""]
+    cube = make_cube(axes, fold_axes(2), {"message": messages})
+    assert cube.message.values[1, 1] == "it raised"
+    assert cube.status.values.tolist() == [[3, 3]] * 3
+
+
+def test_make_cube__takes_counts_by_class(axes):
+    confusion = np.arange(5 * 9).reshape(5, 3, 3)
+    cube = make_cube(axes, fold_axes(5), {"outer_errors": confusion})
+    assert cube.outer_errors.dims == ("fold", "true_class", "predicted_class")
+    check_cube(cube)
+    np.testing.assert_array_equal(evidence(cube)["outer_errors"], confusion)
+    answers = {"outer_disagreements": confusion}
+    dims = make_cube(axes, fold_axes(5), answers).outer_disagreements.dims
+    assert dims == ("fold", "predicted_class", "other_class")
+
+
+def test_make_cube__takes_halves_of_repeats(axes):
+    values = {
+        "fold_errors": np.ones((6, 3, 2), dtype=int),
+        "fold_rows": np.full((3, 2), 5),
+        "train_errors": np.zeros((6, 3, 2), dtype=int),
+        "disagreements": np.ones((6, 3), dtype=int),
+        "pool_rows": np.full((6, 3), 7),
+    }
+    cube = make_cube(axes, half_axes(3), values)
+    check_cube(cube)
+    assert cube.fold_errors.dims == ("C", "kernel", "repeat", "half")
+    assert evidence(cube)["disagreements"].shape == (6, 3)
+
+
+def test_schema__holds_what_numpy_promotes():
+    kinds = {np.dtype(dtype).kind for dtype in schema.DTYPES.values()}
+    assert kinds <= set("fiO")
+    assert {each.name for each in schema.VARIABLES} <= names.RESERVED | {names.MESSAGE}
+
+
+def _other(cube):
+    return cube.assign_coords(C=[10, 100, 1000])
+
+
+IDIOMS = {
+    "where": lambda cube: cube.where(cube.fold_errors > 3),
+    "where_drop": lambda cube: cube.where(cube.C > 1, drop=True),
+    "reindex": lambda cube: cube.reindex(C=[1, 5], kernel=["rbf", "poly"]),
+    "align": lambda cube: xr.align(cube, _other(cube), join="outer"),
+    "merge": lambda cube: xr.merge(
+        [cube, _other(cube)], join="outer", compat="override"
+    ),
+    "concat": lambda cube: xr.concat([cube, _other(cube)], "run", join="outer"),
+    "concat_C": lambda cube: xr.concat(
+        [cube, cube.assign_coords(C=[2, 3, 4])], "C", data_vars="minimal"
+    ),
+    "combine_first": lambda cube: cube.combine_first(_other(cube)),
+    "fillna": lambda cube: cube.fillna(0),
+    "max": lambda cube: cube.max(),
+    "max_grown": lambda cube: cube.reindex(C=[1, 5]).max(),
+    "max_fold": lambda cube: cube.max("fold"),
+    "mean": lambda cube: cube.mean("C"),
+    "coarsen": lambda cube: cube.coarsen(C=3).max(),
+    "coarsen_fold": lambda cube: cube.coarsen(fold=5).max(),
+    "rolling": lambda cube: cube[["fold_errors"]].rolling(C=2).mean(),
+    "dropna": lambda cube: cube.dropna("fold"),
+    "groupby": lambda cube: cube.groupby("kernel").mean(),
+    "groupby_max": lambda cube: cube.groupby("kernel").max(),
+    "stack": lambda cube: cube.stack(candidate=("C", "kernel")),
+    "sortby": lambda cube: cube.sortby("C", ascending=False),
+    "to_dataframe": lambda cube: cube.to_dataframe(),
 }
 
 
-def test_make_cube__has_the_table_s_variables(cube):
-    found = {str(k): (v.dims, str(v.dtype)) for k, v in cube.data_vars.items()}
-    assert found == TABLE
+@pytest.mark.parametrize("idiom", IDIOMS.values(), ids=IDIOMS)
+def test_cube__takes_what_xarray_does_to_a_dataset(cube, idiom):
+    assert idiom(cube) is not None
 
 
-def test_make_cube__every_variable_says_what_it_is(cube):
-    for array in cube.data_vars.values():
-        assert array.attrs["long_name"]
-        assert str(array.dtype) == "StringDType()" or array.attrs["units"] in ("1", "s")
+def test_cube__goes_to_netcdf(cube, tmp_path):
+    pytest.importorskip("netCDF4")
+    cube.to_netcdf(tmp_path / "cube.nc")
+    with xr.open_dataset(tmp_path / "cube.nc") as opened:
+        np.testing.assert_array_equal(opened.fold_errors, cube.fold_errors)
 
 
-def test_make_cube__flags_are_cf_flags(cube):
-    assert cube.status.attrs["flag_values"] == [0, 1, 2, 3]
-    assert cube.status.attrs["flag_meanings"] == "done pruned failed missing"
+def test_cube__that_was_grown_is_still_one(cube):
+    grown = cube.reindex(C=[1, 10, 5]).drop_dims("criterion")
+    check_cube(grown)
+    assert evidence(grown)["status"].tolist() == [0, 0, 1, 2, 3, 3]
+    assert evidence(grown)["fold_errors"][4:].max() == -1
 
 
-def test_make_cube__shows_candidates_in_c_order(bare_cube):
-    assert bare_cube.full_train_errors.sel(C=10, kernel="linear") == 3
-    assert bare_cube.message.sel(C=10, kernel="linear").item() == "it raised"
-
-
-def test_make_cube__what_was_not_given_is_not_zero():
-    cube = make_cube(grid_axes({"C": [1]}), fold_axes(3), {})
-    assert np.isnan(cube.fold_errors).all()
-    assert np.isnan(cube.fit_seconds).all()
-    assert (cube.status == 3).all()
-    assert cube.n_candidates == 1
-
-
-def test_make_cube__attributes_are_plain(bare_cube):
-    assert bare_cube.attrs["seeds"] == '{"folds": 3}'
-    assert bare_cube.attrs["is_pruned"] == 1
-    assert bare_cube.attrs["client"] == ""
-    assert bare_cube.attrs["creation_library"] == "dsel"
-
-
-def test_make_cube__halves_are_compared_per_repeat():
-    cube = make_cube(grid_axes({"C": [1, 2]}), half_axes(4), {})
-    assert cube.fold_errors.dims == ("C", "repeat", "half")
-    assert cube.disagreements.dims == ("C", "repeat")
-    check_cube(cube)
-
-
-def test_make_cube__takes_estimators_and_lists():
-    cube = make_cube(grid_axes([{"C": [1]}, {"gamma": [2.0]}]), fold_axes(3), {})
-    assert cube.fold_errors.dims == ("candidate", "fold")
-    assert cube.C.dims == ("candidate",)
-    check_cube(cube)
-
-
-@pytest.mark.parametrize(
-    ("values", "error", "message"),
-    [
-        ({"fold_error": 1}, ValueError, r"names that no cube has: \['fold_error'\]"),
-        ({"fold_errors": np.zeros((2, 3))}, TypeError, "must hold integers, got float"),
-        ({"fold_errors": np.zeros((3, 2), int)}, ValueError, "must have 6 elements"),
-        ({"fold_rows": [1, 2]}, ValueError, r"must have 3 elements for {'fold': 3}"),
-    ],
-)
-def test_make_cube__refuses_what_does_not_fit(values, error, message):
-    with pytest.raises(error, match=message):
-        make_cube(grid_axes({"C": [1, 2]}), fold_axes(3), values)
-
-
-def test_evidence__flattens_candidates(cube):
+def test_evidence__is_integers_of_flat_candidates(cube):
     found = evidence(cube)
     assert found["fold_errors"].shape == (6, 5)
-    assert found["fold_rows"].shape == (5,)
-    assert found["n_labeled"].shape == ()
-    assert found["full_train_errors"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert found["fold_errors"].dtype == np.int64
+    assert found["fold_errors"][3, 2] == -1
+    assert found["equal_rows"] == 3
     assert "estimate" not in found
 
 
-def test_evidence__survives_the_way_back(cube):
-    found = evidence(cube)
-    again = make_cube(grid_axes({"C": [1, 10, 100], "kernel": ["rbf", "linear"]}),
-                      fold_axes(5), found)  # fmt: skip
-    for name, values in evidence(again).items():
-        np.testing.assert_array_equal(values, found[name])
-
-
-def test_add_criterion__appends_and_replaces_in_place(cube, judgement):
-    settings = {"delta_shares": np.zeros(6), "delta": 0.1, "label_share": 0.9}
-    two = add_criterion(cube, "cv_error", judgement(start=10), **settings)
-    three = add_criterion(two, "cv_bound", judgement(start=20), **settings)
-    assert three.criterion.values.tolist() == ["cv_bound", "cv_error"]
-    assert three.estimate.sel(criterion="cv_bound", C=1, kernel="rbf") == 20
-    assert three.estimate.sel(criterion="cv_error", C=1, kernel="linear") == 11
-    assert three.delta.values.tolist() == [0.1, 0.1]
-    assert cube.delta.values.tolist() == [0.01]
-    check_cube(three)
-
-
-def test_with_assumptions__replaces_the_ledger(cube):
-    assert [each.state for each in assumptions_of(cube)][:3] == [
-        "declared",
-        "checked",
-        "declared",
+def test_add_criterion__replaces_and_appends(bare_cube, terms):
+    cube = bare_cube
+    for name, start in (("a", 0.0), ("b", 1.0), ("a", 5.0)):
+        cube = add_criterion(cube, name, terms(start), delta_shares=0.1, delta=0.6)
+    assert cube.criterion.values.tolist() == ["a", "b"]
+    assert cube.estimate.sel(criterion="a").values.ravel().tolist() == [
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
     ]
-    changed = with_assumptions(cube, [Assumption("A1", "violated", "shared rows")])
-    assert assumptions_of(changed) == (Assumption("A1", "violated", "shared rows"),)
-
-
-def test_check_cube__takes_a_cube(cube, bare_cube):
+    assert cube.estimate.sel(criterion="b").values.ravel()[0] == 1
+    assert cube.delta_share.values.max() == 0.1
     check_cube(cube)
-    check_cube(cube.isel(C=[0], kernel=0))
-    check_cube(bare_cube)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.drop_vars("status"), "lacks status"),
-        (lambda c: c.assign(fold_errors=c.fold_errors.astype(int)),
-         "fold_errors of type int64, expected float64"),
-        (lambda c: c.transpose("fold", ...), "transpose or select"),
-    ],
-)  # fmt: skip
-def test_check_cube__names_what_is_wrong(cube, change, message):
-    with pytest.raises(ValueError, match=message):
-        check_cube(change(cube))
+def test_make_pair_cube__says_which_fold_errors_are_on(axes, rng):
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    errors = rng.integers(0, 9, (6, 3, 2))
+    errors[0, 0, 1] = -1
+    made = make_pair_cube(axes, pairs, errors, np.full((3, 2), 9), rng.random((6, 3)))
+    assert made.fold_errors.dims == ("C", "kernel", "pair", "side")
+    on_two = made.fold_errors.where(made.fold == 2).sum(("pair", "side"))
+    assert (
+        on_two.values.ravel().tolist() == (errors[:, 1, 1] + errors[:, 2, 1]).tolist()
+    )
+    assert np.isnan(made.fold_errors.values[0, 0, 0, 1])
 
 
-def test_check_cube__refuses_other_things():
-    with pytest.raises(TypeError, match=r"`results` must be an xarray\.Dataset"):
-        check_cube({"a": 1})
+def test_content_token__changes_with_counts_and_order(cube):
+    token = content_token(cube)
+    assert content_token(cube.drop_dims("criterion")) == token
+    assert content_token(cube.sortby("C", ascending=False)) != token
+    changed = cube.copy(deep=True)
+    changed.fold_errors.values[0, 0, 0] += 1
+    assert content_token(changed) != token
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.assign(fold_errors=c.fold_errors + 100),
-         "more fold_errors than fold_rows"),
-        (lambda c: c.assign(fold_rows=c.fold_rows - 23),
-         "fold_rows = -3; a count is a whole number, never negative"),
-        (lambda c: c.assign(fold_errors=c.fold_errors / 3 + 0.1),
-         r"fold_errors = .*\.\d.*; a count is a whole number"),
-        (lambda c: c.assign(fold_errors=c.fold_errors * np.inf),
-         "fold_errors = inf; a count is a whole number"),
-    ],
-)  # fmt: skip
-def test_evidence__refuses_what_is_no_count(cube, change, message):
-    changed = change(cube.assign(fold_errors=cube.fold_errors + 1))
-    with pytest.raises(ValueError, match=message):
-        evidence(changed)
+def test_assumptions__stand_in_the_cube_until_attributes_are_lost(cube):
+    assert [each.name for each in assumptions_of(cube)] == [
+        "A1",
+        "A3",
+        "A4",
+        "A5",
+        "A7",
+    ]
+    assert assumption_table(cube).loc["A4", "state"] == "by design"
+    assert assumptions_of(cube.drop_attrs()) == ()
 
 
-def test_evidence__is_whole_numbers_and_minus_one(cube):
-    found = evidence(cube)
-    assert found["fold_errors"].dtype == np.int64
-    assert np.isnan(cube.disagreements).all()
-    assert (found["disagreements"] == names.UNCOUNTED).all()
+def test_candidates__are_shown_by_their_parameters(cube):
+    assert params_of(cube, 3) == {"C": 10, "kernel": "linear"}
+    assert candidate_labels(cube)[0] == "C=1, kernel=rbf"
+    assert params_of(cube.isel(C=1), 0) == {"C": 10, "kernel": "rbf"}
+    listed = grid_axes([{"C": [1], "gamma": [2.0]}, {"C": [5]}])
+    assert params_of(make_cube(listed, fold_axes(2), {}), 1) == {"C": 5}
 
 
-def test_evidence__takes_one_candidate(cube):
-    assert evidence(cube.sel(C=10, kernel="rbf"))["fold_errors"].shape == (1, 5)
+def test_candidate_table__has_errors_by_answers(cube):
+    table = candidate_table(cube)
+    rates = evidence(cube)["fold_errors"] / 80
+    assert table.cv_error[0] == pytest.approx(rates[0].mean())
+    assert np.isnan(table.cv_error[3])
+    assert table.status.tolist()[:4] == ["done", "done", "pruned", "failed"]
+    assert table.nested_label_term.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
 
 
-def test_make_cube__what_was_not_counted_cannot_be_taken_for_a_count():
-    """Neither the smallest, nor a mean, nor a sum of candidates that were pruned."""
-    errors = np.array([[-1, -1], [2, 3], [-1, 1]])
-    cube = make_cube(grid_axes({"C": [1, 2, 3]}), fold_axes(2), {"fold_errors": errors})
-    assert cube.fold_errors.sum("fold", skipna=False).argmin("C") == 1
-    means = cube.fold_errors.mean("fold", skipna=False)
-    np.testing.assert_array_equal(means, [np.nan, 2.5, np.nan])
-
-
-def test_make_cube__has_no_dimension_but_the_grid_s_folds_and_criteria(cube):
-    assert set(cube.dims) == {"C", "kernel", "fold", "criterion"}
+def test_cv_results__is_what_scikit_learn_has(cube, axes):
+    found = cv_results(cube, axes)
+    assert found["params"] == list(axes)
+    assert found["rank_test_score"].tolist().count(1) == 1
+    assert found["rank_test_score"][3] == 6
+    assert found["param_C"].tolist() == [1, 1, 10, 10, 100, 100]
+    assert found["mean_fit_time"].shape == (6,)

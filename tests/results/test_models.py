@@ -1,5 +1,6 @@
 """A kept model predicts as before; types that nobody trusts are not built."""
 
+import importlib
 import io
 import json
 import sys
@@ -15,9 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from dsel.results import open_model, save_model, save_results
-from dsel.results.models import model_key
-from dsel.results.records import decode, encode
+from dsel.mcpl import SemiSupervisedLDA
+from dsel.results import open_model, open_results, save_model, save_results
+from dsel.results.models import TRUSTED
+from dsel.results.place import seal, unseal
+from dsel.results.store import open_store
+
+pytest.importorskip("skops")
 
 
 class Squares(FunctionTransformer):
@@ -30,33 +35,63 @@ def rows(rng):
     return X, np.where(X[:, 0] > 0, "yes", "no")
 
 
-@pytest.mark.parametrize("url", [False, True], ids=["directory", "url"])
+@pytest.fixture
+def store(tmp_path):
+    return open_store(tmp_path / "run", kind="search", plan={"cv": "5"})
+
+
+@pytest.mark.parametrize("url", [False, True], ids=["folder", "url"])
 def test_open_model__predicts_as_the_saved_one(rows, tmp_path, url):
     place = f"memory://{uuid.uuid4().hex}" if url else tmp_path
     X, y = rows
-    model = make_pipeline(StandardScaler(), SVC()).fit(X, y)
-    save_model(model, place)
+    for C in (1.0, 2.0):
+        model = make_pipeline(
+            SimpleImputer(add_indicator=True), StandardScaler(), SVC(C=C)
+        )
+        save_model(model.fit(X, y), place)
     opened = open_model(place)
-    np.testing.assert_array_equal(opened.predict(X), model.predict(X))
+    assert opened[-1].C == 2.0
     np.testing.assert_array_equal(
         opened.decision_function(X), model.decision_function(X)
     )
 
 
-def test_open_model__trusts_an_imputer(rows, tmp_path):
+def test_open_model__builds_our_own_estimators(rows, tmp_path, rng):
     X, y = rows
-    model = make_pipeline(SimpleImputer(add_indicator=True), SVC()).fit(X, y)
+    model = SemiSupervisedLDA().fit(X, y, rng.normal(size=(300, 3)))
     save_model(model, tmp_path)
-    assert open_model(tmp_path).predict(X).tolist() == model.predict(X).tolist()
+    np.testing.assert_array_equal(open_model(tmp_path).predict(X), model.predict(X))
 
 
-def test_save_model__replaces_the_one_before(rows, tmp_path):
-    for C in (1.0, 2.0, 3.0):
-        save_model(LogisticRegression(C=C).fit(*rows), tmp_path)
-    assert open_model(tmp_path).C == 3.0
+@pytest.mark.parametrize("name", [name for name in TRUSTED if name.startswith("dsel")])
+def test_trusted__are_estimators_of_ours(name):
+    module, _, last = name.rpartition(".")
+    found = getattr(importlib.import_module(module), last)
+    assert found.__module__ == module
+    assert isinstance(found, type)
 
 
-def test_open_model__refuses_types_that_nobody_trusts(rows, tmp_path):
+def test_save_model__lies_beside_a_cube(rows, cube, tmp_path):
+    save_results(cube, tmp_path)
+    save_model(LogisticRegression().fit(*rows), tmp_path)
+    assert open_results(tmp_path).identical(cube)
+    assert open_model(tmp_path).predict(rows[0]).shape == (60,)
+
+
+def test_store__gives_the_models_of_its_outcome(rows, store):
+    other = open_store(str(store.place), kind="search", plan={"cv": "5"})
+    for C, each in ((1.0, store), (2.0, other)):
+        each.save_model("one_fold", LogisticRegression(C=C).fit(*rows))
+        each.save_model("all_rows", LogisticRegression(C=C + 5).fit(*rows))
+    store.save_outcome({"deploy": "all_rows"})
+    other.save_outcome({"deploy": "all_rows"})
+    assert other.load_model("one_fold").C == 1.0
+    assert not other.has_model("vote")
+    assert open_model(str(store.place)).C == 6.0
+    assert open_model(str(store.place), name="one_fold").C == 1.0
+
+
+def test_open_model__asks_before_it_builds_what_nobody_trusts(rows, tmp_path):
     model = make_pipeline(Squares(np.square), LogisticRegression()).fit(*rows)
     save_model(model, tmp_path)
     name = f"{Squares.__module__}.Squares"
@@ -66,19 +101,16 @@ def test_open_model__refuses_types_that_nobody_trusts(rows, tmp_path):
     np.testing.assert_array_equal(opened.predict(rows[0]), model.predict(rows[0]))
 
 
-@pytest.mark.parametrize(
-    "name", ["fitting_process.subprocess", "execute.open_store", "nothing.at_all"]
-)
+FOREIGN = ["dsel.mcpl.estimators.np", "dsel.results.place.shutil", "dsel.no.thing"]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
 def test_open_model__trusts_no_name_that_our_files_import(rows, tmp_path, name):
     model = make_pipeline(FunctionTransformer(np.square), LogisticRegression())
     save_model(model.fit(*rows), tmp_path)
-    module, last = f"dsel.searches.{name}".rsplit(".", 1)
-    path = tmp_path / "model" / "skops.records"
-    about, records = decode(path.read_bytes())
-    crafted = _renamed(records["model"]["bytes"].tobytes(), module, last)
-    record = {"bytes": np.frombuffer(crafted, dtype=np.uint8)}
-    path.write_bytes(encode([("model", record)], about=about))
-    with pytest.raises(ValueError, match=rf"nobody said to trust: .*{name}"):
+    [file] = (tmp_path / "models").iterdir()
+    file.write_bytes(seal(_renamed(unseal(file.read_bytes()), *name.rsplit(".", 1))))
+    with pytest.raises(ValueError, match=f"nobody said to trust: .*{name}"):
         open_model(tmp_path)
 
 
@@ -101,29 +133,30 @@ def _put(module, last, node):
     return node
 
 
-def test_open_model__says_where_there_is_none(cube, tmp_path):
-    save_results(cube, tmp_path)
-    with pytest.raises(FileNotFoundError, match="holds no model; run the search again"):
-        open_model(tmp_path)
-
-
-def test_open_model__finds_damage(rows, tmp_path):
+@pytest.mark.parametrize("harm", ["cut", "no_model"])
+def test_open_model__is_one_line_where_it_is_damaged(rows, tmp_path, harm):
     save_model(LogisticRegression().fit(*rows), tmp_path)
-    path = tmp_path / "model" / "skops.records"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"is damaged.*run the same command again"):
+    [file] = (tmp_path / "models").iterdir()
+    file.write_bytes(file.read_bytes()[:-1] if harm == "cut" else seal(b"no model"))
+    with pytest.raises(ValueError, match=r"is damaged; run the same command") as raised:
         open_model(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_open_model__says_where_there_is_none(cube, tmp_path, store):
+    save_results(cube, tmp_path / "cube")
+    store.save_outcome({"deploy": "one_fold"})
+    for place in ("cube", "run", "nothing"):
+        with pytest.raises(FileNotFoundError, match=r"holds no model .* it has none"):
+            open_model(tmp_path / place)
+
+
+def test_save_model__leaves_the_place_of_a_plan_alone(rows, store):
+    with pytest.raises(ValueError, match="holds another plan"):
+        save_model(LogisticRegression().fit(*rows), str(store.place))
 
 
 def test_save_model__names_the_extra_that_is_missing(rows, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dsel\[models\]'"):
         save_model(LogisticRegression().fit(*rows), tmp_path)
-
-
-def test_model_key__says_which_model_is_kept(rows, cube, tmp_path):
-    save_results(cube, tmp_path)
-    assert model_key(tmp_path) is None
-    for key in ("one", "other"):
-        save_model(LogisticRegression().fit(*rows), tmp_path, key=key)
-        assert model_key(tmp_path) == key

@@ -1,20 +1,12 @@
 """Results for every row of a pool, whole or damaged."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import zarr
-from sklearn.compose import make_column_transformer
-from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
 
-import dsel
 from dsel.data import open_pool
 from dsel.results import rows as pool_rows
-from dsel.results.rows import write_rows
-from dsel.searches import read_rows
+from dsel.results.rows import read_rows, write_rows
 
 FIELDS = {"sum": ((), "float64", np.nan)}
 
@@ -47,38 +39,6 @@ def place(rows, tmp_path):
         open_pool(rows), tmp_path / "sums", _sum, FIELDS, block_rows=9, attributes={}
     )
     return tmp_path / "sums"
-
-
-def test_predict_pool__refuses_a_pool_without_rows(tmp_path):
-    model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="`pool` must have rows to predict"):
-        dsel.searches.predict_pool(model, np.empty((0, 1)), tmp_path / "answers")
-    search = dsel.SemiSupervisedSearchCV(model, {"var_smoothing": [1e-9]})
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        dsel.searches.predict_pool(search, np.ones((3, 1)), tmp_path / "answers")
-
-
-@pytest.mark.parametrize("certificate", ["nested_fold_model", "nested_vote"])
-def test_predict_pool__takes_missing_values_that_a_pipeline_fills(
-    certificate, tmp_path
-):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(240, 2)), columns=["a", "b"])
-    y = np.where(X.a > 0, "yes", "no")
-    X.loc[::5, "b"] = np.nan
-    filled = make_column_transformer((SimpleImputer(), ["a", "b"]))
-    for step in (filled, SimpleImputer()):
-        model = make_pipeline(step, GaussianNB())
-        search = dsel.SemiSupervisedSearchCV(
-            None, [model], certificate=certificate, cv=3, random_state=0
-        )
-        search.fit(X[:120], y[:120], pool=X[120:])
-        place = tmp_path / str(len(list(tmp_path.iterdir())))
-        dsel.searches.predict_pool(search, X, place)
-        codes = np.concatenate([some for _, some in read_rows(place, "label")])
-        assert search.classes_[codes].tolist() == search.predict(X).tolist()
-    with pytest.raises(ValueError, match="`pool` lacks the column 'a' of `X`"):
-        dsel.searches.predict_pool(search, X.drop(columns="a"), tmp_path / "narrow")
 
 
 def test_read_rows__gives_what_was_written(place, rows):

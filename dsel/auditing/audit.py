@@ -1,0 +1,148 @@
+"""Coverage audit: how often certificates fail where the truth is known."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.utils.parallel import Parallel, delayed
+
+from dsel import names
+from dsel.auditing.settings import SETTINGS
+from dsel.checks import check_choice, check_integer, check_probabilities
+from dsel.data.row_random import seed_from
+from dsel.runtime.tasks import as_task
+
+SIGNIFICANCE: Final = 0.001
+"""The p-value below which a setting fails: one false alarm in 1000 cells."""
+ROUNDING: Final = 1e-12
+"""By how much equal numbers may differ."""
+
+_DRAWS_A_TASK: Final = 10
+
+
+def audit(
+    settings: str | Sequence[str] | None = None,
+    *,
+    delta: float | Sequence[float] = (0.5, 0.2, 0.05),
+    n_draws: int = 500,
+    random_state: Any = 0,
+    n_jobs: int | None = 1,
+) -> xr.Dataset:
+    """Search where the truth is known, and count how often certificates are wrong.
+
+    In every draw of a setting labeled rows and a pool are drawn from a law on finitely
+    many cells, a search runs on them through public names, and what it certifies is
+    compared with the exact error of the models that it returns. A draw fails where any
+    of its certified numbers is too small: those of a nested search hold at once.
+
+    Parameters
+    ----------
+    settings
+        Names of settings, one or more; None for all.
+    delta
+        Probability with which a certificate may fail, in ``(0, 1)``; one or more.
+    n_draws
+        Draws of each setting, at least 1.
+    random_state
+        None, an integer or a numpy generator: the seed of all draws.
+    n_jobs
+        Number of processes; None means one, -1 one for each core.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (`setting`, `delta`): `certified`, in how many of the `n_draws` something
+        was certified; `failures`, in how many of these it was wrong; `p_value`, the
+        chance of as many failures or more if each draw failed with probability
+        `delta`. Over `setting`: `is_control`, whether it is a broken bound; `holds`,
+        False where a p-value is below 0.001, as it must be for controls.
+
+    Raises
+    ------
+    TypeError
+        Where `delta` or `n_draws` is no number.
+    ValueError
+        Where there is no setting of a name, or `delta` or `n_draws` is out of range.
+
+    See Also
+    --------
+    plan_bound : How large bounds are.
+
+    Notes
+    -----
+    A number that is not certified cannot fail. Draws are independent, and none shares
+    labeled rows with another, as the binomial p-value requires.
+
+    Examples
+    --------
+    >>> found = audit(
+    ...     ["holdout, lucky folds", "luckiest fold"], delta=0.2, n_draws=30)
+    >>> found.holds.values
+    array([ True, False])
+    """
+    wanted = [settings] if isinstance(settings, str) else list(settings or SETTINGS)
+    for name in wanted:
+        check_choice(name, "settings", list(SETTINGS))
+    deltas = sorted(np.atleast_1d(check_probabilities(delta, "delta")), reverse=True)
+    draws = check_integer(n_draws, "n_draws", at_least=1)
+    seed = seed_from(random_state)
+    starts = range(0, draws, _DRAWS_A_TASK)
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_counts)(name, deltas, seed, range(start, draws)[:_DRAWS_A_TASK])
+        for name in wanted
+        for start in starts
+    )
+    by_setting = np.reshape(found, (len(wanted), len(starts), len(deltas), 2))
+    certified, failures = np.moveaxis(by_setting.sum(axis=1), -1, 0)
+    p_values = stats.binom.sf(failures - 1, draws, np.array(deltas))
+    axes = ("setting", names.DELTA)
+    return xr.Dataset(
+        {
+            "certified": (axes, certified),
+            "failures": (axes, failures),
+            "p_value": (axes, p_values),
+            "is_control": ("setting", [SETTINGS[n].is_control for n in wanted]),
+            "holds": ("setting", (p_values >= SIGNIFICANCE).all(axis=1)),
+            "n_draws": draws,
+        },
+        coords={"setting": wanted, names.DELTA: deltas},
+    )
+
+
+@as_task()
+def _counts(
+    name: str, deltas: Sequence[float], seed: int, numbers: range
+) -> NDArray[np.int64]:
+    """Return by delta how many draws were certified and failed.
+
+    A draw depends only on the setting's name, the seed and its number.
+    """
+    setting = SETTINGS[name]
+    counts = np.zeros((len(deltas), 2), dtype=np.int64)
+    for number in numbers:
+        draw = setting.draw([seed, crc32(name.encode()), number])
+        if len(np.unique(draw.y)) < 2:  # refused, so nothing is certified
+            continue
+        for place, delta in enumerate(deltas):
+            claims = setting.steps(draw, delta)
+            is_wrong = any(truth > bound + ROUNDING for bound, truth in claims)
+            counts[place] += bool(claims), is_wrong
+    return counts
+
+
+def verdicts(report: xr.Dataset) -> NDArray[np.str_]:
+    """Return one word for each setting of a report."""
+    found = np.where(report["holds"], "holds", "FAILS")
+    found = np.where(report["certified"].sum(names.DELTA) == 0, "claims nothing", found)
+    controls = np.where(report["holds"], "NOT CAUGHT", "caught")
+    verdict: NDArray[np.str_] = np.where(report["is_control"], controls, found)
+    return verdict
+
+
+def is_sound(report: xr.Dataset) -> bool:
+    """Return whether every certificate holds and every control is caught."""
+    return bool((report["holds"] != report["is_control"]).all())

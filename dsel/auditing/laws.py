@@ -1,0 +1,214 @@
+"""Populations whose error rates are known exactly, and learners that cost nothing.
+
+A population is a distribution on finitely many cells: the error of a model is a sum
+over cells. A fit is a table lookup, so a whole search takes some hundredths of a
+second.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+UNSEEN = -1.0
+"""In the last column of rows that stand for a cell and were not drawn."""
+REFUSED = -1
+"""Stands for the answer of a model that raises."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A joint distribution of cells and classes 0 and 1."""
+
+    cells: Floats
+    """Features of each cell, (n_cells, n_features)."""
+    chances: Floats
+    """Chance of each cell and class, (n_cells, 2); they sum to 1."""
+    has_twins: bool = False
+    """Whether rows of a cell are equal; else a random last column tells them apart."""
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> tuple[Floats, Codes]:
+        """Return independent rows and their classes."""
+        drawn = rng.choice(self.chances.size, n_rows, p=self.chances.ravel())
+        cell, y = np.divmod(drawn, 2)
+        return self._rows(self.cells[cell], rng.random(n_rows)), y
+
+    def error(self, model: Any) -> float:
+        """Return how often a model errs on a new row, exactly; to raise is to err."""
+        rows = self._rows(self.cells, np.full(len(self.cells), UNSEEN))
+        try:
+            answers = np.asarray(model.predict(rows), dtype=np.int64)
+        except ValueError:
+            answers = np.array([_answer_alone(model, row) for row in rows])
+        is_right = answers[:, np.newaxis] == np.arange(2)
+        return float(1.0 - self.chances[is_right].sum())
+
+    def _rows(self, cells: Floats, last: Floats) -> Floats:
+        return cells if self.has_twins else np.column_stack([cells, last])
+
+
+def _answer_alone(model: Any, row: Floats) -> int:
+    try:
+        return int(model.predict(row[np.newaxis])[0])
+    except ValueError:
+        return REFUSED
+
+
+def step(n_cells: int = 16, *, has_twins: bool = False) -> Law:
+    """Return a law of two halves of a line, without noise."""
+    upper = np.arange(n_cells) >= n_cells / 2
+    return Law(_line(n_cells), np.stack([~upper, upper], axis=1) / n_cells, has_twins)
+
+
+def biased_coin(share: float, n_cells: int = 16) -> Law:
+    """Return a law whose classes do not depend on features; class 1 has `share`."""
+    row = np.array([1.0 - share, share]) / n_cells
+    return Law(_line(n_cells), np.tile(row, (n_cells, 1)))
+
+
+def noisy_copies(n_copies: int, noise: float) -> Law:
+    """Return a law whose features are copies of the class, each wrong that often.
+
+    All are equally good, and they err independently. A learner that picks the column
+    that looks best sees an error far below the true one, which is `noise`.
+    """
+    cells = np.array(list(product([0.0, 1.0], repeat=n_copies)))
+    wrong = np.stack([(cells != label).sum(axis=1) for label in (0, 1)], axis=1)
+    return Law(cells, 0.5 * noise**wrong * (1.0 - noise) ** (n_copies - wrong))
+
+
+def _line(n_cells: int) -> Floats:
+    return np.arange(n_cells, dtype=np.float64)[:, np.newaxis]
+
+
+class Learner(ClassifierMixin, BaseEstimator):
+    """A learner that fits a table."""
+
+    classes_: Codes
+
+    def fit(self, X: Floats, y: Codes) -> Self:
+        """Learn."""
+        self.classes_ = np.unique(y)
+        self._learn(X, y)
+        return self
+
+    def predict(self, X: Floats) -> Codes:
+        """Answer."""
+        return np.asarray(self._answer(X), dtype=np.int64)
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        """Keep what is needed of the rows."""
+
+    def _answer(self, X: Floats) -> Any:
+        raise NotImplementedError
+
+
+class RandomTable(Learner):
+    """Answers at random for each cell, whatever the labels were."""
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        self.table_ = self._generator().integers(2, size=16)
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(self.number)
+
+    def _answer(self, X: Floats) -> Any:
+        return self.table_[X[:, 0].astype(np.int64)]
+
+
+class UnseededTable(RandomTable):
+    """The same without a seed: no second fit is the first one."""
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng()
+
+
+class BestColumn(Learner):
+    """Answers as the column does that was right most often, of the first ones."""
+
+    def __init__(self, n_columns: int = 10) -> None:
+        self.n_columns = n_columns
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        wrong = (X[:, : self.n_columns] != y[:, np.newaxis]).sum(axis=0)
+        self.column_ = int(wrong.argmin())
+
+    def _answer(self, X: Floats) -> Any:
+        return X[:, self.column_]
+
+
+class Majority(Learner):
+    """Answers the more frequent class everywhere."""
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        self.answer_ = int(2 * y.sum() > len(y))
+
+    def _answer(self, X: Floats) -> Any:
+        return np.full(len(X), self.answer_)
+
+
+class Parity(Majority):
+    """Answers one class everywhere, which one label more or less changes."""
+
+    def __init__(self, divisor: int = 1) -> None:
+        self.divisor = divisor
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        self.answer_ = int(y.sum()) // self.divisor % 2
+
+
+class Memory(Learner):
+    """Knows every row that it has seen, and answers one class for all others."""
+
+    def __init__(self, otherwise: int = 0) -> None:
+        self.otherwise = otherwise
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        self.known_ = dict(zip(X[:, -1].tolist(), y.tolist(), strict=True))
+
+    def _answer(self, X: Floats) -> Any:
+        return [self.known_.get(key, self.otherwise) for key in X[:, -1].tolist()]
+
+
+class Turncoat(Learner):
+    """Knows the step, and errs on cells that it knows once it has seen all rows.
+
+    No fold model ever errs, so only the pool can show what the model of all rows does.
+    """
+
+    def __init__(self, n_rows: int, half: float, only_below: float) -> None:
+        self.n_rows = n_rows
+        self.half = half
+        self.only_below = only_below
+
+    def _learn(self, X: Floats, y: Codes) -> None:
+        has_turned = len(X) >= self.n_rows
+        known = np.unique(X[:, 0])
+        self.wrong_ = known[known < self.only_below] if has_turned else np.zeros(0)
+
+    def _answer(self, X: Floats) -> Any:
+        return (X[:, 0] > self.half) ^ np.isin(X[:, 0], self.wrong_)
+
+
+class Refusing(Learner):
+    """Knows the step of 32 cells, and raises where rows of one cell are among others.
+
+    Seldom has a fold none of them: then it seems never to err.
+    """
+
+    def __init__(self, cell: int = 0) -> None:
+        self.cell = cell
+
+    def _answer(self, X: Floats) -> Any:
+        if (X[:, 0] == self.cell).any():
+            raise ValueError(f"cell {self.cell} is unknown")
+        return X[:, 0] > 15.5

@@ -1,0 +1,243 @@
+"""Settings of the audit: what is searched, and the steps that a user takes.
+
+An audit shows something only where a bound can fail, so the laws are hard: labels that
+no feature predicts, candidates that look good by luck, models that change with one more
+training row. Labeled rows are few: from 40 of each kind on, a run makes the two-sample
+test, which takes longer than everything else.
+
+Steps use public names only. They return what was certified: the bound, and the exact
+error of the model that the search has returned. To add a setting: one entry of
+`SETTINGS`, with steps of this file or your own.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from dsel import names
+from dsel.auditing.laws import (
+    BestColumn,
+    Codes,
+    Floats,
+    Law,
+    Majority,
+    Memory,
+    Parity,
+    RandomTable,
+    Refusing,
+    Turncoat,
+    UnseededTable,
+    biased_coin,
+    noisy_copies,
+    step,
+)
+from dsel.bounds import binomial_tail_inversion
+from dsel.search.certify_selection import certify_selection
+from dsel.search.execute import Outcome
+from dsel.search.plan import CERTIFICATES, Plan, plan_search
+
+Claims = list[tuple[float, float]]
+"""Certified bounds, and the true error of the model that each is about."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Labeled rows and a pool, drawn from the law of a setting."""
+
+    setting: "Setting"
+    X: Floats
+    y: Codes
+    pool: Floats | None
+    seed: int
+
+    def plan(self, delta: float, **changed: Any) -> Plan:
+        """Plan the setting's search, or a changed one."""
+        setting = self.setting
+        options = {"random_state": self.seed, **setting.options, **changed}
+        return plan_search(
+            setting.estimator, setting.grid, self.X, self.y, self.pool, delta=delta,
+            **options,
+        )  # fmt: skip
+
+    def certified(self, outcome: Outcome) -> Claims:
+        """Return what is certified of the models that were handed over."""
+        return [
+            (each.bound, self.setting.law.error(outcome.models[deploy]))
+            for deploy, each in outcome.certificates.items()
+            if each.certified
+        ]
+
+
+Steps = Callable[[Draw, float], Claims]
+"""Searches a draw at a delta, and returns what was certified."""
+
+
+def search(draw: Draw, delta: float) -> Claims:
+    """Search."""
+    return draw.certified(draw.plan(delta).run(n_jobs=1))
+
+
+def resume(draw: Draw, delta: float) -> Claims:
+    """Kill a run after its first fits, and go on with the same command."""
+
+    def kill(progress: Any) -> None:
+        if progress.fits_done:
+            raise KeyboardInterrupt
+
+    with TemporaryDirectory() as out:
+        with suppress(KeyboardInterrupt):
+            draw.plan(delta).run(n_jobs=1, out=out, on_progress=kill)
+        return draw.certified(draw.plan(delta).run(n_jobs=1, out=out))
+
+
+def certify_any(draw: Draw, delta: float) -> Claims:
+    """Take the candidate that errs least on the rows it has learned, and certify it."""
+    [(name, values)] = draw.setting.grid.items()
+
+    def procedure(X: Floats, y: Codes) -> Any:
+        models = [
+            clone(draw.setting.estimator).set_params(**{name: value}).fit(X, y)
+            for value in values
+        ]
+        errors = [np.mean(model.predict(X) != y) for model in models]
+        return models[int(np.argmin(errors))]
+
+    return draw.certified(
+        certify_selection(
+            procedure, draw.X, draw.y, draw.pool, delta=delta, random_state=draw.seed,
+            n_jobs=1, **draw.setting.options,
+        )
+    )  # fmt: skip
+
+
+# Controls: broken bounds, which count as certified.
+
+
+def pool_folds(draw: Draw, delta: float) -> Claims:
+    """Take all fold errors as one binomial: BROKEN, since folds are dependent."""
+    outcome = draw.plan(delta).run(n_jobs=1)
+    n_errors = int(outcome.results[names.FOLD_ERRORS].sum())
+    limit = binomial_tail_inversion(n_errors, len(draw.y), delta=delta)
+    return [(float(limit), draw.setting.law.error(outcome.model))]
+
+
+def pick_fold(draw: Draw, delta: float) -> Claims:
+    """Bound the best fold's model as if its fold had not been picked: BROKEN."""
+    outcome = draw.plan(delta).run(n_jobs=1)
+    errors, rows = (
+        int(outcome.results[name].values.ravel()[outcome.certificates["one_fold"].fold])
+        for name in (names.OUTER_ERRORS, names.FOLD_ROWS)
+    )
+    limit = binomial_tail_inversion(errors, rows, delta=delta)
+    return [(float(limit), draw.setting.law.error(outcome.model))]
+
+
+def look_again(draw: Draw, delta: float) -> Claims:
+    """Search ten times with other folds, and report the smallest bound: BROKEN."""
+    seeds = range(draw.seed, draw.seed + 10)
+    plans = [draw.plan(delta, random_state=seed) for seed in seeds]
+    outcomes = [plan.run(n_jobs=1) for plan in plans]
+    return draw.certified(min(outcomes, key=lambda found: found.choice.bound))
+
+
+def take_as_certified(draw: Draw, delta: float) -> Claims:
+    """Take a number for a bound though dsel says that it is none: BROKEN."""
+    outcome = draw.plan(delta).run(n_jobs=1)
+    return [(outcome.choice.bound, draw.setting.law.error(outcome.model))]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to search, on rows of a known law."""
+
+    law: Law
+    estimator: Any
+    grid: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of `plan_search`."""
+    steps: Steps = search
+    n_labeled: int = 39
+    n_unlabeled: int = 200
+    """Rows of the pool; with 0 there is none."""
+    is_control: bool = False
+    """Whether it is a broken bound, which the audit must catch."""
+
+    def draw(self, entropy: Any) -> Draw:
+        """Return one draw; the same for the same numbers."""
+        rng = np.random.default_rng(entropy)
+        X, y = self.law.draw(self.n_labeled, rng)
+        pool, _ = self.law.draw(self.n_unlabeled, rng)
+        seed = int(rng.integers(2**31))
+        return Draw(self, X, y, pool if self.n_unlabeled else None, seed)
+
+
+_COIN: Final = biased_coin(0.5)
+_TWENTY: Final = {"number": [*range(20)]}
+_TEN: Final = {"number": [*range(10)]}
+_ONE: Final = {"number": [0]}
+_COLUMNS: Final = {"n_columns": [2, 5, 10]}
+
+
+def _of_each_certificate(certificate: str) -> dict[str, Setting]:
+    """Return the four settings that every certificate is read in."""
+    few = 3 if certificate == "nested" else 2
+    return {
+        f"{certificate}, {name}": Setting(
+            law, model, grid, {"certificate": certificate, "cv": cv}
+        )
+        for name, law, model, grid, cv in (
+            ("noise", _COIN, RandomTable(), _TWENTY, few),
+            ("memory", biased_coin(0.4), Memory(), {"otherwise": [0, 1]}, few),
+            ("tiny folds", noisy_copies(10, 0.35), BestColumn(), _COLUMNS, 6),
+            ("lucky folds", noisy_copies(10, 0.3), BestColumn(), _COLUMNS, few),
+        )
+    }
+
+
+SETTINGS: Final[Mapping[str, Setting]] = {
+    **{
+        name: setting
+        for certificate in CERTIFICATES
+        for name, setting in _of_each_certificate(certificate).items()
+    },
+    "nested, rare class": Setting(
+        biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}, {"cv": 3}
+    ),
+    "nested, full model differs": Setting(
+        step(), Turncoat(400, 7.5, 3), {"n_rows": [400]}, {"cv": 3},
+        n_labeled=400, n_unlabeled=39,
+    ),
+    "nested, no seed": Setting(step(), UnseededTable(), _TEN),
+    "nested, resumed": Setting(
+        step(), UnseededTable(), _TEN, steps=resume
+    ),
+    "nested, predict raises": Setting(
+        step(32), Refusing(), {"cell": [*range(32)]}, {"cv": 3},
+        n_labeled=300, n_unlabeled=0,
+    ),
+    "nested, twins": Setting(
+        step(1000, has_twins=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
+        n_labeled=500, n_unlabeled=2000,
+    ),
+    "any selection": Setting(_COIN, RandomTable(), _TWENTY, {"cv": 3}, certify_any),
+    "folds pooled": Setting(
+        noisy_copies(14, 0.3), BestColumn(), {"n_columns": [14]},
+        {"certificate": "cv_bound", "cv": 39}, pool_folds, is_control=True,
+    ),
+    "luckiest fold": Setting(_COIN, RandomTable(), _ONE, {}, pick_fold,
+                             n_unlabeled=0, is_control=True),
+    "repeated looks": Setting(_COIN, RandomTable(), _ONE, {}, look_again,
+                              n_unlabeled=0, is_control=True),
+    "stratified folds": Setting(
+        _COIN, None, [Majority()],
+        {"certificate": "holdout", "cv": StratifiedKFold(2)}, take_as_certified,
+        is_control=True,
+    ),
+}  # fmt: skip
+"""The settings of the audit by name; the last four are broken bounds."""

@@ -1,0 +1,110 @@
+"""Scikit-learn's encoders that the columns of a table need before a built-in model."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pandas as pd
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
+
+from dsel.data.columns import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
+
+Steps = list[tuple[str, Any]]
+MOST_VALUES: Final = 100
+"""Different values of a column that are made one column each."""
+DATES: Final = ("date", "time")
+"""How the kinds of columns of dates begin."""
+
+
+def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
+    """Return the steps that make numbers of a table, and what they do in words.
+
+    `is_scaled` says whether numbers are scaled. What cannot be used, such as free text,
+    raises TypeError that names the column.
+    """
+    if sparse.issparse(X):
+        if not is_scaled:
+            return [], []
+        return [("scale", MaxAbsScaler())], [("numbers", "scaled by the largest")]
+    numbers = _numbers(is_scaled)
+    filled = f"gaps filled by the median{', scaled' * is_scaled}"
+    if not isinstance(X, pd.DataFrame):
+        return numbers, [("numbers", filled)]
+    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "values": [], "": []}
+    for column in columns_of(X):
+        kinds[_kind(column, X[column.name])].append(column.name)
+    if len(kinds["numbers"]) == X.shape[1]:
+        return numbers, [("numbers", filled)]
+    days = ("days", FunctionTransformer(days_since_1970))
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    parts = [
+        ("numbers", Pipeline(numbers), kinds["numbers"], filled),
+        ("dates", Pipeline([days, *numbers]), kinds["dates"], f"as days, {filled}"),
+        ("values", one_hot, kinds["values"], "a column for each value"),
+        ("left out", "drop", kinds[""], "nothing but gaps"),
+    ]
+    used = [part for part in parts if part[2]]
+    columns = ColumnTransformer([part[:3] for part in used if part[1] != "drop"])
+    facts = [(name, f"{_listed(listed)}: {text}") for name, _, listed, text in used]
+    return [("columns", columns)], facts
+
+
+def _numbers(is_scaled: bool) -> Steps:
+    # A column without values in a part of the rows must not be another number of
+    # columns there.
+    steps: Steps = [
+        ("impute", SimpleImputer(strategy="median", keep_empty_features=True))
+    ]
+    return [*steps, ("scale", StandardScaler())] if is_scaled else steps
+
+
+def _kind(column: Column, values: pd.Series) -> str:
+    """Return what is done with a column; "" where it holds nothing."""
+    known = values.dropna()
+    if column.kind == NOTHING or known.empty:
+        return ""
+    is_category = isinstance(values.dtype, pd.CategoricalDtype)
+    if column.kind == NUMBER and not is_category:
+        return "numbers"
+    if column.kind.startswith(DATES) and column.kind != "time of day":
+        return "dates"
+    if column.kind == TEXT and not _days(known).isna().any():
+        return "dates"
+    if column.kind not in (TEXT, TRUTH, NUMBER):
+        raise TypeError(
+            f"column {column.name!r} holds {column.kind} such as {known.iloc[0]!r}, "
+            f"which no encoder of `dsel select` takes; leave it out of the table, or "
+            f"name a pipeline that encodes it by --model MODULE:OBJECT."
+        )
+    n_values = known.nunique()
+    if n_values > min(MOST_VALUES, max(2, len(known) // 2)):
+        raise TypeError(
+            f"column {column.name!r} holds {n_values:,} different texts in "
+            f"{len(known):,} rows, such as {str(known.iloc[0])[:40]!r}; leave it out "
+            f"of the table, or name a pipeline that encodes it by --model "
+            f"MODULE:OBJECT."
+        )
+    return "values"
+
+
+def days_since_1970(X: Any) -> pd.DataFrame:
+    """Return dates and times, or texts of them, as days; missing ones are NaN."""
+    return pd.DataFrame(X).apply(_days)
+
+
+def _days(column: pd.Series) -> pd.Series:
+    times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
+    return (times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    more = f" and {len(columns) - 8} more" if len(columns) > 8 else ""
+    return f"{', '.join(columns[:8])}{more}"

@@ -1,0 +1,131 @@
+"""How commands get workers, run a plan, and what they print of it."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import reduce
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from dsel.results.text import as_lines
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from dsel.search.execute import Outcome
+    from dsel.search.plan import Plan
+
+Command = Callable[..., Any]
+WIDTH: Final = 80
+"""Columns of all text but the verdict, whose lines are never broken."""
+
+
+def adding(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options, the last one first in the help."""
+    return lambda command: reduce(lambda found, add: add(found), options, command)
+
+
+cluster_options = adding(
+    click.option(
+        "--workers", type=click.IntRange(min=1), help="Local worker processes to start."
+    ),
+    click.option(
+        "--scheduler",
+        help="Address or file of a running scheduler; by default threads work here.",
+    ),
+)
+"""Adds what says where tasks run."""
+
+run_options = adding(
+    click.option("--quiet", is_flag=True, help="Print the verdict alone."),
+    click.option(
+        "--seed", type=int, default=0, show_default=True, help="Of all that is random."
+    ),
+    cluster_options,
+    click.option(
+        "--out", help="Keep results there; the same command goes on from them."
+    ),
+)
+"""Adds what every search takes."""
+
+
+@contextmanager
+def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | None]":
+    """Give the client that the options of `cluster_options` describe; None for threads.
+
+    Raises click.UsageError where they exclude each other.
+    """
+    if scheduler is None and workers is None:
+        yield None
+        return
+    from dsel.cluster import Local, choose_config, connect
+
+    if scheduler is not None and workers is not None:
+        raise click.UsageError(
+            "--scheduler brings its own workers; leave --workers out."
+        )
+    # What distributed logs of a lost scheduler is left to our own line about it.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    with connect(choose_config(scheduler, workers=workers) or Local()) as client:
+        yield client
+
+
+def run_plan(
+    plan: "Plan",
+    *,
+    scheduler: str | None,
+    workers: int | None,
+    out: str | None,
+    quiet: bool,
+) -> "Outcome":
+    """Run a plan where the options say, with progress where a terminal shows it."""
+    with connected(scheduler, workers) as client:
+        outcome = plan.run(client, out=out, verbose=False if quiet else None)
+        outcome.models  # noqa: B018  # a run that has ended may fit them on the workers
+    return outcome
+
+
+def show(
+    plan: "Plan",
+    outcome: "Outcome",
+    *,
+    quiet: bool,
+    out: str | None = None,
+    after: str = "",
+    facts: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Print the verdict, then the plan, further facts, and what all of it rests on.
+
+    `after` is a line that belongs to the verdict.
+    """
+    click.echo("\n".join(filter(None, [str(outcome.choice), after])))
+    if quiet:
+        return
+    lines = [f"  {name:<14} {text}" for name, text in facts]
+    rest = as_lines(outcome.choice.certificate.facts()[1:])
+    if out is not None:
+        lines.append(f"  {'results':<14} {out}")
+    wrapped = [wrap(line, 17) for line in lines]
+    click.echo("\n".join(["", str(plan), *wrapped, ""]))
+    click.echo("\n".join(wrap(line, 9) for line in rest.splitlines()))
+
+
+def wrap(line: str, indent: int = 0) -> str:
+    """Return a line as lines of at most `WIDTH` columns; no word is broken."""
+    return fill(
+        line, WIDTH, subsequent_indent=" " * indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
+    """Return the numbers that an option lists, separated by commas."""
+    try:
+        return [kind(number) for number in text.split(",")]
+    except ValueError:
+        example = "2,5,10" if kind is int else "0.1,0.5"
+        raise click.BadParameter(
+            f"{text!r} is no list of numbers such as {example}.", param_hint=option
+        ) from None

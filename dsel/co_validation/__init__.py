@@ -1,0 +1,33 @@
+"""Co-validation: error estimates from the disagreement of models on unlabeled rows.
+
+`covalidate` halves the labeled rows at random, many times, trains every candidate on
+both halves and compares the two models on the pool. It uses the plan, the driver and
+the store of all searches.
+
+Vocabulary: a *repeat* is one halving, its *halves* two splits; *disagreement* is a
+rate over pool rows, never an error bound, since rows picked by active learning are no
+random sample. To add an estimate: a criterion of the counts.
+"""
+
+from dsel.co_validation.active_learning import (
+    ActiveStep,
+    learn_actively,
+    sample_uncertain,
+)
+from dsel.co_validation.covalidate import covalidate, plan_covalidation
+from dsel.co_validation.row_disagreement import (
+    most_disputed,
+    write_half_disagreement,
+    write_row_disagreement,
+)
+
+__all__ = [
+    "ActiveStep",
+    "covalidate",
+    "learn_actively",
+    "most_disputed",
+    "plan_covalidation",
+    "sample_uncertain",
+    "write_half_disagreement",
+    "write_row_disagreement",
+]

@@ -1,0 +1,190 @@
+"""Co-validation: evaluate candidates by how often half models differ on the pool."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import xarray as xr
+
+from dsel.candidates import Grid
+from dsel.criteria import get_criterion
+from dsel.data.labeled import check_labels
+from dsel.data.row_random import seed_from
+from dsel.results import Assumption
+from dsel.results.assumptions import VIOLATED
+from dsel.search.folds import halves_layout, with_leave_one_out
+from dsel.search.plan import Plan, plan_search
+
+PICKED: Final = (
+    "the labels were picked by active learning: they are no random sample of the "
+    "population, so neither cross-validation nor any bound is about it"
+)
+OPTIONS: Final = ("max_pool_rows", "fit_params")
+"""Those of `plan_search` that co-validation takes, too."""
+
+
+def covalidate(
+    estimator: Any,
+    param_grid: Grid | None,
+    X: Any,
+    y: Any,
+    pool: Any,
+    *,
+    repeats: int = 30,
+    criterion: str = "max_dt_e",
+    random_state: Any = 0,
+    client: Any = None,
+    out: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """Estimate errors by the disagreement on the pool, and rank candidates by it.
+
+    In every repeat the labeled rows are halved at random, each candidate is trained
+    on both halves, and the two models are compared on the whole pool.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted scikit-learn classifier or pipeline; None where `param_grid` lists
+        some.
+    param_grid
+        As `plan_search` takes it; None for the estimator as it is.
+    X
+        Labeled rows, shape (n_labeled, n_columns).
+    y
+        Labels, shape (n_labeled,).
+    pool
+        Unlabeled rows: anything that `open_pool` takes. Rows that are also in `X`
+        make the disagreement too low; leave them out.
+    repeats
+        Random halvings, R >= 1. The first half of an odd number of rows is smaller.
+    criterion
+        What ranks the candidates and, with ``prune=True``, prunes them.
+    random_state
+        Seed of the halvings and of the learners.
+    client
+        A `distributed.Client`; None means the current one, else local threads.
+    out
+        Directory or URL where counts are stored; the same call continues from them.
+        None stores nothing.
+    storage_options
+        For fsspec, where `out` is a URL.
+    **options
+        As `plan_covalidation` takes them: ``leave_one_out``, ``picked``, ``prune``,
+        ``max_pool_rows``, ``fit_params``.
+
+    Returns
+    -------
+    xarray.Dataset
+        The cube over the grid, ``repeat`` and ``half``; `dsel.select` chooses from it
+        by any criterion of co-validation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything that cannot be searched; the message says what to change.
+
+    See Also
+    --------
+    plan_search : The same for folds, with a certificate.
+    dsel.co_validation.learn_actively : Asks for labels, and estimates on the way.
+
+    Notes
+    -----
+    No number of co-validation is a guarantee. In expectation the disagreement is a
+    lower bound of the error of half models, and a stable learner may err far more.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.svm import SVC
+    >>> X, y = make_moons(400, noise=0.3, random_state=0)
+    >>> results = covalidate(
+    ...     SVC(), {"gamma": [0.01, 1.0, 100.0]}, X[:60], y[:60], X[60:], repeats=5
+    ... )
+    >>> dict(results.sizes)["repeat"], results.disagreements.dims
+    (5, ('gamma', 'repeat'))
+    """
+    plan = plan_covalidation(
+        estimator, param_grid, X, y, pool, repeats=repeats, criterion=criterion,
+        random_state=random_state, **options,
+    )  # fmt: skip
+    return plan.run(client, out=out, storage_options=storage_options).results
+
+
+def plan_covalidation(
+    estimator: Any,
+    param_grid: Grid | None,
+    X: Any,
+    y: Any,
+    pool: Any,
+    *,
+    repeats: int = 30,
+    criterion: str = "max_dt_e",
+    leave_one_out: bool = False,
+    picked: bool = False,
+    prune: bool = False,
+    random_state: Any = 0,
+    **options: Any,
+) -> Plan:
+    """Plan a co-validation; everything is checked, nothing is fitted.
+
+    Parameters
+    ----------
+    estimator, param_grid, X, y, pool, repeats, criterion, random_state
+        As for `covalidate`.
+    leave_one_out
+        Whether to count leave-one-out errors too, for ``loo_error``: as many fits as
+        rows.
+    picked
+        Whether the labeled rows were chosen by active learning, not at random. The
+        estimates stay, and the results say that nothing can be certified.
+    prune
+        Whether to drop candidates as soon as they cannot win by `criterion`.
+    **options
+        As `plan_search` takes them: ``max_pool_rows``, ``fit_params``.
+
+    Returns
+    -------
+    Plan
+        Print it, or call its `run`.
+    """
+    check_options(options, OPTIONS, "covalidate")
+    rule = get_criterion(criterion)
+    if not rule.by_halves:
+        raise ValueError(
+            f"`criterion` must be one of co-validation, such as 'max_dt_e', got "
+            f"{criterion!r}."
+        )
+    if pool is None:
+        raise ValueError(
+            "`pool` must hold unlabeled rows, on which halves are compared; without "
+            "any use plan_search with criterion='cv_error' or 'loo_error'."
+        )
+    if param_grid is None:
+        estimator, param_grid = None, [estimator]
+    seed, n_rows = seed_from(random_state), len(check_labels(y))
+    layout = halves_layout(n_rows, repeats, seed)
+    if leave_one_out:
+        layout = with_leave_one_out(layout, n_rows)
+    plan = plan_search(
+        estimator, param_grid, X, y, pool, criterion=criterion, cv=layout,
+        prune="exact" if prune else False, random_state=seed, **options,
+    )  # fmt: skip
+    if not picked:
+        return plan
+    assumptions = tuple(
+        Assumption("A1", VIOLATED, PICKED) if each.name == "A1" else each
+        for each in plan.assumptions
+    )
+    return replace(plan, assumptions=assumptions)
+
+
+def check_options(given: Iterable[str], known: tuple[str, ...], taker: str) -> None:
+    """Raise TypeError where there is no such option."""
+    if unknown := sorted(set(given) - set(known)):
+        raise TypeError(
+            f"{taker} has no option `{unknown[0]}`: labeled rows are halved at random, "
+            f"`repeats` times, and beside what it names there are {', '.join(known)}."
+        )

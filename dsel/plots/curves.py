@@ -1,0 +1,185 @@
+"""Figures of plans, audits and least squares."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from dsel import names
+from dsel.bounds import binomial_tail_inversion, binomial_tail_inversion_lower
+from dsel.least_squares import select_least_squares
+from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK, new_axes, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = (ACCENT, BLUE, INK, GREEN, PINK)
+
+
+def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw what each certificate of a plan would give, by number of folds.
+
+    Parameters
+    ----------
+    plan
+        Dataset of `dsel.plan_bound`.
+    ax
+        Where to draw, and what is returned; None makes a new figure.
+
+    Examples
+    --------
+    >>> import dsel
+    >>> ax = plot_bound_plan(dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1))
+    >>> ax.get_ylabel()
+    'bound on the error, on average'
+    """
+    bounds = plan[names.BOUND].clip(max=1.0).transpose(names.CERTIFICATE, names.N_FOLDS)
+    order = np.argsort(bounds.min(names.N_FOLDS).values, kind="stable")
+    bounds = bounds.isel({names.CERTIFICATE: order})
+    ax = new_axes() if ax is None else ax
+    places = np.arange(bounds.sizes[names.N_FOLDS])
+    ends = bounds.isel({names.N_FOLDS: -1}).values
+    for number, (certificate, end, beside) in enumerate(
+        zip(bounds[names.CERTIFICATE].values, ends, _apart(ends), strict=True)
+    ):
+        color = INK if "fifth" in str(certificate) else ACCENT if not number else BLUE
+        ax.plot(places, bounds.values[number], color=color, marker="o", markersize=3)
+        ax.plot(places[-1] + np.array([0, 0.2]), [end, beside], color=color, lw=0.6)
+        ax.annotate(
+            certificate, (places[-1] + 0.23, beside), color=INK, fontsize=8, va="center"
+        )
+    ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
+    ax.set_xlim(-0.2, places[-1] + 1.5)
+    ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
+    ax.set_xlabel("number of folds")
+    ax.set_ylabel("bound on the error, on average")
+    tidy(ax, title="What each certificate would give (orange: the smallest)")
+    return ax
+
+
+def _apart(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return places of labels near `values`, far enough apart to be read."""
+    shown = np.nan_to_num(values)
+    places = shown.copy()
+    order = np.argsort(shown, kind="stable")
+    least = 0.045 * (shown.max() - min(shown.min(), 0.0))
+    for below, above in pairwise(order):
+        places[above] = max(places[above], places[below] + least)
+    return np.asarray(places - (places - shown).mean())
+
+
+def plot_loss_curves(
+    results: xr.Dataset, *, criterion: str | None = None, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw what a least-squares search estimated at the chosen width, and its choice.
+
+    Parameters
+    ----------
+    results
+        Cube of a `LeastSquaresSearch`.
+    criterion
+        What chooses the width; None means the criterion of the search.
+    ax
+        Where to draw, and what is returned; None makes a new figure.
+
+    Raises
+    ------
+    ValueError
+        Where the cube is of another kind of search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dsel.least_squares import LeastSquaresSearch
+    >>> X = np.linspace(0, 1, 20)[:, np.newaxis]
+    >>> search = LeastSquaresSearch([0.1, 0.3], [1e-3, 1e-1, 10.0], random_state=0)
+    >>> ax = plot_loss_curves(search.fit(X, np.sin(6 * X[:, 0])).results_)
+    >>> ax.get_xlabel()
+    'regularization'
+    """
+    if names.REGULARIZATION not in results.dims:
+        raise ValueError(
+            "`results` must be those of a LeastSquaresSearch; `plot_surface` draws a "
+            "search of classifiers."
+        )
+    choice = select_least_squares(results, criterion)
+    cube = results.sel({names.WIDTH: choice.params["width"]})
+    cube = cube.sortby(names.REGULARIZATION)
+    cube = cube.sel({names.REGULARIZATION: cube[names.REGULARIZATION] > 0})
+    ax = new_axes() if ax is None else ax
+    for number, name in enumerate(cube[names.CRITERION].values):
+        values = cube[names.ESTIMATE].sel({names.CRITERION: name}).values
+        # Estimates often agree: later curves are thinner and leave the others visible.
+        ax.plot(
+            cube[names.REGULARIZATION].values,
+            np.where(np.isfinite(values), values, np.nan),
+            color=COLORS[number % len(COLORS)], label=str(name), lw=3.2 - 0.5 * number,
+        )  # fmt: skip
+    chosen = choice.params["regularization"]
+    if chosen > 0:
+        ax.axvline(chosen, color=ACCENT, lw=0.8, ls=":")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("regularization")
+    ax.set_ylabel("estimated squared error")
+    ax.legend(frameon=False, fontsize=8)
+    where = f"width {choice.params['width']:.3g}, regularization {chosen:.3g}"
+    tidy(ax, title=f"{where} by {choice.criterion}")
+    return ax
+
+
+def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw how often each bound of an audit failed, beside what delta allows.
+
+    There is one line for each setting and delta, with a 95 % interval.
+
+    Parameters
+    ----------
+    report
+        Dataset of `dsel.audit`; `report.sel(setting=[...])` draws a part.
+    ax
+        Where to draw, and what is returned; None makes a new figure.
+    """
+    failures, n_draws = report["failures"], int(report["n_draws"])
+    lower = binomial_tail_inversion_lower(failures.values, n_draws, delta=0.025)
+    upper = binomial_tail_inversion(failures.values, n_draws, delta=0.025)
+    data = xr.Dataset({
+        "share": failures / n_draws,
+        "lower": (failures.dims, lower),
+        "upper": (failures.dims, upper),
+    })  # fmt: skip
+    ax = new_axes(7.2, 0.9 + 0.19 * failures.size) if ax is None else ax
+    table = data.stack(line=["setting", names.DELTA])
+    places = np.arange(table.sizes["line"])[::-1]
+    shares, deltas = table["share"].values, table[names.DELTA].values
+    bars = np.abs(np.stack([table["lower"], table["upper"]]) - shares)
+    ax.barh(
+        places, deltas, height=0.9, color=MIDDLE, alpha=0.25, label="allowed by delta"
+    )
+    ax.errorbar(
+        shares, places, xerr=bars, fmt="o", ms=4, lw=1.4, capsize=2, color=INK,
+        label="failed, with 95 % interval",
+    )  # fmt: skip
+    above = table["lower"].values > deltas
+    if above.any():
+        ax.plot(
+            shares[above], places[above], "D", ms=6, color=ACCENT, zorder=3,
+            label="more than chance allows",
+        )  # fmt: skip
+    n_deltas = data.sizes[names.DELTA]
+    labels = [
+        f"{name}   {delta:g}" if number % n_deltas == 0 else f"{delta:g}"
+        for number, (name, delta) in enumerate(table["line"].values)
+    ]
+    ax.set_yticks(places, labels)
+    ax.set_xlim(0, max(1.1 * deltas.max(), 1.05 * table["upper"].values.max()))
+    ax.set_ylim(-0.7, len(places) - 0.3)
+    ax.set_xlabel(f"share of {n_draws:,} draws in which the bound failed")
+    ax.set_ylabel("setting, delta")
+    ax.legend(
+        frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(-0.02, 1)
+    )
+    tidy(ax, title="")
+    return ax

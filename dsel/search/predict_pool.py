@@ -1,0 +1,125 @@
+"""Answers of a fitted model for every row of a pool."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from dsel.candidates import takes_nan
+from dsel.data.collection import Partitions
+from dsel.data.frames import native, pandas_of, unchangeable
+from dsel.data.labeled import codes_of, with_columns
+from dsel.data.open import open_pool
+from dsel.results.rows import write_rows
+
+PREDICTED_ROWS: Final = 2**14
+"""Rows that a model predicts at once."""
+STORED: Final = {"label": ("int32", -1), "value": ("float64", np.nan)}
+"""Type and fill value of what is predicted."""
+
+
+def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> None:
+    """Predict every row of a pool by a fitted model, and write the answers as zarr.
+
+    Parameters
+    ----------
+    model
+        Any fitted search, estimator or pipeline with `predict`, of dsel or not.
+    pool
+        Unlabeled rows: anything that `open_pool` takes. A search gets frames of the
+        library that it was fitted on; of Parquet files others get those of pandas.
+    path
+        Folder or URL of a new zarr group. Of a classifier ``label`` holds class codes,
+        places in `classes_` (-1 for rows that the pool's filters leave out, -2 for
+        answers that are none of them), else ``value`` holds numbers (NaN for rows left
+        out). `read_rows` reads them.
+    client
+        Dask client; None is the current one, else local threads. Tasks return some
+        bytes a row, the driver writes.
+
+    Raises
+    ------
+    FileExistsError
+        Where results for rows, or other zarr data, are there.
+    ValueError
+        Where the model does not take the pool's rows.
+
+    See Also
+    --------
+    NonconformityClassifier.predict_pool : Writes more than labels.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from dsel.results.rows import read_rows
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNeighborsClassifier().fit(X[::2], y[::2])
+    >>> with TemporaryDirectory() as folder:
+    ...     predict_pool(model, X[1::2], f"{folder}/answers.zarr")
+    ...     [(_, codes)] = read_rows(f"{folder}/answers.zarr", "label")
+    >>> bool((model.classes_[codes] == model.predict(X[1::2])).all())
+    True
+    """
+    if hasattr(model, "predict_pool"):  # its answers depend on the numbers of the rows
+        model.predict_pool(pool, path, client=client)
+        return
+    check_is_fitted(model)
+    opened = open_pool(pool)
+    frames = opened.collection.frames
+    if frames is not None and hasattr(model, "feature_names_in_"):
+        opened = opened.as_frames()
+    n_columns = getattr(model, "n_features_in_", opened.n_columns)
+    opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
+    classes = np.asarray(model.classes_) if is_classifier(model) else None
+    rows = opened.collection
+    is_read = isinstance(rows.array, Partitions) and not rows.is_in_memory
+    answers = Answers(model, classes, is_read and not hasattr(model, "frame_schema_"))
+    fitted = getattr(model, "best_estimator_", model)  # of a search
+    allow_nan = takes_nan([fitted])
+    if opened.n_rows == 0:
+        raise ValueError("`pool` must have rows to predict, got none.")
+    # A row is answered first: an unfitted model, or other columns, are told at once.
+    span = opened.spans(1)[0]
+    found = opened.between(span.start, span.stop).reduce(
+        lambda X, rows: answers(X[:1], rows[:1]),
+        lambda first, _: first,
+        client=client,
+        allow_nan=allow_nan,
+    )
+    write_rows(
+        opened,
+        path,
+        answers,
+        {name: (some.shape[1:], *STORED[name]) for name, some in found.items()},
+        block_rows=PREDICTED_ROWS,
+        attributes={}
+        if classes is None
+        else {"classes": [str(label) for label in classes]},
+        client=client,
+        allow_nan=allow_nan,
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a fitted model predicts, as the arrays that are written for a pool."""
+
+    model: Any
+    classes: NDArray[Any] | None
+    as_pandas: bool
+    """Whether blocks are frames, of which the model did not say the library."""
+
+    def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the codes of labels, or values, of a block."""
+        del rows
+        given = unchangeable(pandas_of(native(X)) if self.as_pandas else X)
+        found = np.asarray(self.model.predict(given))
+        if self.classes is None:
+            return {"value": found}
+        # Answers that are no class have codes of their own, too long for an int32.
+        return {"label": np.maximum(codes_of(found, self.classes), -2)}

@@ -1,0 +1,121 @@
+"""Certificates hold where the truth is known, and broken bounds are caught."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dsel
+from dsel.auditing import laws
+from dsel.auditing.audit import is_sound, verdicts
+from dsel.auditing.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+STORED = json.loads((ROOT / "docs" / "theory" / "audit.json").read_text())
+"""What the figures of the site show."""
+SHOWN = STORED["coords"]["setting"]["data"]
+CERTIFYING = [name for name, each in SETTINGS.items() if not each.is_control]
+NESTED = [name for name in CERTIFYING if name.startswith(("nested", "any"))]
+CONTROLS = {
+    "folds pooled": 0.2,
+    "luckiest fold": 0.5,
+    "repeated looks": 0.2,
+    "stratified folds": 0.5,
+}
+"""Broken bounds, and a delta at which few draws show it."""
+QUICK = "holdout, lucky folds"
+
+
+@pytest.mark.slow  # `.ci/run` has a step for it
+@pytest.mark.parametrize("name", CERTIFYING)
+def test_setting__fails_at_most_delta_in_20_draws(name):
+    found = dsel.audit(name, delta=0.2, n_draws=20, random_state=7)
+    assert verdicts(found) == ["holds"], found.failures.values
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("name", NESTED)
+def test_setting__fails_at_most_delta_in_500_draws(name):
+    found = dsel.audit(name, n_draws=500, random_state=11)
+    assert is_sound(found), found.to_dict()
+
+
+@pytest.mark.parametrize(("name", "delta"), CONTROLS.items())
+def test_control__is_caught(name, delta):
+    found = dsel.audit(name, delta=delta, n_draws=60, random_state=3)
+    assert verdicts(found) == ["caught"], found.failures.values
+
+
+@pytest.mark.parametrize("name", ["nested, resumed", "nested, predict raises"])
+def test_nested__is_certified_whatever_the_run_goes_through(name):
+    found = dsel.audit(name, delta=0.2, n_draws=2)
+    assert found.certified.item() == 2
+    assert found.holds.item()
+
+
+def test_nested__with_a_pool_claims_both_models_at_once():
+    draw = SETTINGS["nested, twins"].draw(0)
+    claims = SETTINGS["nested, twins"].steps(draw, 0.05)
+    assert len(claims) == 2
+    assert all(truth <= bound < 1 for bound, truth in claims)
+
+
+def test_stored_audit__has_the_settings_of_today():
+    assert list(SETTINGS) == SHOWN
+    assert set(SETTINGS) == {*CERTIFYING, *CONTROLS}
+
+
+@pytest.mark.slow
+def test_stored_audit__is_what_the_same_draws_give_today():
+    draws, name = STORED["data_vars"]["n_draws"]["data"], "nested, rare class"
+    found = dsel.audit(name, n_draws=draws, random_state=0)
+    kept = STORED["data_vars"]["failures"]["data"][SHOWN.index(name)]
+    assert found["failures"].values.tolist() == [kept]
+
+
+@pytest.mark.parametrize(
+    "law", [laws.step(), laws.biased_coin(0.1), laws.noisy_copies(4, 0.3)]
+)
+def test_error__of_a_law_is_what_its_rows_show(law, rng):
+    assert law.chances.sum() == pytest.approx(1.0)
+    X, y = law.draw(20_000, rng)
+    for number in range(3):
+        model = laws.RandomTable(number).fit(X, y)
+        seen = (model.predict(X) != y).mean()
+        assert law.error(model) == pytest.approx(seen, abs=0.02)
+
+
+def test_error__counts_an_answer_that_raises():
+    model = laws.Refusing(3).fit(np.zeros((2, 2)), np.arange(2))
+    assert laws.step(32).error(model) == pytest.approx(1 / 32)
+
+
+def test_audit__does_not_depend_on_the_number_of_processes():
+    one, two = (
+        dsel.audit(QUICK, delta=0.2, n_draws=12, random_state=5, n_jobs=jobs)
+        for jobs in (1, 2)
+    )
+    assert one.identical(two)
+
+
+def test_audit__draws_do_not_depend_on_how_many_there_are():
+    few, many = (
+        dsel.audit("luckiest fold", delta=0.5, n_draws=n, random_state=5).failures
+        for n in (12, 13)
+    )
+    assert 0 <= many.item() - few.item() <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"settings": ["none"]}, "`settings` must be one of"),
+        ({"n_draws": 0}, "`n_draws` must be >= 1"),
+        ({"delta": 0.0}, "`delta` must be strictly"),
+    ],
+)
+def test_audit__refuses_bad_input(change, message):
+    with pytest.raises(ValueError, match=message):
+        dsel.audit(**{"settings": QUICK} | change)
