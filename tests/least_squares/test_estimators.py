@@ -18,6 +18,7 @@ from dsel.least_squares import (
 )
 from dsel.least_squares.closed_form import solve_dual
 from dsel.least_squares.kernel import decompose_gram, gaussian_gram
+from dsel.results import open_model, save_model
 
 both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
 with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -243,3 +244,11 @@ def test_kmeans_centers__are_cluster_means(rng):
     X = np.concatenate([rng.normal(m, 0.1, (30, 2)) for m in (0.0, 4.0)])
     centers = kmeans_centers(X, 2, random_state=0)
     np.testing.assert_allclose(np.sort(centers[:, 0]), [0.0, 4.0], atol=0.1)
+
+
+def test_save_model__is_opened_without_pickle(table, tmp_path):
+    model = KernelLeastSquares(penalty="rkhs").fit(*table)
+    save_model(model, tmp_path)
+    np.testing.assert_array_equal(
+        open_model(tmp_path).predict(table[0]), model.predict(table[0])
+    )

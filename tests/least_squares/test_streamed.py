@@ -248,22 +248,3 @@ def test_fit__refuses_masked_targets(table, search):
     masked = np.ma.masked_array(y, mask=np.arange(y.size).reshape(y.shape) == 3)
     with pytest.raises(ValueError, match="row 3 is masked"):
         search([1.0], [0.1]).fit(X, masked)
-
-
-@pytest.mark.cluster
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-def test_fit__other_processes_give_the_same_digits(penalty, processes):
-    random = da.random.default_rng(0)
-    X = random.uniform(-2, 2, (140_000, 3), chunks=(20_000, 3))
-    y = da.sin(X[:, 0]) + random.standard_normal(140_000, chunks=20_000)
-    search = StreamedLeastSquaresSearch(
-        [1.0], [1e-3, 1.0], n_centers=30, penalty=penalty, fit_intercept=True,
-        random_state=0,
-    )  # fmt: skip
-    local = search.fit(X, y).results_["loo_losses"]
-    coefficients = search.best_estimator_.dual_coef_
-    with processes.as_current():
-        remote = search.fit(X, y).results_["loo_losses"]
-    np.testing.assert_array_equal(local, remote)
-    np.testing.assert_array_equal(coefficients, search.best_estimator_.dual_coef_)
