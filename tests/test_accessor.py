@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
+from dsel.searches.evaluate import evaluate
 from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.criteria import CRITERIA
 from dsel.results import fold_axes, grid_axes, make_cube
-from dsel.searches.evaluate import evaluate
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from dsel.searches import execute
+from dsel.searches.phases import PHASES
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.cli import main
 from dsel.cluster import Local, connect
-from dsel.searches import execute
-from dsel.searches.phases import PHASES
 
 
 @pytest.fixture

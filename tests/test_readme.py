@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dsel.results.rounding import at_most
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
 import dsel
 from dsel.criteria import CRITERIA
 from dsel.plots import terms_data
-from dsel.results.rounding import at_most
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-Floats = NDArray[np.float64]
+from dsel.arrays import Floats
+
 Codes = NDArray[np.int64]
 
 UNSEEN = -1.0

@@ -21,10 +21,10 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.auditing.laws import (
     BestColumn,
     Codes,
-    Floats,
     Law,
     Majority,
     Memory,

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dsel import checks
-
-Floats = NDArray[np.float64]
+from dsel.arrays import Floats
 
 SMALLEST_SHARE: Final = 1e-290
 """Below it tails underflow; shares that small come from dividing delta too often."""

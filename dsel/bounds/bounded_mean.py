@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dsel.bounds.binomial import Floats, bracket_root
+from dsel.arrays import Floats
+from dsel.bounds.binomial import bracket_root
 from dsel.checks import check_integer, check_probability
 
 LARGEST_STAKE = 0.9

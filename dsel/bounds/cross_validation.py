@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dsel import checks
-from dsel.bounds.binomial import Floats, upper_limits
+from dsel.arrays import Floats
+from dsel.bounds.binomial import upper_limits
 from dsel.bounds.shares import LABEL_SHARE
 
 

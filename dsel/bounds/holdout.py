@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from dsel import checks
-from dsel.bounds.binomial import Floats, upper_limits
+from dsel.arrays import Floats
+from dsel.bounds.binomial import upper_limits
 
 
 def holdout_bound(

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from dsel import checks
-from dsel.bounds.binomial import Floats
+from dsel.arrays import Floats
 
 LABEL_SHARE: Final = 0.95
 """Part of delta that goes to the labeled rows; the pool, which is large, gets the rest.

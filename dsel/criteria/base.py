@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.errors import AllFitsFailedError
-
-Floats = NDArray[np.float64]
 
 FULL: Final = "full"
 """A criterion that deploys it is about the model of all labeled rows."""

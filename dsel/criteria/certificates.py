@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
 from dsel.bounds.holdout import holdout_bound
 from dsel.criteria.base import (
     FIRST_FOLD,
     FULL,
     Evidence,
-    Floats,
     Settings,
     Terms,
     first_smallest,

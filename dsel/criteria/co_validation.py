@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.bounds import error_from_disagreement
-from dsel.criteria.base import Evidence, Floats
+from dsel.criteria.base import Evidence
 from dsel.criteria.estimates import Estimate
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.criteria.base import (
     FULL,
     Evidence,
-    Floats,
     Settings,
     Terms,
     first_smallest,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dsel.arrays import Floats
 from dsel.data.row_random import row_random
 
 NEAR: Final = 1e-4
@@ -24,8 +25,6 @@ _SEED: Final = 0x6E_65_61_72
 _PROJECTIONS: Final = 4
 _NEIGHBOURS: Final = (-1, 0)
 _WINDOW: Final = 3.0  # deviations of a projected difference
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

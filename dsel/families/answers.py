@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
+from dsel.arrays import Floats, Integers
 from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of
 from dsel.data.splits import Split
-from dsel.families.arrays import Floats, Integers
 
 
 def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> Integers:

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
+from dsel.arrays import Integers
 from dsel.data.splits import Split
-from dsel.families.arrays import Integers
 from dsel.families.family import FIT_DONE, FittedGroup
 
 ASKED: Final = 64

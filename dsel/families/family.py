@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Floats, Integers
 from dsel.data.splits import Split
-from dsel.families.arrays import Floats, Integers
 
 INSTALLED: Final = (
     "<frozen", "<__array", str(Path(__file__).parents[1]),

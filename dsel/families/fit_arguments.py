@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from dsel.families.arrays import Integers
+from dsel.arrays import Integers
 
 
 def cut_to_rows(

@@ -16,12 +16,12 @@ from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import get_tags
 
+from dsel.arrays import Floats, Integers
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
 from dsel.families.answers import class_scores, count_errors, predict_codes
-from dsel.families.arrays import Floats, Integers
 from dsel.families.family import (
     Assignment,
     Cache,

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from dsel.arrays import Integers
 from dsel.data.cache import process_cache
 from dsel.data.splits import Split
-from dsel.families.arrays import Integers
 from dsel.families.family import FIT_FAILED, Candidate, Family, FitCounts
 
 TOGETHER: Final = 64

@@ -16,11 +16,11 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from dsel.arrays import Integers
 from dsel.data.frames import native, unchangeable
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
-from dsel.families.arrays import Integers
 from dsel.families.family import Cache
 
 

@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Floats
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, inner_products
-
-Floats = NDArray[np.float64]
 
 
 class Kernel(Protocol):

@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from dsel.arrays import Floats
 from dsel.least_squares.kernel import Spectrum
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 UNDEFINED = 1e-12

@@ -11,6 +11,7 @@ from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
@@ -23,8 +24,6 @@ from dsel.least_squares.kernel import (
     gaussian_kernel,
     whitening,
 )
-
-Floats = NDArray[np.float64]
 
 PENALTIES: Final = ("coefficients", "rkhs")
 BLOCK_BYTES: Final = 2**26

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dsel.arrays import Floats
 from dsel.kernels import Rbf, squared_distances
-
-Floats = NDArray[np.float64]
 
 EPS: Final = float(np.finfo(np.float64).eps)
 NARROWEST: Final = 1e-150

@@ -20,14 +20,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results.cube import make_cube
 from dsel.results.grid import GridAxes, fold_axes
 from dsel.results.schema import BY_NAME
-
-Floats = NDArray[np.float64]
 
 ROUNDING: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.cache import process_cache
 from dsel.data.identity import content_hash
@@ -51,8 +52,6 @@ from dsel.least_squares.records import open_records
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor
 from dsel.runtime.tasks import Task
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

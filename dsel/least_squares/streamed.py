@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer
 from dsel.data import open_pool
 from dsel.data.identity import content_hash
@@ -45,7 +46,6 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.threads import single_threaded
 
-Floats = NDArray[np.float64]
 Sum = TypeVar("Sum", Moments, Losses)
 
 BLOCK_NBYTES: Final = 2**24

@@ -15,11 +15,9 @@ chunk; sums are added in row order, so who computed which chunk changes no digit
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dsel.arrays import Floats
 from dsel.least_squares.kernel import EPS
-
-Floats = NDArray[np.float64]
 
 SMALLEST_GAP = 1e-12
 """Where 1 - h is below this it is rounding: the residual is not defined."""

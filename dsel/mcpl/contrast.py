@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from dsel.families.arrays import Floats
+from dsel.arrays import Floats
 from dsel.mcpl.gaussian import GaussianClasses, LinearScores, Moments
 
 

@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.arrays import Floats, Integers
 from dsel.checks import check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
 from dsel.data.labeled import codes_of, with_columns
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
-from dsel.families.arrays import Floats, Integers
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
 from dsel.mcpl.pool_passes import read_labeled_moments

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.families.arrays import Bools, Floats, Integers
+from dsel.arrays import Bools, Floats, Integers
 
 CONVERGED: Final = "converged"
 OUT_OF_PASSES: Final = "out of passes"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from dsel.families.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers
 
 _BLOCK_BYTES = 2**20
 _SINGULAR = 1e-14

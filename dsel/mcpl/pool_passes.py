@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from dsel.arrays import Floats, Integers
 from dsel.data.cache import process_cache
-from dsel.families.arrays import Floats, Integers
 from dsel.mcpl.gaussian import (
     LinearScores,
     Moments,

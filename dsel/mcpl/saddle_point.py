@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.families.arrays import Floats
+from dsel.arrays import Floats
 from dsel.mcpl.contrast import LDAContrast, lda_contrast
 from dsel.mcpl.frank_wolfe import CONVERGED, Hull, Minimum, minimize_over_polytope
 from dsel.mcpl.gaussian import (

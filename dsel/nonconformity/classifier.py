@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dsel.arrays import Floats, Integers
 from dsel.bounds import holdout_bound, threshold_bound
 from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import drawn, make_candidates
@@ -23,9 +24,6 @@ from dsel.nonconformity.models import train_grid
 from dsel.results import Certificate
 from dsel.results.assumptions import full_list
 from dsel.results.rows import write_rows
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LARGEST_VALIDATION: Final = 50
 """The paper's validation part has min(n / 5, 50) rows."""

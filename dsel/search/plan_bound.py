@@ -15,7 +15,8 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.bounds.binomial import Floats, upper_limits
+from dsel.arrays import Floats
+from dsel.bounds.binomial import upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_counts, check_integer, check_probability

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
+from dsel.arrays import Floats
 from dsel.criteria import Criterion, Settings
 from dsel.errors import AllFitsFailedError
 from dsel.families.family import FIT_DONE, FIT_FAILED
@@ -32,7 +33,6 @@ ROUNDING: Final = 1e-9
 KEPT: Final = 3
 """Of so many candidates each search keeps one after the first round of halving."""
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 

@@ -39,6 +39,7 @@ from comparison import (
     share_of,
 )
 from drawing import Lines, draw_lines
+from dsel.searches import sample_uncertain
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
@@ -46,7 +47,6 @@ from sklearn.svm import SVC
 
 from dsel.bounds import error_from_disagreement
 from dsel.datasets import data_folder
-from dsel.searches import sample_uncertain
 
 PUBLISHED = {
     ("max_dt_e", "two_fold_cv"): (16, 5, 5),

@@ -25,13 +25,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 import zarr
+from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from dsel.nonconformity import NonconformityClassifier
-from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 
 sys.path.append(str(Path(__file__).parents[2] / "examples" / "papers"))
 hardoon2009 = import_module("hardoon2009")

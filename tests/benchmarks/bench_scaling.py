@@ -14,15 +14,15 @@ import time
 from functools import partial
 
 import numpy as np
+from dsel.searches import execute
+from dsel.searches.engine.count_task import SpanJob, count_spans
+from dsel.searches.engine.fit_task import FitJob, fit_jobs
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
 from dsel.runtime.threads import single_threaded
-from dsel.searches import execute
-from dsel.searches.engine.count_task import SpanJob, count_spans
-from dsel.searches.engine.fit_task import FitJob, fit_jobs
 
 
 def plan_of_fits():

@@ -16,14 +16,14 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import psutil
+from dsel.searches.describe import n_spans as count_spans
+from dsel.searches.describe import project
 from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Address, connect
 from dsel.runtime.cluster import ClusterExecutor
 from dsel.runtime.tasks import Task
-from dsel.searches.describe import n_spans as count_spans
-from dsel.searches.describe import project
 from tests.clusters import running_cluster
 
 N_INPUTS = 90  # groups times splits of the plan below

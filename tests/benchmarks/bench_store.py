@@ -13,12 +13,11 @@ import tempfile
 import time
 
 import numpy as np
-from sklearn.datasets import make_classification
-from sklearn.svm import SVC
-
 from dsel.results.journal import open_journal
 from dsel.searches import execute, plan_search
 from dsel.searches.phases import PHASE_SECONDS
+from sklearn.datasets import make_classification
+from sklearn.svm import SVC
 
 N_CANDIDATES = 20_000
 SPLITS = 11

@@ -10,9 +10,8 @@ import time
 
 import numpy as np
 from distributed import Client, LocalCluster
-from sklearn.naive_bayes import GaussianNB
-
 from dsel.searches import execute, plan_search
+from sklearn.naive_bayes import GaussianNB
 
 N_CANDIDATES = 227
 N_FOLDS = 10  # and the full fit: 2,497 fits

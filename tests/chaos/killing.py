@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distributed import Client
-
 from dsel.results.journal import open_journal, read_fingerprint
+
 from tests.clusters import ROOT, RunningCluster, environment, wait_until
 from tests.job import make_plan, make_short_plan
 

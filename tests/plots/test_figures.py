@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from dsel.searches.ledger import with_ledger
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -22,7 +23,6 @@ from dsel.plots import (
     timing_data,
 )
 from dsel.results import add_criterion, fold_axes, grid_axes, make_cube
-from dsel.searches.ledger import with_ledger
 
 N_FOLDS, FOLD_ROWS, N_UNLABELED = 4, 50, 4000
 DONE, PRUNED, FAILED = 0, 1, 2

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from dsel.plots.loss_curves import loss_curves_data, plot_loss_curves
 
 from dsel.least_squares import LeastSquaresSearch
-from dsel.plots.loss_curves import loss_curves_data, plot_loss_curves
 
 
 @pytest.fixture

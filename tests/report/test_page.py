@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from dsel.results.rounding import at_most
+from dsel.searches.ledger import with_ledger
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -14,8 +16,6 @@ from dsel.bounds import DeltaLedger, read_out
 from dsel.cli.group import main
 from dsel.report import report_html, write_report
 from dsel.results import Assumption, add_criterion, fold_axes, grid_axes, make_cube
-from dsel.results.rounding import at_most
-from dsel.searches.ledger import with_ledger
 
 N = 4
 

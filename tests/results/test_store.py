@@ -370,7 +370,7 @@ def test_refusals(case, error, words, tmp_path, cube):
         refuse(case, tmp_path / "out", cube)
 
 
-def refuse(case, out, cube):  # noqa: C901, PLR0915
+def refuse(case, out, cube):  # noqa: C901
     changed = cube.drop_dims("criterion").copy(deep=True)
     match case:
         case "another_plan" | "another_kind" | "cube_over_plan" | "unfinished":

@@ -6,6 +6,9 @@ import pytest
 import xarray as xr
 from dask import config
 from distributed import Client
+from dsel.searches import plan_search
+from dsel.searches.engine import count_task
+from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, rows_of_block
 
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError, VersionMismatchError
@@ -13,9 +16,6 @@ from dsel.runtime import workers
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
-from dsel.searches import plan_search
-from dsel.searches.engine import count_task
-from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, rows_of_block
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan

@@ -6,13 +6,13 @@ import pytest
 from dask import config
 from distributed import Client
 from distributed.core import Status
+from dsel.searches import plan_search
 
 from dsel.cluster import Address, Local, connect
 from dsel.data import open_pool
 from dsel.errors import ClusterLostError
 from dsel.runtime import workers
 from dsel.runtime.workers import Workers
-from dsel.searches import plan_search
 from tests.clusters import running_cluster, wait_until
 from tests.estimators import Sleeper
 

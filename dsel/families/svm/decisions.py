@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.families.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers
 from dsel.families.svm.machines import Machines
 
 EPS: Final = float(np.finfo(np.float64).eps)

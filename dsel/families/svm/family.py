@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Integers
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
-from dsel.families.arrays import Integers
 from dsel.families.family import (
     Assignment,
     Cache,

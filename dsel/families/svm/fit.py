@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.families.arrays import Floats, Integers
+from dsel.arrays import Floats, Integers
 from dsel.families.svm.decisions import DecisionWeights, decide
 from dsel.families.svm.kernel import LabeledKernel
 from dsel.families.svm.machines import Machines

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Floats, Integers
 from dsel.data.cache import OWN
-from dsel.families.arrays import Floats, Integers
 from dsel.families.family import Cache
 from dsel.families.svm.decisions import KernelBlock, flush_to_peaks
 from dsel.families.svm.rows import RowsByClass

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 
-from dsel.families.arrays import Bools, Floats, Integers
+from dsel.arrays import Bools, Floats, Integers
 from dsel.families.svm.rows import RowsByClass
 from dsel.families.svm.settings import OF_LIBSVM, last_step
 from dsel.kernels.functions import Kernel, Polynomial, Rbf, Sigmoid

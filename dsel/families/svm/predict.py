@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel.arrays import Bools, Floats, Integers
 from dsel.data.frames import numbers
-from dsel.families.arrays import Bools, Floats, Integers
 from dsel.families.family import FitCounts
 from dsel.families.svm.decisions import (
     EPS,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from dsel.arrays import Integers, as_floats
 from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.splits import Split
-from dsel.families.arrays import Integers, as_floats
 from dsel.families.prefixes import cloned, transformed, with_seeds
 from dsel.kernels.reference_rows import is_sparse
 

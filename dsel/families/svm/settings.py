@@ -10,9 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
+from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_positive
 from dsel.data.identity import exact_text
-from dsel.families.arrays import Floats
 from dsel.families.family import Candidate
 from dsel.kernels.functions import Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
 from dsel.kernels.reference_rows import is_sparse

@@ -1,4 +1,4 @@
-"""Names of array types, and rows as float64."""
+"""Names of array types, and rows in float64."""
 
 from typing import Any
 
