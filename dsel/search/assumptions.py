@@ -65,12 +65,15 @@ class PoolFacts:
 
     @property
     def finding(self) -> str:
-        """The two-sample test in words."""
+        """What was found, in words."""
+        equal = f"{self.equal_rows:,} pool rows equal a labeled row"
+        if not self.equal_rows:
+            equal = "no pool row equals a labeled row"
         if np.isnan(self.auc):
-            return "too few rows for a two-sample test"
+            return f"{equal}; too few rows for a two-sample test"
         found = "tells" if self.finds_shift else "does not tell"
         return (
-            f"a classifier {found} labeled rows from pool rows "
+            f"{equal}; a classifier {found} labeled rows from pool rows "
             f"(AUC {self.auc:.2f}, p = {self.p_value:.2g})"
         )
 

@@ -71,6 +71,11 @@ class Outcome:
         """By deployment: ``one_fold``, ``all_rows``."""
         return self.choice.certificates
 
+    @property
+    def certificate(self) -> Certificate:
+        """That of the model that is handed over."""
+        return self.choice.certificate
+
     @cached_property
     def models(self) -> Mapping[str, Any]:
         """The fitted models that the certificates are about, by deployment.

@@ -270,19 +270,22 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
         `dsel.search.predict_pool` writes those of a whole pool.
         """
-        return np.asarray(self.best_estimator_.predict(self._rows(X)))
+        rows = self._rows(X)  # raises where nothing was fitted
+        return np.asarray(self.best_estimator_.predict(rows))
 
     @available_if(_best_has("predict_proba"))
     @lazily
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities with the chosen model; of a Dask array lazily."""
-        return np.asarray(self.best_estimator_.predict_proba(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.best_estimator_.predict_proba(rows))
 
     @available_if(_best_has("decision_function"))
     @lazily
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores of the chosen model; of a Dask array lazily."""
-        return np.asarray(self.best_estimator_.decision_function(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.best_estimator_.decision_function(rows))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how `fit` passes metadata on to the estimator, or to all of a list."""

@@ -73,8 +73,7 @@ def select(
     >>> dsel.select(outcome, "cv_error").params
     {'n_neighbors': 9}
     """
-    if not isinstance(results, xr.Dataset):
-        results = results.results
+    results = getattr(results, "results", results)
     check_cube(results)
     if criterion is None and delta is None and CHOICE in results.attrs:
         return declared_choice(results)

@@ -67,6 +67,8 @@ HALF_CRITERIA = (
 )
 FOLD_COUNTS = ("fold_errors", "fold_rows", "disagreements", "pool_rows", "status")
 LEAST_SQUARES_CRITERIA = ("loo", "gcv", "kfold", "holdout", "extra_sample")
+
+
 @dataclass
 class Run:
     """A finished search: as its plan and what `run` returned."""
@@ -183,7 +185,8 @@ def counts_of(run) -> dict[str, Any]:
     if run.certificate == "nested":
         counts |= nested_counts_of(run)
     else:
-        counts |= {name: whole(results[name]) for name in FOLD_COUNTS}
+        there = [name for name in FOLD_COUNTS if name in results]
+        counts |= {name: whole(results[name]) for name in there}
     for deploy in DEPLOYMENTS[run.certificate]:
         found = certificate_of(run, deploy)
         counts[f"{deploy}/candidate"] = found.candidate

@@ -117,8 +117,8 @@ def test_choice__says_what_was_chosen_and_how_wrong_it_can_be(run):
         "C": DIGITS_GRID["C"][choice.candidate // 4],
         "gamma": DIGITS_GRID["gamma"][choice.candidate % 4],
     }
-    for text in (repr(choice), repr(choice.certificate)):
-        assert "0.05" in text
+    for text in (str(choice), repr(choice), repr(choice.certificate)):
+        assert "95 %" in text
     assert str(choice.params["gamma"]) in repr(choice)
 
 

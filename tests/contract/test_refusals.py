@@ -163,7 +163,7 @@ def run():
 def test_select__refuses(run):
     results = runs.results_of(run)
     for arguments, error, words in [
-        (({"a": 1},), TypeError, "`results` Dataset"),
+        ((3,), TypeError, "`results` Dataset"),
         ((results, "nope"), ValueError, "`criterion` 'cv_bound' 'nope'"),
         ((results, "loo_error"), ValueError, "'loo_error' count"),
     ]:
@@ -208,17 +208,17 @@ OTHERS = {
         "`procedure` unfitted function",
     ),
     "no rows to plan for": (
-        lambda _: dsel.plan_bound(0, 100, 3, 0.05, 0.1),
+        lambda _: dsel.plan_bound(0, 100, n_candidates=3, error=0.1),
         ValueError,
         "`n_labeled` 0",
     ),
     "expected error": (
-        lambda _: dsel.plan_bound(100, 100, 3, 0.05, 1.5),
+        lambda _: dsel.plan_bound(100, 100, n_candidates=3, error=1.5),
         ValueError,
-        "`expected_error` 1.5",
+        "`error` 1.5",
     ),
     "planned delta": (
-        lambda _: dsel.plan_bound(100, 100, 3, 5, 0.1),
+        lambda _: dsel.plan_bound(100, 100, n_candidates=3, error=0.1, delta=5),
         ValueError,
         "`delta` 5",
     ),
