@@ -214,8 +214,8 @@ def against(title, table, floor, options, *, prune, n_points):
 
     def run(client):
         client.run(forget) if client else forget()  # Gram matrices of the run before
-        results = plan.run(client, n_jobs=None if client else CORES)
-        chosen.add(str(dsel.select(results).params))
+        outcome = plan.run(client, n_jobs=None if client else CORES)
+        chosen.add(str(outcome.choice.params))
 
     with two_processes() as client:
         run(client), run(None)  # they load what was compiled
@@ -231,7 +231,7 @@ def against(title, table, floor, options, *, prune, n_points):
         found = in_turn(sides, max(options.repeat, options.batches))
     assert len(chosen) == 1, chosen
     if prune:
-        limits = {"its fits": np.nansum(plan.run(n_jobs=1).fit_seconds)}
+        limits = {"its fits": np.nansum(plan.run(n_jobs=1).results.fit_seconds)}
     else:
         names = ("solve_pairs", "settle")
         limits = {"solving and votes": alone(lambda: fitted(X, y, GRID, k), *names)}
@@ -245,7 +245,7 @@ def part_digits(options):
 
 def part_pruned(options):
     X, y = digits()
-    against("digits, pruned", (X, y, 10), 50, options, prune=True, n_points=15)
+    against("digits, pruned", (X, y, 10), 50, options, prune="exact", n_points=15)
 
 
 def part_schedule(options):
@@ -397,12 +397,12 @@ def part_job(options, n_pool=1_000_000):
     X, y = digits()
     pool = digits_pool(n_pool)
     plan = dsel.plan_search(
-        SVC(), GRID, X, y, pool, criterion="cv_bound", delta=0.01, cv=10,
-        random_state=SEED, duplicates="refuse",
+        SVC(), GRID, X, y, pool, certificate="cv_bound", delta=0.01, cv=10,
+        random_state=SEED,
     )  # fmt: skip
     with Watch() as watch:
-        results = plan.run(n_jobs=CORES)
-    print(" ", dsel.select(results))
+        outcome = plan.run(n_jobs=CORES)
+    print(" ", outcome.choice)
     search = peer_batches(X, y, 10, 15, 1)
     with Watch() as fits:
         scale = search(0)

@@ -62,14 +62,14 @@ def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypa
     def search():
         return dsel.plan_search(
             GaussianNB(), grid, X[::2], y[::2], X[1::2], cv=3, random_state=0,
-            duplicates="keep", criterion="cv_bound",
+            certificate="cv_bound",
         )  # fmt: skip
 
-    before = search().run()
+    before = search().run().results
     monkeypatch.setattr("dsel.families.assignment.FAMILIES", [BayesFamily, *FAMILIES])
     plan = search()
     assert "3 candidates by naive Bayes: all together" in " ".join(str(plan).split())
-    after = plan.run()
+    after = plan.run().results
     for name in ("fold_errors", "disagreements"):
         np.testing.assert_array_equal(before[name], after[name])
 
@@ -99,8 +99,7 @@ def test_kernels__of_others_are_fitted_with_all_others_of_the_family(monkeypatch
     X, y = load_iris(return_X_y=True)
     grid = {"C": [0.1, 1.0, 10.0]}
     options = {
-        "criterion": "cv_bound", "cv": 3, "random_state": 0, "prune": False,
-        "duplicates": "keep", "train_errors": True,
+        "certificate": "cv_bound", "cv": 3, "random_state": 0, "prune": False,
     }  # fmt: skip
 
     def search(kernel):
@@ -110,8 +109,8 @@ def test_kernels__of_others_are_fitted_with_all_others_of_the_family(monkeypatch
     ours, function = search("laplacian"), search(Laplacian(0.5))
     assert "kernel SVM" in str(ours)
     assert "kernel SVM" not in str(function)  # only scikit-learn can call it
-    found, expected = ours.run(), function.run()
-    for name in ("fold_errors", "full_train_errors", "disagreements"):
+    found, expected = (plan.run().results for plan in (ours, function))
+    for name in ("fold_errors", "disagreements"):
         assert (found[name].values == expected[name].values).all()
     model = ours.model(1)
     assert (model.predict(X) == function.model(1).predict(X)).all()

@@ -26,7 +26,7 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
     estimator, grid = FAMILIES[name]
     plan = dsel.plan_search(
         estimator, GRIDS.get(name, grid), X[:90], y[:90], X[90:], cv=3, random_state=0,
-        criterion="cv_bound",
+        certificate="cv_bound",
     )  # fmt: skip
     work = plan.work
     for group in work.groups:
@@ -55,7 +55,9 @@ def test_fit__counts_and_predictions_do_not_depend_on_the_company(name, memory, 
 def test_nbytes__of_a_forest_contains_its_trees(rng):
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
     forest = RandomForestClassifier(n_estimators=20)
-    plan = dsel.plan_search(forest, {"max_depth": [None]}, X, y, cv=3, random_state=0)
+    plan = dsel.plan_search(
+        forest, {"max_depth": [None]}, X, y, cv=3, random_state=0, criterion="cv_error"
+    )
     (group,), split = plan.work.groups, plan.work.splits[0]
     fitted = group.family.fit(
         group.candidates, X, plan.work.y, [split], budget=ByteCache(2**28)

@@ -83,8 +83,15 @@ def test_run__takes_a_transformer_without_a_state(last, rng):
         make_pipeline(Doubled(), type(last)(C=C)) for C in (0.5, 1.0)
     ]  # the step stands before two candidates
     plan = dsel.plan_search(
-        None, models, X[:100], y[:100], X[100:], cv=4, prune=False, criterion="cv_bound"
+        None,
+        models,
+        X[:100],
+        y[:100],
+        X[100:],
+        cv=4,
+        prune=False,
+        certificate="cv_bound",
     )
-    results = plan.run()
+    results = plan.run().results
     assert (results.status == 0).all()
     assert (results.fold_errors.sum("fold") < 20).all()

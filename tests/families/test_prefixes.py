@@ -55,10 +55,9 @@ def plan(rows, *steps, **options):
     X, y = rows
     estimator = make_pipeline(*steps, LogisticRegression(max_iter=3000))
     given = {
-        "criterion": "cv_bound",
+        "certificate": "cv_bound",
         "cv": 4,
         "prune": False,
-        "train_errors": True,
         "random_state": 0,
     }
     given |= options
@@ -76,17 +75,14 @@ def plan(rows, *steps, **options):
 def test_run__counts_what_whole_pipelines_would(rows, steps):
     X, y = rows
     planned = plan(rows, *steps)
-    results = planned.run()
+    results = planned.run().results
     for number, C in enumerate(GRID["logisticregression__C"]):
-        model = clone(planned.candidate(number).estimator)
+        model = clone(planned.work.groups[number].candidates[0].estimator)
         for split in planned.work.splits[:4]:
             model.fit(X[split.train_rows], y[split.train_rows])
             at = {"logisticregression__C": C, "fold": split.number}
-            for name, mine in (
-                ("fold_errors", split.test_rows), ("train_errors", split.train_rows)
-            ):  # fmt: skip
-                wrong = model.predict(X[mine]) != y[mine]
-                assert int(results[name].sel(at)) == wrong.sum()
+            wrong = model.predict(X[split.test_rows]) != y[split.test_rows]
+            assert int(results.fold_errors.sel(at)) == wrong.sum()
 
 
 def test_run__fits_shared_steps_once_a_split(rows, tmp_path):
@@ -105,9 +101,9 @@ def counts_behind(first, last, X, y, pool):
     models = [clone(last).set_params(**size) for size in SIZES[type(last)]]
     plan = dsel.plan_search(
         None, [make_pipeline(first, model) for model in models], X, y, pool,
-        criterion="cv_bound", cv=3, prune=False, random_state=0,
+        certificate="cv_bound", cv=3, prune=False, random_state=0,
     )  # fmt: skip
-    return plan.run().disagreements.values
+    return plan.run().results.disagreements.values
 
 
 SIZES = {

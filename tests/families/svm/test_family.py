@@ -563,10 +563,9 @@ def test_search__models_of_folds_take_the_kernel_values_of_all_labeled_rows(tabl
     X, y, pool = table
     values = pool @ X.T
     grid = {"C": [0.01, 0.1]}
-    for certificate in ("best_fold_model", "nested_vote"):
+    for deploy in ("one_fold", "all_rows"):
         search = dsel.SemiSupervisedSearchCV(
-            SVC(kernel="precomputed"), grid, certificate=certificate, cv=3,
-            random_state=0,
+            SVC(kernel="precomputed"), grid, deploy=deploy, cv=3, random_state=0
         ).fit(X @ X.T, y, pool=values)  # fmt: skip
         linear = clone(search).set_params(estimator=SVC(kernel="linear"))
         expected = linear.fit(X, y, pool=pool).predict(pool)
@@ -584,4 +583,4 @@ def test_search__takes_a_gram_matrix_of_truth_values(table):
     _, y, _ = table
     same = y[:, np.newaxis] == y
     plan = dsel.plan_search(SVC(kernel="precomputed"), {"C": [1.0]}, same, y, cv=3)
-    assert int(plan.run().fold_errors.sum()) == 0
+    assert int(plan.run().results.fold_errors.sum()) == 0
