@@ -78,7 +78,7 @@ numpydoc_show_class_members = False
 toc_object_entries_show_parents = "hide"
 
 AUDIT = Path(__file__).parent / "theory" / "audit.json"
-"""What `dsel audit --draws 100 --seed 0 --json` printed."""
+"""The report of an audit; `audit.md` says how it was made."""
 
 
 README_FIGURE = Path(__file__).parent / "_static" / "terms.svg"

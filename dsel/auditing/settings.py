@@ -213,10 +213,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         step(), Turncoat(400, 7.5, 3), {"n_rows": [400]}, {"cv": 3},
         n_labeled=400, n_unlabeled=39,
     ),
-    "nested, no seed": Setting(step(), UnseededTable(), _TEN),
-    "nested, resumed": Setting(
-        step(), UnseededTable(), _TEN, steps=resume
-    ),
+    "nested, no seed": Setting(step(2), UnseededTable(), _TEN, {"cv": 3}),
+    "nested, resumed": Setting(step(2), UnseededTable(), _TEN, {"cv": 3}, resume),
     "nested, predict raises": Setting(
         step(32), Refusing(), {"cell": [*range(32)]}, {"cv": 3},
         n_labeled=300, n_unlabeled=0,
@@ -237,7 +235,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "stratified folds": Setting(
         _COIN, None, [Majority()],
         {"certificate": "holdout", "cv": StratifiedKFold(2)}, take_as_certified,
-        is_control=True,
+        n_labeled=400, n_unlabeled=0, is_control=True,
     ),
 }  # fmt: skip
 """The settings of the audit by name; the last four are broken bounds."""

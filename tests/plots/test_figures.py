@@ -206,7 +206,7 @@ def test_plot__draws_figures_of_others(cube, monkeypatch):
 
 
 def test_audit_failures_data__has_the_share_inside_its_interval():
-    settings = ["holdout_bound, lucky folds", "luckiest fold"]
+    settings = ["holdout, lucky folds", "luckiest fold"]
     report = audit(settings, delta=(0.5, 0.2), n_draws=20, random_state=0)
     data = audit_failures_data(report)
     np.testing.assert_array_equal(data.share * 20, report.failures)

@@ -1,0 +1,29 @@
+"""The audit's command."""
+
+from click.testing import CliRunner
+
+from dsel.cli.audit import command
+
+
+def test_audit_command__prints_a_table_and_a_verdict():
+    arguments = [
+        "luckiest fold",
+        "holdout, lucky folds",
+        "--draws",
+        "30",
+        "--delta",
+        "0.5",
+    ]
+    shown = CliRunner().invoke(command, arguments)
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert lines[0] == "Every certificate held in 30 draws of each setting."
+    assert lines[2].split() == ["certified", "failures", "p_value"]
+    assert [line.split()[-3] for line in lines[4:6]] == ["30", "30"]
+
+
+def test_audit_command__ends_with_1_where_a_control_is_not_caught():
+    arguments = ["luckiest fold", "--draws", "1", "--delta", "0.2"]
+    shown = CliRunner().invoke(command, arguments)
+    assert shown.exit_code == 1
+    assert "was not caught, in 1 draws" in shown.output
