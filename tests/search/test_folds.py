@@ -1,0 +1,44 @@
+"""Which models a search trains, and on which held-out rows each is tested."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold, KFold
+
+from dsel.search.folds import nested_layout, number_of_folds, pairs_of_folds
+
+
+@pytest.mark.parametrize(("k", "n_pairs"), [(3, 3), (4, 6), (5, 10), (6, 15), (8, 16)])
+def test_pairs__are_all_or_four_neighbours_each(k, n_pairs):
+    pairs = pairs_of_folds(k)
+    assert len(pairs) == len(set(pairs)) == n_pairs
+    assert pairs[:k] == [tuple(sorted((i, (i + 1) % k))) for i in range(k)]
+    assert set(np.bincount(np.ravel(pairs))) == {2 * n_pairs // k}
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8])
+def test_nested__no_search_reads_a_model_or_a_row_of_its_own_fold(k):
+    layout = nested_layout(k, 83, seed=7, n_candidates=4)
+    assert sum(len(split.test_rows) for split in layout.held_out) == 83
+    for test in layout.inner_tests:
+        mine = layout.folds[test.search].test_rows
+        split = layout.splits[test.split]
+        tested = split.second_rows if test.side else split.test_rows
+        assert not np.intersect1d(mine, split.train_rows).size
+        assert not np.intersect1d(mine, tested).size
+        assert not np.intersect1d(tested, split.train_rows).size
+        assert np.isin(tested, layout.folds[test.fold].test_rows).all()
+        assert test.n_rows == len(tested)
+
+
+def test_nested__a_single_candidate_is_chosen_without_any_fit():
+    layout = nested_layout(5, 50, seed=7, n_candidates=1)
+    assert layout.is_nested
+    assert layout.splits == layout.inner_tests == ()
+
+
+def test_number_of_folds__reads_shuffled_kfold_and_leaves_other_splitters():
+    assert number_of_folds(KFold(4, shuffle=True, random_state=3), 40) == 4
+    assert number_of_folds(KFold(4), 40) is None
+    assert number_of_folds(GroupKFold(3), 40) is None
+    with pytest.raises(ValueError, match="`cv` must be >= 2"):
+        number_of_folds(1, 40)

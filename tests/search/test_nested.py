@@ -1,0 +1,217 @@
+"""Nested searches: the rule of inner searches, halving, and what is handed over."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_digits, make_classification
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import dsel
+from dsel.errors import StoreMismatchError
+
+X, Y = make_classification(
+    900, 8, n_informative=5, n_classes=3, flip_y=0.1, random_state=0
+)
+POOL, TRUTH = X[300:], Y[300:]
+X, Y = X[:300], Y[:300]
+GRID = {"max_depth": [1, 2, 3, 4, 6, 8, 12]}
+
+
+def plan(estimator=None, grid=None, pool=POOL, **options):
+    learner = DecisionTreeClassifier(random_state=0) if estimator is None else estimator
+    options = {"random_state": 7, **options}
+    return dsel.plan_search(learner, grid or GRID, X, Y, pool, **options)
+
+
+class FailsOnFold(ClassifierMixin, BaseEstimator):
+    """Predicts by a tree; `predict` raises where a row of one fold is asked."""
+
+    def __init__(self, rows=None, depth=3):
+        self.rows = rows
+        self.depth = depth
+
+    def fit(self, X, y):
+        self.tree_ = DecisionTreeClassifier(max_depth=self.depth, random_state=0)
+        self.tree_.fit(X, y)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        if self.depth == 3 and np.isin(np.asarray(X)[:, 0], self.rows).any():
+            raise ValueError("a category that only one fold holds")
+        return self.tree_.predict(X)
+
+
+class Unseeded(ClassifierMixin, BaseEstimator):
+    """Draws without a seed: no two fits give the same model."""
+
+    def __init__(self, rate=0.1):
+        self.rate = rate
+
+    def fit(self, X, y):
+        self.tree_ = DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+        self.classes_ = self.tree_.classes_
+        self.salt_ = np.random.default_rng().integers(2**31)
+        return self
+
+    def predict(self, X):
+        codes = self.tree_.predict(X)
+        bits = np.abs(np.asarray(X)[:, 0] * 1e6).astype(np.int64) + self.salt_
+        return np.where(bits % 97 < 97 * self.rate, self.classes_[0], codes)
+
+
+def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone():
+    folds = plan().layout.folds
+    grid = {"depth": [3, 4]}
+    learner = FailsOnFold(rows=X[folds[2].test_rows, 0])
+    failing = plan(learner, grid, pool=None, prune=False).run()
+    clean = plan(FailsOnFold(rows=np.empty(0)), grid, pool=None, prune=False).run()
+    errors, expected = (run.pair_results["fold_errors"] for run in (failing, clean))
+    on_fold = errors["fold"] == 2
+    assert (errors.where(~on_fold, 0) == expected.where(~on_fold, 0)).all()
+    rows = failing.pair_results["fold_rows"]
+    assert int((errors.sel(depth=3).where(on_fold) == rows).sum()) == 4
+    assert int(failing.results["outer_candidate"][2]) == int(
+        clean.results["outer_candidate"][2]
+    )
+
+
+def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
+    halved, whole = plan().run(), plan(prune=False).run()
+    counts = halved.pair_results["fold_errors"]
+    same = whole.pair_results["fold_errors"]
+    assert (counts.isnull() | (counts == same)).all()
+    n_fits = int(halved.pair_results["fit_seconds"].notnull().sum())
+    assert 7 * 5 + 3 * 5 <= n_fits < 70
+    status = halved.results["status"].values
+    for number in halved.results["outer_candidate"].values.astype(int):
+        assert status[number] in (0, 1)
+    assert (status == 1).any()
+
+
+def test_exact__chooses_as_the_exhaustive_search():
+    exact, whole = plan(prune="exact").run(), plan(prune=False).run()
+    for name in ("outer_candidate", "outer_errors", "outer_disagreements"):
+        assert (exact.results[name] == whole.results[name]).all()
+    assert exact.certificates == whole.certificates
+
+
+def test_outcome__unseeded_models_are_those_that_were_counted():
+    outcome = plan(Unseeded(), {"rate": [0.05, 0.2]}).run()
+    assert all(each.certified for each in outcome.certificates.values())
+    fold = outcome.certificates["one_fold"].fold
+    rows = outcome.choice and plan().layout.folds[fold].test_rows
+    wrong = (outcome.models["one_fold"].predict(X[rows]) != Y[rows]).sum()
+    assert wrong == int(outcome.results["outer_errors"][fold])
+    one, full = (outcome.models[name].predict(POOL) for name in outcome.models)
+    differ = (one != full).sum()
+    assert differ == int(outcome.results["outer_disagreements"][fold])
+
+
+def test_out__a_finished_run_is_read_and_its_models_come_back(tmp_path):
+    first = plan(out := SVC(gamma=0.1), {"C": [0.1, 1, 10]}).run(out=tmp_path / "a")
+    again = plan(out, {"C": [0.1, 1, 10]}).run(out=tmp_path / "a")
+    assert again.certificates == first.certificates
+    assert again.choice.params == first.choice.params
+    assert again.results.identical(first.results)
+    for name, model in first.models.items():
+        assert (again.models[name].predict(POOL) == model.predict(POOL)).all()
+
+
+def test_out__of_another_grid_is_refused(tmp_path):
+    plan().run(out=tmp_path / "a")
+    with pytest.raises(StoreMismatchError, match="candidates"):
+        plan(grid={"max_depth": [1, 2]}).run(out=tmp_path / "a")
+
+
+def test_out__an_unseeded_model_that_was_not_kept_is_not_made_up(tmp_path):
+    learner, grid = Unseeded(), {"rate": [0.3, 0.4]}
+    first = plan(learner, grid).run(out=tmp_path / "a")
+    again = plan(learner, grid).run(out=tmp_path / "a")
+    assert again.certificates == first.certificates
+    with pytest.raises(RuntimeError, match="others than those that were counted"):
+        _ = again.models
+
+
+def test_changed_cube__keeps_its_numbers_and_certifies_nothing():
+    outcome = plan().run()
+    assert dsel.select(outcome.results).certificate.certified
+    cut = outcome.results.isel(max_depth=[0, 1])
+    assert not dsel.select(cut).certificate.certified
+    assert "changed after the run" in dsel.select(cut).certificate.reasons[0]
+
+
+def test_without_a_pool__one_fold_alone_has_the_whole_delta():
+    alone, both = plan(pool=None).run(), plan().run()
+    assert list(alone.certificates) == ["one_fold"]
+    assert alone.certificate.bound < both.certificate.bound
+
+
+def test_two_folds__work_and_say_what_models_have_seen():
+    found = plan(cv=2)
+    assert "half of the labels" in str(found)
+    assert found.run().certificate.certified
+
+
+@pytest.mark.parametrize("cv", [KFold(5), [(np.arange(200), np.arange(200, 300))]])
+def test_splitters__give_estimates(cv):
+    found = plan(cv=cv)
+    assert "estimate" in str(found)
+    assert not found.run().certificate.certified
+
+
+def test_groups__give_estimates():
+    found = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [1, 5]}, X, Y, cv=GroupKFold(4),
+        groups=np.arange(300) // 3, random_state=0,
+    )  # fmt: skip
+    assert not found.run().certificate.certified
+
+
+REFUSED = {
+    "deploy without a pool": ({"pool": None, "deploy": "all_rows"}, "`deploy` `pool`"),
+    "deploy of cv_bound": (
+        {"certificate": "cv_bound", "deploy": "all_rows"}, "`deploy` nested",
+    ),
+    "halving of cv_bound": (
+        {"certificate": "cv_bound", "prune": "halving"}, "`prune` nested",
+    ),
+    "prune": ({"prune": True}, "`prune` halving exact"),
+    "a retired certificate": ({"certificate": "leaders"}, "`certificate` nested"),
+    "a bound as criterion": ({"criterion": "cv_bound"}, "certificate='cv_bound'"),
+    "few rows": ({"cv": 100}, "`cv` 4 100"),
+    "cv_bound without a pool": (
+        {"certificate": "cv_bound", "pool": None}, "`certificate` `pool`",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_plan_search__refuses(name):
+    options, words = REFUSED[name]
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        plan(**options)
+    assert [word for word in words.split() if word not in str(error.value)] == []
+
+
+def test_distributions_in_a_grid__name_the_sampler():
+    from scipy.stats import loguniform
+
+    with pytest.raises(TypeError, match="ParameterSampler"):
+        plan(SVC(), {"C": loguniform(0.1, 10)})
+
+
+def test_estimator__default_search_of_digits_holds():
+    images, digits = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(digits))
+    images, digits = images[order], digits[order]
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(), {"C": [1, 8], "gamma": [1e-4, 1e-3]}, random_state=0
+    ).fit(images[:600], digits[:600], images[600:])
+    for name, model in search.models_.items():
+        wrong = (model.predict(images[600:]) != digits[600:]).mean()
+        assert wrong <= search.certificates_[name].bound < 0.3
+    assert len(str(search.choice_).splitlines()) == 4
