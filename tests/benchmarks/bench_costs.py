@@ -59,22 +59,21 @@ def run(n_labels, path, certificate):
     with joblib.parallel_config(n_jobs=2):
         plan = dsel.plan_search(
             SVC(), GRID, X, y, dsel.open_pool(path), certificate=certificate,
-            cv=3, random_state=0, duplicates="keep",
+            random_state=0,
         )  # fmt: skip
-        results = plan.run()
-        choice = dsel.select(results)
+        outcome = plan.run()
         seconds = time.perf_counter() - started
         after = psutil.Process().cpu_times()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        model = plan.deployed(choice)
+    certificate = outcome.choice.certificate
     found = {
         "seconds": seconds,
         "processor": after.user + after.system - before.user - before.system,
         "memory": peak,
-        "estimate": float(choice.certificate.estimate),
-        "bound": float(choice.certificate.bound),
-        "error": float(np.mean(model.predict(test_rows) != test_labels)),
-        "rows_read": int(results.n_unlabeled),
+        "estimate": certificate.estimate,
+        "bound": certificate.bound,
+        "error": float(np.mean(outcome.model.predict(test_rows) != test_labels)),
+        "rows_read": int(outcome.results.n_unlabeled),
     }
     print(json.dumps(found))
 

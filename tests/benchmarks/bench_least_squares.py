@@ -1,6 +1,6 @@
 """Closed forms of least squares against refits by scikit-learn, both sides in one run.
 
-    python tests/benchmarks/bench_least_squares.py [rows] [loo|kfold|ridge|bound|stream]
+    python tests/benchmarks/bench_least_squares.py [rows] [loo|kfold|ridge|stream]
 
 Refits are measured on a few cells and scaled to the grid: the time of a fit does not
 depend on the regularization. One thread on both sides; times are of this process's CPU
@@ -120,33 +120,6 @@ def bench_ridge(n):
           f"losses differ by {error:.1e}")  # fmt: skip
 
 
-def bench_bound(n):
-    """The main job: fits of a 15 x 50 grid, ten folds and the full model."""
-    import dsel
-    from dsel.least_squares import KernelLeastSquaresClassifier
-
-    X, y = table(n)
-    pool = table(20_000)[0] + 1e-3
-    plan = dsel.plan_search(
-        KernelLeastSquaresClassifier(penalty="rkhs"),
-        {"width": WIDTHS.tolist(), "regularization": LAMS.tolist()},
-        X,
-        y > 0,
-        pool,
-        random_state=0,
-        criterion="cv_bound",
-    )
-    print(plan)
-    times = {}
-    with measured(times, "bound"):
-        results = plan.run()
-    print(dsel.select(results))
-    fits = float(results["fit_seconds"].sum() + results["full_fit_seconds"].sum())
-    print(f"main job, n = {n}, 15 x 50, 10 folds, 20,000 pool rows: "
-          f"{times['bound']:.1f} s of CPU, wall {times['bound (wall)']:.1f} s, "
-          f"of it fits {fits:.1f} s")  # fmt: skip
-
-
 def bench_stream(n):
     """Chunks that Dask makes, on two worker processes of 1 GiB."""
     import dask.array as da
@@ -185,7 +158,6 @@ BENCHES = {
     "loo": bench_loo,
     "kfold": bench_kfold,
     "ridge": bench_ridge,
-    "bound": bench_bound,
     "stream": bench_stream,
 }
 

@@ -31,6 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
+from dsel.co_validation import write_row_disagreement
 from dsel.nonconformity import NonconformityClassifier
 
 sys.path.append(str(Path(__file__).parents[2] / "examples" / "papers"))

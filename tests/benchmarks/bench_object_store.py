@@ -17,7 +17,6 @@ from sklearn.svm import LinearSVC
 
 import dsel
 from dsel.cluster import Local, connect
-from tests.job import counts_of
 from tests.object_store import BUCKET, object_store
 
 N_COLUMNS = 8
@@ -42,7 +41,7 @@ def make_plan(pool):
     y = (X[:, 0] + rng.standard_normal(1000) > 0).astype(int)
     grid = {"C": [1.0]}
     return dsel.plan_search(
-        LinearSVC(), grid, X, y, pool, cv=5, random_state=0, criterion="cv_bound"
+        LinearSVC(), grid, X, y, pool, cv=5, random_state=0, certificate="cv_bound"
     )
 
 
@@ -62,7 +61,8 @@ def main():
                 plan = make_plan(pool)
                 plan.run(client)  # workers import what they need
                 start = time.perf_counter()
-                counts[name] = counts_of(plan.run(client))
+                results = plan.run(client).results
+                counts[name] = results.disagreements.values.tolist()
                 seconds = time.perf_counter() - start
                 rate = given.rows / seconds
                 sys.stdout.write(f"{name}: {seconds:.1f} s, {rate:,.0f} rows/s\n")

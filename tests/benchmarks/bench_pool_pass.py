@@ -8,7 +8,6 @@ machine disturbs less), for three rounds.
 """
 
 import argparse
-import json
 import os
 import tempfile
 import threading
@@ -80,7 +79,10 @@ def processor_seconds(pids):
 
 
 def seconds_of_pass(path, client):
-    """Return the seconds of the search beyond its longest fit, of all, and the cube."""
+    """Return the seconds of the search beyond its longest fit, of all, and the cube.
+
+    The pass before, which looks for labeled rows in the pool, is in the second alone.
+    """
     X, y = labeled_rows()
     plan = dsel.plan_search(
         LinearSVC(),
@@ -88,16 +90,23 @@ def seconds_of_pass(path, client):
         X,
         y,
         dsel.open_pool(path),
-        criterion="cv_bound",
+        certificate="cv_bound",
         cv=5,
-        duplicates="keep",
         random_state=7,
     )
     started = time.perf_counter()
-    results = plan.run(client)
+    search, results = seconds_of_search(plan, client)
     total = time.perf_counter() - started
-    search = json.loads(results.attrs["phase_seconds"])["search"]
     return search - float(results.full_fit_seconds.max()), total, results
+
+
+def seconds_of_search(plan, client):
+    """Return the seconds from the driver's first turn on, and the cube."""
+    begun = []
+    results = plan.run(
+        client, on_progress=lambda _: begun.append(time.perf_counter())
+    ).results
+    return time.perf_counter() - begun[0], results
 
 
 def main():

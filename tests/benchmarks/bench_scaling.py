@@ -14,15 +14,14 @@ import time
 from functools import partial
 
 import numpy as np
-from dsel.searches import execute
-from dsel.searches.engine.count_task import SpanJob, count_spans
-from dsel.searches.engine.fit_task import FitJob, fit_jobs
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel
 from dsel.cluster import Local, connect
 from dsel.runtime.threads import single_threaded
+from dsel.search.comparisons import BestFold
+from dsel.search.tasks import FitJob, SpanJob, count_spans, fit_jobs
 
 
 def plan_of_fits():
@@ -44,8 +43,9 @@ def plan_of_pool(n_rows=500_000):
     place = f"{tempfile.gettempdir()}/dsel-bench-scaling-{n_rows}.zarr"
     pool = dsel.write_pool(rows, place, chunk_rows=10_000)
     return dsel.plan_search(
-        SVC(), grid, X, y, pool, cv=3, random_state=0, prune=False, criterion="cv_bound"
-    )
+        SVC(), grid, X, y, pool, cv=3, random_state=0, prune=False,
+        certificate="cv_bound",
+    )  # fmt: skip
 
 
 PLANS = {"fits": plan_of_fits, "pool": plan_of_pool}
@@ -54,26 +54,27 @@ PLANS = {"fits": plan_of_fits, "pool": plan_of_pool}
 def jobs_of(plan, kind):
     """Return every job of a plan, as the driver would submit them."""
     fits = [
-        FitJob(group.number, tuple(c.number for c in group.candidates), split.number)
-        for group in plan.work.groups
-        for split in plan.scheme.splits
+        FitJob(number, tuple(c.number for c in group.candidates), split.number)
+        for number, group in enumerate(plan.work.groups)
+        for split in plan.layout.splits
     ]
     if kind == "fits":
         return fits
     everybody = tuple(range(plan.n_candidates))
-    return [
-        SpanJob(span.start, span.stop, everybody) for span in plan.stages.parts[0].spans
-    ]
+    return [SpanJob(span.start, span.stop, everybody) for span in plan.spans]
 
 
 def bare_process(kind, part, n_parts, pipe):
     """Do every n-th job each time the other side asks."""
     plan = PLANS[kind]()
     work, jobs = plan.work, jobs_of(plan, kind)[part::n_parts]
-    look = plan.stages.parts[0] if kind == "pool" else None
-    nobody = np.zeros(plan.n_candidates, np.int64)
-    comparisons = plan.scheme.all_comparisons(nobody)
-    spans = {(span.start, span.stop): span for span in look.spans} if look else {}
+    comparisons = [
+        BestFold(each.n_folds, np.zeros(plan.n_candidates, np.int64))
+        if isinstance(each, BestFold)
+        else each
+        for each in plan.comparisons
+    ]
+    spans = {(span.start, span.stop): span for span in plan.spans}
     with single_threaded():
         payload = {} if kind == "fits" else fit_jobs(work, [], jobs_of(plan, "fits"))[1]
         do = {
@@ -81,11 +82,10 @@ def bare_process(kind, part, n_parts, pipe):
             "pool": lambda job: count_spans(
                 work,
                 [payload],
-                [look.pool.sources(spans[job.start, job.stop], None)],
+                [plan.pool.sources(spans[job.start, job.stop], None)],
                 [job],
                 comparisons,
                 "bench",
-                [None],
             ),
         }[kind]
         do(jobs[0])
@@ -128,11 +128,11 @@ class Bare:
 def run_plan(plan, workers, pipe):
     """Run the plan on a cluster of so many workers each time the other side asks."""
     with connect(Local(workers=workers)) as client:
-        execute(plan(), client)
+        plan().run(client)
         ready = plan()
         pipe.send(None)
         while pipe.recv():
-            execute(ready, client)
+            ready.run(client)
             pipe.send(None)
 
 

@@ -208,8 +208,9 @@ def against(title, table, floor, options, *, prune, n_points):
     """Time a search of the whole grid on threads and on processes, and the peer's."""
     X, y, k = table
     plan = dsel.plan_search(
-        SVC(), GRID, X, y, criterion="cv_error", cv=k, prune=prune, random_state=SEED
-    )
+        SVC(), GRID, X, y, criterion="cv_error", cv=k, prune=prune and "exact",
+        random_state=SEED,
+    )  # fmt: skip
     chosen = set()
 
     def run(client):
@@ -240,7 +241,7 @@ def against(title, table, floor, options, *, prune, n_points):
 
 def part_digits(options):
     X, y = digits()
-    against("digits, exhaustive", (X, y, 10), 30, options, prune=False, n_points=15)
+    against("digits, exhaustive", (X, y, 10), 33, options, prune=False, n_points=15)
 
 
 def part_pruned(options):
@@ -346,7 +347,7 @@ def digits_pool(n_rows):
 
 def part_scoring(options):
     fits = fitted(*digits(), GRID, 10)
-    score("scoring digits", fits, 10, digits_pool(40_000), 100, options, n_models=12)
+    score("scoring digits", fits, 10, digits_pool(40_000), 200, options, n_models=12)
 
 
 def part_letter(options):
@@ -390,7 +391,7 @@ def part_threads(options):
         one, both = (np.median(found[n], axis=0) for n in (1, CORES))
         print(f"{title}: one thread {one[1]:.2f} s (CPU {one[0]:.2f}), {CORES} threads "
               f"{both[1]:.2f} s (CPU {both[0]:.2f}), {one[1] / both[1]:.2f} times "
-              f"as fast (wanted 1.8)", flush=True)  # fmt: skip
+              f"as fast (wanted 1.7)", flush=True)  # fmt: skip
 
 
 def part_job(options, n_pool=1_000_000):

@@ -10,7 +10,6 @@ largest worker; counts of both sides must be equal.
 """
 
 import argparse
-import json
 import os
 import tempfile
 import time
@@ -27,7 +26,12 @@ from sklearn.preprocessing import OneHotEncoder
 
 import dsel
 from dsel.cluster import Local, connect
-from tests.benchmarks.bench_pool_pass import Largest, process_numbers, processor_seconds
+from tests.benchmarks.bench_pool_pass import (
+    Largest,
+    process_numbers,
+    processor_seconds,
+    seconds_of_search,
+)
 
 NUMBERS = [f"n{i}" for i in range(8)]
 TEXTS = [f"t{i}" for i in range(4)]
@@ -74,10 +78,9 @@ def plan_of(folder):
         X,
         y,
         folder,
-        criterion="cv_bound",
+        certificate="cv_bound",
         cv=N_FOLDS,
         prune=False,
-        duplicates="keep",
         random_state=7,
     )
 
@@ -115,9 +118,8 @@ def by_dsel(plan, client):
     pids = process_numbers(client)
     before = processor_seconds(pids)
     with Largest(pids) as largest:
-        results = plan.run(client)
+        seconds, results = seconds_of_search(plan, client)
     used = processor_seconds(pids) - before
-    seconds = json.loads(results.attrs["phase_seconds"])["search"]
     return results, seconds, used, largest.nbytes
 
 

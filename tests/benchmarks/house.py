@@ -1,0 +1,174 @@
+"""Count the house: lines, names, options, and what one fit enters, by room.
+
+    python -m tests.benchmarks.house [FOLDER]
+
+FOLDER is another checkout, to compare with. Lines are divided into code, docstrings,
+comments and blank ones; functions are those with a name of their own, methods too. The
+fit is ``SemiSupervisedSearchCV(SVC(), grid).fit(X, y, pool=)`` with defaults, the
+second in its process, so that imports and compilation do not count.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import tokenize
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COLUMNS = ("lines", "code", "docstrings", "comments", "modules", "classes", "functions")
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def count_module(path):
+    """Return the counts of one file, and its test functions."""
+    source = path.read_text()
+    tree = ast.parse(source)
+    strings, comments = set(), set()
+    for node in ast.walk(tree):
+        # The text below a name is its docstring, too.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            strings |= set(range(node.lineno, node.end_lineno + 1))
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
+                comments.add(token.start[0])
+    lines = source.splitlines()
+    blank = {n for n, line in enumerate(lines, 1) if not line.strip()} - strings
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    return Counter(
+        lines=len(lines),
+        code=len(lines) - len(strings) - len(comments) - len(blank),
+        docstrings=len(strings),
+        comments=len(comments),
+        modules=1,
+        classes=sum(isinstance(node, ast.ClassDef) for node in ast.walk(tree)),
+        functions=len(functions),
+        tests=sum(each.name.startswith("test_") for each in functions),
+    )
+
+
+def count_rooms(root):
+    """Return the counts of every room of dsel, of the papers, and of the tests."""
+    rooms = {}
+    for top in ("dsel", "examples/papers", "tests"):
+        for path in sorted((root / top).rglob("*.py")):
+            parts = path.relative_to(root).parts
+            room = "/".join(parts[:-1][:2])
+            rooms.setdefault(room, Counter()).update(count_module(path))
+    return rooms
+
+
+def public_names(root):
+    """Return the names in `__all__` of dsel, and those of its rooms."""
+    found = {}
+    for path in sorted((root / "dsel").rglob("__init__.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+                found[".".join(path.parent.relative_to(root).parts)] = {
+                    each.value for each in node.value.elts
+                }
+    return found.pop("dsel"), {name for each in found.values() for name in each}
+
+
+def told_of(root, names):
+    """Return the names that README, a page or an example shows."""
+    texts = [root / "README.md", *(root / "docs").rglob("*.md")]
+    texts += (root / "examples").rglob("*.py")
+    words = {w for path in texts for w in re.findall(r"\w+", path.read_text())}
+    return names & words
+
+
+def one_fit():
+    """Print options, and functions and files of dsel that one default fit enters."""
+    from sklearn.datasets import load_digits
+    from sklearn.svm import SVC
+
+    import dsel
+    from dsel.cli.select import command
+
+    package = os.path.dirname(dsel.__file__) + os.sep
+    X, y = load_digits(return_X_y=True)
+    search = dsel.SemiSupervisedSearchCV(
+        SVC(), {"C": [1.0, 10.0, 100.0], "gamma": [1e-3, 1e-2]}, random_state=0
+    )
+    entered = set()
+
+    def enter(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package):
+            entered.add((code.co_filename, code.co_firstlineno, code.co_name))
+
+    search.fit(X[:300], y[:300], pool=X[300:])
+    threading.setprofile(enter)
+    sys.setprofile(enter)
+    search.fit(X[:300], y[:300], pool=X[300:])
+    sys.setprofile(None)
+    threading.setprofile(None)
+    named = {each for each in entered if not each[2].startswith("<")}
+    parameters = set(inspect.signature(type(search)).parameters)
+    print(json.dumps({
+        "functions that one default fit enters": len(named),
+        "files that it enters": len({file for file, *_ in named}),
+        "options of SemiSupervisedSearchCV": len(
+            parameters - {"estimator", "param_grid"}
+        ),
+        "options of dsel select": sum(
+            each.param_type_name == "option" for each in command.params
+        ),
+    }))  # fmt: skip
+
+
+def show(title, counts):
+    print(f"| {title} | {' | '.join(f'{counts[name]:,}' for name in COLUMNS)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
+    parser.add_argument("--one-fit", action="store_true")
+    options = parser.parse_args()
+    if options.one_fit:
+        return one_fit()
+    root = options.folder.resolve()
+    rooms = count_rooms(root)
+    print(f"| room | {' | '.join(COLUMNS)} |")
+    print(f"| --- | {' | '.join('---:' for _ in COLUMNS)} |")
+    tests = {room: counts for room, counts in rooms.items() if room[:5] == "tests"}
+    house = {room: counts for room, counts in rooms.items() if room not in tests}
+    for room, counts in house.items():
+        show(room, counts)
+    for title, some in (("dsel and examples/papers", house), ("tests", tests)):
+        show(f"**{title}**", sum(some.values(), Counter()))
+    first, others = public_names(root)
+    everything = first | others
+    n_tests = sum(counts["tests"] for counts in tests.values())
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    fit = subprocess.run(
+        [sys.executable, __file__, "--one-fit"], capture_output=True, text=True,
+        check=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)},
+    )  # fmt: skip
+    facts = {
+        "test functions": n_tests,
+        "of them through public names only": rooms["tests/contract"]["tests"],
+        "public names of dsel": len(first),
+        "public names of dsel and its rooms": len(everything),
+        "of them told of": len(told_of(root, everything)),
+        **json.loads(fit.stdout.splitlines()[-1]),
+        "runtime dependencies": len(project["dependencies"]),
+    }
+    print("\n| | |\n| --- | ---: |")
+    for name, number in facts.items():
+        print(f"| {name} | {number:,} |")
+    return None
+
+
+if __name__ == "__main__":
+    main()
