@@ -25,7 +25,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import zarr
-from dsel.searches.co_validation.row_disagreement import write_row_disagreement
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
