@@ -5,6 +5,7 @@ they print and draw stands on their pages. Python in the other pages is run by
 `tests/test_readme.py`. Formulas become MathML, so a page loads nothing from elsewhere.
 """
 
+import io
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import dsel
 from dsel.plots import plot_audit_failures
-from dsel.report.figures import svg_of
+from dsel.plots.style import INK
 
 # Figures are drawn to files, and all processes that scripts start do the same.
 mpl.use("agg")
@@ -69,7 +70,7 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
 # Names that have a page elsewhere: as dsel.<name>, or by their shorter one.
-autosummary_context = {"elsewhere": [*dsel.__all__, "semi_supervised_cv_bound"]}
+autosummary_context = {"elsewhere": dsel.__all__}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -81,17 +82,20 @@ AUDIT = Path(__file__).parent / "theory" / "audit.json"
 """The report of an audit; `audit.md` says how it was made."""
 
 
-README_FIGURE = Path(__file__).parent / "_static" / "terms.svg"
-COLORS = (
-    "><style>svg:root { color: #1f2328 } @media (prefers-color-scheme: dark) "
-    "{ svg:root { color: #e6edf3 } }</style>"
-)
-"""Of a figure in a file of its own, which has no page to take its colour from."""
+DRAWING = Path(__file__).parent / "_static" / "method.svg"
 
 
 def described(figure: Any, about: str) -> str:
     """Return a figure as SVG that has the colours of its page, with its text."""
-    return svg_of(figure).replace("<svg", f'<svg role="img" aria-label="{about}"', 1)
+    file = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "dsel", "svg.fonttype": "path"}):
+        figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    svg = "<svg" + file.getvalue().partition("<svg")[2]
+    for ink in (INK, "#000000"):
+        svg = svg.replace(ink, "currentColor")
+    widest = f"max-width: {100 * figure.get_figwidth():.0f}px"
+    told = f'<svg role="img" fill="currentColor" style="{widest}" aria-label="{about}"'
+    return svg.replace("<svg", told, 1)
 
 
 def figure_html(svg: str) -> str:
@@ -122,8 +126,6 @@ def open_figures(block: Any, variables: Any, gallery: Any, **more: Any) -> str:
         )
         about = escape("; ".join(filter(None, texts)).replace("\n", " "))
         svg = described(figure, about)
-        if variables["src_file"].endswith("compare_certificates.py"):
-            README_FIGURE.write_text(svg.replace(">", COLORS, 1) + "\n")
         html = figure_html(svg).replace("\n", "\n   ")
         shown.append(f"\n.. raw:: html\n\n   {html}\n\n")
     plt.close("all")
@@ -171,7 +173,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "examples_dirs": ["../examples", "guide"],
     "gallery_dirs": ["gallery", "guides"],
     "within_subsection_order": MainJobFirst,
-    "default_thumb_file": str(README_FIGURE),  # dsel.css hides it: nothing was drawn
+    "default_thumb_file": str(DRAWING),  # dsel.css hides it: nothing was drawn
     # One starts worker processes: it is shown here, and a test runs it.
     "filename_pattern": r"/(?!main_job_on_workers)\w+\.py$",
     "write_computation_times": False,
