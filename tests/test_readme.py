@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dsel.results.rounding import at_most
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
