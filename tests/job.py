@@ -37,9 +37,8 @@ def make_plan(prune, pool=None):
         X[unlabeled] if pool is None else pool,
         cv=5,
         random_state=0,
-        duplicates="keep",
         prune=prune,
-        criterion="cv_bound",
+        certificate="cv_bound",
     )
 
 
@@ -56,9 +55,8 @@ def make_short_plan(prune):
         pool,
         cv=3,
         random_state=0,
-        duplicates="keep",
         prune=prune,
-        criterion="cv_bound",
+        certificate="cv_bound",
     )
 
 
@@ -91,7 +89,7 @@ def main():
             sys.stdout.write("connected\n")
             sys.stdout.flush()
             make = make_short_plan if given.in_memory else make_plan
-            cube = make(given.prune).run(client, out=given.out)
+            cube = make(given.prune).run(client, out=given.out).results
     except (OSError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         sys.exit(3)

@@ -1,26 +1,25 @@
 """`results.dsel` asks a cube for choices, bounds and figures."""
 
-import numpy as np
 import pytest
 import xarray as xr
-from dsel.searches.evaluate import evaluate
 from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
-from dsel.criteria import CRITERIA
-from dsel.results import fold_axes, grid_axes, make_cube
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
+
+KEPT = ("assumptions", "choice")
+"""Attributes of a cube that hold what was assumed."""
 
 
 def run(**options):
     X, y = make_classification(2400, 5, class_sep=1.2, random_state=4)
-    settings = {"criterion": "cv_bound", "cv": 4, "delta": 0.1, "random_state": 3}
+    settings = {"certificate": "cv_bound", "cv": 4, "delta": 0.1, "random_state": 3}
     plan = dsel.plan_search(
         KNeighborsClassifier(), GRID, X[:400], y[:400], X[400:], **settings | options
     )
-    return plan.run()
+    return plan.run().results
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +32,15 @@ def pruned():
     return run()
 
 
+@pytest.fixture(scope="module")
+def nested():
+    return run(certificate="nested")
+
+
 def test_repr__says_what_was_chosen_and_the_verbs(results):
     shown = repr(results.dsel)
     assert str(dsel.select(results)) in shown
-    assert "compare" in shown
+    assert "certificates" in shown
 
 
 def test_select__is_the_verb(results):
@@ -46,6 +50,12 @@ def test_select__is_the_verb(results):
     assert chosen.certificate.delta == 0.2
 
 
+def test_certificates__are_those_of_both_models_of_a_nested_search(nested):
+    found = nested.dsel.certificates
+    assert list(found) == ["one_fold", "all_rows"]
+    assert all(each.certified for each in found.values())
+
+
 def test_bound__is_what_the_cube_says_at_its_delta(results):
     bound = results.dsel.bound()
     xr.testing.assert_allclose(
@@ -53,7 +63,6 @@ def test_bound__is_what_the_cube_says_at_its_delta(results):
         results.estimate.sel(criterion="cv_bound", drop=True).rename("bound"),
     )
     assert bound.dims == ("n_neighbors", "weights")
-    assert bound.attrs["delta"] == 0.1
 
 
 def test_bound__falls_as_delta_grows(results):
@@ -67,36 +76,15 @@ def test_bound__agrees_with_the_choice(results):
     assert bound.min().item() == chosen.estimate
 
 
-def test_evaluate__gives_pruned_candidates_a_lower_limit(results, pruned):
-    judged = evaluate(pruned)
-    cut = np.isnan(judged.estimate)
-    assert cut.any()
-    assert (
-        judged.at_least.where(cut) <= evaluate(results).estimate.where(cut)
-    ).sum() == (cut.sum())
-    assert np.isnan(judged.at_least.where(~cut)).all()
-
-
-def test_evaluate__says_what_was_not_counted(results):
-    with pytest.raises(ValueError, match="needs `loo_errors`, which this search"):
-        evaluate(results, "loo_error")
+def test_bound__says_what_was_not_counted(results):
+    with pytest.raises(ValueError, match="lack loo_errors, which"):
+        results.dsel.bound("loo_error")
 
 
 @pytest.mark.parametrize("name", ["two_fold_cv", "max_dt_e", "disagreement"])
 def test_select__of_folds_has_no_random_halvings(results, name):
-    with pytest.raises(ValueError, match=r"this cube has no random halvings.*4 folds"):
+    with pytest.raises(ValueError, match=f"needs random halvings.*criterion='{name}'"):
         results.dsel.select(name)
-
-
-def test_compare__answers_for_every_criterion(results):
-    table = results.dsel.compare()
-    assert table.criterion.values.tolist() == list(CRITERIA)
-    row = table.sel(criterion="cv_bound")
-    assert row.candidate == results.dsel.select().candidate
-    assert row.bound == results.dsel.select().bound
-    assert np.isnan(table.bound.sel(criterion="cv_error"))
-    assert "loo_errors" in table.message.sel(criterion="loo_error").item()
-    assert table.candidate.sel(criterion="loo_error") == -1
 
 
 def test_table__has_a_row_for_each_candidate(results, pruned):
@@ -115,56 +103,49 @@ def test_table__has_a_row_for_each_candidate(results, pruned):
     assert short.cv_bound.idxmin() == chosen.candidate
 
 
-def test_table__of_a_list_of_grids_has_what_each_sets():
-    axes = grid_axes([{"C": [1]}, {"gamma": [0.5], "kernel": ["rbf"]}])
-    table = make_cube(axes, fold_axes(2), {}).dsel.table()
-    assert table.columns.tolist() == ["C", "gamma", "kernel", "status", "cv_error"]
-    assert table.kernel.tolist() == ["", "rbf"]
-    assert table.C.isna().tolist() == [False, True]
+def test_table__of_a_list_of_grids_has_what_each_sets(rng):
+    X = rng.normal(size=(60, 2))
+    grid = [{"p": [1]}, {"n_neighbors": [3], "weights": ["distance"]}]
+    plan = dsel.plan_search(KNeighborsClassifier(), grid, X, X[:, 0] > 0, cv=3)
+    table = plan.run().results.dsel.table()
+    assert table.columns[:4].tolist() == ["n_neighbors", "p", "weights", "status"]
+    assert table.weights.tolist() == ["", "distance"]
+    assert table.p.isna().tolist() == [False, True]
 
 
 def test_assumptions__are_those_of_the_certificate(results):
     table = results.dsel.assumptions
-    ledger = results.dsel.select().certificate.assumptions
-    assert table.index.tolist() == [each.name for each in ledger]
-    assert table.state.tolist() == [each.state for each in ledger]
-    assert table.reason.tolist() == [each.reason for each in ledger]
-
-
-def test_spent__says_what_delta_went_to(results):
-    spent = results.dsel.spent
-    assert spent.certificate.tolist() == ["cv_bound", "cv_bound"]
-    assert spent.delta.sum() == pytest.approx(0.1)
-    assert spent.attrs == {"delta": 0.1, "reserve": 0.0}
-
-
-def without(results, name):
-    kept = {key: value for key, value in results.attrs.items() if key != name}
-    return results.drop_attrs().assign_attrs(kept)
+    listed = results.dsel.select().certificate.assumptions
+    assert table.index.tolist() == [each.name for each in listed]
+    assert table.state.tolist() == [each.state for each in listed]
+    assert table.reason.tolist() == [each.reason for each in listed]
 
 
 @pytest.mark.parametrize(
     "lose",
     [
-        lambda results: without(results, "assumptions"),
-        lambda results: without(results, "spent"),
-        lambda results: results.assign_attrs(assumptions="[]"),
-        lambda results: results.drop_attrs(),
-        lambda results: xr.merge([results, {"mine": 1}], combine_attrs="drop"),
+        lambda cube: cube.assign_attrs(content_token=""),
+        lambda cube: cube.isel(n_neighbors=slice(0, 3)),
+        lambda cube: cube.sortby("n_neighbors", ascending=False),
+        lambda cube: cube.assign(fold_errors=cube.fold_errors * 0),
     ],
+    ids=["without token", "cut", "sorted", "changed"],
 )
-def test_select__certifies_nothing_of_a_cube_that_lost_its_record(results, lose):
-    certificate = dsel.select(lose(results)).certificate
-    assert certificate.bound == dsel.select(results).bound
+@pytest.mark.parametrize("made", ["results", "nested"])
+def test_select__certifies_nothing_of_a_cube_that_was_changed(made, lose, request):
+    cube = lose(request.getfixturevalue(made))
+    certificate = dsel.select(cube).certificate
     assert not certificate.certified
-    assert "the results lost their attribute `" in certificate.reasons[0]
+    assert certificate.reasons
 
 
-def test_select__refuses_results_that_were_put_together(results):
-    rest = {"data_vars": "minimal", "coords": "minimal", "compat": "override"}
-    both = xr.concat([results, results], "n_neighbors", join="override", **rest)
-    with pytest.raises(ValueError, match="hold 16 candidates, but delta was divided"):
-        dsel.select(both)
+@pytest.mark.parametrize("text", ["[]", None])
+def test_select__certifies_nothing_where_assumptions_were_lost(results, text):
+    attrs = {k: v for k, v in results.attrs.items() if k not in KEPT}
+    attrs |= {} if text is None else {"assumptions": text}
+    certificate = dsel.select(results.drop_attrs().assign_attrs(attrs)).certificate
+    assert certificate.bound == dsel.select(results).bound
+    assert "the results lost their attribute `assumptions`" in certificate.reasons[0]
 
 
 def test_accessor__belongs_to_a_saved_cube_too(results, tmp_path):

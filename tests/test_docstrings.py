@@ -78,8 +78,8 @@ def test_bounds_and_criteria__state_guarantee_assumptions_and_source(value):
 
 
 def test_main_path__names_what_is_there():
-    named = re.findall(r"^\d+\. `([\w.]+)`", dsel.searches.__doc__, re.MULTILINE)
+    named = re.findall(r"^\d+\. `([\w.]+)`", dsel.search.__doc__, re.MULTILINE)
 
-    assert len(named) == 12
+    assert len(named) == 10
     for name in named:
-        pkgutil.resolve_name(f"dsel.searches.{name}")
+        pkgutil.resolve_name(f"dsel.search.{name}")

@@ -91,9 +91,13 @@ def test_modules__are_there_without_an_import_of_their_own():
     assert version == importlib.metadata.version("dsel")
 
 
-@pytest.mark.parametrize(
-    "first", ["dsel", "dsel.bounds", "dsel.searches.plan", "dsel.results", "dsel.cli"]
-)
-def test_accessor__is_there_whichever_module_is_imported_first(first):
+def test_accessor__is_there_with_the_first_name_of_dsel():
+    first = "xarray, dsel; dsel.plan_search"
     assert _run(HAS_ACCESSOR.format(first=first))
-    assert _run(HAS_ACCESSOR.format(first=f"xarray, {first}"))
+    assert _run(HAS_ACCESSOR.format(first="dsel; dsel.open_results"))
+
+
+@pytest.mark.parametrize("name", ["PoolReading", "searches", "models", "experiments"])
+def test_names__that_are_gone_say_what_takes_their_place(name):
+    with pytest.raises(AttributeError, match=f"dsel.{name} is gone in 0.2: "):
+        getattr(dsel, name)

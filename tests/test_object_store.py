@@ -49,7 +49,7 @@ def test_write_pool__takes_options_for_one_of_two_places(
 
 def _plan(table, pool):
     model = LogisticRegression()
-    options = {"criterion": "cv_bound", "cv": 3, "random_state": 0, "prune": False}
+    options = {"certificate": "cv_bound", "cv": 3, "random_state": 0, "prune": False}
     return dsel.plan_search(model, GRID, *table, pool, **options)
 
 
@@ -59,10 +59,10 @@ def test_run__gives_the_counts_of_memory_and_goes_on(
     table, rows, pool, storage_options
 ):
     where = {"out": f"{BUCKET}/run", "storage_options": storage_options}
-    expected = counts_of(_plan(table, rows).run())
+    expected = counts_of(_plan(table, rows).run().results)
     with connect(Local(workers=2)) as client:
-        found = counts_of(_plan(table, pool).run(client, **where))
-        again = counts_of(_plan(table, pool).run(client, **where))
+        found = counts_of(_plan(table, pool).run(client, **where).results)
+        again = counts_of(_plan(table, pool).run(client, **where).results)
     assert found == expected
     assert again == expected
     kept = dsel.open_results(where["out"], storage_options=storage_options)

@@ -1,23 +1,15 @@
-"""What a run tells of itself: log lines, where the time went, Dask's own metrics."""
+"""What a run tells of itself: progress, log lines, Dask's own metrics."""
 
 import io
-import json
 import logging
 import re
 import sys
-import time
 import urllib.request
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
-from dsel.searches import execute
-from dsel.searches.phases import PHASES
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
-from dsel.cli import main
 from dsel.cluster import Local, connect
 
 
@@ -28,7 +20,7 @@ def plan(rng):
     grid = {"n_neighbors": [1, 3]}
     return dsel.plan_search(
         KNeighborsClassifier(), grid, X[:100], y[:100], X[100:], cv=3, random_state=0,
-        prune=False, criterion="cv_bound",
+        prune=False, certificate="cv_bound",
     )  # fmt: skip
 
 
@@ -58,67 +50,27 @@ def test_fit__shows_progress_if_asked_to(plan, monkeypatch, capsys):
         search.fit(*rows)
     assert terminal.getvalue() == ""
     search.set_params(verbose=1).fit(*rows)
-    assert re.search("fits .* 8/8", capsys.readouterr().err)
+    assert re.search("fits .* 6/6", capsys.readouterr().err)
 
 
-def _fields(record):
-    return record.dsel
+def numbers(text):
+    """Return the candidates of a line, such as ``(0, 1)``."""
+    return [int(found) for found in re.findall(r"\d+", text)]
 
 
 def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
-    with caplog.at_level(logging.INFO, "dsel.searches"):
+    with caplog.at_level(logging.INFO, "dsel.search"):
         plan.run()
-    events = [_fields(record) for record in caplog.records if hasattr(record, "dsel")]
-    fits = {(e["candidates"], e["split"]) for e in events if e["event"] == "fit"}
-    assert len(fits) == 2 * 4
-    spans = [e for e in events if e["event"] == "span"]
-    assert {e["candidates"] for e in spans} == {"0,1"}
-    pool = plan.stages.parts[0].pool
-    assert sum(e["bytes"] for e in spans) == pool.n_rows * pool.row_nbytes
-    assert all(e["seconds"] >= 0 for e in events)
-
-
-def test_log__lines_are_words_with_values(plan, caplog):
-    with caplog.at_level(logging.INFO, "dsel.searches"):
-        plan.run()
-    line = r"fit candidates=[\d,]+ split=\S+ seconds=\S+ bytes=\d+ failed=0"
-    assert any(re.fullmatch(line, record.getMessage()) for record in caplog.records)
-
-
-def test_cube__says_where_the_time_went(plan):
-    found = json.loads(plan.run().attrs["phase_seconds"])
-    assert set(found) == {*PHASES, "fits", "full fits", "scoring", "slots"} - {"save"}
-    assert all(value >= 0 for value in found.values())
-
-
-def test_phases__add_up_to_the_time_of_the_run(plan, tmp_path, monkeypatch):
-    # Of this thread's own work: what else the machine does meanwhile takes none of it.
-    clock = SimpleNamespace(perf_counter=time.thread_time)
-    monkeypatch.setattr("dsel.searches.phases.time", clock)
-    plan.run()  # imports
-    began = time.thread_time()
-    outcome = execute(plan, out=tmp_path, with_model=True)
-    whole = time.thread_time() - began
-    found = json.loads(outcome.results.attrs["phase_seconds"])
-    assert sum(found[name] for name in PHASES) == pytest.approx(whole, rel=0.1)
-
-
-@pytest.mark.cluster
-def test_command__writes_log_and_performance_report(tmp_path, rng):
-    table = tmp_path / "table.npz"
-    X = rng.normal(size=(300, 2))
-    np.savez(table, X=X, y=(X[:, 0] > 0).astype(int))
-    log, report = tmp_path / "log.txt", tmp_path / "report.html"
-    done = CliRunner().invoke(
-        main,
-        ["select", str(table), "--criterion", "cv_error", "--model", "neighbors"]
-        + ["--workers", "1", "--quiet", "--cv", "3"]
-        + ["--log", str(log), "--performance-report", str(report)],
-    )
-    assert done.exit_code == 0, done.output
-    assert "Time " in done.output
-    assert "INFO fit candidates=" in log.read_text()
-    assert report.stat().st_size > 10_000
+    lines = [record.getMessage() for record in caplog.records]
+    fit = re.compile(r"fit candidates=\((.*)\) split=(\S+) seconds=[\d.]+ failed=0")
+    fits = [found.groups() for found in map(fit.fullmatch, lines) if found]
+    assert {(c, split) for text, split in fits for c in numbers(text)} == {
+        (candidate, split.name) for candidate in (0, 1) for split in plan.work.splits
+    }
+    span = re.compile(r"span rows=(\d+)-(\d+) candidates=\((.*)\) seconds=[\d.]+")
+    spans = [found.groups() for found in map(span.fullmatch, lines) if found]
+    assert {tuple(numbers(text)) for *_, text in spans} == {(0, 1)}
+    assert sum(int(stop) - int(start) for start, stop, _ in spans) == plan.pool.n_rows
 
 
 @pytest.mark.cluster

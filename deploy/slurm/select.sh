@@ -11,4 +11,4 @@
 set -euo pipefail
 
 # Requeued or submitted again, the same command goes on with what is missing.
-exec dsel select "$@" --cluster deploy/slurm/cluster.yaml
+exec dsel select "$@" --scheduler deploy/slurm/cluster.yaml

@@ -115,7 +115,7 @@ def choose(
     reported = get_criterion("best_fold") if of_best else rule
     rule = get_criterion("cv_bound") if of_best else rule
     for each in (rule, reported):
-        _check_counted(each, counts)
+        _check_counted(each, counts, cube)
     shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
     settings = Settings(shares[: counts[names.STATUS].size])
     terms = rule.evaluate(counts, settings)
@@ -178,7 +178,7 @@ def terms_of(
     check_cube(cube)
     counts = evidence(cube)
     rule = get_criterion(criterion or str(cube[names.CRITERION].values[0]))
-    _check_counted(rule, counts)
+    _check_counted(rule, counts, cube)
     declared = float(cube.attrs.get("delta", 0.05))
     delta = declared if delta is None else check_probability(delta, "delta")
     shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
@@ -206,7 +206,14 @@ def with_terms(
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 
-def _check_counted(rule: Criterion, counts: Mapping[str, Any]) -> None:
+def _check_counted(
+    rule: Criterion, counts: Mapping[str, Any], cube: xr.Dataset
+) -> None:
+    if rule.by_halves and names.HALF not in cube.dims:
+        raise ValueError(
+            f"{rule.name!r} needs random halvings, and `results` are of folds; run "
+            f"plan_search(..., criterion={rule.name!r}), with an `out` of its own."
+        )
     missing = [name for name in rule.needs if name not in counts]
     if missing:
         kind = "certificate" if rule.is_guarantee else "criterion"

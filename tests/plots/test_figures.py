@@ -1,31 +1,26 @@
 """Figures show the cube's numbers, and say what is a bound and what is not."""
 
-from itertools import pairwise
-from types import SimpleNamespace
-
 import matplotlib as mpl
 import numpy as np
 import pytest
-from dsel.searches.ledger import with_ledger
 from matplotlib.figure import Figure
-from scipy import stats
+from sklearn.neighbors import KNeighborsClassifier
 
-import dsel.accessor  # noqa: F401  registers `cube.dsel`
-from dsel import audit
-from dsel.bounds import DeltaLedger, read_out
+import dsel
+from dsel.least_squares import LeastSquaresSearch
 from dsel.plots import (
     FIGURES,
-    audit_failures_data,
     plot_audit_failures,
+    plot_bound_plan,
+    plot_certificates,
+    plot_loss_curves,
     plot_surface,
-    surface_data,
-    terms_data,
-    timing_data,
+    plot_terms,
+    plot_timing,
 )
-from dsel.results import add_criterion, fold_axes, grid_axes, make_cube
+from dsel.results.text import in_percent
 
-N_FOLDS, FOLD_ROWS, N_UNLABELED = 4, 50, 4000
-DONE, PRUNED, FAILED = 0, 1, 2
+GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
 
 @pytest.fixture(autouse=True)
@@ -37,183 +32,152 @@ def off_screen():
     plt.close("all")
 
 
-def make(grid, errors, status=None):
-    """Make a cube with `errors` in every fold; pruned ones have no pool counts."""
-    axes = grid_axes(grid)
-    n = axes.n_candidates
-    status = np.zeros(n, int) if status is None else np.array(status)
-    folds = np.repeat(np.array(errors)[:, np.newaxis], N_FOLDS, axis=1)
-    folds[status == FAILED] = -1
-    pool = np.full((n, N_FOLDS), N_UNLABELED // N_FOLDS)
-    pool[status != DONE] = -1
-    cube = make_cube(
-        axes,
-        fold_axes(N_FOLDS),
-        {
-            "fold_errors": folds,
-            "fold_rows": np.full(N_FOLDS, FOLD_ROWS),
-            "train_rows": np.full(N_FOLDS, 3 * FOLD_ROWS),
-            "disagreements": np.where(pool > 0, 5, -1),
-            "pool_rows": pool,
-            "status": status,
-            "fit_seconds": np.full((n, N_FOLDS), 0.5),
-            "full_fit_seconds": np.full(n, 1.0),
-            "score_seconds": np.full((n, N_FOLDS), np.nan),
-            "n_labeled": N_FOLDS * FOLD_ROWS,
-            "n_unlabeled": N_UNLABELED,
-            "n_classes": 2,
-        },
-    )
-    nothing = SimpleNamespace(
-        estimate=np.full(n, np.nan),
-        label_term=np.full(n, np.nan),
-        disagreement_term=np.full(n, np.nan),
-    )
-    shares = np.full(n, 0.05 / n)
-    declared = {"delta": 0.05, "label_share": 0.5}
-    judged = add_criterion(cube, "cv_bound", nothing, delta_shares=shares, **declared)
-    return with_ledger(judged, DeltaLedger(0.05).read(read_out("cv_bound", **declared)))
+def run(grid=GRID, **options):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1200, 3))
+    y = (X[:200, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
+    given = {"cv": 3, "random_state": 0} | options
+    plan = dsel.plan_search(KNeighborsClassifier(), grid, X[:200], y, X[200:], **given)
+    return plan.run(n_jobs=1).results
 
 
-GRID = {"C": [1.0, 2.0, 4.0], "gamma": [0.1, 1.0]}
+@pytest.fixture(scope="module")
+def nested():
+    return run()
 
 
-@pytest.fixture
-def cube():
-    return make(GRID, [9, 3, 8, 2, 30, 0], [0, 0, 0, 0, PRUNED, FAILED])
+@pytest.fixture(scope="module")
+def bounded():
+    return run(certificate="cv_bound", prune=False)
 
 
-def test_surface_data__has_the_grid_s_last_dimensions(cube):
-    data = surface_data(cube)
-    assert (data.y, data.x) == ("C", "gamma")
-    assert data.values.shape == (3, 2)
-    assert data.x_labels == ("0.1", "1")
-    assert data.y_labels == ("$2^{0}$", "$2^{1}$", "$2^{2}$")
-    np.testing.assert_array_equal(data.values[:2], cube.dsel.bound().values[:2])
+def texts(ax):
+    return [each.get_text() for each in ax.texts]
 
 
-def test_surface_data__marks_choice_limits_and_failures(cube):
-    data = surface_data(cube)
-    assert data.chosen == (1, 1)
-    assert data.is_limit.tolist() == [[False, False], [False, False], [True, False]]
-    assert data.is_failed.tolist() == [[False, False], [False, False], [False, True]]
-    assert "error at most" in data.title
+def test_plot_surface__has_a_cell_for_each_candidate_and_marks_the_chosen(bounded):
+    ax = plot_surface(bounded)
+    ax.figure.canvas.draw()
+    (image,) = ax.images
+    np.testing.assert_array_equal(image.get_array(), bounded.dsel.bound())
+    assert [each.get_text() for each in ax.get_yticklabels()] == ["1", "3", "9", "27"]
+    place = np.unravel_index(bounded.dsel.select().candidate, (4, 2))
+    frame = ax.patches[-1]
+    assert (frame.get_y() + 0.5, frame.get_x() + 0.5) == place
+    assert "Error at most" in ax.get_title(loc="left")
 
 
-def test_surface_data__calls_an_estimate_no_guarantee(cube):
-    data = surface_data(cube, "cv_error")
-    assert data.label == "cv_error (estimate)"
-    assert data.title == "C=2, gamma=1: 0.04, an estimate"
+def test_plot_surface__of_a_nested_search_shows_estimates(nested):
+    ax = plot_surface(nested)
+    ax.figure.canvas.draw()
+    (image,) = ax.images
+    assert image.colorbar.ax.get_ylabel() == "cv_error (estimate)"
+    assert np.isfinite(image.get_array()).all()
 
 
-def test_surface_data__shows_the_smallest_over_other_dimensions():
-    grid = {"C": [1, 2], "gamma": [1, 2], "shrinking": [True, False]}
-    cube = make(grid, [9, 3, 8, 2, 7, 6, 5, 4])
-    full = cube.dsel.bound()
-    data = surface_data(cube, x="shrinking", y="C")
-    assert data.label.endswith("smallest over gamma")
-    np.testing.assert_array_equal(data.values, full.min("gamma").values)
-    assert data.chosen == (0, 1)
-
-
-def test_surface_data__says_where_it_cannot_answer(cube):
-    cube = make(GRID, [9, 3, 8, 2, 1, 30], [0, 0, 0, 0, PRUNED, 0])
-    data = surface_data(cube, "cv_bound", delta=0.9)
-    assert data.chosen is None
-    assert "no choice" in data.title
-
-
-def test_surface_data__refuses_other_dimensions(cube):
-    with pytest.raises(ValueError, match=r"`x` must be one of .* got 'fold'"):
-        surface_data(cube, x="fold")
+def test_plot_surface__calls_an_estimate_no_bound(bounded):
+    assert "an estimate" in plot_surface(bounded, "cv_error").get_title(loc="left")
 
 
 @pytest.mark.parametrize(
     "grid",
-    [GRID, {"C": [1, 2, 3, 4, 5, 6]}, [{"C": [1, 2, 3]}, {"gamma": [1, 2, 3]}],
-     {"C": [1], "gamma": [1, 2, 3, 4, 5, 6]}, {"k": ["a", "b"], "m": ["x", "y", "z"]}],
-    ids=["grid", "line", "list", "one row", "text"],
+    [{"n_neighbors": [1, 3, 9]}, [{"n_neighbors": [1, 3]}, {"weights": ["distance"]}],
+     {"n_neighbors": [1], "p": [1.0, 2.0]}],
+    ids=["line", "list", "one row"],
 )  # fmt: skip
 def test_plot_surface__draws_any_grid(grid):
-    cube = make(grid, [9, 3, 8, 2, 30, 0], [0, 0, 0, 0, PRUNED, FAILED])
-    axes = plot_surface(cube)
-    axes.figure.canvas.draw()
-    assert axes.get_title(loc="left")
+    ax = plot_surface(run(grid, certificate="cv_bound"))
+    ax.figure.canvas.draw()
+    assert ax.get_title(loc="left")
 
 
-def test_plot_surface__names_as_many_values_as_there_is_room_for():
-    cube = make({"C": np.geomspace(1e-4, 1e4, 77).tolist()}, [5] * 77)
-    axes = plot_surface(cube)
-    axes.figure.canvas.draw()
-    places = [each.get_window_extent() for each in axes.get_xticklabels()]
-    assert all(a.x1 < b.x0 for a, b in pairwise(places))
+def test_plot_surface__refuses_other_dimensions(bounded):
+    with pytest.raises(ValueError, match=r"`x` must be one of .* got 'fold'"):
+        plot_surface(bounded, x="fold")
 
 
-def test_plot_surface__draws_where_it_is_told(cube):
-    axes = Figure().add_subplot()
-    assert plot_surface(cube, ax=axes) is axes
-    assert axes.get_xlabel().startswith("gamma\nhatched")
+def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
+    ax = plot_certificates(nested)
+    choice = nested.dsel.select()
+    labels = [each.get_text() for each in ax.get_yticklabels()]
+    models = [each.model for each in choice.certificates.values()]
+    assert labels == [*models, "a held-out fifth, about"]
+    bounds = [each.bound for each in choice.certificates.values()]
+    shown = [f" {in_percent(bound)}" for bound in [*bounds, choice.held_out_fifth]]
+    assert texts(ax) == shown
 
 
-def test_terms_data__adds_up_best_first(cube):
-    data = terms_data(cube, n_best=3)
-    bound = cube.dsel.bound().values.ravel()
-    totals = data.label_term + data.disagreement_term
-    np.testing.assert_allclose(totals, np.sort(bound)[:3])
-    assert data.labels[0] == "C=2, gamma=1"
-    assert data.cv_error[0] == 2 / FOLD_ROWS
-    assert (data.cv_error < totals).all()
+def test_plot_terms__adds_up_best_first(bounded):
+    ax = plot_terms(bounded, n_best=3)
+    ends = [
+        first.get_width() + second.get_width()
+        for first, second in zip(*ax.containers, strict=True)
+    ]
+    best = np.sort(bounded.dsel.bound().values.ravel())[:3]
+    np.testing.assert_allclose(ends, best)
 
 
-def test_terms_data__refuses_what_has_no_terms():
-    cube = make(GRID, [9, 3, 8, 2, 30, 0])
+def test_plot_terms__refuses_what_has_no_terms(nested):
     with pytest.raises(ValueError, match="has no two terms to show"):
-        terms_data(cube, "cv_error")
+        plot_terms(nested)
 
 
-def test_timing_data__sums_the_seconds(cube):
-    data = timing_data(cube)
-    assert data.phases == ("fits on folds", "fits on all labeled rows")
-    assert data.seconds == (12.0, 6.0)
-    assert data.total == 18.0
+def test_plot_timing__sums_the_seconds(bounded):
+    ax = plot_timing(bounded)
+    (bars,) = ax.containers
+    names = ("fit_seconds", "full_fit_seconds", "score_seconds")
+    sums = [float(bounded[name].sum()) for name in names if name in bounded]
+    assert [bar.get_width() for bar in bars] == sums
 
 
-def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(cube):
+def test_plot_bound_plan__has_a_line_for_each_certificate():
+    plan = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1)
+    ax = plot_bound_plan(plan)
+    assert sorted(texts(ax)) == sorted(plan["certificate"].values.tolist())
+    assert "orange: the smallest" in ax.get_title(loc="left")
+
+
+def test_plot_loss_curves__draws_every_estimate(rng):
+    X = rng.uniform(-2, 2, (30, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(30)
+    search = LeastSquaresSearch([0.3, 1.0], [10.0, 1e-3, 1e-1], cv=5, random_state=0)
+    cube = search.fit(X, y).results_
+    ax = plot_loss_curves(cube, criterion="gcv")
+    shown = cube["criterion"].values.tolist()
+    assert [line.get_label() for line in ax.lines[: len(shown)]] == shown
+    assert "by gcv" in ax.get_title("left")
+    assert "bound" not in ax.get_title("left")
+    assert ax.lines[0].get_xdata().tolist() == [1e-3, 1e-1, 10.0]
+
+
+def test_plot_loss_curves__refuses_a_search_of_classifiers(bounded):
+    with pytest.raises(ValueError, match="those of a LeastSquaresSearch"):
+        plot_loss_curves(bounded)
+
+
+def test_plot_audit_failures__shows_the_shares():
+    settings = ["folds pooled", "luckiest fold"]
+    report = dsel.audit(settings, delta=(0.5, 0.2), n_draws=20, random_state=0)
+    ax = plot_audit_failures(report)
+    assert len(ax.get_yticks()) == 2 * len(settings)
+    (shown,) = [each for each in ax.lines if each.get_marker() == "o"]
+    np.testing.assert_array_equal(
+        shown.get_xdata() * 20, report.failures.values.ravel()
+    )
+
+
+def test_plots__draw_on_new_axes_or_on_those_of_a_part_of_a_figure(bounded):
     whole = Figure(figsize=(20, 12))
     parts = whole.subfigures(1, len(FIGURES))
     for part, (name, plot) in zip(parts, FIGURES.items(), strict=True):
         own = part.add_subplot()
-        assert getattr(cube.dsel.plot, name)(ax=own) is own
-        new = plot(cube)
-        new.figure.canvas.draw()
+        assert getattr(bounded.dsel.plot, name)(ax=own) is own
+        new = plot(bounded)
         assert own.get_title(loc="left") == new.get_title(loc="left") != ""
     whole.canvas.draw()
 
 
-def test_plot__draws_figures_of_others(cube, monkeypatch):
-    def plot_errors(results, *, ax=None):
-        ax = ax or Figure().add_subplot()
-        results.fold_errors.mean("fold").plot(ax=ax)
-        return ax
-
-    monkeypatch.setitem(FIGURES, "errors", plot_errors)
-    ax = Figure().add_subplot()
-    assert cube.dsel.plot.errors(ax=ax) is ax
-    assert "errors" in dir(cube.dsel.plot)
-    monkeypatch.undo()
+def test_plot__names_the_figures_that_there_are(bounded):
+    assert {*FIGURES} <= {*dir(bounded.dsel.plot)}
     with pytest.raises(AttributeError, match="no figure 'errors'; it has surface"):
-        cube.dsel.plot.errors()
-
-
-def test_audit_failures_data__has_the_share_inside_its_interval():
-    settings = ["holdout, lucky folds", "luckiest fold"]
-    report = audit(settings, delta=(0.5, 0.2), n_draws=20, random_state=0)
-    data = audit_failures_data(report)
-    np.testing.assert_array_equal(data.share * 20, report.failures)
-    assert (data.lower <= data.share).all()
-    assert (data.upper >= data.share).all()
-    some = data.share > 0
-    below = stats.binom.sf(report.failures - 1, 20, data.lower)
-    np.testing.assert_allclose(below[some.values], 0.025, rtol=1e-6)
-    ax = plot_audit_failures(report)
-    assert len(ax.get_yticks()) == 4
+        bounded.dsel.plot.errors()

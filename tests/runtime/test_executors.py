@@ -6,9 +6,6 @@ import pytest
 import xarray as xr
 from dask import config
 from distributed import Client
-from dsel.searches import plan_search
-from dsel.searches.engine import count_task
-from dsel.searches.engine.count_task import BLOCK_NBYTES, BLOCK_ROWS, rows_of_block
 
 from dsel.cluster import Address, Local, connect
 from dsel.errors import ClusterLostError, VersionMismatchError
@@ -16,6 +13,7 @@ from dsel.runtime import workers
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Task, died_of_task
+from dsel.search import plan_search, tasks
 from tests.clusters import ROOT, running_cluster
 from tests.estimators import Sleeper
 from tests.job import counts_of, make_plan
@@ -26,14 +24,6 @@ from importlib import metadata
 there = metadata.version
 metadata.version = lambda name: "0.1" if name == "scikit-learn" else there(name)
 """
-
-
-@pytest.mark.parametrize("limit", [0, 2**20, 2**30, 2**40])
-def test_rows_of_block__shrink_with_memory_but_never_below_the_fewest(limit):
-    rows = rows_of_block(10_000, limit)
-    fewest, most = BLOCK_ROWS
-    assert fewest <= rows <= most
-    assert rows == fewest or rows * 10_000 <= min(BLOCK_NBYTES, limit // 4)
 
 
 def test_local_executor__divides_free_memory_by_threads():
@@ -114,7 +104,9 @@ def plan_of_sleepers(rng):
     X = rng.normal(size=(60, 2))
     grid = {"seconds": np.linspace(0.5, 0.6, 200)}
     y = (X[:, 0] > 0).astype(int)
-    return plan_search(Sleeper(), grid, X, y, cv=2, random_state=0, prune=False)
+    return plan_search(
+        Sleeper(), grid, X, y, cv=2, random_state=0, prune=False, criterion="cv_error"
+    )
 
 
 @pytest.mark.cluster
@@ -143,10 +135,10 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
 @pytest.mark.timeout(300)
 def test_run__workers_with_the_least_memory_that_messages_name_live():
     plan = make_plan(prune=False)
-    expected = counts_of(plan.run())
+    expected = counts_of(plan.run().results)
     with connect(Local(workers=2, memory="700 MiB")) as client:
         before = client.run(os.getpid)
-        found = counts_of(plan.run(client))
+        found = counts_of(plan.run(client).results)
         assert client.run(os.getpid) == before
     assert found == expected
 
@@ -163,11 +155,11 @@ def test_run__counts_do_not_depend_on_spare_memory(rng, monkeypatch):
         X[60:],
         cv=2,
         random_state=0,
-        criterion="cv_bound",
+        certificate="cv_bound",
     )
-    whole = plan.run().drop_vars(TIMES)
-    monkeypatch.setattr(count_task, "spare_memory", lambda: 0)
-    xr.testing.assert_equal(plan.run().drop_vars(TIMES), whole)
+    whole = plan.run().results.drop_vars(TIMES)
+    monkeypatch.setattr(tasks, "spare_memory", lambda: 0)
+    xr.testing.assert_equal(plan.run().results.drop_vars(TIMES), whole)
 
 
 def die(work, payloads):

@@ -85,7 +85,7 @@ def test_search__limits_blas_in_every_run_of_a_process(two_native_threads):
         TellsThreads.seen.clear()
         grid = [TellsThreads(), TellsThreads()]
         dsel.plan_search(
-            None, grid, X[:60], y[:60], X[60:], cv=4, criterion="cv_bound"
+            None, grid, X[:60], y[:60], X[60:], cv=4, certificate="cv_bound"
         ).run()
         assert set(TellsThreads.seen) == {1}
         assert _blas_limits() == before

@@ -6,13 +6,13 @@ import pytest
 from dask import config
 from distributed import Client
 from distributed.core import Status
-from dsel.searches import plan_search
 
 from dsel.cluster import Address, Local, connect
 from dsel.data import open_pool
 from dsel.errors import ClusterLostError
 from dsel.runtime import workers
 from dsel.runtime.workers import Workers
+from dsel.search import plan_search
 from tests.clusters import running_cluster, wait_until
 from tests.estimators import Sleeper
 
@@ -166,7 +166,10 @@ def plan_of_sleepers(rng, seconds):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(int)
     grid = {"seconds": seconds}
-    return plan_search(Sleeper(), grid, X, y, cv=2, random_state=0, prune=False)
+    return plan_search(
+        Sleeper(), grid, X, y, cv=2, random_state=0, prune=False,
+        criterion="cv_error",
+    )  # fmt: skip
 
 
 @pytest.mark.cluster
@@ -179,7 +182,7 @@ def test_run__tasks_of_a_worker_paused_for_good_go_to_the_other(two_workers, rng
             two_workers.run(pause, workers=[first])
 
     found = plan.run(two_workers, on_progress=pause_first)
-    assert (found["status"] == 0).all()
+    assert (found.results["status"] == 0).all()
     assert len(two_workers.nthreads()) == 1
 
 
@@ -203,7 +206,7 @@ def test_run__lets_paused_workers_of_others_be_and_says_so(
 
             found = plan.run(client, on_progress=pause_first)
             assert len(client.nthreads()) == 2
-    assert (found["status"] == 0).all()
+    assert (found.results["status"] == 0).all()
     assert first in caplog.text
 
 
@@ -256,7 +259,8 @@ def test_run__with_all_workers_paused_for_good_ends_and_goes_on(
     with pytest.raises(ClusterLostError, match=r"all 2 workers are paused .*`out=`"):
         plan.run(two_workers, out=tmp_path / "run", on_progress=pause_all)
     two_workers.run(resume)
-    assert (plan.run(two_workers, out=tmp_path / "run")["status"] == 0).all()
+    again = plan.run(two_workers, out=tmp_path / "run")
+    assert (again.results["status"] == 0).all()
 
 
 @pytest.mark.parametrize("limit", [0, 320 * MIB, 500 * MIB])
