@@ -14,12 +14,12 @@ wrong they are at least.
 # The digits 3 and 8. Each step asks for the rows of which the model is least sure.
 
 import numpy as np
-from dsel.searches import learn_actively
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel
+from dsel.co_validation import learn_actively
 
 X, y = load_digits(return_X_y=True)
 kept = np.isin(y, (3, 8))

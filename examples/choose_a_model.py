@@ -3,7 +3,7 @@ Choose a model and say how wrong it can be
 ==========================================
 
 The main job: some labeled rows, more rows without labels, a grid of candidates. The
-result is one fitted model, and a certificate that bounds its error.
+result is a fitted model and a bound on its error.
 """
 
 # %%
@@ -24,8 +24,7 @@ grid = {"C": [0.5, 2.0, 8.0], "gamma": [0.003, 0.01, 0.03, 0.1]}
 # %%
 # Plan
 # ----
-# A plan checks all arguments and computes nothing. It says what will be done, and which
-# certificate is expected to be the smallest for so many rows and candidates.
+# A plan checks all arguments and computes nothing. It says what will be done.
 
 plan = dsel.plan_search(
     SVC(),
@@ -44,23 +43,33 @@ print(plan)
 # With a Dask ``Client`` in scope the same line runs on its workers; here it runs on
 # local threads. The counts are the same.
 
-results = plan.run()
-choice = dsel.select(results)
-print(choice.summary())
-print(choice.certificate.reading())
+outcome = plan.run()
+print(outcome.choice)
 
 # %%
-# One row for each candidate. ``pruned`` candidates were shown not to win before all of
-# their work was done.
+# The search was made once without each fold, so that each fold tests the model that was
+# chosen without it. Two models are certified at once: that of the best fold, which is
+# handed over, and that of all labels; ``deploy="all_rows"`` hands over the latter. What
+# the second number rests on:
 
-results.dsel.table()
+print(outcome.certificates["all_rows"].reading())
+
+# %%
+# One row for each candidate. ``pruned`` candidates were dropped after a first round.
+
+outcome.results.dsel.table()
 
 # %%
 # The surface
 # -----------
-# The frame marks the chosen candidate. On hatched cells only a lower limit is known.
+# The frame marks the chosen candidate; hatched ones were dropped.
 
-results.dsel.plot.surface()
+outcome.results.dsel.plot()
+
+# %%
+# Both bounds, and what holding out a fifth of the labels would have given:
+
+outcome.results.dsel.plot.certificates()
 
 # %%
 # The truth
@@ -68,6 +77,7 @@ results.dsel.plot.surface()
 # Nobody has it in practice. Here the labels of the pool exist and nothing above has
 # used them.
 
-model = plan.deployed(choice)
-error = np.mean(model.predict(problem.pool) != problem.pool_labels)
-print(f"bound {choice.bound:.4f}, error on the pool's true labels {error:.4f}")
+for deploy, model in outcome.models.items():
+    error = np.mean(model.predict(problem.pool) != problem.pool_labels)
+    bound = outcome.certificates[deploy].bound
+    print(f"{deploy}: bound {bound:.4f}, error on the pool's true labels {error:.4f}")

@@ -2,16 +2,16 @@
 A run that is killed, and goes on
 =================================
 
-With ``out=`` every finished piece of a run is on disk soon after it is done. A run that
-was killed goes on with the same line: what was counted is not counted again, and the
-result is the same as if nothing had happened.
+With ``out=`` counts are on disk soon after they are made. A run that was killed goes on
+with the same line: what was counted is not counted again, and the result is the same as
+if nothing had happened.
 """
 
 # %%
 # Kill it in the middle
 # ---------------------
 # The script runs itself in a second process and kills that process as soon as the
-# store holds something.
+# journal of the store holds something.
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ plan.run(out="results", n_jobs=1)
 folder = tempfile.TemporaryDirectory()
 place = Path(folder.name)
 process = subprocess.Popen([sys.executable, "-c", RUN], cwd=place)
-while process.poll() is None and len(list(place.glob("results/**/c/*"))) < 2:
+while process.poll() is None and len(list(place.glob("results/journal/*"))) < 2:
     time.sleep(0.05)
 process.kill()
 process.wait()
@@ -58,20 +58,21 @@ plan = dsel.plan_search(
     problem.pool,
     random_state=0,
 )
-results = plan.run(out=place / "results")
-print(dsel.select(results))
+outcome = plan.run(out=place / "results")
+print(outcome.choice)
 
 # %%
 # The same without an interruption
 # --------------------------------
 
 whole = plan.run()
-for name in ("fold_errors", "inner_errors"):
-    same = np.array_equal(results[name], whole[name], equal_nan=True)
+for name in ("fold_errors", "outer_errors", "outer_disagreements"):
+    same = np.array_equal(outcome.results[name], whole.results[name], equal_nan=True)
     print(f"{name}: the same counts {same}")
+print(f"the same certificates {outcome.certificates == whole.certificates}")
 
 # %%
 # Where the time of the fits and the pool went:
 
-results.dsel.plot.timing()
+outcome.results.dsel.plot.timing()
 folder.cleanup()

@@ -66,18 +66,16 @@ plan = dsel.plan_search(
     X[labeled],
     y[labeled],
     X[rest],
-    criterion="best_fold",
     cv=3,
     random_state=0,
 )
 print(plan)
-results = plan.run()
-choice = dsel.select(results)
-print(choice.summary())
-wrong = plan.deployed(choice).predict(X[rest]) != y[rest]
+outcome = plan.run()
+print(outcome.choice)
+wrong = outcome.model.predict(X[rest]) != y[rest]
 print(f"Observed {100 * wrong.mean():.1f} % on the labels of the unlabeled rows")
 
 # %%
-# The bound of every candidate:
+# The error of every candidate on held-out folds:
 
-results.dsel.plot.surface("best_fold")
+outcome.results.dsel.plot()

@@ -47,14 +47,12 @@ def main(folder: Path) -> None:
         random_state=0,
     )
     with dsel.cluster.connect(dsel.cluster.Local(workers=2)) as client:
-        results = plan.run(client, out=folder / "results")
+        outcome = plan.run(client, out=folder / "results")
 
     # 3. The choice in words, its model, and the truth, which only a simulation knows.
-    choice = dsel.select(results)
-    print(choice.certificate.reading())
-    model = plan.deployed(choice)
+    print(outcome.choice)
     fresh, truth = population(50_000, seed=3)
-    print(f"{choice.params} errs on {np.mean(model.predict(fresh) != truth):.3f}")
+    print(f"It errs on {np.mean(outcome.model.predict(fresh) != truth):.3f}")
 
 
 if __name__ == "__main__":  # worker processes import this file

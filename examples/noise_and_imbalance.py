@@ -47,14 +47,14 @@ for name, law in cases.items():
     plan = dsel.plan_search(
         SVC(), {"C": [1, 10], "gamma": [0.3, 1]}, X, y, pool, cv=3, random_state=0
     )
-    results = plan.run()
-    choice = dsel.select(results)
+    outcome = plan.run()
     fresh, truth = rings(20_000, 3, **law)
-    answer = plan.deployed(choice).predict(fresh)
-    numbers[name] = (choice.bound, np.mean(answer != truth))
+    answer = outcome.model.predict(fresh)
+    bound, error = outcome.choice.bound, np.mean(answer != truth)
+    numbers[name] = (bound, error)
     found = np.mean(answer[truth])
     print(
-        f"{name:30s} bound {choice.bound:.3f}  error {numbers[name][1]:.3f}  "
+        f"{name:30s} bound {bound:.3f}  error {error:.3f}  "
         f"outer rows recognised {found:.0%}"
     )
 

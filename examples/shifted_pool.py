@@ -47,15 +47,16 @@ for name, pool in pools.items():
     plan = dsel.plan_search(
         SVC(), {"C": [0.1, 1], "gamma": [0.1]}, X, y, pool, cv=3, random_state=0
     )
-    choice = dsel.select(plan.run())
-    first = choice.certificate.assumptions[0]
-    print(f"pool {name}: certified {choice.certificate.certified}")
+    outcome = plan.run()
+    certificate = outcome.choice.certificate
+    first = certificate.assumptions[0]
+    print(f"pool {name}: certified {certificate.certified}")
     print(f"  {first.name} {first.state}: {first.reason}\n")
 
 # %%
 # The whole text, in the second case:
 
-print(choice.certificate.reading())
+print(certificate.reading())
 
 # %%
 # How wrong is the model there?
@@ -81,8 +82,7 @@ def estimate_there(model, X, y, others):
     return np.mean(near[n:] != y[n:]), max(differs_there - differs_here, 0.0)
 
 
-model = plan.deployed(choice)
-here, more = estimate_there(model, *draw(600), pools["moved"])
+here, more = estimate_there(outcome.model, *draw(600), pools["moved"])
 moved, truth = draw(3_000, moved=1.0)
 print(f"estimate {here + more:.2f}, on fresh labeled rows {here:.2f}")
-print(f"true error there {np.mean(model.predict(moved) != truth):.2f}")
+print(f"true error there {np.mean(outcome.model.predict(moved) != truth):.2f}")

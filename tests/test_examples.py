@@ -1,6 +1,5 @@
 """The narrated scripts run as they stand."""
 
-import json
 import runpy
 import subprocess
 import sys
@@ -20,7 +19,7 @@ def test_nonconformity__runs(capsys):
 def test_learners_with_a_pool__runs(capsys):
     runpy.run_path(str(EXAMPLES / "learners_with_a_pool.py"), run_name="__main__")
 
-    assert "Error    at most" in capsys.readouterr().out
+    assert "Error at most" in capsys.readouterr().out
 
 
 def test_tables__runs_here(capsys, tmp_path, monkeypatch):
@@ -28,7 +27,7 @@ def test_tables__runs_here(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["tables.py", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "tables.py"), run_name="__main__")
 
-    assert "certified=True" in capsys.readouterr().out
+    assert "Error at most" in capsys.readouterr().out
 
 
 @pytest.mark.cluster
@@ -39,7 +38,7 @@ def test_tables__runs_from_a_shell(tmp_path):
     command = [
         *(sys.executable, "-m", "dsel", "select", tmp_path / "labeled.parquet"),
         *("--target", "label", "--pool", tmp_path / "unlabeled"),
-        *("--model", "tables:pipeline", "--duplicates", "keep", "--json"),
+        *("--model", "tables:pipeline", "--quiet"),
         *("--grid", "logisticregression__C=0.01,0.1,1,10", "--workers", "1"),
     ]
     done = subprocess.run(
@@ -47,7 +46,7 @@ def test_tables__runs_from_a_shell(tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["certified"]
+    assert "Error at most" in done.stdout
 
 
 @pytest.mark.cluster
@@ -57,4 +56,4 @@ def test_main_job__runs():
         [sys.executable, str(script)], capture_output=True, text=True, check=True
     )
 
-    assert "With probability at least 95 %" in done.stdout
+    assert "Error at most" in done.stdout

@@ -26,12 +26,13 @@ plan = dsel.plan_search(
     problem.X,
     problem.y,
     problem.pool,
-    criterion="cv_bound",
+    certificate="cv_bound",
     cv=3,
     random_state=0,
     prune=False,
 )
-results = plan.run()
+outcome = plan.run()
+results = outcome.results
 results
 
 # %%
@@ -51,21 +52,34 @@ print(results.fold_errors.sum("fold").to_pandas())
 # smaller is better. ``label_term`` and ``disagreement_term`` are its parts.
 
 print(results.estimate.sel(criterion="cv_bound").round(3).to_pandas())
-print(results.dsel.bound("merged_folds", delta=0.05).round(3).to_pandas())
+print(results.dsel.bound("best_fold", delta=0.1).round(3).to_pandas())
 
 # %%
 # A number that is read out in this way is a guarantee only if the search had declared
 # it; ``select`` says so. See :doc:`/gallery/compare_certificates`.
 #
-# Tables
-# ------
+# As any Dataset
+# --------------
+# The error of each candidate on the held-out rows, with the numbers of neighbours as a
+# full axis:
+
+rates = results.fold_errors.sum("fold") / results.fold_rows.sum()
+print(rates.reindex(n_neighbors=range(1, 10, 2)).round(3).to_pandas())
+
+# %%
+# Candidates whose bound is below 30 %:
+
+bounds = results.estimate.sel(criterion="cv_bound")
+print(bounds.where(bounds < 0.3).to_dataframe().estimate.dropna())
+
+# %%
+# A table with one row for each candidate, and the surface:
 
 results.dsel.table()
 
 # %%
-# What delta was spent on:
 
-results.dsel.spent
+results.dsel.plot()
 
 # %%
 # Keep and open
@@ -76,4 +90,4 @@ with tempfile.TemporaryDirectory() as folder:
     place = Path(folder) / "cube.zarr"
     dsel.save_results(results, place)
     again = dsel.open_results(place)
-    print(again.identical(results), dsel.select(again) == dsel.select(results))
+    print(again.identical(results), dsel.select(again) == outcome.choice)

@@ -37,7 +37,7 @@ show("select", "--help")
 # ----------------------
 
 show("plan-bound", "--help")
-show("plan-bound", "500", "100000", "--delta", "0.01")
+show("plan-bound", "500", "100000", "--candidates", "25")
 
 # %%
 # Pools
@@ -46,13 +46,14 @@ show("plan-bound", "500", "100000", "--delta", "0.01")
 show("pool", "build", "--help")
 
 # %%
-# Reports, papers, audits
-# -----------------------
+# Reports, audits and a demonstration
+# -----------------------------------
 
 show("report", "--help")
 show("audit", "--help")
+show("demo", "--help")
 
 # %%
 # Exit codes: 0 done, 1 failed (one line says why), 2 not understood, 3 the cluster was
-# lost, 128 + the number of the signal that ended it. After a lost cluster or a signal
-# the same command goes on, if it has ``--out``.
+# lost, 130 interrupted. After the last two the same command goes on, if it has
+# ``--out``.

@@ -11,7 +11,6 @@ import math
 import os
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
@@ -30,8 +29,8 @@ import xarray as xr
 from comparison import DIFFERS, Comparison, in_short
 
 import dsel
+from dsel.co_validation import plan_covalidation
 from dsel.datasets import check_files, load_set
-from dsel.errors import GuaranteeWarning
 
 PAPERS = Path(__file__).parent
 DATA_SET, REPETITION = "data_set", "repetition"
@@ -210,17 +209,12 @@ def counts_of(
     delta: float = 0.05,
 ) -> xr.Dataset:
     """Return the counts of a search of every candidate, disagreements with a pool."""
-    kind = {"criterion": "cv_error"}
-    if pool is not None:  # rows of the pool that equal labeled ones are counted, too
-        kind = {"criterion": "cv_bound", "duplicates": "keep"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GuaranteeWarning)  # of few rows
-        plan = dsel.plan_search(
-            estimator, grid, X, y, pool, cv=cv, delta=delta, prune=False,
-            random_state=seed, **kind,
-        )  # fmt: skip
-        outcome = plan.run(out=out)
-    return getattr(outcome, "results", outcome)
+    kind = {"criterion": "cv_error"} if pool is None else {"certificate": "cv_bound"}
+    plan = dsel.plan_search(
+        estimator, grid, X, y, pool, cv=cv, delta=delta, prune=False,
+        random_state=seed, **kind,
+    )  # fmt: skip
+    return plan.run(out=out).results
 
 
 def fold_errors(results: xr.Dataset) -> np.ndarray:
@@ -246,17 +240,32 @@ def halves_of(
     X: Any,
     y: Any,
     pool: Any,
-    pool_labels: Any,
+    tested: tuple[Any, Any],
     *,
     repeats: int,
     seed: int,
     leave_one_out: bool = False,
 ) -> xr.Dataset:
-    """Return the counts of co-validation, those on the pool's labels included."""
-    return dsel.covalidate(
-        estimator, grid, X, y, pool, pool_labels=pool_labels, repeats=repeats,
-        leave_one_out=leave_one_out, random_state=seed, duplicates="keep",
+    """Return the counts of co-validation, and errors on the labels of tested rows."""
+    plan = plan_covalidation(
+        estimator, grid, X, y, pool, repeats=repeats, random_state=seed,
+        leave_one_out=leave_one_out,
     )  # fmt: skip
+    counts = plan.run().results
+    rows, labels = tested
+    errors = np.array([
+        [
+            np.sum(plan.model(number, fold).predict(rows) != labels)
+            for fold in (*range(2 * repeats), None)  # None: the model of all rows
+        ]
+        for number in range(plan.n_candidates)
+    ])  # fmt: skip
+    of_halves, of_full = counts.fold_errors, counts.status
+    return counts.assign(
+        half_test_errors=(of_halves.dims, errors[:, :-1].reshape(of_halves.shape)),
+        full_test_errors=(of_full.dims, errors[:, -1].reshape(of_full.shape)),
+        test_rows=len(labels),
+    )
 
 
 def labeled_set(name: str, folder: Any) -> Any:

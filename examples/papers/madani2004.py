@@ -46,6 +46,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
 from dsel.bounds import error_from_disagreement
+from dsel.co_validation import sample_uncertain
 from dsel.datasets import data_folder
 
 PUBLISHED = {
@@ -297,17 +298,12 @@ def _estimate_cell(
     others = np.random.default_rng([seed, len(rows)]).permutation(others)
     n_test = len(others) // 5
     test, pool = np.sort(others[:n_test]), np.sort(others[n_test:])
-    svc, X, y = SVC(kernel="linear"), problem.X[rows], problem.y[rows]
-    how = {"repeats": settings.halvings, "seed": seed}
-    compared, tested = (
-        halves_of(
-            svc, {"C": [10.0]}, X, y, problem.X[part], problem.y[part],
-            leave_one_out=part is pool, **how,
-        )
-        for part in (pool, test)
+    counts = halves_of(
+        SVC(kernel="linear"), {"C": [10.0]}, problem.X[rows], problem.y[rows],
+        problem.X[pool], (problem.X[test], problem.y[test]),
+        repeats=settings.halvings, seed=seed, leave_one_out=True,
     )  # fmt: skip
-    truth = estimates_of(tested)[["half_true_error", "true_error"]]
-    return estimates_of(compared).assign(truth)
+    return estimates_of(counts)
 
 
 def measure_choices(
@@ -364,7 +360,7 @@ def _halved(
     here = list(rows)
     counts = halves_of(
         svc, {"degree": list(settings.degrees)}, problem.X[here], problem.y[here],
-        problem.X[others], problem.y[others],
+        problem.X[others], (problem.X[others], problem.y[others]),
         repeats=repeats, seed=seed, leave_one_out=loo,
     )  # fmt: skip
     return estimates_of(counts)

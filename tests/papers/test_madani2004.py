@@ -94,7 +94,8 @@ def test_estimates_of__are_the_numbers_of_covalidation(data_dir):
     here, others = rows[:41], rows[41:]
     counts = common.halves_of(
         SVC(kernel="poly", C=10.0, gamma=problem.gamma), {"degree": [0.5, 1.0]},
-        problem.X[here], problem.y[here], problem.X[others], problem.y[others],
+        problem.X[here], problem.y[here], problem.X[others],
+        (problem.X[others], problem.y[others]),
         repeats=4, seed=5, leave_one_out=True,
     )  # fmt: skip
     found = madani2004.estimates_of(counts)

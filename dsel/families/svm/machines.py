@@ -169,6 +169,8 @@ def _set_up(
     if is_fractional or svc.kernel not in OF_LIBSVM:
         # scikit-learn takes whole degrees only, but any function as the kernel.
         svc.set_params(kernel=machines.kernel, degree=3)
+    else:
+        svc.set_params(degree=int(svc.degree))  # 2.0 is not whole to it
     if labeled.by_column:
         rows: Any = np.eye(len(labels))
     elif is_sparse(labeled.rows):
