@@ -39,7 +39,6 @@ from comparison import (
     share_of,
 )
 from drawing import Lines, draw_lines
-from dsel.searches import sample_uncertain
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
