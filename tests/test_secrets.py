@@ -6,7 +6,6 @@ import threading
 
 import numpy as np
 import pytest
-import yaml
 from click.testing import CliRunner
 
 import dsel
@@ -121,23 +120,6 @@ def test_open_pool__sends_a_query_that_its_options_hold(url):
     )
     assert pool.n_rows == 90
     assert SECRET not in f"{pool!r} {pool.token}"
-
-
-@pytest.mark.cluster
-@pytest.mark.parametrize("secret", [SECRET, f"not-{SECRET}"])
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_select__shows_no_query_that_a_server_refuses(folder, url, secret, tmp_path):
-    options, log = tmp_path / "store.yaml", tmp_path / "run.log"
-    options.write_text(yaml.safe_dump({"params": {"sig": secret}}))
-    words = ["select", str(folder / "table.npz"), "--cv", "3"]
-    words += ["--pool", f"{url}/pool.zarr"]
-    words += ["--storage-options", str(options), "--log", str(log), "--quiet"]
-    done = CliRunner().invoke(main, [*words, "--workers", "1", "--duplicates", "keep"])
-    assert isinstance(done.exception, SystemExit)
-    assert "403" in done.output
-    assert SECRET not in done.output
-    assert not log.exists() or SECRET not in log.read_text()
 
 
 @pytest.mark.parametrize("name", ["pool.zarr"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,13 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distributed import Client
-from dsel.results.journal import open_journal, read_fingerprint
 
+from dsel.results.place import Place, read_journal
 from tests.clusters import ROOT, RunningCluster, environment, wait_until
 from tests.job import make_plan, make_short_plan
 
 WORKERS = 2
 SLEEP_SECONDS = 30.0  # longer than the patience of any writer or comm
+COUNTED = re.compile(
+    r"^(?:fit|span rows=(?P<rows>\S+)) candidates=\((?P<candidates>[\d, ]+)\)"
+    r"(?: split=(?P<split>\S+))?"
+)
 STALL_SECONDS = 10.0  # a run is over in less
 
 
@@ -100,40 +105,27 @@ class Job:
 
     def written(self):
         """What is on disk, as (rows of the pool or split, candidate)."""
-        if not (self.out / "journal").exists():
-            return set()
-        with open_journal(self.out, read_fingerprint(self.out)) as journal:
-            records = journal.read().values()
-        numbers = {
-            path: candidate.number
-            for group in self.plan.work.groups
-            for candidate, path in zip(group.candidates, group.keys, strict=True)
-        }
+        numbers = {key: number for number, key in self.plan.keys.items()}
+        keys = [
+            json.loads(line)[0].split("/")
+            for _, lines in read_journal(Place(self.out))
+            for line in lines
+        ]
         return {
-            (_place(record), numbers[path])
-            for record in records
-            for path in record.get("keys", ())  # a note on the pool has none
+            (place, numbers[key])
+            for kind, place, key, *_ in (key + ["", ""] for key in keys)
+            if kind in ("fit", "span") and key in numbers  # else a note on the pool
         }
 
     def counted(self):
         """How often the last start counted what, of the same form."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
-        events = [_fields(line) for line in lines if line.startswith(("fit ", "span "))]
+        found = filter(None, map(COUNTED.search, lines))
         return Counter(
-            (event.get("rows") or event["split"], int(number))
-            for event in events
-            for number in event["candidates"].split(",")
+            (event["rows"] or event["split"], int(number))
+            for event in found
+            for number in re.findall(r"\d+", event["candidates"])
         )
-
-
-def _place(record):
-    if "split" in record:
-        return record["split"]
-    return f"{record['start']}-{record['stop']}"
-
-
-def _fields(line):
-    return dict(word.split("=", 1) for word in line.split()[1:])
 
 
 def counted_twice(written, counted, *, has_ended=True):
