@@ -29,7 +29,6 @@ from dsel.search.tasks import (
     Work,
     count_chosen,
     fit_chosen,
-    model_token,
 )
 
 MakeExecutor = Callable[[Any], Executor]
@@ -78,7 +77,8 @@ def count_what_was_chosen(
     work = replace(work, splits=layout.folds)
     splits = range(k + 1 if spans else k)
     jobs = [ChosenJob(candidates[split], (split,)) for split in splits]
-    fitted = _fitted(work, jobs, make_executor(work))
+    made = _fitted(work, jobs, make_executor(work))
+    fitted = {job: group for job, (group, _) in made.items()}
     rows = layout.fold_rows
     errors = rows.copy()  # of a model that does not exist every row counts as wrong
     seconds = np.full(k + 1, np.nan)
@@ -100,8 +100,9 @@ def count_what_was_chosen(
     disagreements = None
     if k in models:
         disagreements = _disagreements(
-            work, there, k, make_executor, pool=pool, spans=spans, store=store
-        )
+            work, there, k, make_executor, pool=pool, spans=spans, store=store,
+            tokens=[token for _, token in made.values()],
+        )  # fmt: skip
     return ChosenCounts(
         candidates, errors, rows, disagreements, models, seconds, tuple(messages)
     )
@@ -109,12 +110,12 @@ def count_what_was_chosen(
 
 def _fitted(
     work: Work, jobs: Sequence[ChosenJob], executor: Executor
-) -> dict[ChosenJob, FittedGroup]:
+) -> dict[ChosenJob, tuple[FittedGroup, str]]:
     """Fit each job as a task; tasks that are lost are made again."""
     waiting = deque(jobs)
     tries: Counter[ChosenJob] = Counter()
     running: dict[str, ChosenJob] = {}
-    fitted: dict[ChosenJob, FittedGroup] = {}
+    fitted: dict[ChosenJob, tuple[FittedGroup, str]] = {}
 
     def next_task() -> Task | None:
         if not waiting:
@@ -124,14 +125,13 @@ def _fitted(
         name = work.splits[job.splits[0]].name.replace("fold-", "fold=")
         key = f"fit-chosen-{name}-{tries[job]}"
         running[key] = job
-        return Task(key, fit_chosen, ([job],))
+        return Task(key, fit_chosen, (job,))
 
     try:
         for finished in run_tasks(executor, next_task):
             job = running.pop(finished.key)
             if finished.error is None:
-                [(_, group)] = finished.record
-                fitted.setdefault(job, group)
+                fitted.setdefault(job, finished.record)
             elif tries[job] >= ATTEMPTS:
                 raise finished.error
             else:
@@ -150,12 +150,9 @@ def _disagreements(
     pool: Any,
     spans: Sequence[Span],
     store: Any,
+    tokens: Sequence[str],
 ) -> NDArray[np.int64]:
     """Count in one pass the rows on which each fold's model and the full one differ."""
-    tokens = [
-        model_token(group, job.candidate, job.splits[0])
-        for job, group in fitted.items()
-    ]
     digest = blake2b(f"{list(fitted)}{tokens}".encode(), digest_size=12).hexdigest()
     counted: dict[tuple[int, int], Any] = {}
     if store is not None:

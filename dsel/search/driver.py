@@ -46,6 +46,8 @@ class Driver:
     n_spans: int = 0
     """Spans of all passes that have begun."""
     n_spans_done: int = 0
+    changed: Counter[int] = field(default_factory=Counter)
+    """How often models of a candidate were others than those that were counted."""
     lower: NDArray[np.float64] = field(init=False)
     """Lower bound of every candidate's criterion, by the counts so far."""
 
@@ -81,9 +83,22 @@ class Driver:
         """Return the group that holds the counted model, fitted again if it is lost."""
         for _ in range(ATTEMPTS):
             if self.fitting.restore_models([candidate]):
-                return self.fitting.fetch(candidate, split)
+                found = self.fitting.fetch(candidate, split)
+                if found is not None:
+                    return found
+                self.forget(candidate)
             self.run()
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
+
+    def forget(self, number: int) -> None:
+        """Drop all that was counted of a candidate whose models are others now."""
+        self.table.forget_fits(number)
+        self.fitting.models.forget(number)
+        self.fitting.submitted[number] = False
+        self.changed[number] += 1
+        if self.changed[number] >= ATTEMPTS:
+            why = "its models were lost and made again several times, never the same"
+            self.table.fail(number, self.table.layout.with_models[0], why)
 
     def _next_members(self) -> tuple[int, ...]:
         """Return the candidates of the next pass, smallest lower bound first; or none.
@@ -252,9 +267,7 @@ class _Counting:
                 record.seconds,
             )  # fmt: skip
             for number in driver.table.add_span(record):
-                driver.table.forget_fits(number)
-                driver.fitting.models.forget(number)
-                driver.fitting.submitted[number] = False
+                driver.forget(number)
             if driver.fitting.store is not None:
                 keys, comparisons = driver.fitting.keys, driver.table.comparisons
                 for key, entry in span_entry(record, keys, comparisons).items():

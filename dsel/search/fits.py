@@ -274,14 +274,17 @@ class Fitting:
                 self.again.append(jobs)
         return not is_missing
 
-    def fetch(self, candidate: int, split: int) -> FittedGroup:
-        """Return the group that holds a kept model, brought to this process."""
-        kept: Payload = self.executor.fetch(self.models.keys[candidate, split])
-        return next(
-            models
-            for models in kept.values()
-            if split in models.splits and candidate in models.candidates
-        )
+    def fetch(self, candidate: int, split: int) -> FittedGroup | None:
+        """Return the group that holds a kept model, brought to this process.
+
+        None where it was made again on the way, and is another one than was counted.
+        """
+        payload: Payload = self.executor.fetch(self.models.keys[candidate, split])
+        token = self.table.tokens.get((candidate, split), "")
+        for kept in payload.values():
+            if kept.tokens.get((candidate, split)) == token:
+                return kept.models
+        return None
 
     def release(self, needed: Collection[int]) -> None:
         """Drop the models of all but some candidates."""

@@ -6,7 +6,7 @@ that was counted.
 """
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -106,8 +106,18 @@ class FitRecord:
     exactly, or nobody will ask for the model."""
 
 
-Payload = dict[FitJob, FittedGroup]
-"""Fitted models by the first job of the call that fitted them."""
+@dataclass(frozen=True)
+class KeptModels:
+    """Fitted models, and what tells each from that of another fit."""
+
+    models: FittedGroup
+    tokens: Mapping[tuple[int, int], str]
+    """By candidate and split; made where the model was, since a model that has moved
+    may be written otherwise."""
+
+
+Payload = dict[FitJob, KeptModels]
+"""Kept models by the first job of the call that fitted them."""
 
 
 def fit_jobs(
@@ -153,7 +163,14 @@ def fit_jobs(
             nbytes = models.nbytes // len(together) if keeps_models else 0
             records.append(FitRecord(job, counts, nbytes, tokens))
         if keeps_models:
-            fitted[first] = models
+            told = {
+                (number, record.job.split): token
+                for record in records[-len(together) :]
+                for number, token in zip(
+                    record.job.candidates, record.tokens, strict=True
+                )
+            }
+            fitted[first] = KeptModels(models, told)
     cache.forget(ending.own_keys)
     return records, fitted
 
@@ -204,22 +221,18 @@ class ChosenJob:
 
 
 def fit_chosen(
-    work: Work, payloads: Sequence[Any], jobs: Sequence[ChosenJob]
-) -> tuple[list[tuple[ChosenJob, FittedGroup]], None]:
-    """Fit what was chosen; models and their counts go to the driver in one message."""
+    work: Work, payloads: Sequence[Any], job: ChosenJob
+) -> tuple[tuple[FittedGroup, str], None]:
+    """Fit what was chosen; models and their counts go to the driver in one message.
+
+    Beside the models is what tells them from those of another fit.
+    """
     del payloads
-    return [
-        (
-            job,
-            fit_splits(
-                work,
-                work.group_of(job.candidate),
-                (job.candidate,),
-                [work.splits[number] for number in job.splits],
-            ),
-        )
-        for job in jobs
-    ], None
+    group = work.group_of(job.candidate)
+    splits = [work.splits[number] for number in job.splits]
+    fitted = fit_splits(work, group, (job.candidate,), splits)
+    tokens = {n: model_token(fitted, job.candidate, n) for n in job.splits}
+    return (fitted, joined_tokens(tokens)), None
 
 
 @dataclass(frozen=True)
@@ -253,10 +266,11 @@ def models_of(
 ) -> tuple[None, Payload]:
     """Return the models of some candidates only, so that less is sent to workers."""
     held: Payload = {}
-    for job, models in (item for payload in payloads for item in payload.items()):
-        mine = [number for number in models.candidates if number in candidates]
+    for job, kept in (item for payload in payloads for item in payload.items()):
+        mine = [number for number in kept.models.candidates if number in candidates]
         if mine:
-            held[job] = work.groups[job.group].family.join([models], mine)
+            joined = work.groups[job.group].family.join([kept.models], mine)
+            held[job] = KeptModels(joined, kept.tokens)
     return None, held
 
 
@@ -317,14 +331,13 @@ def _joined(
     """Return the models of the members joined, one group a family, and their tokens."""
     families: dict[int, tuple[Family, list[FittedGroup]]] = {}
     tokens: dict[int, dict[int, str]] = {number: {} for number in members}
-    for job, models in (item for payload in payloads for item in payload.items()):
+    for job, kept in (item for payload in payloads for item in payload.items()):
         family = work.groups[job.group].family
-        mine = [number for number in models.candidates if number in tokens]
-        if mine:
-            families.setdefault(id(family), (family, []))[1].append(models)
-        for number in mine:
-            for split in models.splits:
-                tokens[number][split] = model_token(models, number, split)
+        if any(number in tokens for number in kept.models.candidates):
+            families.setdefault(id(family), (family, []))[1].append(kept.models)
+        for (number, split), token in kept.tokens.items():
+            if number in tokens:
+                tokens[number][split] = token
     parts = []
     for family, fitted in families.values():
         there = {number for models in fitted for number in models.candidates}
