@@ -57,10 +57,3 @@ found["nested"].results.dsel.plot.certificates()
 # What the bound of the paper is made of, for its best candidates:
 
 found["cv_bound"].results.dsel.plot.terms()
-
-# %%
-# Read out later
-# --------------
-# The cube holds counts, so another number costs no fit. It is an estimate and says so.
-
-print(dsel.select(found["cv_bound"], "best_fold").certificate.headline())
