@@ -14,7 +14,6 @@ not seen.
 # The same grid three times
 # -------------------------
 
-import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.svm import SVC
 
@@ -23,7 +22,8 @@ from dsel import plots
 from dsel.datasets import load_digits_problem
 
 problem = load_digits_problem(n_labeled=500)
-grid = {"C": 2.0 ** np.arange(-4, 8, 2), "gamma": 2.0 ** np.arange(-10, 0, 2)}
+exponents = {"C": range(-4, 8, 2), "gamma": range(-10, 0, 2)}
+grid = {name: [2.0**each for each in values] for name, values in exponents.items()}
 found = {}
 for prune in ("halving", "exact", False):
     plan = dsel.plan_search(
