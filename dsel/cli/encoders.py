@@ -15,7 +15,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from dsel.data.collection import Partitions
 from dsel.data.columns import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
+from dsel.data.pool import Pool
 
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
@@ -93,6 +95,31 @@ def _kind(column: Column, values: pd.Series) -> str:
             f"MODULE:OBJECT."
         )
     return "values"
+
+
+def with_dates_of(X: Any, pool: Pool) -> Any:
+    """Return labeled rows with texts as dates where the pool has dates.
+
+    CSV has no type for them, and Parquet has.
+    """
+    if not (isinstance(X, pd.DataFrame) and isinstance(pool.array, Partitions)):
+        return X
+    found = {}
+    for column in pool.array.schema.columns:
+        given = X.get(column.name)
+        if given is None or given.dtype.kind in "Mbuif":
+            continue
+        if not column.kind.startswith(DATES) or column.kind == "time of day":
+            continue
+        times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
+        if times.isna().sum() > given.isna().sum():
+            continue  # not dates only, which is told where columns are compared
+        if column.kind == "date":
+            found[column.name] = times.dt.date
+        else:
+            zone = column.kind.removeprefix("time in zone ")
+            found[column.name] = times.dt.tz_convert(None if zone == "time" else zone)
+    return X.assign(**found)
 
 
 def days_since_1970(X: Any) -> pd.DataFrame:

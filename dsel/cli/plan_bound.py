@@ -66,9 +66,13 @@ def command(
         ("labels_needed", "labeled rows"),
         ("pool_rows_needed", "pool rows"),
     ):
-        if needs in plan:
+        if needs in plan and (plan[needs] >= 0).any():
             click.echo(f"\nFor a bound of {assumed['wanted']:g}, {title} needed:\n")
             click.echo(_table(plan[needs], _as_rows))
+        elif needs in plan:
+            click.echo(
+                f"\nNo number of {title} gives a bound of {assumed['wanted']:g}."
+            )
     click.echo()
     for certificate, meaning in ROWS.items():
         click.echo(f"  {certificate:<15} {meaning}")

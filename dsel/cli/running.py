@@ -33,7 +33,8 @@ cluster_options = adding(
     ),
     click.option(
         "--scheduler",
-        help="Address or file of a running scheduler; by default threads work here.",
+        help="Address or file of a running scheduler, or a YAML file that describes a "
+        "cluster; by default threads work here.",
     ),
 )
 """Adds what says where tasks run."""

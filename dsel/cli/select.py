@@ -6,10 +6,10 @@ import click
 import numpy as np
 import pandas as pd
 
+from dsel.cli.encoders import with_dates_of
 from dsel.cli.models import MODELS, build
 from dsel.cli.running import run_options, run_plan, show
 from dsel.data.open import open_pool
-from dsel.data.parquet import has_parquet
 from dsel.data.tables import CSV, PARQUET, Table, read_table
 from dsel.search.plan import ALL_ROWS, CERTIFICATES, ONE_FOLD, plan_search
 
@@ -72,12 +72,11 @@ def command(
     X = table.X
     if table.columns is not None and isinstance(X, np.ndarray):
         X = pd.DataFrame(X, columns=list(table.columns))  # so that names are compared
-    estimator, values, facts = build(model, grid, X)
     rows = None
     if pool is not None:
-        # Of other files all columns are read: they have no names, or no others.
-        named = table.columns if has_parquet(pool, {}) else None
-        rows = open_pool(pool, columns=named)
+        rows = open_pool(pool)
+        X = with_dates_of(X, rows)
+    estimator, values, facts = build(model, grid, X)
     plan = plan_search(
         estimator, values, X, table.y, rows, certificate=certificate, deploy=deploy,
         cv=cv, delta=delta, random_state=seed,

@@ -1,22 +1,45 @@
+import subprocess
+import sys
+
+import pytest
 from click.testing import CliRunner
 
 from dsel.cli import main
-from dsel.cli.group import COMMANDS
-
-
-def test_main__tells_of_a_missing_package_in_one_line(monkeypatch):
-    def command(**_):
-        raise ModuleNotFoundError("a report needs matplotlib, which is not installed")
-
-    monkeypatch.setattr("dsel.cli.report.command.callback", command)
-    found = CliRunner().invoke(main, ["report", "results"])
-
-    assert found.exit_code == 1
-    assert found.output == (
-        "Error: a report needs matplotlib, which is not installed\n"
-    )
+from dsel.errors import ClusterLostError
 
 
 def test_main__lists_every_command():
     found = CliRunner().invoke(main, ["--help"])
-    assert all(name in found.output for name in COMMANDS)
+    for name in ("audit", "demo", "plan-bound", "pool", "report", "select"):
+        assert f"\n  {name} " in found.output
+
+
+def test_main__shows_its_help_without_importing_what_commands_need():
+    code = (
+        "import sys; from dsel.cli import main\n"
+        "try: main.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "assert not {'sklearn', 'dask', 'xarray'} & sys.modules.keys()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ModuleNotFoundError("a report needs matplotlib"), 1, "needs matplotlib"),
+        (ValueError("two\nlines"), 1, "Error: two lines\n"),
+        (ClusterLostError("all workers are gone"), 3, "all workers are gone"),
+        (KeyboardInterrupt(), 130, "run the same command again"),
+    ],
+)
+def test_main__ends_with_one_line_and_a_code(monkeypatch, error, code, message):
+    def command(**_):
+        raise error
+
+    monkeypatch.setattr("dsel.cli.report.command.callback", command)
+    found = CliRunner().invoke(main, ["report", "results"])
+    assert found.exit_code == code
+    assert message in found.output
+    assert len(found.output.strip().splitlines()) == 1

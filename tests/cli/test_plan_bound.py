@@ -1,0 +1,51 @@
+import pytest
+from click.testing import CliRunner
+
+from dsel.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["plan-bound", *map(str, arguments)])
+
+
+def test_plan_bound__shows_every_certificate_beside_a_held_out_fifth():
+    found = run(600, 100_000, "--candidates", 25, "--folds", 5)
+    lines = map(str.split, filter(None, found.output.splitlines()))
+    rows = {name: numbers for name, *numbers in lines if "%" in numbers[1:2]}
+    assert rows["one_fold"][:2] == ["14.3", "%"]
+    assert rows["all_rows"][:2] == ["17.8", "%"]
+    assert rows["held_out_fifth"][:2] == ["15.6", "%"]
+
+
+def test_plan_bound__fits_80_columns():
+    assert max(map(len, run(10**6, 10**9, "--wanted", 0.2).output.splitlines())) <= 80
+
+
+def test_plan_bound__says_in_one_line_why_a_bound_cannot_be_had():
+    text = " ".join(run(500, 10_000, "--wanted", 0.08).output.split())
+    assert "No certificate gives 0.08: the model is assumed to err on 0.1" in text
+    assert "never" not in text
+
+
+def test_plan_bound__says_how_many_labels_a_bound_needs():
+    text = run(500, 10_000, "--wanted", 0.13).output
+    assert "For a bound of 0.13, labeled rows needed:" in text
+
+
+def test_plan_bound__draws_its_table(tmp_path):
+    run(500, 10_000, "--figure", tmp_path / "plan.svg")
+    assert "<svg" in (tmp_path / "plan.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((1, 10), 1, "`n_labeled`"),
+        ((500, 10, "--error", "0"), 1, "`error`"),
+        ((500, 10, "--folds", "a"), 2, "'a' is no list of numbers such as 2,5,10"),
+    ],
+)
+def test_plan_bound__refuses_in_one_line(words, code, message):
+    found = run(*words)
+    assert found.exit_code == code
+    assert message in found.output
