@@ -250,8 +250,9 @@ def _cv_error(counts: Mapping[str, Any], number: int) -> float:
     errors = counts.get(names.FOLD_ERRORS)
     if errors is None or (errors[number] < 0).any():
         return nan
-    rows = counts.get(names.FOLD_ANSWERS, counts[names.FOLD_ROWS])
-    return float(np.mean(errors[number] / (rows[number] if rows.ndim > 1 else rows)))
+    is_nested = names.FOLD_ANSWERS in counts  # several answers for a row
+    rows = counts[names.FOLD_ANSWERS][number] if is_nested else counts[names.FOLD_ROWS]
+    return float(np.mean(errors[number] / rows))
 
 
 def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
