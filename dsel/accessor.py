@@ -26,7 +26,8 @@ class ResultsAccessor:
     >>> import dsel
     >>> X, y = load_iris(return_X_y=True)
     >>> plan = dsel.plan_search(
-    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0)
+    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0,
+    ...     prune=False)
     >>> results = plan.run().results
     >>> results.dsel.select("cv_error").params
     {'n_neighbors': 9}

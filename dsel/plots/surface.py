@@ -65,7 +65,8 @@ def plot_surface(
     >>> import dsel
     >>> X, y = load_iris(return_X_y=True)
     >>> grid = {"n_neighbors": [1, 5], "weights": ["uniform", "distance"]}
-    >>> plan = dsel.plan_search(KNeighborsClassifier(), grid, X, y, random_state=0)
+    >>> plan = dsel.plan_search(
+    ...     KNeighborsClassifier(), grid, X, y, random_state=0, prune=False)
     >>> ax = plot_surface(plan.run().results)
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('weights', 'n_neighbors')

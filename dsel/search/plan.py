@@ -301,7 +301,7 @@ class Plan:
             most = " at most: candidates that cannot win are dropped"
             return f"{n * splits:,}{most if self.prune else ''}"
         last = self.layout.n_folds + (self.pool is not None)
-        if self.prune == "halving":
+        if self.prune == "halving" and len(self.layout.first) < splits:
             first = len(self.layout.first)
             kept = min(n, 3 * -(-n // 3))
             least = n * first + -(-n // 3) * (splits - first) + last
@@ -311,8 +311,8 @@ class Plan:
                 f"first round, so it may choose another candidate than the exhaustive "
                 f"one"
             )
-        most = " at most: candidates that cannot win are dropped" if self.prune else ""
-        return f"{n * splits + last:,}{most}"
+        most = " at most: candidates that cannot win are dropped"
+        return f"{n * splits + last:,}{most if self.prune == 'exact' else ''}"
 
     def _memory(self) -> str:
         families = {id(group.family): group.family for group in self.work.groups}

@@ -68,7 +68,8 @@ def select(
     >>> import dsel
     >>> X, y = load_iris(return_X_y=True)
     >>> plan = dsel.plan_search(
-    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0)
+    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 9]}, X, y, random_state=0,
+    ...     prune=False)
     >>> outcome = plan.run()
     >>> dsel.select(outcome, "cv_error").params
     {'n_neighbors': 9}
@@ -111,7 +112,9 @@ def choose(
     rule = get_criterion(criterion)
     # The certificate of the best fold is about whichever candidate the mean bound ranks
     # first: limits of all folds of all candidates hold at once.
-    of_best = certificate == "best_fold" and criterion in ("cv_bound", "best_fold")
+    of_best = criterion == "best_fold" or (
+        certificate == "best_fold" and criterion == "cv_bound"
+    )
     reported = get_criterion("best_fold") if of_best else rule
     rule = get_criterion("cv_bound") if of_best else rule
     for each in (rule, reported):
@@ -238,10 +241,11 @@ def _check_exact(
     may_win = lower <= terms.estimate[number] + ROUNDING
     if not rule.can_prune or may_win.any():
         n = int(may_win.sum()) if rule.can_prune else int(unfinished.sum())
+        kind = "certificate" if rule.is_guarantee else "criterion"
         raise ValueError(
             f"`results` cannot answer for criterion={rule.name!r} at this `delta`: "
             f"{n} candidates were pruned for another one and might win. Run "
-            f"plan_search(..., criterion={rule.name!r}) with this delta, or with "
+            f"plan_search(..., {kind}={rule.name!r}) with this delta, or with "
             f"prune=False for the whole surface."
         )
 

@@ -210,7 +210,9 @@ def misread(what, found, X, y, folder):
             return "the pool holds other values than the source"
     if what == "select":
         said = re.search(
-            r"^(?:Error at most|No guarantee|The bound says)", found.stdout
+            r"^(?:Error at most|No guarantee|The bound says)",
+            found.stdout,
+            re.MULTILINE,
         )
         if said is None:
             return f"no verdict: {found.stdout!r}"
