@@ -45,7 +45,7 @@ pendigits, satimage and spambase with 300 to 2,000 labels."""
 GROWTH: Final = 0.6
 """Power of its growth with the rows unseen over the rows seen. Weights differ with a
 standard deviation that grows like the square root of it; kernel machines had .5 to .8
-on nine data sets (``tests/benchmarks/bench_certificates.py``)."""
+on nine data sets, measured before 0.2."""
 
 
 def plan_bound(

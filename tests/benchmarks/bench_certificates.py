@@ -1,109 +1,254 @@
-"""What each certificate gives on real data, beside a held-out fifth of the labels.
+"""The default search on real sets, beside what people do without dsel.
 
-    python tests/benchmarks/bench_certificates.py [NAME...] [--rows 500 ...] [--seeds 1]
+    python tests/benchmarks/bench_certificates.py --out FOLDER [--sets letter ...]
+        [--sizes 300 ...] [--learners svm ...] [--draws 20] [--seconds 3600]
+    python tests/benchmarks/bench_certificates.py --out FOLDER --summary
 
-For each data set and number of labels: the bound, the estimate that stands beside it
-and the error observed on the labels of the pool, which no search has seen, of every
-certificate, as averages over seeds, and processor seconds. `held-out fifth` is what
-people do: choose by cross-validation on four fifths of the labels, and take the
-Clopper-Pearson limit of the errors on the other fifth for that model.
-`MAPIE, held-out fifth` is risk control by learn-then-test, where MAPIE 1.6 is there:
-all candidates are trained on four fifths, and the bound is the smallest error that its
-controller certifies for any of them on the other fifth, by Bonferroni's correction.
+Without dsel: `GridSearchCV(cv=5)` on a random four fifths of the labels, and the
+Clopper-Pearson limit of its model's errors on the other fifth (`fifth`). With dsel:
+`SemiSupervisedSearchCV` with defaults, n labeled rows, and the other rows of the set as
+pool (`one_fold`, handed over by default, and `all_rows`); in the first draws also
+``certificate="cv_bound"``. All bounds are at 95 %.
+
+MAPIE 1.6, where it is there, tests on the fifth (learn then test): `mapie` is the least
+error that `MultiClassificationLTTController` certifies for GridSearchCV's model, by
+binomial p-values and so the same limit; `mapie_all` the least for any candidate, all
+trained on the four fifths: what it is made for, with numbers of candidates as its
+parameter in place of thresholds, and no cross-validation.
+
+Errors are measured on the rows of the set beyond the n labeled ones; the searches never
+see their labels. Each piece (set, n, learner, draw) draws rows of its own, by a seed
+made of its name, and is one JSON line in FOLDER; a piece that is there, failed ones
+too, is not run again. Pieces run in the order of `turn`, whatever earlier ones gave.
+
+A bound fails where it is below the error. This error is known from some thousand rows
+only, which makes more bounds fail than delta says; so failures are also counted on all
+rows that the model has not seen, tested ones among them: the finite population from
+which the tested rows were drawn at random.
 """
 
 import argparse
+import json
 import os
 import time
+import traceback
 import warnings
-from contextlib import suppress
+from functools import cache
+from itertools import product
+from pathlib import Path
+from zlib import crc32
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid, train_test_split
+import pandas as pd
+from scipy.stats import beta, binom
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, ParameterGrid, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import dsel
-from dsel.bounds import binomial_tail_inversion
-from dsel.data.cache import process_cache
 
 DATA_DIR = os.environ.get("DSEL_DATA", "../shared/data")
-DIVISORS = {"satimage": 255.0, "letter": 15.0, "optdigits": 16.0, "usps": 2.0}
-"""Data sets, and what their features are divided by, whatever rows are drawn."""
-C_VALUES = 2.0 ** np.arange(-1, 8, 2)
-WIDTHS = 2.0 ** np.arange(-3, 6, 2)
 DELTA = 0.05
-POOL_ROWS = 10_000
-CERTIFICATES = {"cv_bound": [10], "best_fold": [5], "holdout": [5], "nested": [3, 5]}
-"""Every certificate, and with how many folds."""
+SETS = {
+    "satimage": (255.0, 4.0),
+    "letter": (15.0, 1.7),
+    "optdigits": (16.0, 0.11),
+    "usps": (2.0, 0.026),
+    "pendigits": (100.0, 0.52),
+    "digits": (16.0, 0.11),
+    "magic": (None, 0.1),
+    "adult": (None, 0.075),
+    "spambase": (None, 1 / 57),
+    "segment": (None, 1 / 19),
+}
+"""The known range of the features, by which they are divided; where there is none, a
+StandardScaler is part of the pipeline (and a OneHotEncoder for adult's categories).
+Then the middle of the widths of a Gaussian kernel, which is about ``gamma="scale"``."""
+LEARNERS = {
+    "trees": HistGradientBoostingClassifier(
+        max_iter=30, early_stopping=False, random_state=0
+    ),
+    "logistic": LogisticRegression(max_iter=200),
+    "knn": KNeighborsClassifier(),
+    "svm": SVC(),
+}
+GRIDS = {
+    "trees": {"learning_rate": [0.1, 0.2, 0.4], "max_leaf_nodes": [4, 8, 16]},
+    "logistic": {"C": [float(C) for C in np.logspace(-3, 1, 9).round(5)]},
+    "knn": {"n_neighbors": [1, 3, 5, 9, 17], "weights": ["uniform", "distance"]},
+    "svm": {"C": [0.5, 4.0, 32.0], "gamma": [0.25, 1.0, 4.0]},  # times the set's middle
+}
+TREES = ("satimage", "magic", "adult", "spambase", "segment")
+"""Sets for boosted trees: of ten classes and more a fit takes too long."""
+DRAWS = {300: 20, 600: 20, 2000: 8, 8000: 2}
+"""Draws by number of labels, as far as time allows."""
+TURNS = {300: (0.0, 1.0), 600: (0.0, 1.0), 2000: (0.5, 2.0), 8000: (0.8, 5.0)}
+"""When the first draw has its turn, and by how much later each further one."""
+CV_BOUND_DRAWS = 2
+"""Draws that have `cv_bound`, which counts all candidates on the pool."""
+CV_BOUND_POOL = 10_000
+"""Pool rows that it counts at most; the default search reads the whole pool."""
+MIN_POOL = 1_000
+BOUNDS = ("fifth", "one_fold", "all_rows", "mapie", "mapie_all", "cv_bound")
+ROW = ["n", "set", "learner"]
+ERRORS = ("fifth", "one_fold", "all_rows", "refit", "mapie_all", "cv_bound")
 
 
-def draw(name, n_labeled, seed):
-    with np.load(os.path.join(DATA_DIR, f"{name}.npz")) as table:
-        X, y = table["X"] / DIVISORS[name], table["y"]
+@cache
+def table(name):
+    """Return features, labels, and which columns are categories, of a set."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        categorical = []
+    else:
+        with np.load(os.path.join(DATA_DIR, f"{name}.npz")) as stored:
+            X, y = stored["X"].astype(float), stored["y"]
+            flags = stored.get("categorical", [])
+        categorical = np.flatnonzero(flags).tolist()
+    divisor = SETS[name][0]
+    return (X if divisor is None else X / divisor), y, categorical
+
+
+def problem(name, learner):
+    """Return the estimator and the grid that all sides search."""
+    estimator, grid = LEARNERS[learner], GRIDS[learner]
+    divisor, middle = SETS[name]
+    if learner == "svm":
+        grid = grid | {"gamma": [middle * width for width in grid["gamma"]]}
+    if learner == "trees" or divisor is not None:
+        return estimator, grid
+    scaler, categorical = StandardScaler(), table(name)[2]
+    if categorical:
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        scaler = make_column_transformer((encoder, categorical), remainder=scaler)
+    prefix = type(estimator).__name__.lower()
+    grid = {f"{prefix}__{key}": values for key, values in grid.items()}
+    return make_pipeline(scaler, estimator), grid
+
+
+def turn(piece):
+    """Return the place of a piece among all: small sizes first, draw by draw."""
+    _, n, _, draw = piece
+    first, step = TURNS[n]
+    return first + step * draw, n
+
+
+def pieces(arguments):
+    """Return all pieces that were asked for, in the order of their turns."""
+    found = []
+    asked = product(arguments.sets, arguments.sizes, arguments.learners)
+    for name, n, learner in asked:
+        enough = len(table(name)[1]) >= n + MIN_POOL
+        if enough and (learner != "trees" or name in TREES):
+            n_draws = DRAWS[n] if arguments.draws is None else arguments.draws
+            found += [(name, n, learner, draw) for draw in range(n_draws)]
+    return sorted(found, key=turn)
+
+
+def limit(n_errors, n_rows):
+    """Return the Clopper-Pearson limit, by scipy."""
+    if n_errors == n_rows:
+        return 1.0
+    return float(beta.ppf(1 - DELTA, n_errors + 1, n_rows - n_errors))
+
+
+def timed(call):
+    """Return what a call returns, and its wall and processor seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = call()
+    return value, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def run(name, n, learner, draw):
+    """Return bounds, errors, fits and seconds of one piece."""
+    X, y, _ = table(name)
+    estimator, grid = problem(name, learner)
+    seed = crc32(f"first protocol: {name} {n} {learner} {draw}".encode())
     order = np.random.default_rng(seed).permutation(len(y))
-    labeled, rest = order[:n_labeled], order[n_labeled:][:POOL_ROWS]
-    return X[labeled], y[labeled], X[rest], y[rest]
-
-
-def grid_of(X):
-    scale = 1.0 / (X.shape[1] * X.var())
-    return {"C": C_VALUES, "gamma": scale * WIDTHS}
-
-
-def observed(model, rows):
-    return float(np.mean(model.predict(rows[2]) != rows[3]))
-
-
-def timed(make):
-    """Return the processor seconds of a call without kept matrices, and its value."""
-    process_cache.cache_clear()
-    started = time.process_time()
-    found = make()
-    return time.process_time() - started, found
-
-
-def by_certificate(rows, grid, seed):
-    """Yield name, bound, estimate, error and seconds of each certificate."""
-    for name, numbers in CERTIFICATES.items():
-        for n_folds in numbers:
-            plan = dsel.plan_search(
-                SVC(), grid, *rows[:3], certificate=name, cv=n_folds, delta=DELTA,
-                random_state=seed,
-            )  # fmt: skip
-            spent, outcome = timed(plan.run)
-            for deploy, found in outcome.certificates.items():
-                error = observed(outcome.models[deploy], rows)
-                title = f"{name}, {n_folds} folds, {deploy}"
-                yield title, found.unclipped, found.estimate, error, spent
-    yield held_out(rows, grid, seed)
-    with suppress(ImportError):
-        yield by_mapie(rows, grid, seed)
-
-
-def held_out(rows, grid, seed):
-    X, y, _, _ = rows
+    own_X, own_y = X[order[:n]], y[order[:n]]
+    rest_X, rest_y = X[order[n:]], y[order[n:]]
     train_X, test_X, train_y, test_y = train_test_split(
-        X, y, test_size=0.2, random_state=seed
+        own_X, own_y, test_size=0.2, random_state=seed
     )
-    search = dsel.SemiSupervisedSearchCV(SVC(), grid, cv=5, random_state=seed)
-    spent, _ = timed(lambda: search.fit(train_X, train_y))
-    wrong = int((search.predict(test_X) != test_y).sum())
-    limit = float(binomial_tail_inversion(wrong, len(test_y), delta=DELTA))
-    estimate = wrong / len(test_y)
-    return "held-out fifth", limit, estimate, observed(search, rows), spent
 
+    def wrong(model):
+        return int(np.sum(model.predict(rest_X) != rest_y))
 
-def by_mapie(rows, grid, seed):
-    from mapie.risk_control.multi_classification import MultiClassificationLTTController
-    from mapie.risk_control.risks import BinaryRisk
+    def nested(**options):
+        search = dsel.SemiSupervisedSearchCV(
+            estimator, grid, delta=DELTA, random_state=seed, n_jobs=1, **options
+        )
+        return search.fit(own_X, own_y, pool=rest_X)
 
-    X, y, _, _ = rows
-    train_X, test_X, train_y, test_y = train_test_split(
-        X, y, test_size=0.2, random_state=seed
+    # Both sides on one core, one after the other.
+    fifth = GridSearchCV(estimator, grid, cv=5)
+    _, *grid_seconds = timed(lambda: fifth.fit(train_X, train_y))
+    search, *dsel_seconds = timed(nested)
+
+    tested = {"fifth": int(np.sum(fifth.predict(test_X) != test_y))}
+    bounds = {"fifth": limit(tested["fifth"], len(test_y))}
+    errors = {
+        "fifth": wrong(fifth),
+        "refit": wrong(clone(fifth.best_estimator_).fit(own_X, own_y)),
+    }
+    reasons = []
+    for deploy, certificate in search.certificates_.items():
+        bounds[deploy] = certificate.unclipped
+        errors[deploy] = wrong(search.models_[deploy])
+        reasons += certificate.reasons
+    # Errors on its fold, read back from the limit, which takes .95 delta / 5.
+    limits = dsel.bounds.binomial_tail_inversion(
+        np.arange(n // 5 + 1), n // 5, delta=0.95 * DELTA / 5
     )
-    models = [SVC(**params) for params in ParameterGrid(grid)]
-    spent, _ = timed(lambda: [each.fit(train_X, train_y) for each in models])
-    answers = [each.predict(test_X) for each in models]
+    tested["one_fold"] = int(np.abs(limits - bounds["one_fold"]).argmin())
+    if draw < CV_BOUND_DRAWS:
+        all_at_once = nested(certificate="cv_bound", max_pool_rows=CV_BOUND_POOL)
+        bounds["cv_bound"] = all_at_once.certificate_.unclipped
+        errors["cv_bound"] = wrong(all_at_once)
+        reasons += all_at_once.certificate_.reasons
+    candidates = list(ParameterGrid(grid))
+    try:
+        bounds["mapie"] = mapie_limit([fifth.predict(test_X)], test_y)
+        models = [
+            clone(estimator).set_params(**params).fit(train_X, train_y)
+            for params in candidates
+        ]
+        answers = [model.predict(test_X) for model in models]
+        best = int(np.argmin([np.sum(answer != test_y) for answer in answers]))
+        bounds["mapie_all"] = mapie_limit(answers, test_y)
+        errors["mapie_all"] = wrong(models[best])
+        tested["mapie_all"] = int(np.sum(answers[best] != test_y))
+    except ImportError:
+        pass
+    # Models of pairs of folds; the chosen ones of five folds and of all rows.
+    n_fits = int(search.pair_results_["fit_seconds"].notnull().sum()) + 5 + 1
+    return {
+        "pool": len(rest_y),
+        "candidates": len(candidates),
+        "bounds": bounds,
+        "errors": {key: value / len(rest_y) for key, value in errors.items()},
+        "unseen": {
+            key: (errors[key] + value) / (len(rest_y) + n // 5)
+            for key, value in tested.items()
+        },
+        "fits": {"grid": 5 * len(candidates) + 1, "dsel": n_fits},
+        "wall": {"grid": grid_seconds[0], "dsel": dsel_seconds[0]},
+        "cpu": {"grid": grid_seconds[1], "dsel": dsel_seconds[1]},
+        "reasons": reasons,
+    }
+
+
+def mapie_limit(answers, y):
+    """Return the least error that MAPIE certifies for any of the models."""
+    from mapie.risk_control import BinaryRisk, MultiClassificationLTTController
+
     wrong = BinaryRisk(
         risk_occurrence=lambda true, found: found != true,
         risk_condition=lambda true, found: np.ones(len(true), bool),
@@ -116,47 +261,165 @@ def by_mapie(rows, grid, seed):
             risks=[wrong],
             target_level=[level],
             confidence_level=1 - DELTA,
-            list_predict_params=np.arange(len(models))[:, np.newaxis],
+            list_predict_params=np.arange(len(answers))[:, np.newaxis],
         )
-        with warnings.catch_warnings(action="ignore"):
-            control.calibrate(test_X, test_y)
+        control.calibrate(np.zeros((len(y), 1)), y)
         return len(control.valid_predict_params) > 0
 
-    low, limit = 0.0, 1.0
-    while limit - low > 1e-4:
-        middle = (low + limit) / 2
-        low, limit = (low, middle) if certified(middle) else (middle, limit)
-    errors = [float(np.mean(found != test_y)) for found in answers]
-    best = int(np.argmin(errors))
-    error = observed(models[best], rows)
-    return "MAPIE, held-out fifth", limit, errors[best], error, spent
+    low, high = 0.0, 1.0
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if certified(middle) else (middle, high)
+    return high
 
 
-def table(name, n_labeled, seeds):
+def stored(folder):
+    """Return the records of all pieces in a folder."""
+    lines = [
+        line
+        for path in sorted(Path(folder).glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+    return [json.loads(line) for line in lines]
+
+
+def key_of(record):
+    return record["set"], record["n"], record["learner"], record["draw"]
+
+
+def measure(arguments):
+    folder = Path(arguments.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    done = {key_of(record) for record in stored(folder)}
+    started = time.monotonic()
+    warm = set()
+    for piece in pieces(arguments):
+        if piece in done:
+            continue
+        if time.monotonic() - started > arguments.seconds:
+            print("No time is left for further pieces.", flush=True)
+            break
+        name, n, learner, draw = piece
+        with warnings.catch_warnings(action="ignore"):
+            if learner not in warm:  # imports and compilation are no part of a piece
+                run("segment", 300, learner, 0)
+                warm.add(learner)
+            try:
+                facts = run(*piece)
+            except Exception:
+                facts = {"failed": traceback.format_exc()[-2000:]}
+        keys = {"set": name, "n": n, "learner": learner, "draw": draw}
+        record = keys | {"version": dsel.__version__} | facts
+        with (folder / f"{name}-{n}-{learner}.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        print(*piece, "FAILED" if "failed" in facts else "", flush=True)
+
+
+def ratios(draws, part, name, keys):
+    """Return by row how a mean compares to the fifth's in the same draws, and the
+    standard error of that."""
+    draws = draws[draws[f"{part}.{name}"].notna()]
+    rows = draws.groupby(keys)
+    theirs = rows[f"{part}.fifth"].mean()
+    ratio = rows[f"{part}.{name}"].mean() / theirs
+    expected = draws[keys].join(ratio.rename("ratio"), on=keys)["ratio"]
+    difference = draws[f"{part}.{name}"] - expected * draws[f"{part}.fifth"]
+    error = difference.groupby([draws[key] for key in keys]).std()
+    return ratio, error / np.sqrt(rows.size()) / theirs
+
+
+def summary(folder):
+    records = pd.json_normalize(stored(folder))
+    raised = records.get("failed", pd.Series(index=records.index, dtype=object))
+    draws = records[raised.isna()]
+    rows = draws.groupby(ROW)
+    shown = pd.DataFrame({"draws": rows.size()})
+    for part, names in (("bounds", BOUNDS), ("errors", ERRORS)):
+        for name in names:
+            shown[f"{part[:-1]} {name}"] = rows[f"{part}.{name}"].mean().round(4)
+    fails = pd.DataFrame({name: failures(draws, name, "errors") for name in BOUNDS})
+    counts = fails.groupby([draws[key] for key in ROW]).sum().astype(int).astype(str)
+    shown["failed"] = counts.agg("/".join, axis=1)
+    sides = {}
+    for part in ("fits", "wall", "cpu"):
+        grid, ours = rows[f"{part}.grid"].mean(), rows[f"{part}.dsel"].mean()
+        shown[f"{part} grid"], shown[f"{part} dsel"] = grid.round(2), ours.round(2)
+        sides[part] = ours / grid
+    print(f"Means of draws; failed are draws of {'/'.join(BOUNDS)}\n")
+    print(shown.to_string())
+    print(f"\n{len(records)} pieces, of which {raised.notna().sum()} raised an error")
+    for _, record in records[raised.notna()].iterrows():
+        print("-", *record[[*ROW, "draw"]], record["failed"].splitlines()[-1])
+    reasons = {reason for each in draws["reasons"] for reason in each}
+    print("Not certified:", *(sorted(reasons) or ["nothing"]))
+    print_ratios(draws, sides)
+    print("\nFailures; on all rows unseen; by delta at most, in 97.5 of 100 such runs")
+    for name in BOUNDS:
+        total = int(draws[f"bounds.{name}"].notna().sum())
+        number = failures(draws, name, "errors").sum()
+        unseen = failures(draws, name, "unseen")
+        of_unseen = "-" if unseen is None else unseen.sum()
+        most = int(binom.ppf(0.975, total, DELTA))
+        print(f"- {name}: {number} of {total}; {of_unseen}; {most}")
+
+
+def failures(draws, name, part):
+    """Return in which draws a bound is below the error; None if that is not known."""
+    error = f"{part}.{'fifth' if name == 'mapie' else name}"
+    return draws[f"bounds.{name}"] < draws[error] if error in draws else None
+
+
+def print_ratios(draws, sides):
+    """Print geometric means of the rows' ratios to the fifth, and the worst rows."""
     found = {}
-    for seed in range(seeds):
-        rows = draw(name, n_labeled, seed)
-        for certificate, *numbers in by_certificate(rows, grid_of(rows[0]), seed):
-            found.setdefault(certificate, []).append(numbers)
-    print(f"{name}, {n_labeled:,} labels, {len(rows[3]):,} pool rows, {seeds} draws")
-    head = ("bound", "estimate", "observed", "seconds", "failed")
-    print(f"  {'':32}{''.join(f'{each:>10}' for each in head)}")
-    for certificate, numbers in found.items():
-        *rates, spent = np.mean(numbers, axis=0)
-        failed = sum(bound < error for bound, _, error, *_ in numbers)
-        line = "".join(f"{each:10.4f}" for each in rates)
-        print(f"  {certificate:32}{line}{spent:10.2f}{failed:10d}", flush=True)
+    for part, names in (("bounds", BOUNDS[1:]), ("errors", ERRORS[1:])):
+        for name in names:
+            ratio, error = ratios(draws, part, name, ROW)
+            found[f"{part[:-1]} {name}"] = ratio
+            if name == "one_fold":
+                found[f"{part[:-1]} spread"] = (error / ratio) ** 2
+    found |= {f"{part} dsel/grid": ratio for part, ratio in sides.items()}
+    table = pd.DataFrame(found)
+    n, learner = (table.index.get_level_values(key) for key in ("n", "learner"))
+    groups = {"n <= 2000": n <= 2000} | {f"n = {each}": n == each for each in DRAWS}
+    groups |= {each: learner == each for each in LEARNERS}
+    lines = {}
+    for title, chosen in groups.items():
+        part = table[chosen]
+        line = np.exp(np.log(part).mean()).round(3)
+        for each in ("bound", "error"):  # standard error of the mean's logarithm
+            spread = np.sqrt(part[f"{each} spread"].sum()) / max(1, len(part))
+            line[f"{each} spread"] = round(spread, 3)
+        counts = {"rows": len(part), "smaller": (part["bound one_fold"] < 1).sum()}
+        lines[title] = pd.concat([pd.Series(counts), line])
+    print("\nGeometric means of rows' ratios to the fifth (spread: standard error of")
+    print("one_fold's); smaller: rows in which one_fold's bound is\n")
+    print(pd.DataFrame(lines).to_string(na_rep="-"))
+    for part, keys in product(("bounds", "errors"), (ROW, ROW[:2])):
+        ratio, error = ratios(draws, part, "one_fold", keys)
+        worst = pd.DataFrame({"ratio": ratio, "error": error}).round(3)
+        worst["draws"] = draws.groupby(keys).size()
+        above = (ratio > 1.05).sum()
+        print(
+            f"\n{part}, one_fold to fifth: {above} of {len(ratio)} above 1.05, worst:"
+        )
+        print(worst.sort_values("ratio", ascending=False).head(8).to_string())
+    print(f"\nMost fits of a row: {sides['fits'].max():.2f} of GridSearchCV's")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(DIVISORS))
-    parser.add_argument("--rows", nargs="+", type=int, default=[500, 2000, 8000])
-    parser.add_argument("--seeds", type=int, default=1)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--sizes", nargs="+", type=int, choices=DRAWS, default=list(DRAWS))  # fmt: skip  # noqa: E501
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))  # fmt: skip  # noqa: E501
+    parser.add_argument("--draws", type=int)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--summary", action="store_true")
     arguments = parser.parse_args()
-    for n in arguments.rows:
-        for each in arguments.names:
-            with np.load(os.path.join(DATA_DIR, f"{each}.npz")) as stored:
-                enough = len(stored["y"]) >= n + 1000
-            if enough:
-                table(each, n, arguments.seeds)
+    if arguments.summary:
+        summary(arguments.out)
+    else:
+        measure(arguments)
