@@ -21,8 +21,10 @@ from dsel.least_squares.estimators import (
     random_centers,
 )
 from dsel.least_squares.losses import LossChoice, select_least_squares
-from dsel.least_squares.search import LeastSquaresSearch
-from dsel.least_squares.streamed import StreamedLeastSquaresSearch
+from dsel.least_squares.search import (
+    LeastSquaresSearch,
+    StreamedLeastSquaresSearch,
+)
 
 __all__ = [
     "KernelLeastSquares",

@@ -28,17 +28,13 @@ lam for the RKHS penalty, and by that over the root of lam for the other one. A 
 Cholesky is off by as much: below n eps ||K|| no method has a digit.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats, Integers
 from dsel.least_squares.kernel import Spectrum
-
-Rows = NDArray[np.int64]
 
 UNDEFINED = 1e-12
 """At lam = 0 a diagonal entry of H below this means that h_j = 1."""
@@ -50,13 +46,16 @@ NEGLIGIBLE = 1e-12
 class DualSolution:
     """G y for every lam (with an intercept G~ y), and what it is made of.
 
-    At lam = 0 with a singular M, G stands for its limit lam G, which is H.
+    Where `is_limit`, lam = 0 and M is singular: G stands for its limit lam G, which is
+    H.
     """
 
     spectrum: Spectrum
     """Q and mu."""
     regularizations: Floats
     """lam, shape (n_lam,)."""
+    is_limit: Bools
+    """Shape (n_lam,)."""
     inverse: Floats
     """r, shape (n, n_lam)."""
     values: Floats
@@ -65,13 +64,6 @@ class DualSolution:
     """(1'G y) / (1'G 1), shape (n_outputs, n_lam); zero without an intercept."""
     ones: Floats | None
     """G 1, shape (n, n_lam), or None without an intercept."""
-
-    @property
-    def is_limit(self) -> NDArray[np.bool_]:
-        """Where lam = 0 and M is singular, shape (n_lam,)."""
-        limit = self.spectrum.rounding_limit()
-        is_singular = bool(self.spectrum.values.min() <= limit)
-        return np.asarray((self.regularizations == 0) & is_singular)
 
 
 def solve_dual(
@@ -83,51 +75,41 @@ def solve_dual(
 ) -> DualSolution:
     """Compute G y for all regularizations in one product.
 
-    Parameters
-    ----------
-    spectrum
-        M = Q diag(mu) Q'.
-    y
-        Targets, shape (n, n_outputs).
-    regularizations
-        lam >= 0, shape (n_lam,).
-    fit_intercept
-        Whether the model has an unpenalised constant.
+    `y` has the shape (n, n_outputs), `regularizations` (n_lam,); with `fit_intercept`
+    the model has an unpenalised constant.
     """
     mu = spectrum.values[:, np.newaxis]
     # At lam = 0 a singular M has no inverse: lam G tends to the projection on its null
     # space.
     null = (mu <= spectrum.rounding_limit()).astype(np.float64)
-    singular = (regularizations == 0) & bool(null.any())
+    is_limit = (regularizations == 0) & bool(null.any())
     # Rounding makes some mu negative, by less than any lam that is not below it.
     total = np.maximum(mu + regularizations, regularizations / 2.0)
     with np.errstate(divide="ignore"):
-        inverse = np.where(singular, null, 1.0 / total)
+        inverse = np.where(is_limit, null, 1.0 / total)
     # An intercept absorbs any shift of the targets, and near 0 they keep more digits.
     shift = y[0] if fit_intercept else np.zeros(y.shape[1])
     vectors = spectrum.vectors
     # G y = Q (r * Q'y) for all outputs and lam in one matrix product.
     filtered = inverse[:, np.newaxis, :] * (vectors.T @ (y - shift))[:, :, np.newaxis]
     values = (vectors @ filtered.reshape(len(y), -1)).reshape(filtered.shape)
-    if not fit_intercept:
-        nothing = np.zeros(filtered.shape[1:])
-        return DualSolution(spectrum, regularizations, inverse, values, nothing, None)
-    ones = vectors @ (inverse * vectors.sum(axis=0)[:, np.newaxis])
-    # G~ y = G y - G 1 (1'G y) / (1'G 1).
-    constant = values.sum(axis=0) / ones.sum(axis=0)
-    values = values - ones[:, np.newaxis, :] * constant
-    intercept = constant + shift[:, np.newaxis]
-    return DualSolution(spectrum, regularizations, inverse, values, intercept, ones)
+    ones, intercept = None, np.zeros(filtered.shape[1:])
+    if fit_intercept:
+        ones = vectors @ (inverse * vectors.sum(axis=0)[:, np.newaxis])
+        # G~ y = G y - G 1 (1'G y) / (1'G 1).
+        constant = values.sum(axis=0) / ones.sum(axis=0)
+        values = values - ones[:, np.newaxis, :] * constant
+        intercept = constant + shift[:, np.newaxis]
+    return DualSolution(
+        spectrum, regularizations, is_limit, inverse, values, intercept, ones
+    )
 
 
 def leave_one_out_residuals(solution: DualSolution) -> Floats:
     """Return e_j = (G y)_j / G_jj, the residual of the model trained without row j.
 
-    Returns
-    -------
-    ndarray
-        Shape (n, n_outputs, n_lam); inf where lam = 0 and h_j = 1, since the
-        model without row j is then not defined.
+    Shape (n, n_outputs, n_lam); inf where lam = 0 and h_j = 1, since the model without
+    row j is then not defined.
     """
     # G_jj = sum_i Q_ji^2 r_i.
     diagonal = np.square(solution.spectrum.vectors) @ solution.inverse
@@ -140,44 +122,15 @@ def leave_one_out_residuals(solution: DualSolution) -> Floats:
     return np.asarray(residuals)
 
 
-def leave_one_out_losses(solution: DualSolution) -> Floats:
-    """Return the squared residuals summed over outputs, shape (n, n_lam)."""
-    return np.asarray(np.square(leave_one_out_residuals(solution)).sum(axis=1))
-
-
-def block_residuals(solution: DualSolution, rows: Rows) -> Floats:
+def block_residuals(solution: DualSolution, rows: Integers) -> Floats:
     """Return e_T = (G_TT)^-1 (G y)_T for the rows T left out together.
 
-    Parameters
-    ----------
-    solution
-        G y of all rows.
-    rows
-        T: not empty, and with an intercept not all rows.
-
-    Returns
-    -------
-    ndarray
-        Shape (len(rows), n_outputs, n_lam); inf where the model is not defined.
+    T is not empty, and with an intercept not all rows. The shape is (len(rows),
+    n_outputs, n_lam); inf where the model is not defined.
     """
-    is_limit = solution.is_limit
     residuals = np.empty_like(solution.values[rows])
-    for column, inner in _blocks(solution, rows):
-        if solution.ones is not None:
-            # The block of G~ instead of G.
-            ones = solution.ones[:, column]
-            inner -= np.outer(ones[rows], ones[rows] / ones.sum())
-        values = solution.values[rows, :, column]
-        residuals[:, :, column] = _solve(inner, values, is_limit=is_limit[column])
-    return residuals
-
-
-def _blocks(solution: DualSolution, rows: Rows) -> Iterator[tuple[int, Floats]]:
-    """Yield G_TT = Q_T diag(r) Q_T' for every lam, the smallest first, and its place.
-
-    Where mu is nothing beside lam, r = 1 / lam: these columns of Q_T are multiplied
-    once for all larger lam, which for wide kernels is most of the work.
-    """
+    # Where mu is nothing beside lam, r = 1 / lam: these columns of Q_T are multiplied
+    # once for all larger lam, which for wide kernels is most of the work.
     sizes = abs(solution.spectrum.values)
     order = np.argsort(sizes)
     sizes, block = sizes[order], solution.spectrum.vectors[np.ix_(rows, order)]
@@ -186,24 +139,25 @@ def _blocks(solution: DualSolution, rows: Rows) -> Iterator[tuple[int, Floats]]:
         lam = solution.regularizations[column]
         start, n_null = n_null, int(np.searchsorted(sizes, NEGLIGIBLE * lam))
         null += block[:, start:n_null] @ block[:, start:n_null].T
-        # As a square, so that the block is symmetric to the last digit.
-        roots = np.sqrt(solution.inverse[order[n_null:], column])
-        scaled = block[:, n_null:] * roots
+        # G_TT = Q_T diag(r) Q_T' as a square, symmetric to the last digit.
+        scaled = block[:, n_null:] * np.sqrt(solution.inverse[order[n_null:], column])
         inner = scaled @ scaled.T
         if n_null:
             inner += null / lam
-        yield int(column), inner
-
-
-def _solve(inner: Floats, values: Floats, *, is_limit: bool) -> Floats:
-    """Solve with a positive definite block, else by least squares."""
-    if is_limit and np.linalg.eigvalsh(inner)[0] < UNDEFINED:
-        return np.full_like(values, np.inf)
-    _, solved, info = lapack.dposv(inner, values)
-    if info != 0:
-        # Not positive definite to rounding: the solution of least norm.
-        solved = np.linalg.lstsq(inner, values, rcond=None)[0]
-    return np.asarray(solved)
+        if solution.ones is not None:
+            # The block of G~ instead of G.
+            ones = solution.ones[:, column]
+            inner -= np.outer(ones[rows], ones[rows] / ones.sum())
+        values = solution.values[rows, :, column]
+        if solution.is_limit[column] and np.linalg.eigvalsh(inner)[0] < UNDEFINED:
+            residuals[:, :, column] = np.inf
+            continue
+        _, solved, info = lapack.dposv(inner, values)
+        if info != 0:
+            # Not positive definite to rounding: the solution of least norm.
+            solved = np.linalg.lstsq(inner, values, rcond=None)[0]
+        residuals[:, :, column] = solved
+    return residuals
 
 
 def gcv_losses(solution: DualSolution) -> Floats:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,6 +16,7 @@ from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
+from dsel.kernels import squared_distances
 from dsel.least_squares.closed_form import solve_dual
 from dsel.least_squares.kernel import (
     EPS,
@@ -30,6 +32,10 @@ BLOCK_BYTES: Final = 2**26
 """Kernel values of one block of rows when predicting."""
 ROUNDING: Final = 16 * EPS
 """A score this small relative to the coefficients' sum is rounding of a zero."""
+SINGULAR: Final = (
+    "`regularization` is 0 but the kernel matrix is singular, so the solution is not "
+    "unique; set a positive value, such as 1e-8."
+)
 
 
 def random_centers(X: Any, n_centers: int, *, random_state: Any = None) -> Any:
@@ -136,14 +142,81 @@ class KernelModel(BaseEstimator):
         check_choice(self.penalty, "penalty", PENALTIES)
         if self.fit_intercept and X.shape[0] < 2:
             raise ValueError("`fit_intercept` needs at least 2 rows, got 1 sample.")
-        centers = _fixed_centers(self, X)
-        if centers is None:
-            dual, intercept = _fit_at_rows(X, y, self, width, regularization)
+        if self.centers is not None and self.n_centers is not None:
+            raise ValueError(
+                "`n_centers` draws centres from `X`, `centers` gives them: set one of "
+                "both."
+            )
+        centers = X
+        if self.centers is None and self.n_centers is None:
+            dual, intercept = self._fit_at_rows(X, y, width, regularization)
         else:
-            dual, intercept = _fit_at_centers(X, y, self, centers, regularization)
-        self.centers_ = X if centers is None else centers
+            if self.centers is None:
+                wanted = check_integer(self.n_centers, "n_centers", at_least=1)
+                wanted = min(wanted, X.shape[0])
+                centers = random_centers(X, wanted, random_state=self.random_state)
+            else:
+                centers = check_centers(self.centers, X.shape[1])
+            dual, intercept = self._fit_at_centers(X, y, centers, width, regularization)
+        self.centers_ = centers
         self.dual_coef_ = dual[:, 0] if as_vector else dual
         self.intercept_ = intercept[0] if as_vector else intercept
+
+    def _fit_at_rows(
+        self, X: Any, y: Floats, width: float, lam: float
+    ) -> tuple[Floats, Floats]:
+        n = X.shape[0]
+        check_memory(n)
+        gram = gaussian_gram(squared_distances(X, X), width=width)
+        # For one lam several times cheaper than a decomposition. Below this one the
+        # matrix would not be positive definite to rounding.
+        if self.penalty == "rkhs" and lam > n**2 * EPS:
+            factor = cho_factor(
+                gram + lam * np.eye(n), overwrite_a=True, check_finite=False
+            )
+            dual = cho_solve(factor, y, check_finite=False)
+            intercept = np.zeros(y.shape[1])
+            if self.fit_intercept:  # (K + lam I) alpha + 1 b = y, 1'alpha = 0
+                ones = cho_solve(factor, np.ones(n), check_finite=False)
+                intercept = dual.sum(axis=0) / ones.sum()
+                dual = dual - np.outer(ones, intercept)
+            return dual, intercept
+        solution = solve_dual(
+            decompose_gram(gram, penalty=self.penalty),
+            y,
+            np.array([lam]),
+            fit_intercept=self.fit_intercept,
+        )
+        if solution.is_limit.any():
+            raise ValueError(SINGULAR)
+        limit = solution.spectrum.rounding_limit()
+        if self.penalty == "rkhs" and 0 < lam <= limit:
+            warn(
+                f"`regularization` is {lam:.1e}, below the rounding of the kernel "
+                f"matrix, {limit:.1e}: the coefficients are mostly noise.",
+                GuaranteeWarning,
+            )
+        dual = solution.values[:, :, 0]
+        if self.penalty == "coefficients":
+            dual = gram @ dual  # alpha = X' G y with X = K
+        return dual, solution.intercept[:, 0]
+
+    def _fit_at_centers(
+        self, X: Any, y: Floats, centers: Any, width: float, lam: float
+    ) -> tuple[Floats, Floats]:
+        design = gaussian_kernel(X, centers, width=width)
+        # Coordinates in which the penalty is the squared length of the coefficients.
+        root = np.eye(design.shape[1])
+        if self.penalty == "rkhs":
+            root = whitening(centers, width=width)
+            design = design @ root
+        centred = design - self.fit_intercept * design.mean(axis=0)
+        if lam == 0 and np.linalg.matrix_rank(centred) < design.shape[1]:
+            raise ValueError(SINGULAR)
+        ridge = Ridge(lam, fit_intercept=self.fit_intercept, solver="svd")
+        ridge.fit(design, y)
+        slopes = np.atleast_2d(ridge.coef_).T
+        return root @ slopes, ridge.intercept_ * np.ones(y.shape[1])
 
     def _scores(self, X: Any) -> Floats:
         """Return f(x) = sum_j alpha_j K(x, z_j) + b, one column for each output."""
@@ -372,104 +445,12 @@ class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
         return np.asarray(self.classes_[np.argmax(ties, axis=1)])
 
 
-def _fixed_centers(estimator: Any, X: Any) -> Any:
-    if estimator.centers is not None and estimator.n_centers is not None:
+def check_centers(centers: Any, n_columns: int) -> Floats:
+    """Return given centres, or raise where they have other columns than the rows."""
+    points = np.asarray(centers, np.float64)
+    if points.ndim != 2 or points.shape[1] != n_columns:
         raise ValueError(
-            "`n_centers` draws centres from `X`, `centers` gives them: set one of both."
+            f"`centers` must have the {n_columns} columns of `X`, got an array of "
+            f"shape {points.shape}."
         )
-    if estimator.n_centers is not None:
-        wanted = check_integer(estimator.n_centers, "n_centers", at_least=1)
-        wanted = min(wanted, X.shape[0])
-        return random_centers(X, wanted, random_state=estimator.random_state)
-    if estimator.centers is None:
-        return None
-    centers = np.asarray(estimator.centers, np.float64)
-    if centers.ndim != 2 or centers.shape[1] != X.shape[1]:
-        raise ValueError(
-            f"`centers` must have the {X.shape[1]} columns of `X`, got an array of "
-            f"shape {centers.shape}."
-        )
-    return centers
-
-
-def _fit_at_rows(
-    X: Any, y: Floats, estimator: Any, width: float, regularization: float
-) -> tuple[Floats, Floats]:
-    check_memory(X.shape[0])
-    gram = gaussian_gram(X, width=width)
-    if estimator.penalty == "rkhs":
-        solved = _solve_by_cholesky(gram, y, regularization, estimator.fit_intercept)
-        if solved is not None:
-            return solved
-    solution = solve_dual(
-        decompose_gram(gram, penalty=estimator.penalty),
-        y,
-        np.array([regularization]),
-        fit_intercept=estimator.fit_intercept,
-    )
-    if solution.is_limit.any():
-        raise _singular()
-    limit = solution.spectrum.rounding_limit()
-    if estimator.penalty == "rkhs" and 0 < regularization <= limit:
-        warn(
-            f"`regularization` is {regularization:.1e}, below the rounding of the "
-            f"kernel matrix, {limit:.1e}: the coefficients are mostly noise.",
-            GuaranteeWarning,
-        )
-    dual = solution.values[:, :, 0]
-    if estimator.penalty == "coefficients":
-        dual = gram @ dual  # alpha = X' G y with X = K
-    return dual, solution.intercept[:, 0]
-
-
-def _solve_by_cholesky(
-    gram: Floats, y: Floats, regularization: float, fit_intercept: bool
-) -> tuple[Floats, Floats] | None:
-    """Solve (K + lam I) alpha + 1 b = y, 1'alpha = 0; None where rounding forbids it.
-
-    For one lam this is several times cheaper than a decomposition.
-    """
-    n = len(gram)
-    # The matrix would not be positive definite to rounding.
-    if regularization <= n**2 * EPS:
-        return None
-    matrix = gram.copy()
-    matrix[np.diag_indices(n)] += regularization
-    factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-    dual = cho_solve(factor, y, check_finite=False)
-    intercept = np.zeros(y.shape[1])
-    if fit_intercept:
-        ones = cho_solve(factor, np.ones(n), check_finite=False)
-        intercept = dual.sum(axis=0) / ones.sum()
-        dual = dual - np.outer(ones, intercept)
-    return dual, intercept
-
-
-def _fit_at_centers(
-    X: Any, y: Floats, estimator: Any, centers: Any, regularization: float
-) -> tuple[Floats, Floats]:
-    """Ridge regression on the kernels at fixed centres, by singular values."""
-    design = gaussian_kernel(X, centers, width=estimator.width)
-    # Coordinates in which the penalty is the squared length of the coefficients.
-    root = np.eye(centers.shape[0])
-    if estimator.penalty == "rkhs":
-        root = whitening(gaussian_gram(centers, width=estimator.width))
-        design = design @ root
-    middle, level = np.zeros(design.shape[1]), np.zeros(y.shape[1])
-    if estimator.fit_intercept:
-        middle, level = design.mean(axis=0), y.mean(axis=0)
-    left, singular, right = np.linalg.svd(design - middle, full_matrices=False)
-    limit = max(design.shape) * EPS * singular.max()
-    full_rank = singular[-1] > limit and design.shape[1] <= design.shape[0]
-    if regularization == 0 and not full_rank:
-        raise _singular()
-    weights = singular / (singular**2 + regularization)
-    slopes = right.T @ (weights[:, np.newaxis] * (left.T @ (y - level)))
-    return root @ slopes, level - middle @ slopes
-
-
-def _singular() -> ValueError:
-    return ValueError(
-        "`regularization` is 0 but the kernel matrix is singular, so the solution is "
-        "not unique; set a positive value, such as 1e-8."
-    )
+    return points

@@ -32,32 +32,20 @@ class Spectrum:
 
 
 def gaussian_kernel(rows: Any, centers: Any, *, width: float) -> Floats:
-    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z.
+    """Return exp(-||x - z||^2 / (2 c^2)) for every row x and centre z, dense or CSR.
 
-    Parameters
-    ----------
-    rows, centers
-        Dense or CSR, shapes (n_rows, n_columns) and (n_centers, n_columns).
-    width
-        c > 0; scikit-learn's ``gamma`` is 1 / (2 c^2).
-
-    Returns
-    -------
-    ndarray
-        Shape (n_rows, n_centers), values in [0, 1].
+    Scikit-learn's ``gamma`` is 1 / (2 c^2).
     """
     return _exponentiate(squared_distances(rows, centers), width)
 
 
-def gaussian_gram(rows: Any, *, width: float) -> Floats:
-    """Return the kernel of rows with themselves: symmetric, ones on the diagonal."""
-    return symmetric_gram(squared_distances(rows, rows), width)
+def gaussian_gram(distances: Floats, *, width: float) -> Floats:
+    """Return the kernel of rows with themselves from their squared distances.
 
-
-def symmetric_gram(distances: Floats, width: float) -> Floats:
-    """Return the gram matrix of one set of rows from its squared distances."""
+    It is exactly symmetric, whatever order a product summed in, with ones on the
+    diagonal.
+    """
     gram = _exponentiate(distances, width)
-    # Exactly symmetric, whatever order the product summed in.
     gram = (gram + gram.T) / 2.0
     np.fill_diagonal(gram, 1.0)
     return gram
@@ -70,34 +58,22 @@ def _exponentiate(distances: Floats, width: float) -> Floats:
 
 
 def decompose_gram(gram: Floats, *, penalty: str) -> Spectrum:
-    """Factor the matrix M of a kernel model with one centre per row.
+    """Factor M of a kernel model with one centre per row.
 
-    Parameters
-    ----------
-    gram
-        K, symmetric, values in [0, 1], shape (n, n).
-    penalty
-        ``"coefficients"`` (M = K^2) or ``"rkhs"`` (M = K). Both come from the same
-        decomposition: the eigenvalues of K^2 are squared, not computed, which keeps
-        the small ones accurate.
+    M = K^2 for the penalty ``"coefficients"``, K for ``"rkhs"``. The eigenvalues of K^2
+    are squared, not computed, which keeps the small ones accurate.
     """
     values, vectors = np.linalg.eigh(gram)
     return Spectrum(vectors, values**2 if penalty == "coefficients" else values)
 
 
-def whitening(gram: Floats) -> Floats:
+def whitening(centers: Floats, *, width: float) -> Floats:
     """Return W with W W' = K^+, so that K(x, Z) W has the RKHS norm as its own.
 
-    Parameters
-    ----------
-    gram
-        Kernel of the b centres with themselves, shape (b, b).
-
-    Returns
-    -------
-    ndarray
-        Shape (b, r), r the numerical rank of the gram matrix.
+    K is the kernel of the b centres with themselves; the shape is (b, r), r its
+    numerical rank.
     """
+    gram = gaussian_gram(squared_distances(centers, centers), width=width)
     values, vectors = np.linalg.eigh(gram)
     # Smaller ones are rounding: duplicate centres span fewer dimensions.
     kept = values > len(values) * EPS * values[-1]

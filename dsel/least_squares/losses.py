@@ -98,73 +98,67 @@ def make_loss_cube(
     if not records:
         first = next(iter(messages.values()))
         raise AllFitsFailedError(f"all {len(widths)} widths failed; the first: {first}")
-    shape = len(widths), len(regularizations)
-    text = np.full(shape, "", dtype=object)
+    n_widths, n_lam, n_folds = len(widths), len(regularizations), len(folds) or 1
+    text = np.full((n_widths, n_lam), "", dtype=object)
+    loo, gcv, extra, seconds = np.full((4, n_widths, n_lam), np.nan)
+    losses = np.full((n_widths, n_lam, n_folds), np.nan)
     for place, message in messages.items():
         text[place] = message
-    loo, gcv, extra, seconds = np.full((4, *shape), np.nan)
-    losses = np.full((*shape, len(folds) or 1), np.nan)
     for place, record in records.items():
-        text[place] = _messages(record, regularizations)
-        loo[place], gcv[place], extra[place] = record.loo, record.gcv, record.extra
-        seconds[place] = record.seconds / len(regularizations)
-        losses[place] = record.folds if folds else record.loo[:, np.newaxis]
-    failed = (text != "").ravel()
-    values = {
-        names.LOO_LOSSES: loo,
-        names.GCV_LOSSES: gcv,
-        names.FULL_FIT_SECONDS: seconds,
-        names.FOLD_LOSSES: losses,
-        names.MESSAGE: text,
-    }
-    if not np.isnan(extra).all():
-        values[names.EXTRA_LOSS] = extra
-    cube = make_cube(
-        GridAxes(
-            (names.WIDTH, names.REGULARIZATION),
-            shape,
-            {
-                names.WIDTH: (names.WIDTH, np.array(widths)),
-                names.REGULARIZATION: (names.REGULARIZATION, regularizations),
-            },
-            ({"width": tuple(widths), "regularization": tuple(regularizations)},),
-        ),
-        fold_axes(len(folds) or 1),
-        {
-            **{
-                name: each.reshape(failed.size, *each.shape[2:])
-                for name, each in values.items()
-            },
-            names.STATUS: np.where(failed, names.STATUS_FAILED, names.STATUS_DONE),
-            names.FOLD_ROWS: np.array([len(f.test_rows) for f in folds] or [n_rows]),
-            names.TRAIN_ROWS: np.array(
-                [len(fold.train_rows) for fold in folds] or [n_rows - 1]
-            ),
-            names.N_LABELED: np.array(n_rows),
-            names.N_UNLABELED: np.array(0),
-        },
-        attributes=attributes,
-    )
-    if failed.any():
-        warn(
-            f"{failed.sum()} of {failed.size} candidates cannot be chosen; the first: "
-            f"{text.ravel()[failed][0]}. `results.message` has all.",
-            FitFailedWarning,
+        if record.is_singular:
+            text[place, regularizations == 0] = (
+                "lambda is 0 and the kernel matrix is singular: search above 0"
+            )
+        text[place, (regularizations > 0) & (regularizations <= record.smallest)] = (
+            f"lambda is below the rounding of the kernel matrix, {record.smallest:.1e}"
         )
+        loo[place], gcv[place], extra[place] = record.loo, record.gcv, record.extra
+        seconds[place] = record.seconds / n_lam
+        losses[place] = record.folds if folds else record.loo[:, np.newaxis]
+    reasons = text.ravel()
+    failed = reasons != ""
+    values: dict[str, NDArray[Any]] = {
+        names.LOO_LOSSES: loo.ravel(),
+        names.GCV_LOSSES: gcv.ravel(),
+        names.FULL_FIT_SECONDS: seconds.ravel(),
+        names.FOLD_LOSSES: losses.reshape(-1, n_folds),
+        names.MESSAGE: reasons,
+        names.STATUS: np.where(failed, names.STATUS_FAILED, names.STATUS_DONE),
+        names.FOLD_ROWS: np.array([len(f.test_rows) for f in folds] or [n_rows]),
+        names.TRAIN_ROWS: np.array([len(f.train_rows) for f in folds] or [n_rows - 1]),
+        names.N_LABELED: np.array(n_rows),
+        names.N_UNLABELED: np.array(0),
+    }
     present = ["loo", "gcv"]
     if folds:
         present += ["holdout"] if criterion == "holdout" else ["holdout", "kfold"]
-    if names.EXTRA_LOSS in cube:
+    if not np.isnan(extra).all():
+        values[names.EXTRA_LOSS] = extra.ravel()
         present.append("extra_sample")
+    axes = GridAxes(
+        (names.WIDTH, names.REGULARIZATION),
+        (n_widths, n_lam),
+        {
+            names.WIDTH: (names.WIDTH, np.array(widths)),
+            names.REGULARIZATION: (names.REGULARIZATION, regularizations),
+        },
+        ({"width": tuple(widths), "regularization": tuple(regularizations)},),
+    )
+    cube = make_cube(axes, fold_axes(n_folds), values, attributes=attributes)
+    if failed.any():
+        warn(
+            f"{failed.sum()} of {failed.size} candidates cannot be chosen; the first: "
+            f"{reasons[failed][0]}. `results.message` has all.",
+            FitFailedWarning,
+        )
     order = [criterion, *(name for name in present if name != criterion)]
     usable = cube[names.STATUS] == names.STATUS_DONE
-    estimates = [ESTIMATES[name](cube).where(usable, np.inf) for name in order]
-    labels = np.array(order, dtype=object)
-    joined = xr.concat(estimates, xr.Variable(names.CRITERION, labels))
-    joined = joined.assign_coords({names.CRITERION: labels})
-    return cube.assign(
-        {names.ESTIMATE: joined.assign_attrs(BY_NAME[names.ESTIMATE].attrs)}
-    )
+    labels = xr.Variable(names.CRITERION, np.array(order, dtype=object))
+    estimate = xr.concat(
+        [ESTIMATES[name](cube).where(usable, np.inf) for name in order], labels
+    ).assign_coords({names.CRITERION: labels})
+    attrs = BY_NAME[names.ESTIMATE].attrs
+    return cube.assign({names.ESTIMATE: estimate.assign_attrs(attrs)})
 
 
 def select_least_squares(
@@ -214,26 +208,14 @@ def select_least_squares(
             "no candidate has a finite estimate; `results.message` says what happened "
             "to each."
         )
-    widths, lams = (
-        np.broadcast_to(each.values, estimate.shape).ravel()
-        for each in xr.broadcast(estimate[names.WIDTH], estimate[names.REGULARIZATION])
+    widths, lams = np.meshgrid(
+        estimate[names.WIDTH], estimate[names.REGULARIZATION], indexing="ij"
     )
     equal = np.flatnonzero(values <= values.min() * (1.0 + ROUNDING))
-    chosen = int(equal[np.lexsort((-widths[equal], -lams[equal]))[0]])
+    order = np.lexsort((-widths.ravel()[equal], -lams.ravel()[equal]))
+    chosen = int(equal[order[0]])
     params = {
-        names.WIDTH: float(widths[chosen]),
-        names.REGULARIZATION: float(lams[chosen]),
+        names.WIDTH: float(widths.flat[chosen]),
+        names.REGULARIZATION: float(lams.flat[chosen]),
     }
     return LossChoice(chosen, params, name, float(values[chosen]))
-
-
-def _messages(record: WidthRecord, regularizations: Floats) -> NDArray[Any]:
-    """Say of every regularization of a width why it may not be chosen, "" if it may."""
-    text = np.full(len(regularizations), "", dtype=object)
-    zero = regularizations == 0
-    if record.is_singular:
-        text[zero] = "lambda is 0 and the kernel matrix is singular: search above 0"
-    text[~zero & (regularizations <= record.smallest)] = (
-        f"lambda is below the rounding of the kernel matrix, {record.smallest:.1e}"
-    )
-    return text

@@ -97,17 +97,18 @@ def bench_kfold(n):
 
 def bench_ridge(n):
     """Per width, the eigenvectors given: scikit-learn's RidgeCV against ours."""
-    from dsel.least_squares.closed_form import leave_one_out_losses, solve_dual
+    from dsel.kernels import squared_distances
+    from dsel.least_squares.closed_form import leave_one_out_residuals, solve_dual
     from dsel.least_squares.kernel import decompose_gram, gaussian_gram
 
     X, y = table(n)
-    gram = gaussian_gram(X, width=1.0)
+    gram = gaussian_gram(squared_distances(X, X), width=1.0)
     times = {}
     with measured(times, "decomposition"):
         spectrum = decompose_gram(gram, penalty="rkhs")
     with measured(times, "ours"):
         solution = solve_dual(spectrum, y[:, np.newaxis], LAMS)
-        losses = leave_one_out_losses(solution).mean(axis=0)
+        losses = np.square(leave_one_out_residuals(solution)).mean(axis=(0, 1))
     # X X' = K: leave-one-out of linear ridge on these columns is that of kernel ridge.
     design = spectrum.vectors * np.sqrt(np.maximum(spectrum.values, 0.0))
     ridge = RidgeCV(LAMS, fit_intercept=False, gcv_mode="eigen", store_cv_results=True)

@@ -2,19 +2,46 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings, strategies
+from sklearn.metrics.pairwise import rbf_kernel
 
+from dsel.kernels import squared_distances
+from dsel.least_squares import kernel
 from dsel.least_squares.closed_form import (
     block_residuals,
     gcv_losses,
-    leave_one_out_losses,
     leave_one_out_residuals,
     solve_dual,
 )
-from dsel.least_squares.kernel import Spectrum, decompose_gram, gaussian_gram
-from tests.least_squares.designs import spectrum_of
+from dsel.least_squares.kernel import (
+    Spectrum,
+    check_memory,
+    decompose_gram,
+    gaussian_kernel,
+    whitening,
+)
+from dsel.least_squares.two_passes import count_losses, count_moments, solve_moments
 
 LAMS = np.array([1e-8, 1e-3, 1.0])
+both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
+with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+def spectrum_of(design):
+    """Factor M = X X' of a design; complete also where it has few columns."""
+    vectors, singular, _ = np.linalg.svd(design, full_matrices=True)
+    values = np.zeros(len(design))
+    values[: len(singular)] = singular**2
+    return Spectrum(vectors, values)
+
+
+def gaussian_gram(rows, *, width):
+    return kernel.gaussian_gram(squared_distances(rows, rows), width=width)
+
+
+def loo_losses(solution):
+    return np.square(leave_one_out_residuals(solution)).sum(axis=(0, 1))
 
 
 def tolerances(gram, penalty):
@@ -57,6 +84,11 @@ def refit_residuals(matrix, y, lam, rows, *, fit_intercept):
     return y[rows] - matrix[np.ix_(rows, others)] @ solved[:n] - solved[n]
 
 
+def long_matrix(gram, penalty):
+    gram = gram.astype(np.longdouble)
+    return gram @ gram if penalty == "coefficients" else gram
+
+
 @pytest.fixture(params=[0.4, 10.0], ids=["medium", "wide"])
 def problem(rng, request):
     X = rng.uniform(-1.5, 1.5, (23, 1))
@@ -65,54 +97,24 @@ def problem(rng, request):
     return gram, y + 0.2 * rng.standard_normal(y.shape)
 
 
-def long_matrix(gram, penalty):
-    gram = gram.astype(np.longdouble)
-    return gram @ gram if penalty == "coefficients" else gram
-
-
-both_penalties = pytest.mark.parametrize("penalty", ["coefficients", "rkhs"])
-with_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
-
-
-def relative_error(losses, expected):
-    return np.asarray(abs(losses - expected) / expected, np.float64)
-
-
 @both_penalties
 @with_intercept
-def test_leave_one_out_losses__equal_refits(problem, penalty, fit_intercept):
+@pytest.mark.parametrize("n_blocks", [23, 5])
+def test_residuals__equal_refits(problem, penalty, fit_intercept, n_blocks, rng):
     gram, y = problem
     spectrum = decompose_gram(gram, penalty=penalty)
     solution = solve_dual(spectrum, y, LAMS, fit_intercept=fit_intercept)
-    losses = leave_one_out_losses(solution).mean(axis=0)
-    matrix = long_matrix(gram, penalty)
-    for lam, loss, tolerance in zip(
-        LAMS, losses, tolerances(gram, penalty), strict=True
-    ):
-        residuals = [
-            refit_residuals(matrix, y, lam, [j], fit_intercept=fit_intercept)
-            for j in range(len(y))
+    matrix, alone = long_matrix(gram, penalty), leave_one_out_residuals(solution)
+    sums = np.zeros((2, len(LAMS)))
+    for rows in np.array_split(rng.permutation(len(y)), n_blocks):
+        found = alone[rows] if len(rows) == 1 else block_residuals(solution, rows)
+        expected = [
+            refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
+            for lam in LAMS
         ]
-        expected = np.square(residuals).sum() / len(y)
-        assert relative_error(loss, expected) < tolerance
-
-
-@both_penalties
-@with_intercept
-def test_block_residuals__equal_refits(problem, penalty, fit_intercept, rng):
-    gram, y = problem
-    spectrum = decompose_gram(gram, penalty=penalty)
-    solution = solve_dual(spectrum, y, LAMS, fit_intercept=fit_intercept)
-    matrix = long_matrix(gram, penalty)
-    for rows in np.array_split(rng.permutation(len(y)), 5):
-        losses = np.square(block_residuals(solution, rows)).sum(axis=(0, 1))
-        for lam, loss, tolerance in zip(
-            LAMS, losses, tolerances(gram, penalty), strict=True
-        ):
-            expected = np.square(
-                refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
-            ).sum()
-            assert relative_error(loss, expected) < tolerance
+        sums[0] += np.square(found).sum(axis=(0, 1))
+        sums[1] += np.square(expected).sum(axis=(1, 2)).astype(float)
+    assert (abs(sums[0] / sums[1] - 1) < tolerances(gram, penalty)).all()
 
 
 @settings(max_examples=30)
@@ -132,17 +134,25 @@ def test_block_residuals__equal_refits_for_any_fold(
     gram = gaussian_gram(rng.uniform(-1, 1, (n, 2)), width=width)
     y = rng.standard_normal((n, n_outputs))
     lams = np.array([1e-3, 0.1])
-    solution = solve_dual(
-        decompose_gram(gram, penalty=penalty), y, lams, fit_intercept=fit_intercept
-    )
-    matrix = gram @ gram if penalty == "coefficients" else gram
+    spectrum = decompose_gram(gram, penalty=penalty)
+    solution = solve_dual(spectrum, y, lams, fit_intercept=fit_intercept)
     rows = np.array_split(rng.permutation(n), n_folds)[0]
-    found = block_residuals(solution, rows)
+    found, matrix = block_residuals(solution, rows), long_matrix(gram, penalty)
     for column, lam in enumerate(lams):
         expected = refit_residuals(matrix, y, lam, rows, fit_intercept=fit_intercept)
         np.testing.assert_allclose(
             found[:, :, column], np.asarray(expected, float), rtol=1e-6, atol=1e-8
         )
+
+
+def test_block_residuals__of_one_row_are_leave_one_out(problem):
+    gram, y = problem
+    solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, LAMS)
+    np.testing.assert_allclose(
+        block_residuals(solution, np.array([4]))[0],
+        leave_one_out_residuals(solution)[4],
+        rtol=1e-7,
+    )
 
 
 @with_intercept
@@ -162,23 +172,12 @@ def test_leave_one_out_residuals__hold_for_linear_ridge(rng, fit_intercept, shap
         )
 
 
-def test_block_residuals__of_one_row_are_leave_one_out(problem):
-    gram, y = problem
-    solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, LAMS)
-    np.testing.assert_allclose(
-        block_residuals(solution, np.array([4]))[0],
-        leave_one_out_residuals(solution)[4],
-        rtol=1e-7,
-    )
-
-
 @both_penalties
 @with_intercept
 def test_solve_dual__is_the_model_of_all_rows(problem, penalty, fit_intercept):
     gram, y = problem
-    solution = solve_dual(
-        decompose_gram(gram, penalty=penalty), y, LAMS[1:], fit_intercept=fit_intercept
-    )
+    spectrum = decompose_gram(gram, penalty=penalty)
+    solution = solve_dual(spectrum, y, LAMS[1:], fit_intercept=fit_intercept)
     matrix = np.asarray(long_matrix(gram, penalty), np.float64)
     fitted = np.einsum("ij,jcl->icl", matrix, solution.values) + solution.intercept
     shrunk = y[:, :, np.newaxis] - LAMS[1:] * solution.values
@@ -192,35 +191,24 @@ def test_gcv_losses__equal_leave_one_out_for_a_circulant_kernel(rng, penalty):
     y = rng.standard_normal((16, 2))
     spectrum = decompose_gram(gaussian_gram(circle, width=0.5), penalty=penalty)
     solution = solve_dual(spectrum, y, LAMS[1:])
-    np.testing.assert_allclose(
-        gcv_losses(solution), leave_one_out_losses(solution).sum(axis=0), rtol=1e-9
-    )
+    np.testing.assert_allclose(gcv_losses(solution), loo_losses(solution), rtol=1e-9)
 
 
 @with_intercept
 def test_gcv_losses__equal_the_definition_by_the_hat_matrix(problem, fit_intercept):
     gram, y = problem
     n, lam = len(y), 0.1
-    hat = np.column_stack([unit_fit(gram, i, lam, fit_intercept) for i in range(n)])
-    expected = n**2 * np.square(y - hat @ y).sum() / np.trace(np.eye(n) - hat) ** 2
-    solution = solve_dual(
-        decompose_gram(gram, penalty="rkhs"),
-        y,
-        np.array([lam]),
-        fit_intercept=fit_intercept,
-    )
-    np.testing.assert_allclose(gcv_losses(solution), expected, rtol=1e-10)
-
-
-def unit_fit(gram, i, lam, fit_intercept):
-    """Column i of the hat matrix: the fit to a target that is 1 at row i."""
-    n = len(gram)
+    # Column i of the hat matrix is the fit to a target that is 1 at row i.
     system = np.zeros((n + 1, n + 1))
     system[:n, :n] = gram + lam * np.eye(n)
     system[n, :n] = system[:n, n] = fit_intercept
     system[n, n] = not fit_intercept
-    solved = np.linalg.solve(system, np.eye(n + 1)[i])
-    return gram @ solved[:n] + solved[n]
+    solved = np.linalg.solve(system, np.eye(n + 1)[:, :n])
+    hat = gram @ solved[:n] + solved[n]
+    expected = n**2 * np.square(y - hat @ y).sum() / np.trace(np.eye(n) - hat) ** 2
+    spectrum = decompose_gram(gram, penalty="rkhs")
+    solution = solve_dual(spectrum, y, np.array([lam]), fit_intercept=fit_intercept)
+    np.testing.assert_allclose(gcv_losses(solution), expected, rtol=1e-10)
 
 
 @both_penalties
@@ -229,7 +217,7 @@ def test_closed_forms__stay_finite_at_tiny_regularizations(rng, penalty, width):
     X, y = rng.uniform(-1, 1, (60, 1)), rng.standard_normal((60, 1))
     spectrum = decompose_gram(gaussian_gram(X, width=width), penalty=penalty)
     solution = solve_dual(spectrum, y, np.array([1e-12]))
-    assert np.isfinite(leave_one_out_losses(solution)).all()
+    assert np.isfinite(loo_losses(solution)).all()
     assert np.isfinite(gcv_losses(solution)).all()
     assert np.isfinite(block_residuals(solution, np.arange(7))).all()
 
@@ -249,9 +237,7 @@ def test_leave_one_out__without_regularization_and_singular_is_infinite():
     gram = gaussian_gram(np.array([[0.0], [0.0], [4.0]]), width=1.0)
     y = np.array([[1.0], [2.0], [0.5]])
     solution = solve_dual(decompose_gram(gram, penalty="rkhs"), y, np.array([0.0, 1.0]))
-    losses = leave_one_out_losses(solution).mean(axis=0)
-    assert np.isinf(losses[0])
-    assert np.isfinite(losses[1])
+    assert np.isfinite(loo_losses(solution)).tolist() == [False, True]
 
 
 def test_leave_one_out__of_a_projection_is_ordinary_least_squares(rng):
@@ -279,17 +265,64 @@ def test_leave_one_out__duplicate_rows_are_harmless(rng):
 
 def test_leave_one_out__constant_targets_with_an_intercept_are_met_exactly(rng):
     gram = gaussian_gram(rng.uniform(-1, 1, (9, 1)), width=0.5)
-    solution = solve_dual(
-        decompose_gram(gram, penalty="rkhs"),
-        np.full((9, 1), 0.1),
-        LAMS,
-        fit_intercept=True,
+    spectrum = decompose_gram(gram, penalty="rkhs")
+    y = np.full((9, 1), 0.1)
+    assert not loo_losses(solve_dual(spectrum, y, LAMS, fit_intercept=True)).any()
+
+
+@with_intercept
+def test_two_passes__equal_the_dual_closed_form(rng, fit_intercept):
+    design = rng.standard_normal((50, 7))
+    y = rng.standard_normal((50, 2)) + 3.0
+    dual = solve_dual(spectrum_of(design), y, LAMS, fit_intercept=fit_intercept)
+    moments = count_moments(design[:20], y[:20]) + count_moments(design[20:], y[20:])
+    thin = solve_moments(moments, 7, LAMS, fit_intercept=fit_intercept)
+    losses = count_losses(thin, design, y)
+    np.testing.assert_allclose(losses.loo, loo_losses(dual), rtol=1e-9)
+    np.testing.assert_allclose(thin.gcv_losses(losses), gcv_losses(dual), rtol=1e-9)
+
+
+def test_two_passes__without_regularization_use_the_pseudo_inverse(rng):
+    design = rng.standard_normal((30, 4))
+    design = np.column_stack([design, design[:, 0]])
+    y = rng.standard_normal((30, 1))
+    thin = solve_moments(count_moments(design, y), 5, np.array([0.0]))
+    expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    np.testing.assert_allclose(
+        design @ thin.coefficients[:, :, 0], expected, atol=1e-10
     )
-    assert not leave_one_out_losses(solution).any()
 
 
-def test_leave_one_out__of_the_narrowest_kernel_is_the_mean_square(rng):
-    y = rng.standard_normal((7, 1))
-    spectrum = Spectrum(np.eye(7), np.ones(7))
-    losses = leave_one_out_losses(solve_dual(spectrum, y, LAMS))
-    np.testing.assert_allclose(losses, np.broadcast_to(y**2, (7, 3)), rtol=1e-14)
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_gaussian_kernel__equals_rbf_kernel_at_gamma_of_the_width(rng, make):
+    rows = rng.standard_normal((9, 3)) * (rng.random((9, 3)) < 0.5)
+    expected = rbf_kernel(rows, rows[:4], gamma=1 / (2 * 0.7**2))
+    found = gaussian_kernel(make(rows), make(rows[:4]), width=0.7)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_gaussian_gram__is_symmetric_with_ones_on_the_diagonal(rng):
+    gram = gaussian_gram(1e3 * rng.standard_normal((20, 6)), width=300.0)
+    assert (gram == gram.T).all()
+    assert (np.diag(gram) == 1.0).all()
+
+
+@pytest.mark.parametrize(("width", "expected"), [(1e-200, np.eye(3)), (1e200, 1.0)])
+def test_gaussian_gram__has_exact_limits(width, expected):
+    rows = np.array([[0.0], [1.0], [3.0]])
+    np.testing.assert_array_equal(
+        gaussian_gram(rows, width=width), np.broadcast_to(expected, (3, 3))
+    )
+
+
+def test_whitening__drops_the_null_space_of_duplicate_centers(rng):
+    centers = rng.standard_normal((6, 3))
+    root, gram = whitening(centers, width=0.8), gaussian_gram(centers, width=0.8)
+    np.testing.assert_allclose(root @ root.T @ gram, np.eye(6), atol=1e-10)
+    assert whitening(centers[[0, 0, 1]], width=0.8).shape == (3, 2)
+
+
+def test_check_memory__names_the_size_and_the_way_out():
+    check_memory(1000)
+    with pytest.raises(ValueError, match=r"2000000 rows.* 32000 GB.*n_centers"):
+        check_memory(2_000_000)

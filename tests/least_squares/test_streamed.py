@@ -5,25 +5,18 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
+from dsel.errors import StoreMismatchError
 from dsel.least_squares import (
     KernelLeastSquares,
-    LeastSquaresSearch,
     StreamedLeastSquaresSearch,
     kmeans_centers,
-    two_passes,
 )
-from dsel.least_squares import streamed as streamed_search
-from dsel.least_squares.closed_form import (
-    gcv_losses,
-    leave_one_out_losses,
-    solve_dual,
-)
-from dsel.least_squares.kernel import gaussian_kernel
-from dsel.least_squares.streamed import labeled_pool
-from tests.least_squares.designs import spectrum_of
+from dsel.least_squares import search as least_squares_search
+from tests.executors import Killed
 
 WIDTHS = [0.5, 1.5]
 LAMS = np.array([1e-3, 1e-1, 10.0])
@@ -46,115 +39,67 @@ def table(rng):
     return X, y
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_tasks(monkeypatch):
-    monkeypatch.setattr(streamed_search, "STRETCH_ROWS", 60)
-    monkeypatch.setattr(streamed_search, "BLOCK_NBYTES", 8 * 20 * 25)
+    monkeypatch.setattr(least_squares_search, "STRETCH_ROWS", 120)
+    monkeypatch.setattr(least_squares_search, "BLOCK_NBYTES", 8 * 20 * 25)
+
+
+pytestmark = pytest.mark.usefixtures("small_tasks")
 
 
 def searched(X, y, centers, **options):
-    search = StreamedLeastSquaresSearch(
-        WIDTHS, LAMS, centers=centers, n_jobs=2, **options
-    )
-    return search.fit(X, y)
+    options = {"n_jobs": 2, "centers": centers} | options
+    return StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(X, y)
 
 
-@with_intercept
-def test_count_losses__equal_the_dual_closed_form(rng, fit_intercept):
-    design = rng.standard_normal((50, 7))
-    y = rng.standard_normal((50, 2)) + 3.0
-    dual = solve_dual(spectrum_of(design), y, LAMS, fit_intercept=fit_intercept)
-    moments = two_passes.count_moments(design[:20], y[:20]) + two_passes.count_moments(
-        design[20:], y[20:]
-    )
-    thin = two_passes.solve_moments(moments, LAMS, fit_intercept=fit_intercept)
-    losses = two_passes.count_losses(thin, design, y)
-    np.testing.assert_allclose(
-        losses.loo, leave_one_out_losses(dual).sum(axis=0), rtol=1e-9
-    )
-    np.testing.assert_allclose(
-        two_passes.gcv_losses(thin, losses), gcv_losses(dual), rtol=1e-9
-    )
-
-
-def test_solve_moments__without_regularization_uses_the_pseudo_inverse(rng):
-    design = rng.standard_normal((30, 4))
-    design = np.column_stack([design, design[:, 0]])
-    y = rng.standard_normal((30, 1))
-    thin = two_passes.solve_moments(
-        two_passes.count_moments(design, y), np.array([0.0])
-    )
-    fitted = design @ thin.coefficients()[:, :, 0]
-    expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    np.testing.assert_allclose(fitted, expected, atol=1e-10)
+def losses(search):
+    return search.results_["loo_losses"].values
 
 
 @both_penalties
 @with_intercept
 def test_fit__equals_the_fit_in_memory(table, penalty, fit_intercept):
     X, y = table
-    centers = X[::16]
-    search = searched(X, y, centers, penalty=penalty, fit_intercept=fit_intercept)
-    model = KernelLeastSquares(
-        **search.best_params_,
-        penalty=penalty,
-        fit_intercept=fit_intercept,
-        centers=centers,
-    ).fit(X, y)
+    options = {"penalty": penalty, "fit_intercept": fit_intercept, "centers": X[::16]}
+    search = StreamedLeastSquaresSearch([0.5], [1e-3], n_jobs=2, **options).fit(X, y)
+    model = KernelLeastSquares(0.5, 1e-3, **options).fit(X, y)
     np.testing.assert_allclose(search.predict(X), model.predict(X), rtol=1e-6)
-    params = search.best_params_
-    left_out = []
-    for row in range(0, 311, 31):
+    left_out = 0.0
+    for row in range(311):
         others = np.arange(311) != row
         refit = model.fit(X[others], y[others])
-        left_out.append((y[row] - refit.predict(X[[row]])[0]) ** 2)
-    design = gaussian_kernel(X, centers, width=params["width"])
-    if penalty == "coefficients":
-        dual = solve_dual(
-            spectrum_of(design),
-            y[:, np.newaxis],
-            np.array([params["regularization"]]),
-            fit_intercept=fit_intercept,
-        )
-        losses = leave_one_out_losses(dual)
-        np.testing.assert_allclose(losses[::31, 0], left_out, rtol=1e-6)
-        np.testing.assert_allclose(search.choice_.estimate, losses.mean(), rtol=1e-8)
-    assert search.choice_.estimate == pytest.approx(np.mean(left_out), rel=1.0)
+        left_out += (y[row] - refit.predict(X[[row]])[0]) ** 2
+    np.testing.assert_allclose(losses(search), left_out, rtol=1e-6)
+    assert search.choice_.estimate == pytest.approx(left_out / 311, rel=1e-6)
 
 
-def test_fit__dask_chunks_give_the_numbers_of_arrays(table):
+def test_fit__dask_chunks_and_frames_give_the_numbers_of_arrays(table):
     X, y = table
     centers = kmeans_centers(X, 15, random_state=0)
-    whole = searched(X, y, centers).results_["loo_losses"]
-    for chunks in (311, 100, 17):
-        lazy = searched(
-            da.from_array(X, chunks=(chunks, 1)), da.from_array(y, chunks=71), centers
-        )
-        np.testing.assert_allclose(lazy.results_["loo_losses"], whole, rtol=1e-10)
+    whole = losses(searched(X, y, centers))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b"]), npartitions=3)
+    series = dd.from_pandas(pd.Series(y), npartitions=2)
+    for rows, targets in (
+        (da.from_array(X, chunks=(311, 1)), da.from_array(y, chunks=71)),
+        (da.from_array(X, chunks=(17, 1)), y),
+        (frame, series),
+        (frame, y.tolist()),
+    ):
+        found = losses(searched(rows, targets, centers))
+        np.testing.assert_allclose(found, whole, rtol=1e-10)
 
 
-def test_fit__takes_dask_frames_and_lists_of_targets(table):
-    X, y = table
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    expected = searched(X, y, X[:10]).results_["loo_losses"]
-    lazy = dd.from_pandas(frame, npartitions=3)
-    for targets in (dd.from_pandas(pd.Series(y), npartitions=2), y.tolist()):
-        found = searched(lazy, targets, X[:10]).results_["loo_losses"]
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-def test_fit__threads_and_order_change_no_digit(table):
+@both_penalties
+def test_fit__threads_and_cores_change_no_digit(table, penalty):
     X, y = table
     lazy = da.from_array(X, chunks=(40, 2))
-    results = [
-        StreamedLeastSquaresSearch(WIDTHS, LAMS, centers=X[:10], n_jobs=n)
-        .fit(lazy, y)
-        .results_["loo_losses"]
-        .values
-        for n in (1, 2, 3)
-    ]
-    np.testing.assert_array_equal(results[0], results[1])
-    np.testing.assert_array_equal(results[0], results[2])
+    found = []
+    for n in (1, 2, 3):
+        with threadpool_limits(n):
+            search = searched(lazy, y, X[:150], n_jobs=n, penalty=penalty)
+        found.append(losses(search))
+    assert (found[0] == found).all()
 
 
 @both_penalties
@@ -163,17 +108,15 @@ def test_fit__targets_far_from_0_have_the_estimates_of_others(table, penalty):
     options = {"penalty": penalty, "fit_intercept": True}
     near = searched(X, y, X[:20], **options)
     stamps = searched(X, y + 1.7e9, X[:20], **options)
-    found, expected = (s.results_["loo_losses"] for s in (stamps, near))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(losses(stamps), losses(near), rtol=1e-6)
     np.testing.assert_allclose(stamps.predict(X) - 1.7e9, near.predict(X), atol=2e-6)
 
 
 def test_fit__draws_centers_from_the_rows(table):
     X, y = table
     options = {"n_centers": 12, "random_state": 3}
-    one = StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(X, y)
-    lazy = da.from_array(X, chunks=(50, 2))
-    two = StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(lazy, y)
+    one = searched(X, y, None, **options)
+    two = searched(da.from_array(X, chunks=(50, 2)), y, None, **options)
     assert one.centers_.shape == (12, 2)
     np.testing.assert_array_equal(one.centers_, two.centers_)
     assert {tuple(row) for row in one.centers_} <= {tuple(row) for row in X}
@@ -183,9 +126,7 @@ def test_fit__takes_several_outputs(table):
     X, y = table
     both = searched(X, np.column_stack([y, 2 * y]), X[:12])
     single = searched(X, y, X[:12])
-    np.testing.assert_allclose(
-        both.results_["loo_losses"], 5 * single.results_["loo_losses"], rtol=1e-9
-    )
+    np.testing.assert_allclose(losses(both), 5 * losses(single), rtol=1e-9)
     assert both.predict(X).shape == (311, 2)
 
 
@@ -206,32 +147,10 @@ def test_fit__refuses_what_cannot_be_searched(table, options, message):
         StreamedLeastSquaresSearch(**(grid | options)).fit(*table)
 
 
-def test_labeled_pool__wants_as_many_targets_as_rows(table):
+def test_fit__wants_as_many_targets_as_rows(table):
     X, y = table
     with pytest.raises(ValueError, match=r"`y` must have its rows.*\(311, 2\)"):
-        labeled_pool(X, y[:-1])
-
-
-@pytest.mark.cluster
-def test_fit__a_cluster_gives_the_same_digits(table):
-    from distributed import Client
-
-    X, y = table
-    lazy = da.from_array(X, chunks=(40, 2))
-    local = searched(lazy, y, X[:10]).results_["loo_losses"]
-    with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=2):
-        remote = searched(lazy, y, X[:10]).results_["loo_losses"]
-    np.testing.assert_array_equal(local, remote)
-
-
-def test_fit__numbers_of_cores_give_the_same_digits(rng):
-    X, y = rng.uniform(-2, 2, (301, 24)), rng.standard_normal(301)
-    found = []
-    for n_cores in (1, 2):
-        with threadpool_limits(n_cores):
-            search = searched(X, y, X[:150], penalty="rkhs")
-        found.append(search.results_["loo_losses"])
-    np.testing.assert_array_equal(*found)
+        searched(da.from_array(X), y[:-1], X[:3])
 
 
 def test_fit__forgets_the_names_of_an_earlier_table(table):
@@ -242,9 +161,57 @@ def test_fit__forgets_the_names_of_an_earlier_table(table):
     assert search.predict(X[:3]).shape == y[:3].shape
 
 
-@pytest.mark.parametrize("search", [LeastSquaresSearch, StreamedLeastSquaresSearch])
-def test_fit__refuses_masked_targets(table, search):
+N_RECORDS = 1 + 2 * 2 * 3
+"""The centres; of each width the moments and losses of three stretches."""
+
+
+@both_penalties
+@pytest.mark.parametrize("n_records", [0, 1, 3, 8])
+def test_fit__a_killed_run_goes_on_to_the_same_model(
+    table, tmp_path, records_left, n_records, penalty
+):
+    X, y = da.from_array(table[0], chunks=(10, 2)), table[1]
+    options = {"penalty": penalty, "n_centers": 8, "random_state": 0}
+    whole = searched(X, y, None, **options)
+    records_left(n_records)
+    with pytest.raises(Killed):
+        StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(X, y, out=tmp_path)
+    records_left(N_RECORDS - n_records)
+    resumed = StreamedLeastSquaresSearch(WIDTHS, LAMS, **options)
+    resumed.fit(X, y, out=tmp_path)
+    xr.testing.assert_equal(resumed.results_, whole.results_)
+    np.testing.assert_array_equal(resumed.predict(table[0]), whole.predict(table[0]))
+
+
+def test_fit__refuses_the_store_of_other_rows(table, tmp_path):
     X, y = table
-    masked = np.ma.masked_array(y, mask=np.arange(y.size).reshape(y.shape) == 3)
-    with pytest.raises(ValueError, match="row 3 is masked"):
-        search([1.0], [0.1]).fit(X, masked)
+    options = {"n_centers": 8, "random_state": 0}
+    StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(X, y, out=tmp_path)
+    with pytest.raises(StoreMismatchError, match="labeled"):
+        StreamedLeastSquaresSearch(WIDTHS, LAMS, **options).fit(
+            X[1:], y[1:], out=tmp_path
+        )
+    with pytest.raises(StoreMismatchError, match="centers"):
+        StreamedLeastSquaresSearch(WIDTHS, LAMS, n_centers=9, random_state=0).fit(
+            X, y, out=tmp_path
+        )
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(300)
+@both_penalties
+def test_fit__other_processes_give_the_same_digits(penalty, processes, monkeypatch):
+    monkeypatch.undo()  # stretches as long as they are
+    random = da.random.default_rng(0)
+    X = random.uniform(-2, 2, (140_000, 3), chunks=(20_000, 3))
+    y = da.sin(X[:, 0]) + random.standard_normal(140_000, chunks=20_000)
+    search = StreamedLeastSquaresSearch(
+        [1.0], [1e-3, 1.0], n_centers=30, penalty=penalty, fit_intercept=True,
+        random_state=0,
+    )  # fmt: skip
+    local = losses(search.fit(X, y))
+    coefficients = search.best_estimator_.dual_coef_
+    with processes.as_current():
+        remote = losses(search.fit(X, y))
+    np.testing.assert_array_equal(local, remote)
+    np.testing.assert_array_equal(coefficients, search.best_estimator_.dual_coef_)

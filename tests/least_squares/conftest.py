@@ -1,0 +1,24 @@
+"""A store that dies."""
+
+import pytest
+
+from dsel.results.store import Store
+from tests.executors import Killed
+
+
+@pytest.fixture
+def records_left(monkeypatch):
+    """Let a run die when it stores more than so many records."""
+    append = Store.append
+
+    def allow(n_records):
+        left = iter(range(n_records))
+
+        def dying(self, key, record):
+            if next(left, None) is None:
+                raise Killed
+            append(self, key, record)
+
+        monkeypatch.setattr(Store, "append", dying)
+
+    return allow
