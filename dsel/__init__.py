@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dsel.co_validation.covalidate import covalidate
     from dsel.data.open import open_pool
     from dsel.data.write import write_pool
-    from dsel.results.files import open_results, save_results
+    from dsel.results.store import open_results, save_results
     from dsel.search.certify_selection import certify_selection
     from dsel.search.facade import SemiSupervisedSearchCV
     from dsel.search.plan import plan_search
@@ -42,10 +42,10 @@ _HOMES = {
     "certify_selection": "dsel.search.certify_selection",
     "covalidate": "dsel.co_validation.covalidate",
     "open_pool": "dsel.data.open",
-    "open_results": "dsel.results.files",
+    "open_results": "dsel.results.store",
     "plan_bound": "dsel.search.plan_bound",
     "plan_search": "dsel.search.plan",
-    "save_results": "dsel.results.files",
+    "save_results": "dsel.results.store",
     "select": "dsel.search.select",
     "write_pool": "dsel.data.write",
 }

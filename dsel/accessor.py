@@ -10,6 +10,7 @@ import xarray as xr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dsel.least_squares.losses import LossChoice
     from dsel.results import Certificate, Choice
 
 # Its methods import what they need: searches take a second, and drawing is an extra.
@@ -47,16 +48,21 @@ class ResultsAccessor:
 
     def select(
         self, criterion: str | None = None, *, delta: float | None = None
-    ) -> "Choice":
+    ) -> "Choice | LossChoice":
         """Choose a candidate; see `dsel.select`."""
+        from dsel.least_squares import select_least_squares
         from dsel.search.select import select
 
+        if "regularization" in self._results.dims:  # estimates, which have no delta
+            return select_least_squares(self._results, criterion)
         return select(self._results, criterion, delta=delta)
 
     @property
     def certificates(self) -> Mapping[str, "Certificate"]:
         """What the run certifies of each of its models."""
-        return self.select().certificates
+        from dsel.search.select import select
+
+        return select(self._results).certificates
 
     def bound(
         self, criterion: str | None = None, *, delta: float | None = None
@@ -91,7 +97,7 @@ class ResultsAccessor:
             for each criterion of the search its estimate, under its own name, with the
             two terms that it is made up of. NaN where nothing was counted.
         """
-        from dsel.results.choice import candidate_table
+        from dsel.results.tables import candidate_table
 
         return candidate_table(self._results)
 
@@ -101,9 +107,15 @@ class ResultsAccessor:
 
         Empty where operations on the cube lost it: then nothing is certified.
         """
-        from dsel.results.assumptions import assumption_table
+        from dsel.results.certificate import assumptions_of
 
-        return assumption_table(self._results)
+        listed = assumptions_of(self._results)
+        columns = {
+            name: [getattr(each, name) for each in listed]
+            for name in ("state", "statement", "reason")
+        }
+        index = pd.Index([each.name for each in listed], name="assumption")
+        return pd.DataFrame(columns, index=index)
 
     @property
     def plot(self) -> "ResultsPlots":

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
 from dsel.families.prefixes import first_step
-from dsel.results.grid import is_list, product_grids
+from dsel.results.cube import is_list, product_grids
 
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a

@@ -1,18 +1,18 @@
-"""Dimension, variable and criterion names: each string stands here and nowhere else."""
+"""Dimensions and variables of the results cube: each name stands here and nowhere else.
 
-from typing import Final
+To add a variable: its name, and its line in `VARIABLES`.
+"""
 
-# Dimensions of the results cube.
+from typing import Final, NamedTuple
+
+# Dimensions.
 FOLD: Final = "fold"
-INNER_FOLD: Final = "inner_fold"
 CRITERION: Final = "criterion"
 CANDIDATE: Final = "candidate"
 REPEAT: Final = "repeat"
 HALF: Final = "half"
 WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
-ROW: Final = "row"
-POOL_ROW: Final = "pool_row"
 PAIR: Final = "pair"
 SIDE: Final = "side"
 TRUE_CLASS: Final = "true_class"
@@ -25,23 +25,13 @@ FOLD_ROWS: Final = "fold_rows"
 FOLD_ANSWERS: Final = "fold_answers"
 TRAIN_ERRORS: Final = "train_errors"
 TRAIN_ROWS: Final = "train_rows"
-FULL_TRAIN_ERRORS: Final = "full_train_errors"
 DISAGREEMENTS: Final = "disagreements"
 POOL_ROWS: Final = "pool_rows"
 BEST_FOLD_DISAGREEMENTS: Final = "best_fold_disagreements"
-FOLD_DISAGREEMENTS: Final = "fold_disagreements"
-DIFFERING_FOLDS: Final = "differing_folds"
 LOO_ERRORS: Final = "loo_errors"
-INNER_ERRORS: Final = "inner_errors"
 OUTER_CANDIDATE: Final = "outer_candidate"
 OUTER_ERRORS: Final = "outer_errors"
 OUTER_DISAGREEMENTS: Final = "outer_disagreements"
-VOTE_DISAGREEMENTS: Final = "vote_disagreements"
-OUTER_TEST_ERRORS: Final = "outer_test_errors"
-VOTE_TEST_ERRORS: Final = "vote_test_errors"
-FULL_TEST_ERRORS: Final = "full_test_errors"
-HALF_TEST_ERRORS: Final = "half_test_errors"
-TEST_ROWS: Final = "test_rows"
 
 # Sums of squared residuals of least squares, float64.
 FOLD_LOSSES: Final = "fold_losses"
@@ -55,7 +45,6 @@ MESSAGE: Final = "message"
 FIT_SECONDS: Final = "fit_seconds"
 SCORE_SECONDS: Final = "score_seconds"
 FULL_FIT_SECONDS: Final = "full_fit_seconds"
-INNER_FIT_SECONDS: Final = "inner_fit_seconds"
 
 # Scalars that the bounds need beside the counts.
 N_LABELED: Final = "n_labeled"
@@ -64,33 +53,23 @@ N_CLASSES: Final = "n_classes"
 N_CANDIDATES: Final = "n_candidates"
 EQUAL_ROWS: Final = "equal_rows"
 
-# Places at which reading the pool may stop; only where it may stop before the end.
-# The rows up to each are an attribute in JSON.
-N_STAGES: Final = "n_stages"
-STAGE_ROWS: Final = "stage_rows"
-
 # What a criterion makes of the evidence.
 ESTIMATE: Final = "estimate"
 LABEL_TERM: Final = "label_term"
 DISAGREEMENT_TERM: Final = "disagreement_term"
 DELTA_SHARE: Final = "delta_share"
 DELTA: Final = "delta"
-LABEL_SHARE: Final = "label_share"
 
-# Attributes in JSON behind `certified`: assumptions, and what delta was spent on.
+# Attributes: the assumptions, in JSON; which models the fold errors are of; and, of a
+# coordinate of folds or halves, how many the search has.
 ASSUMPTIONS: Final = "assumptions"
-SPENT: Final = "spent"
-# Attribute that says which models the fold errors are of.
 FOLD_ERROR_KIND: Final = "fold_error_kind"
-# Attribute of a coordinate of folds or halves: how many the search has.
 N_SPLITS: Final = "n_splits"
 
 # The bound planner.
 CERTIFICATE: Final = "certificate"
 N_FOLDS: Final = "n_folds"
-CERTIFY_SHARE: Final = "certify_share"
 BOUND: Final = "bound"
-CERTIFY_BOUND: Final = "certify_bound"
 
 UNCOUNTED: Final = -1
 """Integer for what was not counted, for the mathematics and in files."""
@@ -99,31 +78,92 @@ STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
 STATUS_FAILED: Final = 2
 STATUS_MISSING: Final = 3
+STATES: Final = ("done", "pruned", "failed", "missing")
+"""What these mean."""
 
-RESERVED: Final = frozenset(
-    {
-        FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, ROW, POOL_ROW,
-        FOLD_ANSWERS, EQUAL_ROWS, PAIR, SIDE, TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS,
-        FOLD_ERRORS, FOLD_ROWS, TRAIN_ERRORS, TRAIN_ROWS, FULL_TRAIN_ERRORS,
-        DISAGREEMENTS, POOL_ROWS, BEST_FOLD_DISAGREEMENTS, FOLD_DISAGREEMENTS,
-        DIFFERING_FOLDS, LOO_ERRORS, FULL_TEST_ERRORS, HALF_TEST_ERRORS, TEST_ROWS,
-        FOLD_LOSSES, LOO_LOSSES, GCV_LOSSES, EXTRA_LOSS, STATUS, MESSAGE, FIT_SECONDS,
-        SCORE_SECONDS, FULL_FIT_SECONDS, N_LABELED, N_UNLABELED, N_CLASSES,
-        N_CANDIDATES, N_STAGES, ESTIMATE, LABEL_TERM, DISAGREEMENT_TERM, DELTA_SHARE,
-        DELTA, LABEL_SHARE, INNER_FOLD, INNER_ERRORS, OUTER_CANDIDATE, OUTER_ERRORS,
-        OUTER_DISAGREEMENTS, VOTE_DISAGREEMENTS, OUTER_TEST_ERRORS, VOTE_TEST_ERRORS,
-        INNER_FIT_SECONDS,
-    }
-)  # fmt: skip
-"""Names that a grid parameter may not take as its dimension."""
+# Stand for the dimensions that vary from cube to cube: those of candidates, those of
+# splits, and those of splits that count disagreements, which are all but the halves.
+CANDIDATES: Final = "*candidates"
+SPLITS: Final = "*splits"
+COMPARED: Final = "*compared"
 
 
-def parameter_dimension(parameter: str) -> str:
-    """Return the dimension of a grid parameter: its name, or ``param_<name>`` if taken.
+class Variable(NamedTuple):
+    """One variable of the cube."""
 
-    Examples
-    --------
-    >>> parameter_dimension("gamma"), parameter_dimension("criterion")
-    ('gamma', 'param_criterion')
-    """
-    return f"param_{parameter}" if parameter in RESERVED else parameter
+    name: str
+    dims: tuple[str, ...]
+    """Dimensions, `CANDIDATES` and its like standing for several."""
+    kind: str
+    """``count``, ``number``, ``seconds``, ``text`` or ``flag``."""
+    long_name: str
+    """One line that plots and people read."""
+    trailing: tuple[str, ...] = ()
+    """Dimensions that it may have behind these."""
+
+
+_EACH = (CANDIDATES,)
+_FIT = (CANDIDATES, SPLITS)
+_PAIR = (CANDIDATES, COMPARED)
+_OUTER = (FOLD,)
+_JUDGED = (CRITERION, CANDIDATES)
+# Of labeled rows by class and answer; of pool rows by the answers of a fold's model and
+# of the model of all rows.
+_BY_ANSWER = (TRUE_CLASS, PREDICTED_CLASS)
+_BY_TWO_ANSWERS = (PREDICTED_CLASS, OTHER_CLASS)
+
+# fmt: off
+VARIABLES: Final = (
+    Variable(STATUS, _EACH, "flag", "what happened to the candidate"),
+    Variable(MESSAGE, _EACH, "text", "why the candidate failed"),
+    Variable(FOLD_ERRORS, _FIT, "count", "errors on the held-out rows", _BY_ANSWER),
+    Variable(FOLD_ROWS, (SPLITS,), "count", "held-out rows"),
+    Variable(FOLD_ANSWERS, _FIT, "count",
+             "answers behind the errors: several models answer each held-out row"),
+    Variable(TRAIN_ROWS, (SPLITS,), "count", "training rows"),
+    Variable(TRAIN_ERRORS, _FIT, "count", "errors on the training rows"),
+    Variable(DISAGREEMENTS, _PAIR, "count",
+             "pool rows given to this split on which its model and the full one differ",
+             _BY_TWO_ANSWERS),
+    Variable(POOL_ROWS, _PAIR, "count", "pool rows given to this split and visited"),
+    Variable(BEST_FOLD_DISAGREEMENTS, _EACH, "count",
+             "pool rows on which the best fold's model and the full one differ"),
+    Variable(LOO_ERRORS, _EACH, "count",
+             "labeled rows on which the model of all others errs"),
+    Variable(OUTER_CANDIDATE, _OUTER, "count", "candidate chosen without the fold"),
+    Variable(OUTER_ERRORS, _OUTER, "count", "errors on the fold of its model",
+             _BY_ANSWER),
+    Variable(OUTER_DISAGREEMENTS, _OUTER, "count",
+             "pool rows on which its model and the full one differ", _BY_TWO_ANSWERS),
+    Variable(FOLD_LOSSES, _FIT, "number",
+             "sum of squared residuals on the held-out rows"),
+    Variable(LOO_LOSSES, _EACH, "number", "sum of squared leave-one-out residuals"),
+    Variable(GCV_LOSSES, _EACH, "number",
+             "generalised cross-validation score times the labeled rows"),
+    Variable(EXTRA_LOSS, _EACH, "number",
+             "mean squared residual of the full model on extra rows"),
+    Variable(FIT_SECONDS, _FIT, "seconds", "time of the fit"),
+    Variable(SCORE_SECONDS, _PAIR, "seconds", "time of scoring the pool"),
+    Variable(FULL_FIT_SECONDS, _EACH, "seconds", "time of the full fit"),
+    Variable(N_LABELED, (), "count", "labeled rows"),
+    Variable(N_UNLABELED, (), "count", "rows of the pool"),
+    Variable(N_CLASSES, (), "count", "classes"),
+    Variable(N_CANDIDATES, (), "count", "candidates that share delta"),
+    Variable(EQUAL_ROWS, (), "count", "pool rows that equal labeled rows"),
+    Variable(ESTIMATE, _JUDGED, "number", "the criterion's number, unclipped"),
+    Variable(LABEL_TERM, _JUDGED, "number", "part of the estimate from labeled rows"),
+    Variable(DISAGREEMENT_TERM, _JUDGED, "number",
+             "part of the estimate from the pool"),
+    Variable(DELTA_SHARE, _JUDGED, "number",
+             "probability of failure given to the candidate"),
+    Variable(DELTA, (CRITERION,), "number",
+             "probability that the criterion's bounds may fail"),
+)
+# fmt: on
+BY_NAME: Final = {each.name: each for each in VARIABLES}
+
+RESERVED: Final = frozenset({
+    FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
+    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, *BY_NAME,
+})  # fmt: skip
+"""Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

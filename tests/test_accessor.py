@@ -6,6 +6,8 @@ from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
+import dsel.accessor
+from dsel.least_squares import LeastSquaresSearch
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 
@@ -152,3 +154,15 @@ def test_accessor__belongs_to_a_saved_cube_too(results, tmp_path):
     dsel.save_results(results, tmp_path)
     opened = dsel.open_results(tmp_path)
     assert repr(opened.dsel.select()) == repr(results.dsel.select())
+
+
+def test_repr__of_a_least_squares_search_says_what_was_chosen(rng):
+    X = rng.normal(size=(30, 1))
+    search = LeastSquaresSearch([0.5, 1.0], [0.1, 1.0], cv=3, random_state=0)
+    cube = search.fit(X, X[:, 0]).results_
+    choice = cube.dsel.select("gcv")
+    assert choice.criterion == "gcv"
+    assert str(cube.dsel.select()) in repr(cube.dsel)
+    table = cube.dsel.table()
+    assert table.gcv.idxmin() == choice.candidate
+    assert table.width[choice.candidate] == choice.params["width"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel.results.text import as_lines
+from dsel.results.certificate import as_lines
 
 if TYPE_CHECKING:
     from distributed import Client

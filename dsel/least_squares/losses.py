@@ -24,9 +24,7 @@ from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.results.cube import make_cube
-from dsel.results.grid import GridAxes, fold_axes
-from dsel.results.schema import BY_NAME
+from dsel.results.cube import GridAxes, make_cube
 
 ROUNDING: Final = 1e-12
 """Estimates this close, relative to the smallest, count as equal."""
@@ -142,9 +140,8 @@ def make_loss_cube(
             names.WIDTH: (names.WIDTH, np.array(widths)),
             names.REGULARIZATION: (names.REGULARIZATION, regularizations),
         },
-        ({"width": tuple(widths), "regularization": tuple(regularizations)},),
     )
-    cube = make_cube(axes, fold_axes(n_folds), values, attributes=attributes)
+    cube = make_cube(axes, {names.FOLD: n_folds}, values, attributes=attributes)
     if failed.any():
         warn(
             f"{failed.sum()} of {failed.size} candidates cannot be chosen; the first: "
@@ -157,7 +154,7 @@ def make_loss_cube(
     estimate = xr.concat(
         [ESTIMATES[name](cube).where(usable, np.inf) for name in order], labels
     ).assign_coords({names.CRITERION: labels})
-    attrs = BY_NAME[names.ESTIMATE].attrs
+    attrs = {"long_name": names.BY_NAME[names.ESTIMATE].long_name, "units": "1"}
     return cube.assign({names.ESTIMATE: estimate.assign_attrs(attrs)})
 
 

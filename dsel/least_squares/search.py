@@ -66,7 +66,7 @@ from dsel.least_squares.two_passes import (
     count_moments,
     solve_moments,
 )
-from dsel.results.store import Store, open_store
+from dsel.results.store import CUBE, Store, open_store
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
 from dsel.runtime.submission import completed, make_executor
@@ -102,7 +102,7 @@ class Records:
         """Keep the cube, in the place of an earlier one."""
         if self.store is not None:
             self.store.flush()
-            self.store.save_cube(cube)
+            self.store.save(CUBE, cube)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
 from dsel.nonconformity.models import train_grid
 from dsel.results import Certificate
-from dsel.results.assumptions import full_list
+from dsel.results.certificate import full_list
 from dsel.results.rows import write_rows
 
 LARGEST_VALIDATION: Final = 50

@@ -8,9 +8,9 @@ from dask.utils import format_time
 
 from dsel import names
 from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, params_label, tidy
-from dsel.results.choice import params_of
+from dsel.results.certificate import in_percent
 from dsel.results.cube import evidence
-from dsel.results.text import in_percent
+from dsel.results.tables import params_of
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from dsel.plots.style import (
     tidy,
     value_labels,
 )
+from dsel.results.certificate import at_most
 from dsel.results.cube import candidate_dims
-from dsel.results.text import at_most
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from dsel import names
 from dsel.plots import plot_certificates, plot_surface, plot_terms
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.choice import CV_ERROR, candidate_labels, candidate_table
+from dsel.results.certificate import in_percent
 from dsel.results.cube import evidence
-from dsel.results.text import in_percent
+from dsel.results.tables import CV_ERROR, candidate_labels, candidate_table
 from dsel.search.select import select, terms_of
 
 FOLDER: Final = Path(__file__).parent

@@ -1,7 +1,7 @@
 """Results: the cube of evidence, the choice made from it, and its certificate.
 
-The room promises one Dataset schema (`schema`), exact round trips through zarr, and a
-store from which a killed run goes on. It is the only room that knows how results are
+The room promises one Dataset schema (`dsel.names`), exact round trips through zarr, and
+a store from which a killed run goes on. It is the only room that knows how results are
 kept.
 
 Vocabulary: a *cube* is an `xarray.Dataset` over candidates, splits and criteria. A
@@ -11,14 +11,13 @@ A *record* is what one task found; a *store* keeps the records of one plan, and 
 outcome. An *assumption* is by design, checked, declared or violated; a certificate is
 certified if none is violated and nothing else speaks against it.
 
-To add a variable: one line in the table of `schema` and its name in `dsel.names`.
+`certificate` has what is told, `cube` and `tables` what was counted, `place`, `models`
+and `store` how it is kept, `rows` results for every row of a pool.
 """
 
-from dsel.results.assumptions import Assumption
-from dsel.results.certificate import Certificate
-from dsel.results.choice import Choice
-from dsel.results.files import open_results, save_results
+from dsel.results.certificate import Assumption, Certificate, Choice
 from dsel.results.models import open_model, save_model
+from dsel.results.store import open_results, save_results
 
 __all__ = [
     "Assumption",

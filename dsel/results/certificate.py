@@ -1,13 +1,39 @@
-"""The certificate: how wrong a model can be, and on what that rests."""
+"""Certificate and choice: how wrong a model can be, and on what that rests.
+
+Both are facts, which are names and texts, in three renderings: lines, HTML and JSON.
+An upper limit rounds up, so that what is shown is a bound, too.
+"""
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
+from html import escape
 from math import isfinite, isnan, nan
-from typing import Final
+from typing import Any, Final, Self
 
+import numpy as np
+import xarray as xr
+
+from dsel import names
 from dsel.checks import check_choice, check_probability
-from dsel.results.assumptions import ALWAYS, Assumption, full_list
-from dsel.results.text import as_html, as_lines, confidence, in_percent
+
+STATEMENTS: Final[Mapping[str, str]] = {
+    "A1": "labeled rows and pool rows are independent draws from one population",
+    "A3": "your code sees only the rows that it is given",
+    "A4": "no model depends on the pool rows that are counted",
+    "A5": "you did not pick this plan after seeing another's results, nor change "
+    "features after a look at the pool",
+    "A6": "the model that was fitted anew is the one that was counted: the estimator "
+    "is repeatable",
+    "A7": "`predict` answers each row by itself",
+}
+"""What each assumption says. Folds are random by construction (A2 of the theory)."""
+ALWAYS: Final = ("A1", "A3", "A5", "A7")
+"""What every certificate assumes; A4 comes with a pool, A6 with a model fitted anew."""
+DECLARED: Final = "declared"
+VIOLATED: Final = "violated"
+STATES: Final = ("by design", "checked", DECLARED, VIOLATED)
 
 ONE_FOLD: Final = "one_fold"
 ALL_ROWS: Final = "all_rows"
@@ -17,16 +43,127 @@ LOST: Final = (
     "the results lost their attribute `assumptions`, which says what was checked; "
     "select from what the run or `open_results` returned"
 )
+EXACT: Final = Context(prec=800)
+"""Holds every float and its percentage."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption and how far it can be trusted.
+
+    Examples
+    --------
+    >>> Assumption("A1", "violated", "the rows come in groups").is_violated
+    True
+    """
+
+    name: str
+    """A key of `STATEMENTS`."""
+    state: str = DECLARED
+    """``by design``, ``checked`` by dsel, ``declared`` by the user, or ``violated``."""
+    reason: str = ""
+    """What was checked, who declared it, or what breaks it."""
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "name", tuple(STATEMENTS))
+        check_choice(self.state, "state", STATES)
+
+    @property
+    def statement(self) -> str:
+        """What is assumed, in words."""
+        return STATEMENTS[self.name]
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether it is known not to hold."""
+        return self.state == VIOLATED
+
+    def __str__(self) -> str:
+        because = f" ({self.reason})" if self.reason else ""
+        return f"{self.name}, {self.state}: {self.statement}{because}"
+
+
+def full_list(
+    known: Iterable[Assumption] = (),
+    *,
+    has_pool: bool = True,
+    is_refitted: bool = False,
+) -> tuple[Assumption, ...]:
+    """Return all that a certificate assumes, in order; what is not known is declared.
+
+    A number that reads the pool assumes A4, and one about a model that was fitted anew
+    A6.
+
+    Examples
+    --------
+    >>> [each.name for each in full_list([Assumption("A4", "by design")])]
+    ['A1', 'A3', 'A4', 'A5', 'A7']
+    """
+    by_name = {each.name: each for each in known}
+    wanted = {*ALWAYS, *by_name}
+    wanted |= {"A4"} if has_pool else set()
+    wanted |= {"A6"} if is_refitted else set()
+    return tuple(by_name.get(name, Assumption(name)) for name in sorted(wanted))
+
+
+def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:
+    """Return the list that stands in a cube; empty where its attributes were lost."""
+    stored = json.loads(cube.attrs.get(names.ASSUMPTIONS, "[]"))
+    return tuple(Assumption(**each) for each in stored)
+
+
+class Told:
+    """What is told by facts in several renderings; equal where its JSON is."""
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return names and texts, which all renderings show; some have no name."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return what `from_json` takes, with all digits."""
+        return json.dumps(vars(self), default=_as_json)
+
+    # Parts that are NaN are equal; as floats they would not be.
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __str__(self) -> str:
+        return as_lines(self.facts())
+
+    def _repr_html_(self) -> str:
+        """Return facts as HTML without colours, for light and dark ground."""
+        left = 'style="text-align: left"'
+        rows = [
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>\n"
+            if name
+            else f'<tr><td colspan="2" {left}>{escape(text)}</td></tr>\n'
+            for name, text in self.facts()
+        ]
+        head = f"<div><strong>{type(self).__name__}</strong><table>\n"
+        return f"{head}{''.join(rows)}</table></div>"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Certificate:
+class Certificate(Told):
     """An error bound of one model and the assumptions that it rests on.
 
     Examples
     --------
-    >>> Certificate(0.1507, 0.05, "nested", "one_fold", share="four fifths of the labels")
+    >>> share = "four fifths of the labels"
+    >>> made = Certificate(0.1507, 0.05, "nested", "one_fold", share=share)
+    >>> made
     Certificate(error <= 15.1 %, 95 % sure, criterion='nested', deploy='one_fold')
+    >>> print(made)
+    Error at most 15.1 % (95 % sure): the model of four fifths of the labels
+    By       nested
+    Assumes  A1, declared: labeled rows and pool rows are independent draws from one population
+    Assumes  A3, declared: your code sees only the rows that it is given
+    Assumes  A4, declared: no model depends on the pool rows that are counted
+    Assumes  A5, declared: you did not pick this plan after seeing another's results, nor change features after a look at the pool
+    Assumes  A7, declared: `predict` answers each row by itself
     """  # noqa: E501
 
     unclipped: float
@@ -62,16 +199,12 @@ class Certificate:
         check_probability(self.delta, "delta")
         check_choice(self.deploy, "deploy", DEPLOYMENTS)
 
-    def to_json(self) -> str:
-        """Return what `from_json` takes, with all digits."""
-        return json.dumps(asdict(self))
-
     @classmethod
-    def from_json(cls, text: str) -> "Certificate":
+    def from_json(cls, text: str) -> Self:
         """Return the certificate that `to_json` wrote."""
-        fields = json.loads(text)
-        fields["assumptions"] = tuple(Assumption(**a) for a in fields["assumptions"])
-        return cls(**fields | {"objections": tuple(fields["objections"])})
+        told = json.loads(text)
+        told["assumptions"] = tuple(Assumption(**each) for each in told["assumptions"])
+        return cls(**told | {"objections": tuple(told["objections"])})
 
     @property
     def bound(self) -> float:
@@ -86,17 +219,15 @@ class Certificate:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the number is no guarantee; empty where it is one."""
-        violated = [
-            f"{each.name} is violated: {each.reason}"
-            for each in self.assumptions
-            if each.is_violated
-        ]
-        missing = []
-        if isnan(self.unclipped) and not self.objections:
-            missing.append(f"{self.criterion} has no number")
+        reasons = list(self.objections)
+        if isnan(self.unclipped) and not reasons:
+            reasons.append(f"{self.criterion} has no number")
         if set(ALWAYS) - {each.name for each in self.assumptions}:
-            missing.append(LOST)
-        return (*self.objections, *missing, *violated)
+            reasons.append(LOST)
+        return (*reasons, *(
+            f"{each.name} is violated: {each.reason}"
+            for each in self.assumptions if each.is_violated
+        ))  # fmt: skip
 
     @property
     def model(self) -> str:
@@ -108,25 +239,31 @@ class Certificate:
         return f"the model trained without fold {self.fold}"
 
     def headline(self) -> str:
-        """Return the one line that says how wrong the model can be, rounded up.
-
-        Examples
-        --------
-        >>> share = "four fifths of the labels"
-        >>> print(Certificate(0.1507, 0.05, "nested", "one_fold", share=share).headline())
-        Error at most 15.1 % (95 % sure): the model of four fifths of the labels
-        """  # noqa: E501
+        """Return the one line that says how wrong the model can be, rounded up."""
+        percent = in_percent(self.bound)
         if not self.certified:
-            number = "no number" if isnan(self.bound) else f"about {self._percent()}"
+            number = "no number" if isnan(self.bound) else f"about {percent}"
             return f"No guarantee, since {self.reasons[0]}: {number}, {self.model}"
         if self.unclipped >= 1:
             return f"The bound says nothing, it is above 100 %: {self.model}"
-        sure = confidence(self.delta)
-        return f"Error at most {self._percent()} ({sure} % sure): {self.model}"
+        return (
+            f"Error at most {percent} ({confidence(self.delta)} % sure): {self.model}"
+        )
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and texts, which all renderings show; the first has no name."""
-        facts = [("", self.headline()), ("By", self._origin())]
+        origin = [self.criterion]
+        if isfinite(self.label_term) and isfinite(self.disagreement_term):
+            origin.append(
+                f"{in_percent(self.label_term)} from errors on labeled rows, "
+                f"{in_percent(self.disagreement_term)} from the pool"
+            )
+        if self.equal_rows:
+            origin.append(
+                f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
+                f"rows, and so many fewer are taken as seen"
+            )
+        facts = [("", self.headline()), ("By", "; ".join(origin))]
         facts += [("But", reason) for reason in self.reasons[1:]]
         if self.certified and self.unclipped >= 1:
             advice = "with more labeled rows or fewer candidates; see plan_bound"
@@ -134,54 +271,179 @@ class Certificate:
         return facts + [("Assumes", str(each)) for each in self.assumptions]
 
     def reading(self) -> str:
-        """Return the certificate in plain words, each assumption in a line of its own.
-
-        Examples
-        --------
-        >>> print(Certificate(0.0731, 0.01, "cv_bound", "all_rows").reading())
-        Error at most 7.4 % (99 % sure): the model of all labels
-        By       cv_bound
-        Assumes  A1, declared: labeled rows and pool rows are independent draws from one population
-        Assumes  A3, declared: your code sees only the rows that it is given
-        Assumes  A4, declared: no model depends on the pool rows that are counted
-        Assumes  A5, declared: you did not pick this plan after seeing another's results, nor change features after a look at the pool
-        Assumes  A7, declared: `predict` answers each row by itself
-        """  # noqa: E501
-        return as_lines(self.facts())
-
-    def _origin(self) -> str:
-        """Return the criterion and what of the number comes from where."""
-        parts = [self.criterion]
-        if isfinite(self.label_term) and isfinite(self.disagreement_term):
-            labels, pool = map(in_percent, (self.label_term, self.disagreement_term))
-            parts.append(f"{labels} from errors on labeled rows, {pool} from the pool")
-        if self.equal_rows:
-            parts.append(
-                f"{self.equal_rows:,} of {self.n_unlabeled:,} pool rows equal labeled "
-                f"rows, and so many fewer are taken as seen"
-            )
-        return "; ".join(parts)
-
-    def _percent(self) -> str:
-        return in_percent(self.bound)
-
-    def _repr_html_(self) -> str:
-        return as_html("Certificate", self.facts())
-
-    # Parts that are NaN are equal; as floats they would not be.
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Certificate) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def __str__(self) -> str:
-        return self.reading()
+        """Return the certificate in plain words, an assumption a line."""
+        return str(self)
 
     def __repr__(self) -> str:
         sign = "<=" if self.certified else "~"
         reasons = "" if self.certified else f", reasons={list(self.reasons)}"
         return (
-            f"Certificate(error {sign} {self._percent()}, {confidence(self.delta)} % "
-            f"sure, criterion={self.criterion!r}, deploy={self.deploy!r}{reasons})"
+            f"Certificate(error {sign} {in_percent(self.bound)}, "
+            f"{confidence(self.delta)} % sure, criterion={self.criterion!r}, "
+            f"deploy={self.deploy!r}{reasons})"
         )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Choice(Told):
+    """The candidate that a criterion chose, and how wrong its model can be.
+
+    Examples
+    --------
+    >>> share = "four fifths of the labels"
+    >>> certificates = {
+    ...     "one_fold": Certificate(0.1507, 0.05, "nested", "one_fold", share=share),
+    ...     "all_rows": Certificate(0.1777, 0.05, "nested", "all_rows"),
+    ... }
+    >>> print(Choice(3, {"C": 8.0}, "cv_error", 0.11, certificates, "one_fold", 0.1635))
+    Chosen: C=8
+    Error at most 15.1 % (95 % sure): the model of four fifths of the labels
+    at most 17.8 %: the model of all labels, likely the better one
+    A held-out fifth would give about 16.4 %
+    """
+
+    candidate: int
+    params: Mapping[str, Any]
+    """What the grid sets for it."""
+    criterion: str
+    """Name of the criterion that chose it."""
+    estimate: float
+    """The criterion's number for it, unclipped."""
+    certificates: Mapping[str, Certificate]
+    """The bounds of the run by deployment; those of a nested search hold at once."""
+    deploy: str
+    """Which of them is about the model that is handed over."""
+    held_out_fifth: float = nan
+    """Expected limit of a held-out fifth on as many errors; NaN where none is told."""
+    remarks: tuple[str, ...] = ()
+    """What else a reader should know, such as fits that failed."""
+    candidates: Mapping[str, int] = field(default_factory=dict)
+    """The candidate of each deployment; that of a fold may be another."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate of the model that is handed over."""
+        return self.certificates[self.deploy]
+
+    @property
+    def bound(self) -> float:
+        """The certificate's bound, at most 1."""
+        return self.certificate.bound
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the bound may fail."""
+        return self.certificate.delta
+
+    @property
+    def fold(self) -> int | None:
+        """Fold that the model was trained without; None for that of all rows."""
+        return self.certificate.fold
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return names and texts, which all renderings show; most have no name."""
+        lines = [f"Chosen: {self._params()}", self.certificate.headline()]
+        for deploy, other in self.certificates.items():
+            if deploy == self.deploy:
+                continue
+            number = self.candidates.get(deploy, self.candidate)
+            which = "" if number == self.candidate else f" (candidate {number})"
+            better = ", likely the better one" if deploy == ALL_ROWS else ""
+            lines.append(
+                f"at most {in_percent(other.bound)}: {other.model}{which}{better}"
+                if other.certified
+                else other.headline()
+            )
+        if not isnan(self.held_out_fifth):
+            percent = in_percent(self.held_out_fifth)
+            smallest = min(each.bound for each in self.certificates.values())
+            is_smaller = self.held_out_fifth < smallest
+            advice = "That is the smallest number: here a held-out part does as well"
+            line = f"A held-out fifth would give about {percent}"
+            lines.append(f"{line}. {advice}" if is_smaller else line)
+        return [
+            *(("", line) for line in lines),
+            *(("But", reason) for reason in self.certificate.reasons[1:]),
+            *(("Note", remark) for remark in self.remarks),
+        ]
+
+    def _params(self) -> str:
+        shown = ", ".join(
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in self.params.items()
+        )
+        return shown or "the only candidate"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the choice that `to_json` wrote."""
+        told = json.loads(text)
+        told["remarks"] = tuple(told["remarks"])
+        told["certificates"] = {
+            deploy: Certificate.from_json(json.dumps(each))
+            for deploy, each in told["certificates"].items()
+        }
+        return cls(**told)
+
+    def __repr__(self) -> str:
+        return (
+            f"Choice(candidate {self.candidate}: {self._params()}; "
+            f"{self.certificate!r})"
+        )
+
+
+def as_lines(facts: Iterable[tuple[str, str]]) -> str:
+    """Return facts, which are names and texts, as lines; some have no name."""
+    return "\n".join(f"{name:8} {text}" if name else text for name, text in facts)
+
+
+def at_most(limit: float, *, decimals: int) -> str:
+    """Return an upper limit as text, never below it, at most a last digit above.
+
+    The limit is taken as its shortest decimal text: 0.07 stays 0.07 although no float
+    is exactly that.
+
+    Examples
+    --------
+    >>> at_most(0.2546496, decimals=3), at_most(0.07, decimals=3)
+    ('0.255', '0.070')
+    """
+    return _rounded(limit, 0, decimals)
+
+
+def in_percent(rate: float) -> str:
+    """Return an upper limit in percent with one digit, as every text of dsel has it.
+
+    Examples
+    --------
+    >>> in_percent(0.1501), in_percent(0.15)
+    ('15.1 %', '15.0 %')
+    """
+    return f"{_rounded(rate, 2, 1)} %"
+
+
+def confidence(delta: float) -> str:
+    """Return 1 - delta in percent, without the sign, rounded down to four decimals.
+
+    Examples
+    --------
+    >>> confidence(0.05), confidence(1e-9)
+    ('95', '99.9999')
+    """
+    # What 1 - delta is rounded down by, delta is rounded up by.
+    missing = Decimal(_rounded(delta, 2, 4))
+    return f"{100 - missing:f}".rstrip("0").rstrip(".")
+
+
+def _rounded(value: float, shift: int, decimals: int) -> str:
+    """Return `value` times ten to the `shift`, rounded up to so many decimals."""
+    if not isfinite(value):
+        return f"{value:g}"
+    exact = Decimal(repr(float(value))).scaleb(shift, EXACT)
+    return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING, EXACT):f}"
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, (Told, Assumption)):
+        return vars(value)
+    return value.item() if isinstance(value, np.generic) else str(value)

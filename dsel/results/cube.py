@@ -1,37 +1,201 @@
-"""The results cube: make it, read evidence from it, add what a criterion says."""
+"""The results cube: its axes, how it is made, and what criteria read of it.
+
+Every type is one that numpy promotes (texts are objects, counts floats, exact to 2^53),
+so that what xarray does to a whole Dataset works on a cube, and no mean or minimum of a
+reader takes what was not counted, NaN, for a count.
+"""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from math import prod
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import ParameterGrid
 
 from dsel import names
-from dsel.results import schema
-from dsel.results.assumptions import Assumption, full_list, with_assumptions
-from dsel.results.grid import GridAxes, SplitAxes
+from dsel.results.certificate import Assumption, full_list
 from dsel.runtime.versions import installed_versions
 
-ROWS_OF: Final = {
-    names.FOLD_ERRORS: (names.FOLD_ANSWERS, names.FOLD_ROWS),
-    names.TRAIN_ERRORS: (names.TRAIN_ROWS,),
-    names.DISAGREEMENTS: (names.POOL_ROWS,),
-    names.BEST_FOLD_DISAGREEMENTS: (names.N_UNLABELED,),
-    names.LOO_ERRORS: (names.N_LABELED,),
-    names.OUTER_CANDIDATE: (names.N_CANDIDATES,),
-    names.OUTER_ERRORS: (names.FOLD_ROWS,),
-    names.OUTER_DISAGREEMENTS: (names.N_UNLABELED,),
-}
-"""In how many rows something was counted: the first of these that a cube has."""
+SCHEMA_VERSION: Final = 3
+"""Raised whenever a reader of the old schema could misread a cube."""
+COUNT_IN_FILE: Final = {"dtype": "int64", "_FillValue": names.UNCOUNTED}
+"""What counts are in a file."""
+
+
+@dataclass(frozen=True)
+class GridAxes:
+    """The candidates of a grid, numbered in scikit-learn's ``ParameterGrid`` order.
+
+    This is the C order of `shape`.
+    """
+
+    dims: tuple[str, ...]
+    """One dimension per parameter, sorted by parameter; or ``("candidate",)``."""
+    shape: tuple[int, ...]
+    coords: Mapping[str, tuple[str, NDArray[Any]]]
+    """Dimension and values of each coordinate; odd values stand as text."""
+    candidates: tuple[Mapping[str, Any], ...] = ()
+    """What each candidate sets, numbers as those of Python."""
+    estimators: tuple[Any, ...] = ()
+    """The candidates themselves where they were given as estimators."""
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates."""
+        return prod(self.shape)
+
+
+def grid_axes(grid: Any) -> GridAxes:
+    """Return the numbered candidates of a grid, laid out on the cube's axes.
+
+    A dict of lists has a dimension per parameter, called ``param_<name>`` where a name
+    of the cube is taken. A list of such dicts, or of unfitted estimators, has the one
+    dimension ``candidate``, with the parameters as coordinates along it (NaN or ""
+    where one is not set). Numbers, strings and booleans keep their type where all
+    values of a parameter agree in it; anything else stands as text.
+
+    Raises TypeError where it is no grid, ValueError where it is empty, a value is there
+    twice, or two parameters want one dimension.
+
+    Examples
+    --------
+    >>> axes = grid_axes({"gamma": [0.1, 1.0], "C": [1, 10, 100]})
+    >>> axes.dims, axes.shape, axes.n_candidates
+    (('C', 'gamma'), (3, 2), 6)
+    >>> axes.candidates[3]
+    {'C': 10, 'gamma': 1.0}
+    """
+    if is_list(grid) and len(grid) and all(
+        hasattr(each, "get_params") and not isinstance(each, type) for each in grid
+    ):  # fmt: skip
+        texts = np.array([as_text(each) for each in grid], dtype=object)
+        return _listed(({},) * len(grid), {"estimator": texts}, tuple(grid))
+    grids = product_grids(grid)
+    for parameter, values in (item for each in grids for item in each.items()):
+        # Equal values would take a share of delta each.
+        simple = (v for v in values if v is None or isinstance(v, (str, Real)))
+        for text, count in Counter(repr(_plain(value)) for value in simple).items():
+            if count > 1:
+                raise ValueError(
+                    f"`param_grid` gives {parameter!r} the value {text} {count} times; "
+                    f"give each value once."
+                )
+    parameters = sorted({parameter for each in grids for parameter in each})
+    dims = tuple(f"param_{p}" if p in names.RESERVED else p for p in parameters)
+    if len(set(dims)) < len(dims):
+        raise ValueError(
+            f"`param_grid` has two parameters that want one dimension: {dims}."
+        )
+    candidates = tuple(
+        {name: _plain(value) for name, value in each.items()}
+        for each in ParameterGrid(list(grids))
+    )
+    if len(grids) == 1 and parameters:
+        values = [_coordinate(grids[0][parameter]) for parameter in parameters]
+        coords = {dim: (dim, each) for dim, each in zip(dims, values, strict=True)}
+        return GridAxes(dims, tuple(map(len, values)), coords, candidates)
+    columns = {}
+    for parameter, dim in zip(parameters, dims, strict=True):
+        is_set = np.array([parameter in each for each in candidates])
+        column = _coordinate([c[parameter] for c in candidates if parameter in c])
+        if not is_set.all():
+            is_number = column.dtype.kind in "if"
+            whole = np.full(len(candidates), np.nan if is_number else "", object)
+            whole[is_set] = column if is_number else [str(each) for each in column]
+            column = whole.astype(float) if is_number else whole
+        columns[dim] = column
+    return _listed(candidates, columns)
+
+
+def _listed(
+    candidates: tuple[Mapping[str, Any], ...],
+    columns: Mapping[str, NDArray[Any]],
+    estimators: tuple[Any, ...] = (),
+) -> GridAxes:
+    columns = {names.CANDIDATE: np.arange(len(candidates)), **columns}
+    coords = {name: (names.CANDIDATE, values) for name, values in columns.items()}
+    return GridAxes(
+        (names.CANDIDATE,), (len(candidates),), coords, candidates, estimators
+    )
+
+
+def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:
+    """Return the products that a grid is made of, or raise where it is none."""
+    grids = [grid] if isinstance(grid, Mapping) else grid
+    if not isinstance(grids, Sequence) or isinstance(grids, str):
+        raise TypeError(
+            f"`param_grid` must be a dict of parameter values, a list of such dicts or "
+            f"a list of estimators, got {type(grid).__name__}."
+        )
+    if not grids:
+        raise ValueError("`param_grid` is empty; give at least one candidate.")
+    for each in grids:
+        if not isinstance(each, Mapping):
+            raise TypeError(
+                f"`param_grid` must hold dicts of parameter values, or estimators "
+                f"only, got {as_text(each)}."
+            )
+        for parameter, values in each.items():
+            if not is_list(values):
+                raise TypeError(
+                    f"`param_grid` must give {parameter!r} a list of values, got "
+                    f"{values!r}; write [{values!r}] for a single one."
+                )
+            if len(values) == 0:
+                raise ValueError(
+                    f"`param_grid` gives {parameter!r} no values; give at least one."
+                )
+    return tuple(grids)
+
+
+def is_list(values: Any) -> bool:
+    """Whether these are values of a parameter, and not a single one."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1
+    return isinstance(values, Sequence) and not isinstance(values, str)
+
+
+def as_text(value: Any) -> str:
+    """Return a parameter value as one line of text that no address makes vary.
+
+    Examples
+    --------
+    >>> as_text("scale"), as_text(None), as_text(max)
+    ('scale', 'None', 'builtins.max')
+    """
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(_plain(value)).split()))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _coordinate(values: Sequence[Any]) -> NDArray[Any]:
+    """Return numbers or booleans where all values are some, else texts."""
+    plain = [_plain(value) for value in values]
+    kinds = {type(value) for value in plain}
+    if kinds == {bool} or kinds <= {int, float}:
+        array = np.array(plain)
+        if array.dtype.kind in "bif":
+            return array
+    return np.array([as_text(value) for value in plain], dtype=object)
 
 
 def make_cube(
     axes: GridAxes,
-    splits: SplitAxes,
+    splits: Mapping[str, int],
     values: Mapping[str, ArrayLike],
     *,
     assumptions: Iterable[Assumption] | None = None,
@@ -44,65 +208,49 @@ def make_cube(
     axes
         The candidates, from `grid_axes`.
     splits
-        The splits, from `fold_axes` or `half_axes`.
+        Dimensions of the splits: ``fold``, or ``repeat`` and ``half``.
     values
-        Variables by name, candidates flattened into the first axis and splits
-        (in co-validation: repeats and halves) into the next; scalars have shape ();
-        classes may follow as last axes. Counts are integers, -1 where nothing was
-        counted. The cube has these variables and no other, but ``status``
-        (``missing`` unless given), ``message``, and ``n_candidates`` (that of the grid
-        unless given).
+        Variables by name, candidates flattened into the first axis and splits into the
+        next; classes may follow as last axes. Counts are integers, -1 where nothing was
+        counted. The cube has these variables and no other, but ``status`` (``missing``
+        unless given), ``message``, and ``n_candidates`` (that of the grid unless
+        given).
     assumptions
         What the numbers assume; by default `full_list()`.
     attributes
         Provenance; dicts and lists become JSON.
 
-    Returns
-    -------
-    xarray.Dataset
-        The cube of the package's documentation, without a criterion.
-
-    Raises
-    ------
-    ValueError
-        Where a name is not in the schema or an array does not have its shape.
-    TypeError
-        Where counts are no integers.
-
     Examples
     --------
-    >>> from dsel.results.grid import fold_axes, grid_axes
     >>> axes = grid_axes({"C": [1, 10]})
-    >>> cube = make_cube(axes, fold_axes(2), {"fold_errors": [[1, 0], [2, -1]]})
+    >>> cube = make_cube(axes, {"fold": 2}, {"fold_errors": [[1, 0], [2, -1]]})
     >>> cube.fold_errors.values.tolist()
     [[1.0, 0.0], [2.0, nan]]
     """
-    if unknown := sorted(set(values) - set(schema.BY_NAME)):
-        raise ValueError(f"`values` holds names that no cube has: {unknown}.")
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
         names.MESSAGE: np.full(axes.n_candidates, "", dtype=object),
         names.N_CANDIDATES: axes.n_candidates,
         **values,
     }
-    parts = {
-        schema.CANDIDATES: axes.dims,
-        schema.SPLITS: splits.dims,
-        schema.COMPARED: splits.compared,
-    }
-    sizes = dict(
-        zip((*axes.dims, *splits.dims), (*axes.shape, *splits.shape), strict=True)
-    )
-    data = {
-        each.name: _variable(each, given[each.name], parts, sizes)
-        for each in schema.VARIABLES
-        if each.name in given
-    }
+    parts = _parts(axes.dims, splits)
+    sizes = {**dict(zip(axes.dims, axes.shape, strict=True)), **splits}
+    data = {}
+    for spec in names.VARIABLES:
+        if spec.name not in given:
+            continue
+        dims, array = _dims(spec, parts), np.asarray(given[spec.name])
+        shape = tuple(sizes[dim] for dim in dims)
+        if array.size != prod(shape):
+            dims += spec.trailing
+            shape += array.shape[array.ndim - len(spec.trailing) :]
+        data[spec.name] = _variable(spec.name, dims, array.reshape(shape))
     coords: dict[str, Any] = dict(axes.coords)
-    for dim, size in zip(splits.dims, splits.shape, strict=True):
+    for dim, size in splits.items():
         coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
-    cube = xr.Dataset(data, coords=coords, attrs=provenance(attributes or {}))
-    return with_assumptions(cube, full_list() if assumptions is None else assumptions)
+    listed = full_list() if assumptions is None else assumptions
+    told = {**(attributes or {}), names.ASSUMPTIONS: [asdict(each) for each in listed]}
+    return xr.Dataset(data, coords, provenance(told))
 
 
 def make_pair_cube(
@@ -114,122 +262,108 @@ def make_pair_cube(
 ) -> xr.Dataset:
     """Make the Dataset of what the fits without two folds counted.
 
-    Parameters
-    ----------
-    axes
-        The candidates, from `grid_axes`.
-    pairs
-        The two folds that each fit has not seen.
-    errors
-        Errors of each candidate's fit on the rows of the first and of the second fold
-        of each pair, (n_candidates, n_pairs, 2); -1 where nothing was counted.
-    rows
-        Rows of these folds, (n_pairs, 2).
-    fit_seconds
-        (n_candidates, n_pairs), NaN where nothing was fitted.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``fold_errors`` over candidates, ``pair`` and ``side``, ``fold_rows`` and
-        ``fit_seconds``. The coordinate ``fold`` over ``pair`` and ``side`` is the fold
-        that the errors are on.
+    `errors`, (n_candidates, n_pairs, 2) and -1 where nothing was counted, are those of
+    each candidate's fit on the `rows` of the first and of the second fold of each pair.
+    The coordinate ``fold`` over ``pair`` and ``side`` is the fold that they are on.
 
     Examples
     --------
-    >>> from dsel.results.grid import grid_axes
     >>> errors = [[[3, 1], [2, 2], [0, 4]]]
     >>> pairs = make_pair_cube(grid_axes({"C": [1]}), [(0, 1), (0, 2), (1, 2)],
     ...                        errors, [[5, 5]] * 3, [[0.1, 0.1, 0.2]])
     >>> pairs.fold_errors.where(pairs.fold == 2).sum().item()  # on the rows of fold 2
     6.0
     """
-    sides = (names.PAIR, names.SIDE)
-    counted = np.asarray(errors)
-    counted = np.where(counted == names.UNCOUNTED, np.nan, counted)
+    sides, n = (names.PAIR, names.SIDE), len(pairs)
     data = {
-        names.FOLD_ERRORS: ((*axes.dims, *sides), counted),
-        names.FOLD_ROWS: (sides, np.asarray(rows, dtype=float)),
-        names.FIT_SECONDS: ((*axes.dims, names.PAIR), np.asarray(fit_seconds)),
+        name: _variable(name, dims, np.reshape(array, shape))
+        for name, dims, array, shape in (
+            (names.FOLD_ERRORS, (*axes.dims, *sides), errors, (*axes.shape, n, 2)),
+            (names.FOLD_ROWS, sides, rows, (n, 2)),
+            (
+                names.FIT_SECONDS,
+                (*axes.dims, names.PAIR),
+                fit_seconds,
+                (*axes.shape, n),
+            ),
+        )
     }
-    sizes = {names.PAIR: len(pairs), names.SIDE: 2}
-    sizes |= dict(zip(axes.dims, axes.shape, strict=True))
     coords = {
         **axes.coords,
-        names.PAIR: np.arange(len(pairs)),
+        names.PAIR: np.arange(n),
         names.SIDE: np.arange(2),
         names.FOLD: (sides, np.array(pairs, dtype=np.int64).reshape(-1, 2)),
     }
-    variables = {
-        name: (dims, array.reshape([sizes[dim] for dim in dims]), _attrs(name))
-        for name, (dims, array) in data.items()
+    return xr.Dataset(data, coords, provenance({}))
+
+
+def with_criteria(
+    cube: xr.Dataset, terms: Mapping[str, Any], *, delta_shares: ArrayLike, delta: float
+) -> xr.Dataset:
+    """Return the cube with what criteria say of every candidate.
+
+    `terms` have, by criterion, ``estimate``, ``label_term`` and ``disagreement_term``,
+    (n_candidates,) each; `delta_shares` are the candidates' shares of `delta`.
+    """
+    dims = (names.CRITERION, *candidate_dims(cube))
+    shape = (len(terms), *cube[names.STATUS].shape)
+    added = {
+        name: np.array([getattr(each, name) for each in terms.values()])
+        for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
     }
-    return xr.Dataset(variables, coords=coords, attrs=provenance({}))
+    shares = np.broadcast_to(delta_shares, cube[names.STATUS].size)
+    added[names.DELTA_SHARE] = np.tile(shares, len(terms))
+    variables = {
+        name: _variable(name, dims, array.reshape(shape))
+        for name, array in added.items()
+    }
+    deltas = np.full(len(terms), float(delta))
+    variables[names.DELTA] = _variable(names.DELTA, (names.CRITERION,), deltas)
+    coords = {names.CRITERION: np.array(list(terms), dtype=object)}
+    return cube.assign_coords(coords).assign(variables)
+
+
+def is_count(name: Any) -> bool:
+    """Whether a variable of that name holds counts, which are integers in files."""
+    return name in names.BY_NAME and names.BY_NAME[name].kind == "count"
 
 
 def evidence(cube: xr.Dataset) -> dict[str, NDArray[Any]]:
     """Return what criteria read of a cube, by the names of its variables.
 
-    Returns
-    -------
-    dict
-        Counts and status (int64, -1 where nothing was counted), losses and scalars,
-        (n_candidates, ...) where they have candidates, the other dimensions behind as
-        they are.
-
-    Raises
-    ------
-    ValueError
-        Where a count is no whole number, is negative, or larger than its rows.
+    Counts and status are int64, -1 where nothing was counted. Candidates are flattened
+    into the first axis, the other dimensions are as they are. Raises ValueError where a
+    count is no whole number, or is negative.
 
     Examples
     --------
-    >>> from dsel.results.grid import fold_axes, grid_axes
     >>> axes = grid_axes({"C": [1, 10], "gamma": [0.1, 1.0, 10.0]})
-    >>> cube = make_cube(axes, fold_axes(5), {"fold_errors": np.zeros((6, 5), int)})
+    >>> cube = make_cube(axes, {"fold": 5}, {"fold_errors": np.zeros((6, 5), int)})
     >>> evidence(cube)["fold_errors"].shape
     (6, 5)
     """
-    n_candidates, n_dims = cube[names.STATUS].size, cube[names.STATUS].ndim
+    status = cube[names.STATUS]
     found: dict[str, NDArray[Any]] = {}
-    for name in (name for name in schema.EVIDENCE if name in cube.data_vars):
-        spec, values = schema.BY_NAME[name], cube[name].values
-        if schema.CANDIDATES in spec.dims:
-            values = values.reshape(n_candidates, *values.shape[n_dims:])
-        found[name] = values
-        if spec.kind != schema.NUMBER:
-            empty = names.STATUS_MISSING if spec.kind == schema.FLAG else -1
-            found[name] = _whole_numbers(name, values, empty)
-    for name, limits in ROWS_OF.items():
-        limit = next((each for each in limits if each in found), None)
-        if name in found and limit is not None:
-            _check_rows(name, found[name], limit, found[limit])
+    for spec in names.VARIABLES:
+        is_read = spec.kind in ("count", "number", "flag") and spec.name in cube
+        if not is_read or names.CRITERION in spec.dims:
+            continue
+        values = cube[spec.name].values
+        if names.CANDIDATES in spec.dims:
+            values = values.reshape(status.size, *values.shape[status.ndim :])
+        if spec.kind != "number":
+            lacking = np.isnan(values)
+            counted = np.where(lacking, 0, values)
+            wrong = counted[(counted < 0) | (counted != np.rint(counted))]
+            if wrong.size:
+                raise ValueError(
+                    f"`results` has {spec.name} = {wrong[0]:g}; a count is a whole "
+                    f"number, never negative, and NaN where nothing was counted."
+                )
+            unset = names.STATUS_MISSING if spec.kind == "flag" else names.UNCOUNTED
+            values = np.where(lacking, unset, counted).astype(np.int64)
+        found[spec.name] = values
     return found
-
-
-def _whole_numbers(name: str, values: NDArray[Any], empty: int) -> NDArray[np.int64]:
-    counted = values[~np.isnan(values)]
-    wrong = counted[(counted < 0) | (counted != np.rint(counted)) | np.isinf(counted)]
-    if wrong.size:
-        raise ValueError(
-            f"`results` has {name} = {wrong[0]:g}; a count is a whole number, never "
-            f"negative, and NaN where nothing was counted."
-        )
-    return np.where(np.isnan(values), empty, values).astype(np.int64)
-
-
-def _check_rows(
-    name: str, counts: NDArray[np.int64], limit: str, rows: NDArray[np.int64]
-) -> None:
-    # Counts by class are of all rows, right answers included.
-    trailing = tuple(range(-len(schema.BY_NAME[name].trailing), 0))
-    if counts.ndim >= rows.ndim + 2 and trailing:
-        counts = np.maximum(counts, 0).sum(axis=trailing)
-    if ((counts > rows) & (rows >= 0)).any():
-        raise ValueError(
-            f"`results` has more {name} than {limit}; its counts were changed after "
-            f"they were taken."
-        )
 
 
 def check_cube(results: Any) -> None:
@@ -254,25 +388,20 @@ def check_cube(results: Any) -> None:
         )
     halves = (names.REPEAT, names.HALF)
     splits = halves if names.REPEAT in results.dims else (names.FOLD,)
-    parts = {
-        schema.CANDIDATES: candidate_dims(results),
-        schema.SPLITS: splits,
-        schema.COMPARED: tuple(dim for dim in splits if dim != names.HALF),
-    }
-    for name, array in results.data_vars.items():
-        spec = schema.BY_NAME.get(str(name))
-        if spec is None:
+    parts = _parts(candidate_dims(results), splits)
+    for spec in names.VARIABLES:
+        if spec.name not in results.data_vars:
             continue
-        dims = tuple(schema.expand(spec.dims, parts))
+        array, dims = results[spec.name], _dims(spec, parts)
         if array.dims not in (dims, (*dims, *spec.trailing)):
             raise ValueError(
-                f"`results` has {name} over {array.dims}, expected {dims}; transpose "
-                f"or select whole candidates only."
+                f"`results` has {spec.name} over {array.dims}, expected {dims}; "
+                f"transpose or select whole candidates only."
             )
-        if (spec.kind != schema.TEXT) != (array.dtype.kind in "iuf"):
+        if (spec.kind != "text") != (array.dtype.kind in "iuf"):
             raise ValueError(
-                f"`results` has {name} of type {array.dtype}, expected "
-                f"{schema.DTYPES[spec.kind]}."
+                f"`results` has {spec.name} of type {array.dtype}, expected "
+                f"{'texts' if spec.kind == 'text' else 'numbers'}."
             )
 
 
@@ -281,116 +410,53 @@ def candidate_dims(cube: xr.Dataset) -> tuple[str, ...]:
     return tuple(str(dim) for dim in cube[names.STATUS].dims)
 
 
-def candidate_shape(cube: xr.Dataset) -> tuple[int, ...]:
-    """Return the length of each dimension that numbers the candidates."""
-    return tuple(cube.sizes[dim] for dim in candidate_dims(cube))
-
-
-def add_criterion(
-    cube: xr.Dataset,
-    name: str,
-    terms: Any,
-    *,
-    delta_shares: ArrayLike,
-    delta: float,
-) -> xr.Dataset:
-    """Return the cube with what one criterion says; the same name is replaced.
-
-    Parameters
-    ----------
-    cube
-        A cube made by `make_cube`.
-    name
-        Coordinate along ``criterion``.
-    terms
-        Its ``estimate``, ``label_term`` and ``disagreement_term``, (n_candidates,)
-        each.
-    delta_shares
-        Share of `delta` of each candidate, (n_candidates,).
-    delta
-        The probability that the bounds may fail.
-    """
-    shape = (1, *candidate_shape(cube))
-    dims = (names.CRITERION, *candidate_dims(cube))
-    columns = {
-        names.ESTIMATE: terms.estimate,
-        names.LABEL_TERM: terms.label_term,
-        names.DISAGREEMENT_TERM: terms.disagreement_term,
-        names.DELTA_SHARE: np.broadcast_to(delta_shares, cube[names.STATUS].size),
-    }
-    added: dict[str, Any] = {
-        key: (dims, np.array(values, dtype=float).reshape(shape), _attrs(key))
-        for key, values in columns.items()
-    }
-    added[names.DELTA] = (names.CRITERION, [float(delta)], _attrs(names.DELTA))
-    entry = xr.Dataset(added, coords={names.CRITERION: np.array([name], dtype=object)})
-    if names.CRITERION not in cube.dims:
-        return cube.assign(entry.variables)
-    present = [str(each) for each in cube[names.CRITERION].values]
-    order = present if name in present else [*present, name]
-    kept = cube[list(entry.data_vars)].isel(
-        {names.CRITERION: [n for n, each in enumerate(present) if each != name]}
-    )
-    # The entry has no candidate coordinates; the cube's are taken.
-    joined = xr.concat(
-        [kept, entry],
-        names.CRITERION,
-        join="exact",
-        coords="minimal",
-        compat="override",
-    ).sel({names.CRITERION: order})
-    return cube.drop_dims(names.CRITERION).assign(joined.variables)
-
-
 def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return root attributes: the given ones as scalars, strings or JSON."""
-    own = {
-        "dsel_schema_version": schema.SCHEMA_VERSION,
+    told: dict[str, Any] = {
+        "dsel_schema_version": SCHEMA_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "creation_library": "dsel",
         "creation_library_version": installed_versions(("dsel",))["dsel"] or "unknown",
     }
-    return own | {key: _attribute(value) for key, value in attributes.items()}
+    for name, value in attributes.items():
+        plain = "" if value is None else _plain(value)
+        if isinstance(plain, bool):
+            plain = int(plain)
+        is_json = not isinstance(plain, int | float | str)
+        told[name] = (
+            json.dumps(plain, sort_keys=True, default=str) if is_json else plain
+        )
+    return told
 
 
-def _variable(
-    spec: schema.Variable,
-    values: ArrayLike,
-    parts: Mapping[str, tuple[str, ...]],
-    sizes: Mapping[str, int],
-) -> tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]:
-    """Return dimensions, values in their shape and type, and attributes."""
-    dims = tuple(schema.expand(spec.dims, parts))
-    shape = tuple(sizes[dim] for dim in dims)
-    array = np.asarray(values)
-    if spec.kind in (schema.COUNT, schema.FLAG) and array.dtype.kind not in "iu":
-        raise TypeError(
-            f"`values[{spec.name!r}]` must hold integers, got {array.dtype}."
-        )
-    has_classes = bool(spec.trailing) and array.size != prod(shape)
-    classes = array.shape[-len(spec.trailing) :] if has_classes else ()
-    n_candidates = prod(sizes[dim] for dim in parts[schema.CANDIDATES])
-    is_flat = schema.CANDIDATES in spec.dims
-    if array.size != prod(shape + classes) or (is_flat and len(array) != n_candidates):
-        raise ValueError(
-            f"`values[{spec.name!r}]` must have {prod(shape)} elements for "
-            f"{dict(zip(dims, shape, strict=True))}, got shape {array.shape}."
-        )
-    if spec.kind == schema.COUNT:
+def _parts(
+    candidates: Sequence[str], splits: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the dimensions of a cube that some names stand for."""
+    return {
+        names.CANDIDATES: tuple(candidates),
+        names.SPLITS: tuple(splits),
+        names.COMPARED: tuple(dim for dim in splits if dim != names.HALF),
+    }
+
+
+def _dims(
+    spec: names.Variable, parts: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    return tuple(own for dim in spec.dims for own in parts.get(dim, (dim,)))
+
+
+def _variable(name: str, dims: tuple[str, ...], array: NDArray[Any]) -> xr.Variable:
+    """Return a variable in its type, with what people and programs read of it."""
+    spec = names.BY_NAME[name]
+    attrs: dict[str, Any] = {"long_name": spec.long_name}
+    if spec.kind == "text":
+        return xr.Variable(dims, array.astype(object), attrs)
+    attrs["units"] = "s" if spec.kind == "seconds" else "1"
+    if spec.kind == "flag":
+        attrs["flag_values"] = list(range(len(names.STATES)))
+        attrs["flag_meanings"] = " ".join(names.STATES)
+        return xr.Variable(dims, array.astype(np.int8), attrs)
+    if spec.kind == "count":
         array = np.where(array == names.UNCOUNTED, np.nan, array)
-    array = array.reshape(shape + classes).astype(schema.DTYPES[spec.kind])
-    return (*dims, *(spec.trailing if classes else ())), array, spec.attrs
-
-
-def _attrs(name: str) -> dict[str, Any]:
-    return schema.BY_NAME[name].attrs
-
-
-def _attribute(value: Any) -> Any:
-    if isinstance(value, (bool, np.bool_)):
-        return int(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, (int, float, str)):
-        return "" if value is None else value
-    return json.dumps(value, sort_keys=True, default=str)
+    return xr.Variable(dims, array.astype(np.float64), attrs)

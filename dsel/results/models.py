@@ -5,8 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from zipfile import BadZipFile
 
-from dsel.results.files import MAKE_ANEW, PLAIN, read_outcome
-from dsel.results.place import Place, claim, read_owner, seal, stamp, unseal
+from dsel.results.place import (
+    MAKE_ANEW,
+    PLAIN,
+    Place,
+    claim,
+    read_head,
+    read_outcome,
+    seal,
+    stamp,
+    unseal,
+)
 
 FOLDER: Final = "models"
 DEPLOY: Final = "deploy"
@@ -99,14 +108,14 @@ def open_model(
         Where it is damaged, or has types that are not trusted.
     """
     where = Place(place, storage_options=storage_options, name="place")
-    read_owner(where)  # of no other version
+    read_head(where)  # of no other version
     outcome = read_outcome(where)
     if outcome is None:
-        files = [file for file in where.files(FOLDER) if file.startswith(MODEL)]
+        files = [each for each in where.files(FOLDER) if each.startswith(MODEL)]
         kept, handed_over = {MODEL: files[-1]} if files else {}, MODEL
     else:
-        kept, handed_over = outcome.models, str(outcome.said.get(DEPLOY))
-    wanted = handed_over if name is None else name
+        kept, handed_over = outcome["models"], outcome["said"].get(DEPLOY)
+    wanted = name or handed_over
     if wanted not in kept:
         has = f"it has {', '.join(kept)}" if kept else "it has none"
         raise FileNotFoundError(f"{where} holds no model {wanted!r}; {has}.")
@@ -122,11 +131,10 @@ def write_model(place: Place, name: str, model: Any) -> str:
 
 def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     """Return the model of a file; see `open_model`."""
-    skops = _skops()
     may_build = {*TRUSTED, *trusted}
     payload = unseal(place.read(f"{FOLDER}/{file}"))
     try:
-        types = skops.get_untrusted_types(data=payload or b"")
+        types = _skops().get_untrusted_types(data=payload or b"")
     except (BadZipFile, KeyError, ValueError) as error:
         text = f"the model {file} at {place} is damaged; {MAKE_ANEW}."
         raise ValueError(text) from error
@@ -136,7 +144,7 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
             f"the model at {place} has types that nobody said to trust: "
             f"{', '.join(unknown)}; if you know them, pass trusted={unknown!r}."
         )
-    return skops.loads(payload, trusted=sorted(may_build))
+    return _skops().loads(payload, trusted=sorted(may_build))
 
 
 def _skops() -> Any:

@@ -1,4 +1,4 @@
-"""A folder or URL that holds results: whole files that never change.
+"""A folder or URL that holds results: whole files that never change, and whose it is.
 
 What is written has a name that no other writer uses, and begins with its checksum, so
 that a file which is torn, or of which something was changed, is known. Two files have
@@ -23,19 +23,20 @@ from fsspec.core import url_to_fs
 from dsel.checks import check_path, check_url
 from dsel.errors import StoreMismatchError, reaching, without_queries
 
+FORMAT: Final = 3
+"""Raised whenever a reader of old files could misread new ones."""
 HEAD: Final = "dsel.json"
 """Says which plan a place belongs to."""
 JOURNAL: Final = "journal"
-"""Folder of records; each file of it says whose they are, as the head does."""
-FORMAT: Final = 3
-"""Raised whenever a reader of old files could misread new ones."""
-OLD_HEAD: Final = "zarr.json"
-"""What results of dsel 0.1 have."""
+"""Folder of records; the first line of each file is the head once more."""
+PLAIN: Final = "results"
+"""Kind of a place without a plan."""
+OUTCOME: Final = "outcome.json"
+MAKE_ANEW: Final = "run the same command again with the same `out`, which makes it anew"
 READERS: Final = 16
 """Files that are read at once; what takes time is the way to an object store."""
 AT_WORK_SECONDS: Final = 0.2
 """How long a writer may need from creating a file to its bytes."""
-GO_ON: Final = "the same command goes on from there"
 
 
 class Place:
@@ -77,7 +78,7 @@ class Place:
 
     def files(self, folder: str = "") -> list[str]:
         """Return the names of what lies in a folder, in order."""
-        path = f"{self._root}/{folder}" if folder else self._root
+        path = f"{self._root}/{folder}".rstrip("/")
         self._fs.invalidate_cache()  # others may have written since
         with reaching(self):
             try:
@@ -85,8 +86,10 @@ class Place:
             except (FileNotFoundError, NotADirectoryError):
                 return []
         # A file lists itself, and so do some folders of object stores.
-        inside = (name for name in map(_bare, found) if name != _bare(path))
-        return sorted(name.rpartition("/")[2] for name in inside)
+        inside = [each.strip("/") for each in found]
+        return sorted(
+            each.rpartition("/")[2] for each in inside if each != path.strip("/")
+        )
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of a file; None where there is none."""
@@ -97,11 +100,10 @@ class Place:
                 return None
         return content
 
-    def read_all(self, names: Iterable[str]) -> dict[str, bytes | None]:
-        """Return the bytes of several files by name."""
-        listed = list(names)
+    def read_all(self, names: Iterable[str]) -> list[bytes | None]:
+        """Return the bytes of several files."""
         with ThreadPoolExecutor(READERS) as pool:
-            return dict(zip(listed, pool.map(self.read, listed), strict=True))
+            return list(pool.map(self.read, names))
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files, in the place of those that have the same name.
@@ -116,39 +118,21 @@ class Place:
                 {f"{self._root}/{name}": body for name, body in files.items()}
             )
 
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a file unless somebody did before; return whether it was written."""
+    def create(self, name: str, content: bytes) -> bytes:
+        """Write a file unless somebody did before; return what is there."""
         path = f"{self._root}/{name}"
         with self._writing():
-            while not self._is_created(path, content):
-                if self.read(name):
-                    return False
-                time.sleep(AT_WORK_SECONDS)
-                if self.read(name) == b"":  # its writer was killed
-                    with suppress(FileNotFoundError):
-                        self._fs.rm_file(path)
-        return True
-
-    def _is_created(self, path: str, content: bytes) -> bool:
-        if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                with Path(path).open("xb") as file:
+            for seconds in (AT_WORK_SECONDS, 0.0):
+                # Object stores that cannot create say so in many ways.
+                with suppress(Exception), self._fs.open(path, "xb") as file:
                     file.write(content)
-            except FileExistsError:
-                return False
-            return True
-        self._fs.invalidate_cache()
-        if self._fs.exists(path):
-            return False
-        try:
-            self._fs.pipe_file(path, content, mode="create")
-        except Exception:
-            self._fs.invalidate_cache()
-            if self._fs.exists(path):
-                return False
-            self._fs.pipe_file(path, content)  # some object stores cannot create
-        return True
+                    file.close()
+                    return content
+                if found := self.read(name):
+                    return found
+                time.sleep(seconds)
+            self._fs.pipe_file(path, content)  # an earlier writer was killed
+        return content
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all files in it."""
@@ -166,15 +150,11 @@ class Place:
         except Exception as error:
             told = getattr(error, "strerror", None) or without_queries(str(error))
             text = (
-                f"cannot write to `{self.name}` {self}: {told}; make room there or "
-                f"let it be written to, then {GO_ON}."
+                f"cannot write to `{self.name}` {self}: {told}; make room there or let "
+                f"it be written to, then the same command goes on from there."
             )
             number = getattr(error, "errno", None)
             raise (OSError(number, text) if number else OSError(text)) from error
-
-
-def _bare(path: str) -> str:
-    return path.strip("/")
 
 
 def seal(body: bytes) -> bytes:
@@ -199,13 +179,14 @@ def stamp() -> str:
     return f"{time.time_ns():020d}-{uuid.uuid4().hex}"
 
 
-def owner(kind: str, plan: Mapping[str, str]) -> dict[str, Any]:
-    """Return what says whose a file is: the kind of results and the plan's tokens."""
-    texts = {name: str(token) for name, token in plan.items()}
-    return {"format": FORMAT, "kind": kind, "plan": texts}
+def read_journal(place: Place) -> Iterator[list[str]]:
+    """Yield the lines of each whole file of records; the first is the head."""
+    for content in place.read_all(f"{JOURNAL}/{name}" for name in place.files(JOURNAL)):
+        if (body := unseal(content)) is not None:
+            yield body.decode().split("\n")
 
 
-def read_owner(place: Place) -> dict[str, Any] | None:
+def read_head(place: Place) -> dict[str, Any] | None:
     """Return whose a place is, by its journal if the head was lost; None if nobody's.
 
     Raises
@@ -213,18 +194,17 @@ def read_owner(place: Place) -> dict[str, Any] | None:
     ValueError
         Where another version of dsel wrote there.
     """
-    head = unseal(place.read(HEAD))
-    found = None if head is None else json.loads(head)
-    if found is None:
-        found = next((about for about, _ in read_journal(place)), None)
-    if found is None:
-        old = place.read(OLD_HEAD)
-        if old is not None and b"dsel_schema_version" in old:
+    head: str | bytes | None = unseal(place.read(HEAD))
+    head = head or next((lines[0] for lines in read_journal(place)), None)
+    if head is None:
+        if b"dsel_schema_version" in (place.read("zarr.json") or b""):
             raise ValueError(
                 f"`{place.name}` {place} was written by dsel 0.1, which this version "
                 f"does not read; choose another place and run the search again."
             )
-    elif found["format"] != FORMAT:
+        return None
+    found: dict[str, Any] = json.loads(head)
+    if found["format"] != FORMAT:
         raise ValueError(
             f"`{place.name}` {place} has format {found['format']} and this dsel reads "
             f"{FORMAT}; open it by the version that wrote it."
@@ -232,8 +212,8 @@ def read_owner(place: Place) -> dict[str, Any] | None:
     return found
 
 
-def claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
-    """Make a place that of a plan, or see that it is.
+def claim(place: Place, kind: str, plan: Mapping[str, str]) -> str:
+    """Make a place that of a plan, or see that it is; return its head.
 
     Raises
     ------
@@ -244,47 +224,41 @@ def claim(place: Place, kind: str, plan: Mapping[str, str]) -> None:
     OSError
         Where nothing can be written.
     """
-    ours = owner(kind, plan)
-    theirs = read_owner(place)
-    if theirs is None and (names := _files_of_others(place)):
-        time.sleep(AT_WORK_SECONDS)  # another run may be claiming it
-        theirs = read_owner(place)
-        if theirs is None:
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    ours: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind,
+        **{key: str(plan[key]) for key in plan},
+    }
+    head = json.dumps(ours)
+    theirs = read_head(place)
+    if theirs is None:
+        # A head without bytes is what is left where its writer was killed.
+        strangers = [n for n in place.files() if n != HEAD or place.read(HEAD)]
+        # Another run may have claimed it meanwhile.
+        if strangers and read_head(place) is None:
+            more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
             raise ValueError(
                 f"`{place.name}` {place} must be an empty place or hold dsel's own, "
-                f"but {', '.join(names[:3])}{more} is there; choose another place."
+                f"but {', '.join(strangers[:3])}{more} is there; choose another place."
             )
-    if theirs is None:
-        is_ours = place.create(HEAD, seal(json.dumps(ours).encode()))
-        theirs = ours if is_ours else read_owner(place) or ours
-    _check_owner(place, theirs, ours)
+        place.create(HEAD, seal(head.encode()))
+        theirs = read_head(place) or ours
+    there, now = theirs, ours
+    if there["kind"] != now["kind"]:  # then all else differs, too
+        there, now = ({"kind": each["kind"]} for each in (there, now))
+    differing = [key for key in {**there, **now} if there.get(key) != now.get(key)]
+    if differing:
+        shown = (
+            f"{key} is {_short(there.get(key))} there and {_short(now.get(key))} now"
+            for key in differing
+        )
+        raise StoreMismatchError(
+            f"`{place.name}` {place} holds another plan: {', '.join(shown)}; choose "
+            f"another place, one for each plan."
+        )
     if unseal(place.read(HEAD)) is None:  # it was lost
-        place.write({HEAD: seal(json.dumps(ours).encode())})
-
-
-def _files_of_others(place: Place) -> list[str]:
-    # A head without bytes is what is left where its writer was killed.
-    return [name for name in place.files() if name != HEAD or place.read(HEAD)]
-
-
-def _check_owner(
-    place: Place, theirs: Mapping[str, Any], ours: Mapping[str, Any]
-) -> None:
-    if theirs == ours:
-        return
-    there, now = theirs["plan"], ours["plan"]
-    if theirs["kind"] != ours["kind"]:
-        there, now = {"kind": theirs["kind"]}, {"kind": ours["kind"]}
-    differing = [
-        f"{name} is {_short(there.get(name))} there and {_short(now.get(name))} now"
-        for name in {**there, **now}
-        if there.get(name) != now.get(name)
-    ]
-    raise StoreMismatchError(
-        f"`{place.name}` {place} holds another plan: {', '.join(differing)}; choose "
-        f"another place, one for each plan."
-    )
+        place.write({HEAD: seal(head.encode())})
+    return head
 
 
 def _short(text: str | None) -> str:
@@ -293,11 +267,21 @@ def _short(text: str | None) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def read_journal(place: Place) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield whose the records are and their lines, of each whole file in order."""
-    names = [f"{JOURNAL}/{name}" for name in place.files(JOURNAL)]
-    for content in place.read_all(names).values():
-        body = unseal(content)
-        if body is not None:
-            head, *lines = body.decode().split("\n")
-            yield json.loads(head), lines
+def read_outcome(place: Place) -> dict[str, Any] | None:
+    """Return the outcome of a run; None where it has not ended.
+
+    Raises
+    ------
+    ValueError
+        Where it is damaged: what is final is not made anew.
+    """
+    content = place.read(OUTCOME)
+    if not content:  # without bytes where a run was killed
+        return None
+    if (body := unseal(content)) is None:
+        raise ValueError(
+            f"{OUTCOME} in {place} is damaged, and a certificate that was written is "
+            f"not made anew; bring it back from a copy, or choose another place."
+        )
+    outcome: dict[str, Any] = json.loads(body)
+    return outcome

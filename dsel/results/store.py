@@ -1,40 +1,45 @@
-"""The store of a run: its records, from which a killed run goes on, and its outcome.
+"""The store of a run: records, from which a killed run goes on, and what it ends with.
 
 A place belongs to one plan. A record depends on its key alone, so two runs in one place
-can do the same work twice, and no harm. What is final is written last, and once.
+can do the same work twice, and no harm. A Dataset is zarr beside the checksums of all
+its files. What is final is written last, and once.
 """
 
 import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Self
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 import xarray as xr
+from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import MemoryStore
 
-from dsel.results.files import (
-    CUBE,
-    PAIRS,
-    Outcome,
-    read_dataset,
-    read_outcome,
-    write_dataset,
-    write_outcome,
-)
+from dsel.results.cube import COUNT_IN_FILE, check_cube, evidence, is_count
 from dsel.results.models import read_model, write_model
 from dsel.results.place import (
     JOURNAL,
+    MAKE_ANEW,
+    OUTCOME,
+    PLAIN,
     Place,
     claim,
-    owner,
+    read_head,
     read_journal,
+    read_outcome,
     seal,
     stamp,
+    unseal,
 )
+from dsel.stores import check_codecs
 
+CUBE: Final = "cube"
+PAIRS: Final = "pairs"
 LEAST_SECONDS: Final = 0.5
 """From a record to its file when a run begins."""
 SHARE: Final = 0.02
@@ -43,25 +48,200 @@ MOST_SECONDS: Final = 300.0
 """... and less than this."""
 
 
-class Store:
+def save_results(
+    results: xr.Dataset,
+    place: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Save a results cube as zarr (format 3), in the place of one already there.
+
+    The old cube stays readable until the new one is complete.
+
+    Parameters
+    ----------
+    results
+        A results cube.
+    place
+        Folder or fsspec URL that is empty, or holds what was saved by this function.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Raises
+    ------
+    ValueError
+        Where `results` is no results cube, or the place holds anything else, such as
+        the results of a run.
+    OSError
+        Where nothing can be written.
+
+    See Also
+    --------
+    open_results : Opens what was saved.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from dsel.results.cube import grid_axes, make_cube
+    >>> cube = make_cube(grid_axes({"C": [1, 10]}), {"fold": 5}, {})
+    >>> with TemporaryDirectory() as place:
+    ...     save_results(cube, place)
+    ...     open_results(place).identical(cube)
+    True
+    """
+    check_cube(results)
+    evidence(results)  # counts become integers in the file, and must be some
+    where = Place(place, storage_options=storage_options, name="place")
+    claim(where, PLAIN, {})
+    before = where.files(CUBE)
+    write_dataset(where, CUBE, results)
+    for old in before:
+        where.remove(f"{CUBE}/{old}")
+
+
+def open_results(
+    place: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Open the results cube that a run or `save_results` kept.
+
+    Parameters
+    ----------
+    place
+        The ``out`` of a run, or what `save_results` was given.
+    storage_options
+        Passed to fsspec with a URL.
+
+    Returns
+    -------
+    xarray.Dataset
+        The cube as it was saved, in memory.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there are no results, or a run that has not ended.
+    ValueError
+        Where something else is there, another version of dsel wrote it, or it is
+        damaged.
+
+    See Also
+    --------
+    save_results : Writes a cube; a run with ``out=`` does so at its end.
+    """
+    where = Place(place, storage_options=storage_options, name="place")
+    if read_head(where) is None:
+        raise FileNotFoundError(
+            f"there are no results at {where}; name the place that `out` named."
+        )
+    final = (read_outcome(where) or {"datasets": {}})["datasets"].get(CUBE)
+    try:
+        return read_dataset(where, CUBE, final)
+    except ValueError:  # it may have been replaced while it was read
+        return read_dataset(where, CUBE, final)
+
+
+def write_dataset(place: Place, name: str, dataset: xr.Dataset) -> str:
+    """Write a Dataset under a stamp that is returned; it counts when all is there."""
+    # Texts that are not set are NaN in a cube that was grown.
+    loaded = _with_texts(
+        dataset.compute(), lambda each: np.where(pd.isna(each), "", each)
+    )
+    files: dict[str, Any] = {}
+    # In memory first: xarray asks for one thing after the other, some hundred times.
+    loaded.drop_encoding().to_zarr(
+        MemoryStore(files),
+        zarr_format=3,
+        consolidated=False,
+        encoding={
+            str(key): {
+                "chunks": tuple(max(1, size) for size in each.shape),
+                **(COUNT_IN_FILE if is_count(key) else {}),
+            }
+            for key, each in loaded.variables.items()
+        },
+    )
+    contents = {key: buffer.to_bytes() for key, buffer in files.items()}
+    mark = stamp()
+    place.write({f"{name}/{mark}.zarr/{key}": body for key, body in contents.items()})
+    sums = {key: zlib.crc32(body) for key, body in contents.items()}
+    place.write({f"{name}/{mark}.json": seal(json.dumps(sums).encode())})
+    return mark
+
+
+def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Dataset:
+    """Return the Dataset of the stamp that is final, else the last one that is whole.
+
+    All are of one plan: another was made anew, or by another run.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is none.
+    ValueError
+        Where it is damaged.
+    """
+    files = [each for each in place.files(name) if each.endswith(".json")]
+    marks = [each.removesuffix(".json") for each in reversed(files)]
+    for mark in dict.fromkeys([final, *marks] if final else marks):
+        sums = json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}")
+        contents = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
+        found: dict[str, Any] = dict(zip(sums, contents, strict=True))
+        if sums and all(
+            content is not None and zlib.crc32(content) == sums[key]
+            for key, content in found.items()
+        ):
+            return _opened(found)
+    if final is None and not marks:
+        raise FileNotFoundError(
+            f"{place} holds a run that has not ended; run the same command again to go "
+            f"on with it."
+        )
+    raise ValueError(f"the {name} at {place} is damaged; {MAKE_ANEW}.")
+
+
+def _opened(files: Mapping[str, bytes]) -> xr.Dataset:
+    for key, content in files.items():
+        if key.endswith("zarr.json"):
+            # A store may be from elsewhere, and zarr knows codecs that unpickle.
+            check_codecs(json.loads(content).get("codecs", ()), key)
+    make = default_buffer_prototype().buffer.from_bytes
+    store = MemoryStore({key: make(content) for key, content in files.items()})
+    opened: xr.Dataset = xr.open_zarr(
+        store, consolidated=False, chunks=None, zarr_format=3
+    )
+    # Objects are a type that numpy promotes.
+    return _with_texts(opened.load().drop_encoding(), lambda each: each.astype(object))
+
+
+def _with_texts(dataset: xr.Dataset, change: Callable[[Any], Any]) -> xr.Dataset:
+    """Return a Dataset with its texts changed, those of coordinates included."""
+    return dataset.assign({
+        name: each.copy(data=change(each.to_numpy()))
+        for name, each in dataset.variables.items()
+        if each.dtype.kind in "OTU"
+    })  # fmt: skip
+
+
+class Store(AbstractContextManager["Store"]):
     """What a plan keeps in its place; made by `open_store`, ended by `close`."""
 
-    def __init__(self, place: Place, kind: str, plan: Mapping[str, str]) -> None:
+    def __init__(self, place: Place, head: str) -> None:
         self.place = place
         self.records: dict[str, dict[str, Any]] = {}
         """Records by key, those of earlier runs included; of two the first counts."""
-        self._owner = owner(kind, plan)
-        self._lines = [json.dumps(self._owner)]
-        self._guard = threading.Lock()  # of the lines
-        self._writing = threading.Lock()  # one write at a time
+        self._head = head
+        self._lines: list[str] = []
+        self._guard = threading.RLock()
         self._timer: threading.Timer | None = None
-        self._failure: OSError | None = None
+        self._is_late = False
         self._began = time.monotonic()
-        for theirs, lines in read_journal(place):
-            if theirs == self._owner:
+        for theirs, *lines in read_journal(place):
+            if theirs == head:  # and not of another plan that came at the same time
                 self.records = dict(map(json.loads, lines)) | self.records
         self._final = read_outcome(place)
-        self._kept = Outcome()
+        self._kept: dict[str, Any] = {"datasets": {}, "models": {}}
         if self._final is None:
             self._write()  # says before work starts that nothing can be written
 
@@ -80,65 +260,41 @@ class Store:
             if key not in self.records:
                 self.records[key] = json.loads(line)[1]
                 self._lines.append(line)
-                self._write_soon()
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+            if self._is_late:
+                self.flush()
+            elif self._lines and self._timer is None:
+                share = SHARE * (time.monotonic() - self._began)
+                pause = min(max(LEAST_SECONDS, share), MOST_SECONDS)
+                self._timer = threading.Timer(pause, self._write_late)
+                self._timer.daemon = True
+                self._timer.start()
 
     def flush(self) -> None:
         """Write what was appended; return when it is there."""
-        if len(self._lines) > 1:  # the first says whose they are
-            self._write()
+        with self._guard:
+            if self._lines:
+                self._write()
 
     def close(self) -> None:
         """Write what was appended, and end."""
         with self._guard:
             if self._timer is not None:
                 self._timer.cancel()
-        self.flush()
+            self.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def save_cube(self, cube: xr.Dataset) -> None:
-        """Keep the cube, in the place of an earlier one."""
-        self._kept.datasets[CUBE] = write_dataset(self.place, CUBE, cube)
+    def save(self, name: str, dataset: xr.Dataset) -> None:
+        """Keep a Dataset, `CUBE` or `PAIRS`, in the place of an earlier one."""
+        self._kept["datasets"][name] = write_dataset(self.place, name, dataset)
 
-    def cube(self) -> xr.Dataset | None:
-        """Return the cube; None where none was kept, or it must be made anew."""
-        return self._dataset(CUBE)
-
-    def save_pairs(self, pairs: xr.Dataset) -> None:
-        """Keep what was counted pair by pair, in the place of what was there."""
-        self._kept.datasets[PAIRS] = write_dataset(self.place, PAIRS, pairs)
-
-    def pairs(self) -> xr.Dataset | None:
-        """Return what was counted pair by pair; None as of `cube`."""
-        return self._dataset(PAIRS)
-
-    @property
-    def outcome(self) -> dict[str, Any] | None:
-        """What `save_outcome` was given first, by this run or another."""
-        return None if self._final is None else self._final.said
-
-    def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
-        """Make certificates and choice final; return those that are.
-
-        Save the cube and the models before: the outcome says which belong to it. Where
-        another run was first, its outcome is returned, and nothing is written.
-        """
-        self.flush()
-        self._kept.said = json.loads(json.dumps(outcome, default=_plain))
-        self._final = write_outcome(self.place, self._kept)
-        return self._final.said
+    def dataset(self, name: str) -> xr.Dataset | None:
+        """Return a Dataset; None where none was kept, or it must be made anew."""
+        try:
+            return read_dataset(self.place, name, self._files["datasets"].get(name))
+        except (FileNotFoundError, ValueError):
+            return None
 
     def save_model(self, name: str, model: Any) -> None:
         """Keep a fitted model as skops, to be found when the outcome was saved.
@@ -148,14 +304,10 @@ class Store:
         ModuleNotFoundError
             Where skops is not installed.
         """
-        self._kept.models[name] = write_model(self.place, name, model)
-
-    def has_model(self, name: str) -> bool:
-        """Whether the model of that name that belongs to the outcome was kept."""
-        return name in self._models()
+        self._kept["models"][name] = write_model(self.place, name, model)
 
     def load_model(self, name: str, trusted: Sequence[str] = ()) -> Any:
-        """Return the model of that name; see `open_model`.
+        """Return the model of that name that belongs to the outcome; see `open_model`.
 
         Raises
         ------
@@ -164,47 +316,42 @@ class Store:
         ValueError
             Where it is damaged, or has types that are not trusted.
         """
-        return read_model(self.place, self._models()[name], trusted)
+        return read_model(self.place, self._files["models"][name], trusted)
 
-    def _models(self) -> Mapping[str, str]:
-        return (self._final or self._kept).models
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """What `save_outcome` was given first, by this run or another."""
+        return None if self._final is None else self._final["said"]
 
-    def _dataset(self, name: str) -> xr.Dataset | None:
-        try:
-            return read_dataset(self.place, name, self._final)
-        except (FileNotFoundError, ValueError):
-            return None
+    def save_outcome(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        """Make certificates and choice final; return those that are.
 
-    def _pause(self) -> float:
-        share = SHARE * (time.monotonic() - self._began)
-        return min(max(LEAST_SECONDS, share), MOST_SECONDS)
+        Save the cube and the models before: the outcome says which belong to it. Where
+        another run was first, its outcome is returned, and nothing is written.
+        """
+        self.flush()
+        made = json.dumps({"said": outcome, **self._kept}, default=_plain)
+        self.place.create(OUTCOME, seal(made.encode()))
+        self._final = read_outcome(self.place) or json.loads(made)
+        said: dict[str, Any] = self._final["said"]
+        return said
 
-    def _write_soon(self) -> None:
-        if self._timer is None:
-            self._timer = threading.Timer(self._pause(), self._write_late)
-            self._timer.daemon = True
-            self._timer.start()
+    @property
+    def _files(self) -> Mapping[str, Any]:
+        return self._final or self._kept
 
     def _write_late(self) -> None:
         with self._guard:
             self._timer = None
-        try:
-            self.flush()
-        except OSError as error:  # shown to the driver by its next append
-            self._failure = error
+            try:
+                self.flush()
+            except OSError:
+                self._is_late = True  # the driver's next append tries again, and raises
 
     def _write(self) -> None:
-        """Write the lines to a file of their own; `append` takes more meanwhile."""
-        with self._writing:
-            with self._guard:
-                lines, self._lines = self._lines, self._lines[:1]
-            try:
-                name = f"{JOURNAL}/{stamp()}.json"
-                self.place.write({name: seal("\n".join(lines).encode())})
-            except BaseException:
-                with self._guard:
-                    self._lines = lines + self._lines[1:]
-                raise
+        name = f"{JOURNAL}/{stamp()}.json"
+        self.place.write({name: seal("\n".join([self._head, *self._lines]).encode())})
+        self._lines, self._is_late = [], False
 
 
 def open_store(
@@ -251,8 +398,7 @@ def open_store(
     {'fit/0': {'errors': [3, 4]}}
     """
     place = Place(out, storage_options=storage_options)
-    claim(place, kind, plan)
-    return Store(place, kind, plan)
+    return Store(place, claim(place, kind, plan))
 
 
 def _plain(value: Any) -> Any:

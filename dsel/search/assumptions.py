@@ -30,7 +30,7 @@ from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
 from dsel.data.splits import Split
 from dsel.results import Assumption
-from dsel.results.assumptions import DECLARED, VIOLATED, full_list
+from dsel.results.certificate import DECLARED, VIOLATED, full_list
 
 SAMPLE_ROWS: Final = 500
 """Rows of the pool that are compared with as many labeled ones."""

@@ -32,8 +32,7 @@ from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
-from dsel.results.grid import fold_axes, half_axes
-from dsel.results.store import open_store
+from dsel.results.store import CUBE, PAIRS, open_store
 from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
@@ -122,7 +121,7 @@ def execute(
             store = stack.enter_context(open_store(
                 out, kind="search", plan=identity, storage_options=storage_options
             ))  # fmt: skip
-            cube = store.cube()
+            cube = store.dataset(CUBE)
             if store.outcome is not None and cube is not None:
                 return _finished(run, store, cube)
         run.store = store
@@ -290,17 +289,17 @@ class _Run:
         assumptions = plan.assumptions
         if plan.pool is not None and plan.certificate:
             assumptions = with_pool_facts(assumptions, facts)
-        axes = (
-            half_axes(layout.n_halvings)
+        splits = (
+            {names.REPEAT: layout.n_halvings, names.HALF: 2}
             if layout.n_halvings
-            else fold_axes(layout.n_folds)
+            else {names.FOLD: layout.n_folds}
         )
         versions = {
             f"version_{name}": found or "none"
             for name, found in installed_versions().items()
         }
         cube = make_cube(
-            plan.axes, axes, evidence, assumptions=assumptions,
+            plan.axes, splits, evidence, assumptions=assumptions,
             attributes={
                 "certificate": plan.certificate,
                 "deploy": plan.deploy,
@@ -326,7 +325,7 @@ class _Run:
             return
         number = int(failed[0])
         message = str(evidence[names.MESSAGE][number]).rstrip(".")
-        first = f"candidate {number} ({plan.axes.params(number)}): {message}"
+        first = f"candidate {number} ({plan.axes.candidates[number]}): {message}"
         if len(failed) == plan.n_candidates:
             several = f"all {len(failed)} candidates failed; the first was {first}"
             alone = f"the only candidate failed: {message}"
@@ -375,7 +374,7 @@ def nested_choice(
     number = candidates[deploy]
     table = cube[names.ESTIMATE].values[0].ravel()
     choice = Choice(
-        number, plan.axes.params(number), "cv_error", float(table[number]),
+        number, plan.axes.candidates[number], "cv_error", float(table[number]),
         certificates, deploy,
         float(expected_holdout_bound(pooled, fifth, delta=plan.delta)),
         (*counts.messages, *remarks_on(cube)), candidates,
@@ -419,9 +418,9 @@ def _pair_counts(table: CountTable) -> tuple[Any, Any, Any]:
 
 def _kept(outcome: Outcome, store: Any) -> Outcome:
     """Write what was found, make it final, and return what is final."""
-    store.save_cube(outcome.results)
+    store.save(CUBE, outcome.results)
     if outcome.pair_results is not None:
-        store.save_pairs(outcome.pair_results)
+        store.save(PAIRS, outcome.pair_results)
     if find_spec("skops") is not None:
         for name, model in outcome.models.items():
             try:
@@ -442,17 +441,18 @@ def _finished(run: _Run, store: Any, cube: xr.Dataset) -> Outcome:
     """Return the outcome of a run that had ended; models are loaded, or made again."""
     choice = Choice.from_json(store.outcome["choice"])
     plan = run.plan
-    choice = replace(choice, params=plan.axes.params(choice.candidate))
+    choice = replace(choice, params=plan.axes.candidates[choice.candidate])
     kept = {}
     for name in choice.certificates:
-        if store.has_model(name):
-            try:
-                kept[name] = store.load_model(name)
-            except (ValueError, ImportError):
-                break  # damaged, or of a type that nobody trusts
+        try:
+            kept[name] = store.load_model(name)
+        except (KeyError, ValueError, ImportError):
+            break  # not kept, damaged, or of a type that nobody trusts
     if len(kept) == len(choice.certificates):
-        return Outcome(cube, choice, store.pairs(), lambda: kept)
-    return Outcome(cube, choice, store.pairs(), partial(_made_again, run, cube, choice))
+        return Outcome(cube, choice, store.dataset(PAIRS), lambda: kept)
+    return Outcome(
+        cube, choice, store.dataset(PAIRS), partial(_made_again, run, cube, choice)
+    )
 
 
 def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.data.frames import Frame, frame_of, has_named_columns
 from dsel.data.lazy import lazily
-from dsel.results.choice import cv_results
+from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
 
 SCORING = (
@@ -218,7 +218,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.models_ = dict(outcome.models)
         self.best_estimator_ = self.models_[self.choice_.deploy]
         self.best_index_ = self.choice_.candidate
-        self.best_params_ = plan.axes.params(self.best_index_)
+        self.best_params_ = plan.axes.candidates[self.best_index_]
         self.cv_results_ = cv_results(self.results_, plan.axes)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = plan.classes

@@ -39,7 +39,7 @@ from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
 from dsel.results import Assumption
-from dsel.results.grid import GridAxes, as_text, grid_axes
+from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.runtime.threads import single_threaded
 from dsel.search.assumptions import (
     assumptions_of_plan,

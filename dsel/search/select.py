@@ -15,10 +15,9 @@ from dsel.checks import check_probability
 from dsel.criteria import CRITERIA, Criterion, Settings, Terms, get_criterion
 from dsel.criteria.base import BEST_FOLD, FIRST_FOLD
 from dsel.results import Certificate, Choice
-from dsel.results.assumptions import assumptions_of
-from dsel.results.certificate import ALL_ROWS, ONE_FOLD
-from dsel.results.choice import content_token, params_of
-from dsel.results.cube import add_criterion, check_cube, evidence
+from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of
+from dsel.results.cube import check_cube, evidence, with_criteria
+from dsel.results.tables import content_token, params_of
 from dsel.search.pruning import ROUNDING
 
 TOKEN: Final = "content_token"
@@ -202,10 +201,8 @@ def with_terms(
         of_halves = [each for each in CRITERIA.values() if each.by_halves]
         free = [*of_halves, get_criterion("loo_error")]
     wanted = [criterion, *(each for each in free if counts.keys() >= set(each.needs))]
-    for each in {rule.name: rule for rule in wanted}.values():
-        terms = each.evaluate(counts, settings)
-        shares = settings.delta_shares
-        cube = add_criterion(cube, each.name, terms, delta_shares=shares, delta=delta)
+    terms = {rule.name: rule.evaluate(counts, settings) for rule in wanted}
+    cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 

@@ -108,7 +108,7 @@ class Job:
         numbers = {key: number for number, key in self.plan.keys.items()}
         keys = [
             json.loads(line)[0].split("/")
-            for _, lines in read_journal(Place(self.out))
+            for _, *lines in read_journal(Place(self.out))
             for line in lines
         ]
         return {

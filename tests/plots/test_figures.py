@@ -18,7 +18,7 @@ from dsel.plots import (
     plot_terms,
     plot_timing,
 )
-from dsel.results.text import in_percent
+from dsel.results.certificate import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
 

@@ -5,22 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsel.results.assumptions import Assumption, full_list
-from dsel.results.cube import add_criterion, make_cube
-from dsel.results.grid import fold_axes, grid_axes
+from dsel.results.certificate import Assumption, full_list
+from dsel.results.cube import grid_axes, make_cube, with_criteria
 
 
-@pytest.fixture
-def terms():
-    """Make what a criterion says: estimates counting up from `start`."""
-
-    def make(start=0.0):
-        estimate = np.arange(6) + start
-        return SimpleNamespace(
-            estimate=estimate, label_term=estimate / 2, disagreement_term=estimate / 2
-        )
-
-    return make
+def terms(start=0.0):
+    """Return what a criterion says: estimates counting up from `start`."""
+    estimate = np.arange(6) + start
+    return SimpleNamespace(
+        estimate=estimate, label_term=estimate / 2, disagreement_term=estimate / 2
+    )
 
 
 @pytest.fixture
@@ -29,7 +23,7 @@ def axes():
 
 
 @pytest.fixture
-def bare_cube(axes, rng):
+def cube(axes, rng):
     errors = rng.integers(0, 80, (6, 5))
     errors[3, 2] = -1
     values = {
@@ -38,7 +32,7 @@ def bare_cube(axes, rng):
         "fold_answers": np.full((6, 5), 80),
         "train_rows": np.full(5, 80),
         "status": np.array([0, 0, 1, 2, 3, 0]),
-        "message": [""] * 6,
+        "message": ["", "", "", "it raised", "", ""],
         "fit_seconds": rng.random((6, 5)),
         "n_labeled": 100,
         "n_unlabeled": 1000,
@@ -48,15 +42,10 @@ def bare_cube(axes, rng):
         "outer_errors": np.arange(5),
         "outer_disagreements": np.array([1, 2, 3, 4, -1]),
     }
-    return make_cube(
-        axes,
-        fold_axes(5),
-        values,
+    made = make_cube(
+        axes, {"fold": 5}, values,
         assumptions=full_list([Assumption("A4", "by design", "half of the pool")]),
         attributes={"seeds": {"folds": 3}, "is_pruned": True, "client": None},
-    )
-
-
-@pytest.fixture
-def cube(bare_cube, terms):
-    return add_criterion(bare_cube, "nested", terms(), delta_shares=0.01, delta=0.05)
+    )  # fmt: skip
+    told = {"cv_error": terms(1.0), "nested": terms()}
+    return with_criteria(made, told, delta_shares=0.01, delta=0.05)

@@ -26,23 +26,23 @@ def test_store__of_two_writers_loses_nothing(cube, storage_options):
     first, second = (open_plan("shared", storage_options) for _ in range(2))
     for number, store in enumerate((first, second)):
         store.append(str(number), {"n": number})
-        store.save_cube(cube.assign_attrs(run=number))
-        store.save_model("one_fold", None)
+        store.save("cube", cube.assign_attrs(run=number))
+        store.save_model("one_fold", {"by": number})
     assert second.save_outcome({"by": 1}) == {"by": 1}
     assert first.save_outcome({"by": 0}) == {"by": 1}
     with pytest.raises(StoreMismatchError, match="cv is 5 there and 7 now"):
         open_plan("shared", storage_options, cv="7")
     again = open_plan("shared", storage_options)
     assert again.records == {"0": {"n": 0}, "1": {"n": 1}}
-    assert again.cube().run == 1
-    assert again.has_model("one_fold")
-    assert SECRET not in str(again.cube().attrs)
+    assert again.dataset("cube").run == 1
+    assert again.load_model("one_fold") == {"by": 1}
+    assert SECRET not in str(again.dataset("cube").attrs)
 
 
 def test_outcome__is_created_once(storage_options):
     store = open_plan("once", storage_options)
-    assert store.place.create("outcome.json", b"first")
-    assert not store.place.create("outcome.json", b"second")
+    assert store.place.create("outcome.json", b"first") == b"first"
+    assert store.place.create("outcome.json", b"second") == b"first"
     assert store.place.read("outcome.json") == b"first"
 
 

@@ -1,0 +1,162 @@
+"""Candidates as people read them: parameters, labels, and tables with one row each."""
+
+from hashlib import blake2b
+from numbers import Real
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.stats import rankdata
+
+from dsel import names
+from dsel.results.cube import GridAxes, candidate_dims, evidence
+
+CV_ERROR: Final = "cv_error"
+"""Column of the mean error on held-out folds, and the criterion that is the same."""
+
+
+def parameters(cube: xr.Dataset) -> pd.DataFrame:
+    """Return what each candidate sets, as the cube shows it: a column for each.
+
+    A parameter of which one value was selected, as `isel` leaves it, is one, too.
+    """
+    dims = candidate_dims(cube)
+    table = cube[names.STATUS].to_dataframe(dim_order=list(dims)).reset_index()
+    shown = (set(table.columns) - names.RESERVED) | set(dims)
+    table.index.name = names.CANDIDATE
+    return table[sorted(shown - {names.CANDIDATE})]
+
+
+def params_of(cube: xr.Dataset, number: int) -> dict[str, Any]:
+    """Return the parameters of a candidate as the cube shows them.
+
+    Numbers, strings and booleans come back as they were, other values as their text.
+
+    Examples
+    --------
+    >>> from dsel.results.cube import grid_axes, make_cube
+    >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
+    >>> params_of(make_cube(axes, {"fold": 5}, {}), 2)
+    {'C': 10, 'kernel': 'linear'}
+    """
+    return _all_params(cube)[number]
+
+
+def candidate_labels(cube: xr.Dataset) -> list[str]:
+    """Return a text for every candidate that names its parameters, in order.
+
+    Examples
+    --------
+    >>> from dsel.results.cube import grid_axes, make_cube
+    >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
+    >>> candidate_labels(make_cube(axes, {"fold": 5}, {}))[:2]
+    ['C=1, kernel=linear', 'C=1, kernel=rbf']
+    """
+    return [
+        ", ".join(f"{name}={value}" for name, value in each.items())
+        for each in _all_params(cube)
+    ]
+
+
+def _all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
+    table = parameters(cube)
+    keep_unset = names.CANDIDATE not in cube.coords
+    columns = {_parameter(name): table[name].tolist() for name in table.columns}
+    rows = zip(*columns.values(), strict=True) if columns else [()] * len(table)
+    return [
+        {
+            name: value
+            for name, value in zip(columns, row, strict=True)
+            if keep_unset or not (value == "" or value != value)  # NaN is not itself
+        }
+        for row in rows
+    ]
+
+
+def _parameter(dimension: str) -> str:
+    bare = dimension.removeprefix("param_")
+    return bare if bare in names.RESERVED else dimension
+
+
+def content_token(cube: xr.Dataset) -> str:
+    """Return a hash of the candidates in their order and of all that was counted.
+
+    A cube that was cut, sorted or changed has another one than its attribute says.
+    """
+    digest = blake2b("\n".join(candidate_labels(cube)).encode(), digest_size=16)
+    for name, values in sorted(evidence(cube).items()):
+        digest.update(f"{name} {values.shape}".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def candidate_table(cube: xr.Dataset) -> pd.DataFrame:
+    """Return one row for each candidate; see `results.dsel.table`."""
+    return parameters(cube).assign(**_judged(cube))
+
+
+def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
+    """Return what scikit-learn calls ``cv_results_``, made from the counts of a cube.
+
+    Arrays of one value per candidate, and ``params``, a list with the parameters from
+    the axes. Scores are accuracies; NaN and the last rank where a fold was not counted.
+    Then the columns of `candidate_table`: ``status``, ``cv_error`` and the criteria.
+
+    Examples
+    --------
+    >>> from dsel.results.cube import grid_axes, make_cube
+    >>> axes = grid_axes({"C": [1, 10]})
+    >>> errors = {"fold_errors": [[1, 0], [2, 2]], "fold_rows": [10, 10]}
+    >>> found = cv_results(make_cube(axes, {"fold": 2}, errors), axes)
+    >>> found["params"], found["mean_test_score"].tolist()
+    ([{'C': 1}, {'C': 10}], [0.95, 0.8])
+    """
+    found: dict[str, Any] = {}
+    n = axes.n_candidates
+    for name, variable in (("fit", names.FIT_SECONDS), ("score", names.SCORE_SECONDS)):
+        if variable in cube:
+            seconds = cube[variable].values.reshape(n, -1)
+            found[f"mean_{name}_time"] = seconds.mean(axis=1)
+            found[f"std_{name}_time"] = seconds.std(axis=1)
+    given = [{"estimator": each} for each in axes.estimators] or axes.candidates
+    for name in sorted({name for each in given for name in each}):
+        # Masked where a candidate does not set it.
+        values = [each.get(name, 0) for each in given]
+        is_plain = all(isinstance(value, Real) for value in values)
+        column = np.zeros(n, dtype=np.array(values).dtype if is_plain else object)
+        for number, value in enumerate(values):
+            column[number] = value
+        unset = [name not in each for each in given]
+        found[f"param_{name}"] = np.ma.masked_array(column, mask=unset)
+    found["params"] = list(axes.candidates)
+    scores = 1.0 - _fold_rates(cube)
+    found |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
+    mean = scores.mean(axis=1)
+    found["mean_test_score"], found["std_test_score"] = mean, scores.std(axis=1)
+    ranks = rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min")
+    return found | {"rank_test_score": ranks.astype(np.int32)} | _judged(cube)
+
+
+def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return errors by answers, of which a nested search has several for a row."""
+    n_answers = names.FOLD_ANSWERS if names.FOLD_ANSWERS in cube else names.FOLD_ROWS
+    rates = cube[names.FOLD_ERRORS] / cube[n_answers]
+    return np.asarray(rates.values.reshape(cube[names.STATUS].size, -1))
+
+
+def _judged(cube: xr.Dataset) -> dict[str, Any]:
+    """Return what happened to each candidate, and what each criterion says of it."""
+    status = evidence(cube[[names.STATUS]])[names.STATUS].ravel()
+    table: dict[str, Any] = {names.STATUS: np.array(names.STATES, dtype=object)[status]}
+    if names.FOLD_ERRORS in cube:
+        table[CV_ERROR] = _fold_rates(cube).mean(axis=1)
+    criteria = cube[names.CRITERION].values if names.CRITERION in cube.dims else ()
+    for number, name in enumerate(criteria):
+        judged = cube.isel({names.CRITERION: number})
+        table[str(name)] = judged[names.ESTIMATE].values.ravel()
+        has_terms = names.DISAGREEMENT_TERM in judged
+        if has_terms and judged[names.DISAGREEMENT_TERM].notnull().any():
+            for term in (names.LABEL_TERM, names.DISAGREEMENT_TERM):
+                table[f"{name}_{term}"] = judged[term].values.ravel()
+    return table
