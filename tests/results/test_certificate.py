@@ -5,9 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from dsel.results.certificate import Assumption, full_list
-from dsel.results.certificate import Certificate
-from dsel.results.certificate import Choice
+from dsel.results.certificate import Assumption, Certificate, Choice, full_list
 
 FIFTHS = "four fifths of the labels"
 
