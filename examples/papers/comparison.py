@@ -1,4 +1,4 @@
-"""A number of a paper beside ours, and whether they agree."""
+"""Numbers of a paper beside ours, and whether they agree."""
 
 import math
 from collections.abc import Iterable
@@ -39,74 +39,66 @@ class Comparison:
     why: str = ""
 
 
-def widest(n: int) -> float:
-    """Return the standard errors within which numbers of n repetitions agree.
+class Comparisons(list[Comparison]):
+    """A list to which numbers of n repetitions are added with their verdicts.
 
-    That is Student's quantile with n - 1 degrees of freedom which is left with the
-    probability that a normal number is left beyond three standard errors.
+    In all methods `ours` is our number and its standard error over repetitions, and
+    `why` says why it cannot be compared.
     """
-    tail = stats.norm.sf(MOST_ERRORS)
-    return float(stats.t.isf(tail, max(n - 1, 1)))
 
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.few = "" if n >= FEWEST else f"too few to say: {n} of at least {FEWEST}"
+        # Student's quantile of n repetitions which is left with the probability that a
+        # normal number is left beyond three standard errors.
+        tail = stats.norm.sf(MOST_ERRORS)
+        self.quantile = float(stats.t.isf(tail, max(n - 1, 1)))
 
-def too_few(n: int) -> str:
-    """Return that n repetitions are too few to compare; empty where they are not."""
-    return "" if n >= FEWEST else f"too few to say: {n} of at least {FEWEST}"
+    def number(
+        self, source: str, where: str, what: str,
+        *, printed: float, ours: tuple[Any, Any], spread: float, why: str = "",
+    ) -> None:  # fmt: skip
+        """Compare a printed number with ours by Student's quantile.
 
+        `spread` is the standard error of the difference: ours, the paper's and its
+        rounding.
+        """
+        value, error = map(float, ours)
+        why = why or self.few
+        distance = (value - printed) / (spread or math.nan)
+        if not why and not math.isfinite(distance):
+            why = "no standard error: all repetitions are alike, or it is not known"
+        near = abs(value - printed) <= self.quantile * spread
+        verdict = OPEN if why else AGREES if near else DIFFERS
+        why = why or f"{distance:+.1f} s.e."
+        numbers = (printed, value, error)
+        self.append(Comparison(source, where, what, *numbers, verdict, why))
 
-def compare_number(
-    source: str,
-    where: str,
-    what: str,
-    *,
-    printed: float,
-    ours: tuple[float, float],
-    spread: float,
-    n: int,
-    why_open: str = "",
-) -> Comparison:
-    """Compare a printed number with ours by Student's quantile of n repetitions.
+    def order(
+        self, source: str, where: str, what: str,
+        ours: tuple[Any, Any], *, why: str = "",
+    ) -> None:  # fmt: skip
+        """Compare a number with a finding, that it is above 0.
 
-    `ours` is our number and its standard error, `spread` that of the difference: ours,
-    the paper's and its rounding. `why_open` says why the two cannot be compared.
-    """
-    value, error = map(float, ours)
-    why_open = why_open or too_few(n)
-    if not why_open and not math.isfinite((value - printed) / (spread or math.nan)):
-        why_open = "no standard error: all repetitions are alike, or it is not known"
-    near = abs(value - printed) <= widest(n) * spread
-    verdict = OPEN if why_open else AGREES if near else DIFFERS
-    distance = "" if why_open else f"{(value - printed) / spread:+.1f} s.e."
-    return Comparison(
-        source, where, what, printed, value, error, verdict, why_open or distance
-    )
+        The standard error is NaN where the number is the smallest of all repetitions,
+        so that its sign says all. Nearer to 0 than Student's quantile of its standard
+        errors, it is not compared.
+        """
+        value, error = map(float, ours)
+        why = why or self.few
+        if not why and abs(value) <= self.quantile * np.nan_to_num(error):
+            why = f"no difference within {self.quantile:.1f} s.e."
+        verdict = OPEN if why else AGREES if value > 0.0 else DIFFERS
+        self.append(Comparison(source, where, what, None, value, error, verdict, why))
 
-
-def compare_order(
-    source: str, where: str, what: str, *, ours: tuple[float, float], n: int
-) -> Comparison:
-    """Compare a number and its standard error with a finding, that it is above 0.
-
-    The standard error is NaN where the number is the smallest of all repetitions, so
-    that its sign says all. Nearer to 0 than Student's quantile of its standard errors,
-    it is not compared.
-    """
-    value, error = map(float, ours)
-    quantile = widest(n)
-    room = 0.0 if math.isnan(error) else quantile * error
-    why = too_few(n)
-    if not why and abs(value) <= room:
-        why = f"no difference within {quantile:.1f} s.e."
-    verdict = OPEN if why else AGREES if value > 0.0 else DIFFERS
-    return Comparison(source, where, what, None, value, error, verdict, why)
-
-
-def compare_exact(
-    source: str, where: str, what: str, *, printed: float, ours: float, why: str = ""
-) -> Comparison:
-    """Compare a whole number, which agrees or differs; `why` it cannot be compared."""
-    verdict = OPEN if why else AGREES if ours == printed else DIFFERS
-    return Comparison(source, where, what, printed, ours, math.nan, verdict, why)
+    def exact(
+        self, source: str, where: str, what: str,
+        *, printed: float, ours: float, why: str = "",
+    ) -> None:  # fmt: skip
+        """Compare a whole number, which agrees or differs."""
+        verdict = OPEN if why else AGREES if ours == printed else DIFFERS
+        numbers = (printed, ours, math.nan)
+        self.append(Comparison(source, where, what, *numbers, verdict, why))
 
 
 def mean_of(values: ArrayLike) -> tuple[Any, Any]:

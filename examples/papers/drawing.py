@@ -1,7 +1,6 @@
 """Panels that the figures of several papers are made of: lines, maps, surfaces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,51 +14,50 @@ MARKERS = "os^Dv"
 """Of lines and surfaces, in order: the truth comes first."""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Curves over one quantity."""
+def empty(width: float = 9.0, height: float = 3.4) -> Any:
+    """Return an empty matplotlib figure."""
+    from matplotlib.figure import Figure
 
-    title: str
-    x: str
-    y: str
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]]
-    """Places and values by label, drawn in order."""
-    logarithmic: str = ""
-    """``"x"``, ``"y"`` or ``"xy"``."""
-    errors: Mapping[str, ArrayLike] | None = None
-    """Half the length of the bars at each point, by label."""
-    dashed: Sequence[str] = ()
-    """Labels of curves that are no measurement of their own."""
-    unconnected: bool = False
+    return Figure(figsize=(width, height), layout="constrained")
 
 
-def draw_lines(data: Lines, ax: Any) -> None:
-    """Draw curves with points, and a legend of their labels."""
-    for number, (label, (places, values)) in enumerate(data.curves.items()):
-        style = "" if data.unconnected else "--" if label in data.dashed else "-"
+def draw_lines(
+    ax: Any,
+    title: str,
+    x: str,
+    y: str,
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    *,
+    logarithmic: str = "",
+    errors: Mapping[str, ArrayLike] | None = None,
+    dashed: Sequence[str] = (),
+    unconnected: bool = False,
+) -> None:
+    """Draw curves (places and values, by label), and a legend of their labels.
+
+    `logarithmic` is ``"x"``, ``"y"`` or ``"xy"``; `errors` are half the lengths of the
+    bars at each point, and `dashed` the curves that are no measurement of their own.
+    """
+    for number, (label, (places, values)) in enumerate(curves.items()):
+        style = "" if unconnected else "--" if label in dashed else "-"
         ax.errorbar(
             np.asarray(places), np.asarray(values), ls=style, lw=1.4, capsize=2,
-            yerr=(data.errors or {}).get(label), label=label, ms=3.5,
+            yerr=(errors or {}).get(label), label=label, ms=3.5,
             marker=MARKERS[number % 5], color=COLORS[number % 5],
         )  # fmt: skip
-    if "x" in data.logarithmic:
+    if "x" in logarithmic:
         ax.set_xscale("log")
         _label_few(ax.xaxis, ax.get_xlim())
     else:
         ax.locator_params(axis="x", nbins=6)
-    if "y" in data.logarithmic:
+    if "y" in logarithmic:
         ax.set_yscale("log")
         _label_few(ax.yaxis, ax.get_ylim())
-    ax.set_xlabel(data.x, fontsize=8)
-    ax.set_ylabel(data.y, fontsize=8)
-    if len(data.curves) > 1:
+    ax.set_xlabel(x, fontsize=8)
+    ax.set_ylabel(y, fontsize=8)
+    if len(curves) > 1:
         ax.legend(frameon=False, fontsize=7)
-    _tidy(ax, data.title)
-
-
-def draw_alone(data: Lines, drawing: Any) -> None:
-    """Draw curves as the only panel of an empty figure."""
-    draw_lines(data, drawing.add_subplot())
+    _tidy(ax, title)
 
 
 def _tidy(ax: Any, title: str) -> None:
@@ -82,33 +80,26 @@ def _label_few(axis: Any, ends: tuple[float, float]) -> None:
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Some numbers over the two parameters of a grid, which are powers of 2."""
+def draw_map(
+    ax: Any,
+    title: str,
+    x: tuple[str, NDArray[Any]],
+    y: tuple[str, NDArray[Any]],
+    values: NDArray[np.float64],
+    *,
+    ends: tuple[float, float],
+) -> None:
+    """Draw numbers over two parameters, which are powers of 2, as a map.
 
-    x: str
-    x_values: NDArray[Any]
-    y: str
-    y_values: NDArray[Any]
-    surfaces: Mapping[str, NDArray[np.float64]]
-    """By label, each of shape (y_values, x_values)."""
-
-
-def draw_map(data: Grid, label: str, ax: Any, *, ends: tuple[float, float]) -> None:
-    """Draw one of the surfaces as a map; a darker cell is a larger number.
-
-    `ends` are the numbers of the lightest and the darkest colour. Between them colours
-    are logarithmic, so that the shape shows where most numbers are small.
+    A darker cell is a larger number; `ends` are those of the lightest and the darkest
+    colour. Between them colours are logarithmic, so that the shape shows where most
+    numbers are small.
     """
     from matplotlib.colors import LogNorm
 
-    values = data.surfaces[label]
     norm = LogNorm(*ends, clip=True)
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="Blues", norm=norm)
-    for axis, name, steps in (
-        (ax.xaxis, data.x, data.x_values),
-        (ax.yaxis, data.y, data.y_values),
-    ):
+    for axis, (name, steps) in ((ax.xaxis, x), (ax.yaxis, y)):
         every = max(1, len(steps) // 5)
         labels = [f"$2^{{{np.log2(value):g}}}$" for value in steps[::every]]
         axis.set_ticks(range(0, len(steps), every), labels)
@@ -118,27 +109,33 @@ def draw_map(data: Grid, label: str, ax: Any, *, ends: tuple[float, float]) -> N
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     bar.ax.tick_params(length=0, which="both", labelsize=7)
     _label_few(bar.ax.yaxis, ends)
-    _tidy(ax, f"{label}: least {values.min():.3f}")
+    _tidy(ax, f"{title}: least {values.min():.3f}")
 
 
-def draw_surfaces(data: Grid, ax: Any, *, title: str) -> None:
+def draw_surfaces(
+    ax: Any,
+    title: str,
+    x: tuple[str, NDArray[Any]],
+    y: tuple[str, NDArray[Any]],
+    surfaces: Mapping[str, NDArray[np.float64]],
+) -> None:
     """Draw all surfaces on 3-d axes: the first is solid, the others are nets."""
     from matplotlib.lines import Line2D
 
-    x, y = np.meshgrid(np.log2(data.x_values), np.log2(data.y_values))
+    places = np.meshgrid(np.log2(x[1]), np.log2(y[1]))
     marks = []
     for color, (label, values) in zip(
-        (GREY, BLUE, ACCENT), data.surfaces.items(), strict=True
+        (GREY, BLUE, ACCENT), surfaces.items(), strict=True
     ):
         if not marks:
-            ax.plot_surface(x, y, values, color=color, linewidth=0, shade=True)
+            ax.plot_surface(*places, values, color=color, linewidth=0, shade=True)
         else:
             cut = np.where(values <= 1.0, values, np.nan)  # above 1 it says nothing
-            ax.plot_wireframe(x, y, cut, color=color, linewidth=0.6)
+            ax.plot_wireframe(*places, cut, color=color, linewidth=0.6)
         marks.append(Line2D([], [], color=color, lw=3, label=label))
-    ax.set_xlabel(f"$\\log_2$ {data.x}", fontsize=8)
-    ax.set_ylabel(f"$\\log_2$ {data.y}", fontsize=8)
-    ax.set_zlim(0.0, min(1.0, max(each.max() for each in data.surfaces.values())))
+    ax.set_xlabel(f"$\\log_2$ {x[0]}", fontsize=8)
+    ax.set_ylabel(f"$\\log_2$ {y[0]}", fontsize=8)
+    ax.set_zlim(0.0, min(1.0, max(each.max() for each in surfaces.values())))
     ax.view_init(elev=24, azim=52)  # errors of the smallest values are behind
     ax.legend(handles=marks, frameon=False, fontsize=7, loc="upper left")
     ax.set_title(title, loc="left", fontsize=10, color=INK)

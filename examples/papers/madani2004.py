@@ -13,7 +13,7 @@ number.
 import gzip
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -22,31 +22,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from common import (
-    REPETITION,
-    Experiment,
-    Figure,
-    halves_of,
-    labeled_set,
-    main,
-)
-from comparison import (
-    OPEN,
-    Comparison,
-    compare_number,
-    compare_order,
-    mean_of,
-    share_of,
-)
-from drawing import Lines, draw_lines
+from common import REPETITION, Experiment, Figure, main
+from comparison import OPEN, Comparison, Comparisons, mean_of, share_of
+from drawing import draw_lines, empty
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
 from dsel.bounds import error_from_disagreement
-from dsel.co_validation import sample_uncertain
-from dsel.datasets import data_folder
+from dsel.co_validation import plan_covalidation, sample_uncertain
+from dsel.datasets import data_folder, load_set
 
 PUBLISHED = {
     ("max_dt_e", "two_fold_cv"): (16, 5, 5),
@@ -149,8 +135,13 @@ def text_features(texts: list[str]) -> sparse.csr_matrix:
     scikit-learn's English stop words are dropped before Porter's stems are taken, as
     the paper's library does it.
     """
-    import snowballstemmer  # an extra
-
+    try:
+        import snowballstemmer
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "some sets need snowballstemmer, which is not installed; "
+            "pip install 'dsel[papers]', or name others by --sets."
+        ) from error
     words = CountVectorizer(stop_words="english").build_analyzer()
     stem = cache(snowballstemmer.stemmer("porter").stemWord)
     counts = CountVectorizer(
@@ -171,12 +162,12 @@ def load_problem(name: str, folder: Any = None) -> Problem:
 
 
 def _categorical(file: str, folder: Any) -> tuple[Any, Any]:
-    table = labeled_set(file, folder)
+    table = load_set(file, folder=folder)
     return one_hot(table.X.astype(float)), table.y
 
 
 def _adult(file: str, folder: Any) -> tuple[Any, Any]:
-    table = labeled_set(file, folder)
+    table = load_set(file, folder=folder)
     rows = table.split == 0
     X = table.X[rows].astype(float)
     numbers = X[:, ~table.categorical]
@@ -187,7 +178,7 @@ def _adult(file: str, folder: Any) -> tuple[Any, Any]:
 
 def _optics(file: str, folder: Any) -> tuple[Any, Any]:
     """Take the 1,797 official test digits, odd against even: a guess."""
-    table = labeled_set(file, folder)
+    table = load_set(file, folder=folder)
     rows = table.split == 1
     odd = np.array([int(label) % 2 for label in table.classes])
     return table.X[rows] / 16.0, odd[table.y[rows]]
@@ -229,8 +220,6 @@ PROBLEMS = {
     "acq": ("reuters10", partial(_documents, positive="acq")),
 }
 """File of each problem, and what loads it."""
-
-MODULES = dict.fromkeys(("baseball", "atheism", "earn", "acq"), "snowballstemmer")
 
 # One piece: every estimate, of rows that were drawn and of rows that were picked.
 
@@ -276,33 +265,30 @@ def orders(problem: Problem, settings: Settings, seed: int) -> list[np.ndarray]:
 def measure_estimates(
     problem: Problem, trial: int, settings: Settings, place: Any
 ) -> dict[str, Any]:
-    """Return every estimate of a trial, over sampling and n_labeled."""
-    del place
+    """Return every estimate of a trial, over sampling and n_labeled.
+
+    Of the rows that are not labeled, 20 % are for testing, the rest is the pool.
+    """
     seed = settings.seed + trial
+
+    def cell(rows: np.ndarray) -> xr.Dataset:
+        others = np.setdiff1d(np.arange(len(problem.y)), rows)
+        others = np.random.default_rng([seed, len(rows)]).permutation(others)
+        test, pool = np.split(others, [len(others) // 5])
+        counts = halved(
+            problem, SVC(kernel="linear"), {"C": [10.0]}, rows, np.sort(pool),
+            np.sort(test), repeats=settings.halvings, seed=seed, leave_one_out=True,
+        )  # fmt: skip
+        return estimates_of(counts)
+
     cells = [
-        [_estimate_cell(problem, order[:n], settings, seed) for n in settings.sizes]
+        [cell(order[:n]) for n in settings.sizes]
         for order in orders(problem, settings, seed)
     ]
     return {
         name: [[float(cell[name].item()) for cell in row] for row in cells]
         for name in ESTIMATES
     }
-
-
-def _estimate_cell(
-    problem: Problem, rows: np.ndarray, settings: Settings, seed: int
-) -> xr.Dataset:
-    """Set 20 % of the other rows aside for testing, compare on the rest."""
-    others = np.setdiff1d(np.arange(len(problem.y)), rows)
-    others = np.random.default_rng([seed, len(rows)]).permutation(others)
-    n_test = len(others) // 5
-    test, pool = np.sort(others[:n_test]), np.sort(others[n_test:])
-    counts = halves_of(
-        SVC(kernel="linear"), {"C": [10.0]}, problem.X[rows], problem.y[rows],
-        problem.X[pool], (problem.X[test], problem.y[test]),
-        repeats=settings.halvings, seed=seed, leave_one_out=True,
-    )  # fmt: skip
-    return estimates_of(counts)
 
 
 def measure_choices(
@@ -312,14 +298,14 @@ def measure_choices(
 
     A trial halves the same rows anew: ``loo_error`` and ``true_error`` stay.
     """
-    del place
-    cells = [
-        [
-            _choice_cell(problem, tuple(order[:n].tolist()), settings, trial)
-            for n in settings.sizes
-        ]
-        for order in _orders_once(problem, settings)
-    ]
+    seed = settings.seed + trial
+    cells = []
+    for order, left_out in _once(problem, settings):
+        cells.append([
+            _of_degrees(problem, order[:n], settings, settings.halvings, seed)
+            .assign(loo_error=loo_error)
+            for n, loo_error in zip(settings.sizes, left_out, strict=True)
+        ])  # fmt: skip
     return {
         name: [[cell[name].values.ravel() for cell in row] for row in cells]
         for name in ESTIMATES
@@ -327,42 +313,53 @@ def measure_choices(
 
 
 @cache
-def _orders_once(problem: Problem, settings: Settings) -> list[np.ndarray]:
-    return orders(problem, settings, settings.seed)
+def _once(problem: Problem, settings: Settings) -> list[tuple[np.ndarray, list[Any]]]:
+    """Return what all trials share: orders of rows, and leave-one-out errors."""
+    of_degrees = partial(_of_degrees, problem, leave_one_out=True)
+    return [
+        (order, [of_degrees(order[:n], settings, 1, settings.seed).loo_error
+                 for n in settings.sizes])
+        for order in orders(problem, settings, settings.seed)
+    ]  # fmt: skip
 
 
-@cache
-def _left_out(problem: Problem, rows: tuple[int, ...], settings: Settings) -> Any:
-    """Return the leave-one-out errors, which all trials share."""
-    return _halved(problem, rows, settings, settings.seed, repeats=1, loo=True)
-
-
-def _choice_cell(
-    problem: Problem, rows: tuple[int, ...], settings: Settings, trial: int
-) -> xr.Dataset:
-    seed = settings.seed + trial
-    found = _halved(problem, rows, settings, seed, repeats=settings.halvings)
-    return found.assign(loo_error=_left_out(problem, rows, settings).loo_error)
-
-
-def _halved(
-    problem: Problem,
-    rows: tuple[int, ...],
-    settings: Settings,
-    seed: int,
-    *,
-    repeats: int,
-    loo: bool = False,
-) -> xr.Dataset:
+def _of_degrees(
+    problem: Problem, rows: np.ndarray, settings: Settings, repeats: int, seed: int,
+    *, leave_one_out: bool = False,
+) -> xr.Dataset:  # fmt: skip
     svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma, coef0=0.0)
     others = np.setdiff1d(np.arange(len(problem.y)), rows)
-    here = list(rows)
-    counts = halves_of(
-        svc, {"degree": list(settings.degrees)}, problem.X[here], problem.y[here],
-        problem.X[others], (problem.X[others], problem.y[others]),
-        repeats=repeats, seed=seed, leave_one_out=loo,
+    counts = halved(
+        problem, svc, {"degree": list(settings.degrees)}, rows, others, others,
+        repeats=repeats, seed=seed, leave_one_out=leave_one_out,
     )  # fmt: skip
     return estimates_of(counts)
+
+
+def halved(
+    problem: Problem, estimator: Any, grid: Any, rows: Any, pool: Any, test: Any,
+    *, repeats: int, seed: int, leave_one_out: bool,
+) -> xr.Dataset:  # fmt: skip
+    """Return the counts of a co-validation, and errors on the labels of tested rows."""
+    X, y = problem.X, problem.y
+    plan = plan_covalidation(
+        estimator, grid, X[rows], y[rows], X[pool], repeats=repeats, random_state=seed,
+        leave_one_out=leave_one_out,
+    )  # fmt: skip
+    counts = plan.run().results
+    errors = np.array([
+        [
+            np.sum(plan.model(number, fold).predict(X[test]) != y[test])
+            for fold in (*range(2 * repeats), None)  # None: the model of all rows
+        ]
+        for number in range(plan.n_candidates)
+    ])  # fmt: skip
+    of_halves, of_full = counts.fold_errors, counts.status
+    return counts.assign(
+        half_test_errors=(of_halves.dims, errors[:, :-1].reshape(of_halves.shape)),
+        full_test_errors=(of_full.dims, errors[:, -1].reshape(of_full.shape)),
+        test_rows=len(test),
+    )
 
 
 def estimates_of(counts: xr.Dataset) -> xr.Dataset:
@@ -432,92 +429,72 @@ def win_loss_tie(
     return wins, losses, int(tie.sum())
 
 
-def compare_estimates(results: xr.Dataset) -> list[Comparison]:
+def compare_estimates(results: xr.Dataset) -> Comparisons:
     """Hold the estimates to what the text says of them."""
+    lines = Comparisons(results.sizes[REPETITION])
+
+    def claim(source: str, what: str, sampling: str, gap: xr.DataArray) -> None:
+        for name in map(str, gap.data_set.values):
+            for n in gap.n_labeled.values:
+                ours = mean_of(gap.sel(data_set=name, n_labeled=n))
+                where, sampled = f"{name}, {n} rows", SAMPLINGS[sampling]
+                lines.order(source, where, f"{what}, {sampled}", ours)
+
+    def miss(estimates: xr.Dataset, name: str, of: str) -> xr.DataArray:
+        """Return how far trials lie from another number, on the side of their mean."""
+        distance = estimates[name] - estimates[of]
+        return distance * np.sign(distance.mean(REPETITION))
+
     drawn = results.sel(sampling="random")
-    claims = [
-        (
-            "section 1",
-            "disagreement with fewer rows - with so many, random rows",
-            -drawn.disagreement.diff("n_labeled"),
-        ),
-        (
-            "section 2.2",
-            "disE - trueE / 2, random rows",
-            drawn.dis_error - drawn.true_error / 2,
-        ),
-    ]
-    for source, sampling, *pair in LARGER:
+    what = "disagreement with fewer rows - with so many"
+    claim("section 1", what, "random", -drawn.disagreement.diff("n_labeled"))
+    gap = drawn.dis_error - drawn.true_error / 2
+    claim("section 2.2", "disE - trueE / 2", "random", gap)
+    for source, sampling, one, other in LARGER:
         here = results.sel(sampling=sampling)
-        what = f"{LABELS[pair[0]]} - {LABELS[pair[1]]}, {SAMPLINGS[sampling]}"
-        claims.append((source, what, here[pair[0]] - here[pair[1]]))
-    for source, sampling, *names in FARTHER:
-        here, (a, b, c, d) = results.sel(sampling=sampling), names
-        what = f"{_distance(a, b)} - {_distance(c, d)}, {SAMPLINGS[sampling]}"
-        claims.append((source, what, _miss(here, a, b) - _miss(here, c, d)))
-    return [
-        compare_order(
-            source,
-            f"{name}, {n} rows",
-            what,
-            ours=mean_of(gap.sel(data_set=name, n_labeled=n)),
-            n=results.sizes[REPETITION],
-        )
-        for source, what, gap in claims
-        for name in map(str, gap.data_set.values)
-        for n in gap.n_labeled.values
-    ]
+        what = f"{LABELS[one]} - {LABELS[other]}"
+        claim(source, what, sampling, here[one] - here[other])
+    for source, sampling, a, b, c, d in FARTHER:
+        here, labels = results.sel(sampling=sampling), [LABELS[x] for x in (a, b, c, d)]
+        what = "|{} - {}| - |{} - {}|".format(*labels)
+        claim(source, what, sampling, miss(here, a, b) - miss(here, c, d))
+    return lines
 
 
-def _distance(name: str, of: str) -> str:
-    return f"|{LABELS[name]} - {LABELS[of]}|"
-
-
-def _miss(estimates: xr.Dataset, name: str, of: str) -> xr.DataArray:
-    """Return how far trials lie from another number, on the side of their mean."""
-    distance = estimates[name] - estimates[of]
-    signed: xr.DataArray = distance * np.sign(distance.mean(REPETITION))
-    return signed
-
-
-def compare_choices(results: xr.Dataset) -> list[Comparison]:
+def compare_choices(results: xr.Dataset) -> Comparisons:
     """Put the record of the criteria, and who leads, beside section 3.2."""
-    every = chosen_errors(results)
+    every, lines = chosen_errors(results), Comparisons(results.sizes[REPETITION])
     errors = every.sel(sampling="active")
     partly = results.sizes["data_set"] < len(PROBLEMS)
-    why_open = "the paper's is of all eight sets" if partly else ""
-    lines, n_trials = [], results.sizes[REPETITION]
-    for (first, second), record in PUBLISHED.items():
-        pair = f"{LABELS[first]} v {LABELS[second]}"
-        ours = win_loss_tie(errors, first, second)
-        n_fewest = min(n_trials, sum(ours))
-        for what, printed, count in zip(
-            ("wins", "losses", "ties"), record, ours, strict=True
+    why = "the paper's is of all eight sets" if partly else ""
+
+    def lead(first: str, second: str, sampling: str, label: str) -> None:
+        """Compare the record with the printed one, and hold it to who leads."""
+        record = win_loss_tie(every.sel(sampling=sampling), first, second)
+        total, pair = sum(record), f"{LABELS[first]} v {LABELS[second]}{label}"
+        part = Comparisons(min(lines.n, total))
+        printed = PUBLISHED[first, second] if sampling == "active" else ()
+        for what, number, count in zip(
+            ("wins", "losses", "ties"), printed, record, strict=False
         ):
-            share = share_of(count, sum(ours))
-            lines.append(
-                compare_number(
-                    "section 3.2",
-                    pair,
-                    f"share of {what}",
-                    printed=printed / sum(record),
-                    ours=share,
-                    spread=share[1] * np.sqrt(1 + sum(ours) / sum(record)),
-                    n=n_fewest,
-                    why_open=why_open,
-                )
-            )
-        lines.append(_compare_lead(pair, ours, n=n_fewest))
+            share = share_of(count, total)
+            part.number(
+                "section 3.2", pair, f"share of {what}", printed=number / sum(printed),
+                ours=share, spread=share[1] * np.sqrt(1 + total / sum(printed)),
+                why=why,
+            )  # fmt: skip
+        wins, losses, _ = record
+        gap = (wins - losses) / total
+        error = np.sqrt(max((wins + losses) / total - gap**2, 1 / total) / total)
+        what = "share of wins - share of losses"
+        part.order("section 3.2", pair, what, (gap, error))
+        lines.extend(part)
+
+    for first, second in PUBLISHED:
+        lead(first, second, "active", "")
     for first, second in LEADERS_OF_DRAWN:
-        ours = win_loss_tie(every.sel(sampling="random"), first, second)
-        pair = f"{LABELS[first]} v {LABELS[second]}, random rows"
-        lines.append(_compare_lead(pair, ours, n=min(n_trials, sum(ours))))
-    return lines + _by_set_and_size(errors)
-
-
-def _by_set_and_size(errors: xr.Dataset) -> list[Comparison]:
-    """Say who wins at every set and size; the paper prints the sums alone."""
-    lines = []
+        lead(first, second, "random", ", random rows")
+    # Who wins at every set and size; the paper prints the sums alone.
     for first, second in PUBLISHED:
         for name in map(str, errors.data_set.values):
             for n in errors.n_labeled.values:
@@ -525,30 +502,14 @@ def _by_set_and_size(errors: xr.Dataset) -> list[Comparison]:
                 record = win_loss_tie(cell, first, second)
                 won = ("win", "loss", "tie")[int(np.argmax(record))]
                 gap = (cell[second] - cell[first]).squeeze(("data_set", "n_labeled"))
-                mean, error = mean_of(gap.values)
-                lines.append(
-                    Comparison(
-                        "section 3.2, by set and size",
-                        f"{name}, {n} rows",
-                        f"{LABELS[first]} v {LABELS[second]}: gain in true error",
-                        math.nan,
-                        float(mean),
-                        float(error),
-                        OPEN,
-                        f"{won}; the paper prints sums only",
-                    )
-                )
+                line = Comparison(
+                    "section 3.2, by set and size", f"{name}, {n} rows",
+                    f"{LABELS[first]} v {LABELS[second]}: gain in true error",
+                    math.nan, *map(float, mean_of(gap.values)), OPEN,
+                    f"{won}; the paper prints sums only",
+                )  # fmt: skip
+                lines.append(line)
     return lines
-
-
-def _compare_lead(pair: str, record: tuple[int, int, int], *, n: int) -> Comparison:
-    """Hold the record to the order that the paper finds: more wins than losses."""
-    wins, losses, _ = record
-    total = sum(record)
-    lead = (wins - losses) / total
-    error = np.sqrt(max((wins + losses) / total - lead**2, 1 / total) / total)
-    what = "share of wins - share of losses"
-    return compare_order("section 3.2", pair, what, ours=(lead, error), n=n)
 
 
 DRAWN = ("true_error", "half_true_error", "max_dt_e", "two_fold_cv", "loo_error")
@@ -563,117 +524,86 @@ RATIOS = {
 """Panels of Figure 2."""
 
 
-def estimate_figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return Figure 1, one for each problem, and Figure 2, of the estimation."""
-    text = (
-        "error estimates with rows drawn at random (a) and picked by active learning "
-        "(b); means of trials."
-    )
-    found = _of_each(results, "1", text, _draw_figure_1, height=3.4)
-    caption = "Figure 2: ratios of estimates with picked rows; 1 is the dotted line."
-    last = Figure("figure-2", caption, partial(_draw_figure_2, results), 9.0, 3.6)
-    return [*found, last]
-
-
-def _of_each(
-    results: xr.Dataset,
-    number: str,
-    text: str,
-    draw: Callable[[xr.Dataset, Any], None],
-    *,
-    height: float,
-) -> list[Figure]:
-    """Return a figure for each problem."""
-    return [
-        Figure(
-            f"figure-{number}-{name}",
-            f"Figure {number}, {name}: {text}",
-            partial(draw, results.sel(data_set=name)),
-            height=height,
+def estimate_figures(results: xr.Dataset) -> Iterator[Figure]:
+    """Yield Figure 1, one for each problem, and Figure 2, of the estimation."""
+    mean, sizes = results.mean(REPETITION), results.n_labeled.values
+    names = list(map(str, results.data_set.values))
+    for name in names:
+        drawing = empty()
+        axes = drawing.subplots(1, 2, sharey=True)
+        for ax, (sampling, title) in zip(axes, SAMPLINGS.items(), strict=True):
+            cell = mean.sel(data_set=name, sampling=sampling)
+            curves = {LABELS[each]: (sizes, cell[each].values) for each in DRAWN}
+            draw_lines(ax, title, "labeled rows", "error rate", curves)
+        yield Figure(
+            f"figure-1-{name}",
+            f"Figure 1, {name}: error estimates with rows drawn at random (a) and "
+            f"picked by active learning (b); means of trials.",
+            drawing,
         )
-        for name in map(str, results.data_set.values)
-    ]
-
-
-def _draw_figure_1(here: xr.Dataset, drawing: Any) -> None:
-    mean = here.mean(REPETITION)
-    axes = drawing.subplots(1, 2, sharey=True)
-    for ax, (sampling, title) in zip(axes, SAMPLINGS.items(), strict=True):
-        cell, sizes = mean.sel(sampling=sampling), mean.n_labeled.values
-        curves = {LABELS[name]: (sizes, cell[name].values) for name in DRAWN}
-        draw_lines(Lines(title, "labeled rows", "error rate", curves), ax)
-
-
-def _draw_figure_2(results: xr.Dataset, drawing: Any) -> None:
-    mean = results.sel(sampling="active").mean(REPETITION)
-    sizes = mean.n_labeled.values
+    drawing = empty(height=3.6)
     for ax, (title, ratio_of) in zip(
         drawing.subplots(1, 3), RATIOS.items(), strict=True
     ):
-        for number, each in enumerate(map(str, mean.data_set.values)):
-            values = ratio_of(mean.sel(data_set=each)).values
+        for number, each in enumerate(names):
+            values = ratio_of(mean.sel(sampling="active", data_set=each)).values
             ax.plot(
                 sizes, values, color=f"C{number}", marker="os^Dvx+*"[number % 8],
                 ms=4, lw=1, label=each,
             )  # fmt: skip
-        frame = Lines(title, "labeled rows", "ratio of means", {})
         ax.axhline(1.0, color="0.4", ls=":", lw=1)
-        draw_lines(frame, ax)
+        draw_lines(ax, title, "labeled rows", "ratio of means", {})
         # A difference near 0 below makes some ratios huge.
         if title.startswith("("):
             ax.set_yscale("symlog", linthresh=1.0)
     ax.legend(frameon=False, fontsize=7)
+    caption = "Figure 2: ratios of estimates with picked rows; 1 is the dotted line."
+    yield Figure("figure-2", caption, drawing)
 
 
-def choice_figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return Figure 3, of the selection: errors over the degrees, and all choices."""
-    text = (
-        "true error and criteria over the degree, at every number of picked rows; "
-        "means of trials."
-    )
+def choice_figures(results: xr.Dataset) -> Iterator[Figure]:
+    """Yield Figure 3, of the selection: errors over the degrees, and all choices."""
     results = results.sel(sampling="active")
-    height = 2.8 * ((results.sizes["n_labeled"] + 1) // 2)
-    found = _of_each(results, "3a", text, _draw_figure_3a, height=height)
-    caption = (
-        "Figure 3(b): true error of the choice by looE against that by maxDtE, every "
-        "problem and size; above the diagonal maxDtE does better."
-    )
-    last = Figure("figure-3b", caption, partial(_draw_figure_3b, results), 5.0, 4.6)
-    return [*found, last]
-
-
-def _draw_figure_3a(here: xr.Dataset, drawing: Any) -> None:
-    mean, sizes = here.mean(REPETITION), here.n_labeled.values
+    mean, sizes = results.mean(REPETITION), results.n_labeled.values
     rows = (len(sizes) + 1) // 2
-    axes = np.ravel(drawing.subplots(rows, 2, squeeze=False))
-    for ax, n in zip(axes, sizes, strict=False):
-        cell, degrees = mean.sel(n_labeled=n), mean.degree.values
-        curves = {
-            LABELS[name]: (degrees, cell[name].values)
-            for name in DRAWN
-            if name != "half_true_error"
-        }
-        draw_lines(Lines(f"{n} rows", "degree", "error rate", curves), ax)
-    for ax in axes[len(sizes) :]:
-        ax.set_axis_off()
-
-
-def _draw_figure_3b(results: xr.Dataset, drawing: Any) -> None:
-    errors = chosen_errors(results).mean(REPETITION)
-    curves: dict[str, Any] = {}
-    for n in errors.n_labeled.values:
+    for name in map(str, results.data_set.values):
+        drawing = empty(height=2.8 * rows)
+        axes = np.ravel(drawing.subplots(rows, 2, squeeze=False))
+        for ax, n in zip(axes, sizes, strict=False):
+            cell, degrees = mean.sel(data_set=name, n_labeled=n), mean.degree.values
+            curves = {
+                LABELS[each]: (degrees, cell[each].values)
+                for each in DRAWN
+                if each != "half_true_error"
+            }
+            draw_lines(ax, f"{n} rows", "degree", "error rate", curves)
+        for ax in axes[len(sizes) :]:
+            ax.set_axis_off()
+        yield Figure(
+            f"figure-3a-{name}",
+            f"Figure 3a, {name}: true error and criteria over the degree, at every "
+            f"number of picked rows; means of trials.",
+            drawing,
+        )
+    errors, curves = chosen_errors(results).mean(REPETITION), {}
+    for n in sizes:
         cell = errors.sel(n_labeled=n)
         # An error of 0 has no place on these axes.
         places, values = np.maximum([cell.max_dt_e.values, cell.loo_error.values], 1e-4)
         curves[f"{n} rows"] = (places, values)
-    lines = Lines(
-        "choices", "trueE of the choice by maxDtE", "trueE of the choice by looE",
-        curves, logarithmic="xy", unconnected=True,
-    )  # fmt: skip
+    drawing = empty(5.0, 4.6)
     ax = drawing.add_subplot()
     ends = [min(np.min(each) for each in curves.values()), 0.5]
     ax.plot(ends, ends, color="0.4", ls=":", lw=1)
-    draw_lines(lines, ax)
+    draw_lines(
+        ax, "choices", "trueE of the choice by maxDtE", "trueE of the choice by looE",
+        curves, logarithmic="xy", unconnected=True,
+    )  # fmt: skip
+    caption = (
+        "Figure 3(b): true error of the choice by looE against that by maxDtE, every "
+        "problem and size; above the diagonal maxDtE does better."
+    )
+    yield Figure("figure-3b", caption, drawing)
 
 
 BOTH = {
@@ -682,7 +612,6 @@ BOTH = {
     "repetitions": 30,
     "settings": Settings(),
     "files": {name: file for name, (file, _) in PROBLEMS.items()},
-    "modules": MODULES,
     "load": load_problem,
     "errors": ERRORS,
     "departures": DEPARTURES,

@@ -7,16 +7,15 @@ The slides print no numbers. What must show: estimates follow the true error plu
 noise's variance, and their minimisers are nearly as good as the best candidate.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from common import REPETITION, Experiment, Figure, main, seed_of
-from comparison import Comparison, compare_number, compare_order, mean_of
-from drawing import Lines, draw_lines
+from comparison import Comparisons, mean_of
+from drawing import draw_lines, empty
 
 from dsel.least_squares import LeastSquaresSearch
 
@@ -73,7 +72,6 @@ class Settings:
 
 def measure(target: str, repeat: int, settings: Settings, place: Any) -> dict[str, Any]:
     """Return the choices and estimates of a repeat, over n_samples and noise first."""
-    del place
     cells = [
         [_cell(target, repeat, n, noise, settings) for noise in settings.noises]
         for n in settings.sizes
@@ -89,23 +87,25 @@ def measure(target: str, repeat: int, settings: Settings, place: Any) -> dict[st
 def _cell(
     target: str, repeat: int, n: int, noise: float, settings: Settings
 ) -> dict[str, Any]:
-    rng = np.random.default_rng(
-        seed_of(settings.seed, "sugiyama", target, n, noise, repeat)
-    )
+    seed = seed_of(settings.seed, "sugiyama", target, n, noise, repeat)
+    rng = np.random.default_rng(seed)
     X, y = draw(target, n, noise, rng)
     cube = search_once(target, X, y, settings, rng)
     truth = cube.extra_loss.values
     surfaces = [cube.estimate.sel(criterion=name).values for name in ESTIMATES]
     surfaces.append(truth)
     places = [np.unravel_index(np.nanargmin(each), each.shape) for each in surfaces]
-    width, lam = (settings.widths[places[0][0]], settings.regularizations[places[0][1]])
+    widths, lams = (
+        [values[at[axis]] for at in places]
+        for axis, values in enumerate((settings.widths, settings.regularizations))
+    )
     gap = np.nan
     if n == settings.sizes[0]:
-        refitted = loss_of_refits(X, y, width, lam)
+        refitted = loss_of_refits(X, y, widths[0], lams[0])
         gap = abs(surfaces[0][places[0]] / refitted - 1.0)
     return {
-        "chosen_width": [settings.widths[at] for at, _ in places],
-        "chosen_regularization": [settings.regularizations[at] for _, at in places],
+        "chosen_width": widths,
+        "chosen_regularization": lams,
         "chosen_error": [truth[at] for at in places],
         "estimate": np.array(surfaces),
         "holdout_spread": by_fold(cube).std("fold", ddof=1).values,
@@ -134,8 +134,8 @@ def search_once(
         n_jobs=1,
     )
     # Without noise in its targets the extra sample gives G, not G + sigma^2.
-    found = search.plan(X, y, DENSE, TARGETS[target](DENSE[:, 0])).run(n_jobs=1)
-    return getattr(found, "results", found)
+    truth = TARGETS[target](DENSE[:, 0])
+    return search.plan(X, y, DENSE, truth).run(n_jobs=1)
 
 
 def by_fold(cube: xr.Dataset) -> xr.DataArray:
@@ -155,9 +155,14 @@ def loss_of_refits(X: np.ndarray, y: np.ndarray, width: float, lam: float) -> fl
     return float(np.mean(losses))
 
 
-def compare(results: xr.Dataset) -> list[Comparison]:
+def compare(results: xr.Dataset) -> Comparisons:
     """Hold the estimates to what the slides say, for the candidate of least mean G."""
-    lines, n = _closed_form(results), results.sizes[REPETITION]
+    lines = Comparisons(results.sizes[REPETITION])
+    what = f"{CLOSE:g} - |closed form / refits - 1|, largest"
+    for name, gaps in results.closed_form_gap.groupby("data_set"):
+        where = f"{name}, n = {results.n_samples.values[0]}"
+        ours = CLOSE - float(gaps.max()), np.nan
+        lines.order("closed form of LOOCV", where, what, ours)
     cells = results.estimate.stack(
         cell=("data_set", "n_samples", "noise"),
         candidate=("width", "regularization"),
@@ -172,167 +177,115 @@ def compare(results: xr.Dataset) -> list[Comparison]:
             for name in CLAIMS
         }
         for name, (source, label) in CLAIMS.items():
-            ours = mean_of(gaps[name])
-            what = f"mean of {label} - G - sigma^2"
-            lines.append(
-                compare_number(
-                    source, where, what, printed=0.0, ours=ours, spread=ours[1], n=n
-                )
-            )
+            ours, what = mean_of(gaps[name]), f"mean of {label} - G - sigma^2"
+            lines.number(source, where, what, printed=0.0, ours=ours, spread=ours[1])
         for source, name, what in STEADIER:
             ours = mean_of(gaps[name] ** 2 - gaps["kfold"] ** 2)
-            steady = f"squared error of {what}"
-            lines.append(compare_order(source, where, steady, ours=ours, n=n))
+            lines.order(source, where, f"squared error of {what}", ours)
     return lines
 
 
-def _closed_form(results: xr.Dataset) -> list[Comparison]:
-    """Hold the closed form of leave-one-out to refits, on the smallest samples."""
-    n, size = results.sizes[REPETITION], results.n_samples.values[0]
-    what = f"{CLOSE:g} - |closed form / refits - 1|, largest"
-    source = "closed form of LOOCV"
-    return [
-        compare_order(
-            source, f"{name}, n = {size}", what,
-            ours=(CLOSE - float(gaps.max()), np.nan), n=n,
-        )
-        for name, gaps in results.closed_form_gap.groupby("data_set")
-    ]  # fmt: skip
-
-
-def figures(results: xr.Dataset) -> Sequence[Figure]:
-    """Return curves and errors of choices, the choices, and spreads, by noise level."""
-    n_targets = results.sizes["data_set"]
+def figures(results: xr.Dataset) -> Iterator[Figure]:
+    """Yield curves and errors of choices, the choices, and spreads, by noise level."""
     size = results.n_samples.values[-1]
-    found = []
     for noise in results.noise.values.tolist():
         at = f"noise {noise:g}"
-        panels: dict[str, tuple[str, tuple[Callable[..., Lines], ...]]] = {
-            "homework": (
-                f"Estimates against the truth at n = {size}, and the true error of "
-                f"the choices, {at}.",
-                (curves, errors),
-            ),
-            "choices": (
-                f"Width and regularization that each estimate chooses, medians, {at}.",
-                (partial(choices, name="width"),
-                 partial(choices, name="regularization")),
-            ),
-            "spread": (
-                f"Hold-out at n = {size}: how much it depends on the fold j, and its "
-                f"distance from G + sigma^2, {at}.",
-                (spreads, biases),
-            ),
-        }  # fmt: skip
-        found += [
-            Figure(
-                f"{name}-noise-{noise:g}",
-                caption,
-                partial(_draw, results.sel(noise=noise), each),
-                height=2.9 * n_targets,
-            )
-            for name, (caption, each) in panels.items()
-        ]
-    return found
+        for name, panels, caption in (
+            ("homework", (draw_curves, draw_errors), f"Estimates against the truth at "
+             f"n = {size}, and the true error of the choices, {at}."),
+            ("choices", (draw_widths, draw_regularizations), f"Width and "
+             f"regularization that each estimate chooses, medians, {at}."),
+            ("spread", (draw_spreads, draw_biases), f"Hold-out at n = {size}: how much "
+             f"it depends on the fold j, and its distance from G + sigma^2, {at}."),
+        ):  # fmt: skip
+            targets = results.data_set.values
+            drawing = empty(height=2.9 * len(targets))
+            axes = drawing.subplots(len(targets), 2, squeeze=False)
+            for row, target in zip(axes, targets, strict=True):
+                for ax, draw_panel in zip(row, panels, strict=True):
+                    draw_panel(ax, results.sel(noise=noise, data_set=target))
+            yield Figure(f"{name}-noise-{noise:g}", caption, drawing)
 
 
-def curves(shown: xr.Dataset) -> Lines:
-    """Return estimates and truth along the regularizations, at the best width."""
+def draw_curves(ax: Any, shown: xr.Dataset) -> None:
+    """Draw estimates and truth along the regularizations, at the best width."""
     surface, best = _at_best_width(shown)
     mean = surface.mean(REPETITION)
     lams = mean["regularization"].values
     # Estimates less the variance may be negative, which no logarithm shows.
     truth = "true G + noise variance"
-    drawn = {truth: (lams, (mean.sel(criterion=ORACLE) + shown.noise**2).values)}
+    curves = {truth: (lams, (mean.sel(criterion=ORACLE) + shown.noise**2).values)}
     for name in ("loo", "kfold", "gcv"):
-        drawn[LABELS[name]] = (lams, mean.sel(criterion=name).values)
-    return Lines(
-        f"{shown.data_set.item()}, n = {shown.n_samples.values[-1]}, width {best:.2g}",
-        "regularization",
-        "squared error, mean of repeats",
-        drawn,
-        logarithmic="xy",
-        dashed=(truth,),
-    )
+        curves[LABELS[name]] = (lams, mean.sel(criterion=name).values)
+    target, size = shown.data_set.item(), shown.n_samples.values[-1]
+    draw_lines(
+        ax, f"{target}, n = {size}, width {best:.2g}", "regularization",
+        "squared error, mean of repeats", curves, logarithmic="xy", dashed=(truth,),
+    )  # fmt: skip
 
 
-def errors(shown: xr.Dataset) -> Lines:
-    """Return the true error of the choices as samples grow."""
+def draw_errors(ax: Any, shown: xr.Dataset) -> None:
+    """Draw the true error of the choices as samples grow."""
     mean = shown.chosen_error.mean(REPETITION)
-    title, what = "true G of the choice", "true G, mean of repeats"
-    return _over_samples(shown, mean, title=title, what=what)
+    _over_samples(ax, mean, "true G of the choice", "true G, mean of repeats")
 
 
-def choices(shown: xr.Dataset, *, name: str) -> Lines:
-    """Return the medians of a chosen parameter as samples grow."""
-    median = shown[f"chosen_{name}"].median(REPETITION)
-    title, what = f"chosen {name}", f"{name}, median of repeats"
-    return _over_samples(shown, median, title=title, what=what)
+def draw_widths(ax: Any, shown: xr.Dataset) -> None:
+    """Draw the medians of the chosen widths as samples grow."""
+    median = shown.chosen_width.median(REPETITION)
+    _over_samples(ax, median, "chosen width", "width, median of repeats")
 
 
-def _over_samples(
-    shown: xr.Dataset, values: xr.DataArray, *, title: str, what: str
-) -> Lines:
+def draw_regularizations(ax: Any, shown: xr.Dataset) -> None:
+    """Draw the medians of the chosen regularizations as samples grow."""
+    median, name = shown.chosen_regularization.median(REPETITION), "regularization"
+    _over_samples(ax, median, f"chosen {name}", f"{name}, median of repeats")
+
+
+def _over_samples(ax: Any, values: xr.DataArray, title: str, what: str) -> None:
     sizes, best = values.n_samples.values, "best candidate"
-    by_label = {best: ORACLE, **{label: name for name, label in LABELS.items()}}
-    return Lines(
-        f"{shown.data_set.item()}: {title}",
-        "samples",
-        what,
-        {
-            label: (sizes, values.sel(criterion=name).values)
-            for label, name in by_label.items()
-        },
-        logarithmic="xy",
-        dashed=(best,),
-    )
+    labels = {best: ORACLE, **{label: name for name, label in LABELS.items()}}
+    curves = {
+        label: (sizes, values.sel(criterion=name).values)
+        for label, name in labels.items()
+    }
+    draw_lines(
+        ax, f"{values.data_set.item()}: {title}", "samples", what, curves,
+        logarithmic="xy", dashed=(best,),
+    )  # fmt: skip
 
 
-def spreads(shown: xr.Dataset) -> Lines:
-    """Return the standard deviation of hold-out over the folds, and of their mean."""
+def draw_spreads(ax: Any, shown: xr.Dataset) -> None:
+    """Draw the standard deviation of hold-out over the folds, and of their mean."""
     surface, best = _at_best_width(shown)
     spread = shown.holdout_spread.isel(n_samples=-1).sel({"width": best})
-    lams = surface["regularization"].values
-    drawn = {
+    lams, std = surface["regularization"].values, surface.std(REPETITION)
+    curves = {
         "one fold, over j": (lams, spread.mean(REPETITION).values),
-        "one fold, over repeats": (
-            lams,
-            surface.sel(criterion="holdout").std(REPETITION).values,
-        ),
-        "mean over folds, over repeats": (
-            lams,
-            surface.sel(criterion="kfold").std(REPETITION).values,
-        ),
+        "one fold, over repeats": (lams, std.sel(criterion="holdout").values),
+        "mean over folds, over repeats": (lams, std.sel(criterion="kfold").values),
     }
-    return Lines(
-        f"{shown.data_set.item()}: standard deviations",
-        "regularization",
-        "squared error",
-        drawn,
-        logarithmic="xy",
-    )
+    draw_lines(
+        ax, f"{shown.data_set.item()}: standard deviations", "regularization",
+        "squared error", curves, logarithmic="xy",
+    )  # fmt: skip
 
 
-def biases(shown: xr.Dataset) -> Lines:
-    """Return how far estimates are from G + sigma^2, with three standard errors."""
+def draw_biases(ax: Any, shown: xr.Dataset) -> None:
+    """Draw how far estimates are from G + sigma^2, with three standard errors."""
     surface, _ = _at_best_width(shown)
     lams = surface["regularization"].values
     truth = surface.sel(criterion=ORACLE) + shown.noise**2
-    drawn, bars = {}, {}
+    curves, bars = {}, {}
     for name in ("holdout", "loo", "kfold"):
-        label = LABELS[name]
         gap = surface.sel(criterion=name) - truth
-        drawn[label] = (lams, gap.mean(REPETITION).values)
+        curves[LABELS[name]] = (lams, gap.mean(REPETITION).values)
         error = gap.std(REPETITION, ddof=1) / np.sqrt(gap.sizes[REPETITION])
-        bars[label] = 3.0 * error.values
-    return Lines(
-        f"{shown.data_set.item()}: estimate - G - $\\sigma^2$",
-        "regularization",
-        "squared error",
-        drawn,
-        logarithmic="x",
-        errors=bars,
-    )
+        bars[LABELS[name]] = 3.0 * error.values
+    draw_lines(
+        ax, f"{shown.data_set.item()}: estimate - G - $\\sigma^2$", "regularization",
+        "squared error", curves, logarithmic="x", errors=bars,
+    )  # fmt: skip
 
 
 def _at_best_width(shown: xr.Dataset) -> tuple[xr.DataArray, float]:
@@ -341,16 +294,6 @@ def _at_best_width(shown: xr.Dataset) -> tuple[xr.DataArray, float]:
     truth = surface.sel(criterion=ORACLE).mean(REPETITION)
     place = int(truth.min("regularization").argmin("width"))
     return surface.isel({"width": place}), float(surface["width"][place])
-
-
-def _draw(
-    results: xr.Dataset, panels: Sequence[Callable[..., Lines]], drawing: Any
-) -> None:
-    targets = results.data_set.values
-    axes = drawing.subplots(len(targets), len(panels), squeeze=False)
-    for row, target in zip(axes, targets, strict=True):
-        for ax, panel in zip(row, panels, strict=True):
-            draw_lines(panel(results.sel(data_set=target)), ax)
 
 
 EXPERIMENT = Experiment(

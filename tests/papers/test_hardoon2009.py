@@ -10,6 +10,7 @@ from common import PAPERS
 from hardoon2009_numbers import PUBLISHED, PUBLISHED_SPEED_UP, SIZES
 
 from dsel.bounds import threshold_bound
+from dsel.data.splits import holdout_split, random_folds
 
 SMALL = hardoon2009.Settings(
     scalings=("range",), C=(2.0**-1, 2.0**3, 2.0**7), gamma=(2.0**-5, 2.0**-1)
@@ -59,10 +60,10 @@ def test_compare__has_tables_1_to_3_and_the_text(results):
 
 def test_figures__are_of_every_set_and_scaling(results):
     pytest.importorskip("matplotlib").use("agg")
-    figures = hardoon2009.figures(results)
+    figures = list(hardoon2009.figures(results))
     names = ["figure-2-glass-range", "figure-2-votes-range", "errors-range"]
     assert [each.name for each in figures] == names
-    assert all(common.svg_of(each).startswith("<svg") for each in figures)
+    assert all(common.svg_of(each.drawing).startswith("<svg") for each in figures)
     runs = results.sel(data_set="glass", scaling="range")
     values, errors = hardoon2009.error_by_bound(runs, bound=threshold_bound)
     assert (np.diff(values) > 0).all()
@@ -70,6 +71,13 @@ def test_figures__are_of_every_set_and_scaling(results):
     rows = runs.kept.sum("count")
     mean = (runs.error.sel({"method": "nonconformity"}) * rows).sum() / rows.sum()
     assert errors[-1] == pytest.approx(float(mean))
+
+
+def test_ranks__are_those_of_the_splits_of_dsel():
+    folds = hardoon2009.ranks(41, hardoon2009.FOLD_STREAM, 7) % 10
+    np.testing.assert_array_equal(folds, random_folds(41, 10, seed=7))
+    held = np.flatnonzero(hardoon2009.ranks(41, hardoon2009.HOLDOUT_STREAM, 7) < 9)
+    np.testing.assert_array_equal(held, holdout_split(41, 9, seed=7).test_rows)
 
 
 def test_by_margins__weighs_the_models_of_each_label():
@@ -88,7 +96,7 @@ def test_printed_error_bound__is_far_below_the_error_on_noise(rng):
         np.min(counts, axis=0), n, n_models=n_models, delta=0.05
     )
     assert reported.mean() == pytest.approx(0.26, abs=0.01)  # the true error is 0.50
-    least = hardoon2009.threshold_bound_vc([0], 50, n_models=110, delta=0.05)
+    least = hardoon2009.printed_error_bound([0], 50, n_models=110, delta=0.05)
     np.testing.assert_allclose(least, [3.07], atol=0.01)
 
 

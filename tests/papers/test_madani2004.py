@@ -64,9 +64,9 @@ def test_estimation__has_every_estimate(data_dir):
     found = results.loo_error.sel(sampling="random", n_labeled=50)[0, 0]
     assert found == pytest.approx(1 - right.mean())
     pytest.importorskip("matplotlib").use("agg")
-    figures = madani2004.estimate_figures(results)
+    figures = list(madani2004.estimate_figures(results))
     assert [each.name for each in figures] == ["figure-1-votes", "figure-2"]
-    assert all(common.svg_of(each).startswith("<svg") for each in figures)
+    assert all(common.svg_of(each.drawing).startswith("<svg") for each in figures)
 
 
 def test_selection__chooses_a_degree_by_every_criterion(data_dir):
@@ -83,19 +83,17 @@ def test_selection__chooses_a_degree_by_every_criterion(data_dir):
     cells = [line for line in lines if line.source.endswith("by set and size")]
     assert len(cells) == 3 * 2
     pytest.importorskip("matplotlib").use("agg")
-    figures = madani2004.choice_figures(results)
+    figures = list(madani2004.choice_figures(results))
     assert [each.name for each in figures] == ["figure-3a-votes", "figure-3b"]
-    assert all(common.svg_of(each).startswith("<svg") for each in figures)
+    assert all(common.svg_of(each.drawing).startswith("<svg") for each in figures)
 
 
 def test_estimates_of__are_the_numbers_of_covalidation(data_dir):
     problem = madani2004.load_problem("votes", data_dir)
     rows = np.random.default_rng(0).permutation(435)
-    here, others = rows[:41], rows[41:]
-    counts = common.halves_of(
-        SVC(kernel="poly", C=10.0, gamma=problem.gamma), {"degree": [0.5, 1.0]},
-        problem.X[here], problem.y[here], problem.X[others],
-        (problem.X[others], problem.y[others]),
+    svc = SVC(kernel="poly", C=10.0, gamma=problem.gamma)
+    counts = madani2004.halved(
+        problem, svc, {"degree": [0.5, 1.0]}, rows[:41], rows[41:], rows[41:],
         repeats=4, seed=5, leave_one_out=True,
     )  # fmt: skip
     found = madani2004.estimates_of(counts)

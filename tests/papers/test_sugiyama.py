@@ -41,10 +41,10 @@ def test_search_once__true_error_is_that_of_the_fitted_model():
 
 def test_figures__show_curves_choices_and_spreads_at_every_noise(results):
     pytest.importorskip("matplotlib").use("agg")
-    figures = sugiyama.figures(results)
+    figures = list(sugiyama.figures(results))
     kinds = [each.name for each in figures]
     assert kinds == ["homework-noise-0.1", "choices-noise-0.1", "spread-noise-0.1"]
-    assert all(common.svg_of(each).startswith("<svg") for each in figures)
+    assert all(common.svg_of(each.drawing).startswith("<svg") for each in figures)
 
 
 def test_compare__holds_every_estimate_to_the_truth(results):
