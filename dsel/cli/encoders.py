@@ -15,8 +15,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from dsel.data.collection import Partitions
-from dsel.data.columns import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
+from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
 from dsel.data.pool import Pool
 
 Steps = list[tuple[str, Any]]
@@ -102,10 +101,11 @@ def with_dates_of(X: Any, pool: Pool) -> Any:
 
     CSV has no type for them, and Parquet has.
     """
-    if not (isinstance(X, pd.DataFrame) and isinstance(pool.array, Partitions)):
+    schema = pool.collection.schema
+    if not isinstance(X, pd.DataFrame) or schema is None:
         return X
     found = {}
-    for column in pool.array.schema.columns:
+    for column in schema.columns:
         given = X.get(column.name)
         if given is None or given.dtype.kind in "Mbuif":
             continue

@@ -19,7 +19,6 @@ from dsel.candidates import takes_nan
 from dsel.checks import check_integer
 from dsel.co_validation.covalidate import check_options, covalidate
 from dsel.data.blocks import stacked
-from dsel.data.collection import Partitions
 from dsel.data.frames import frame_of, native
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -295,16 +294,17 @@ class _Labeling:
 
 def _as_taken(pool: Pool, estimator: Any) -> Pool:
     """Return the pool with blocks of frames where it has text, or columns are named."""
-    rows = pool.collection
-    if rows.frames is not None and hasattr(first_step(estimator), "transformers"):
-        rows = rows.frames
-    schema = rows.array.schema if isinstance(rows.array, Partitions) else None
-    if schema is not None and rows.is_stored:
+    schema = pool.collection.schema
+    if schema is None or not (
+        hasattr(first_step(estimator), "transformers") or pool.dtype.kind == "O"
+    ):
+        return pool
+    if pool.collection.is_stored:
         # Without rows Parquet files do not tell their categories.
         encoded = schema.empty.select_dtypes("category")
         kinds = {name: encoded[name].cat.categories.dtype for name in encoded}
         schema = frame_of(schema.empty.astype(kinds)).schema
-    return replace(pool, collection=rows, schema=schema)
+    return replace(pool, schema=schema)
 
 
 class Picks(NamedTuple):

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from dask.local import get_sync
 from dask.optimization import cull
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.columns import NUMBER
-from dsel.data.filters import RowFilter, joint_mask
-from dsel.data.frames import Frame, FrameSchema, concatenated, frame_of, is_frame
+from dsel.data.filters import RowFilter
+from dsel.data.frames import NUMBER, Frame, FrameSchema, frame_of, taken
 from dsel.errors import reached
 
 
@@ -25,7 +25,7 @@ class Span:
     stop: int
     """Global number after the last row."""
     n_rows: int
-    """Rows that the pool's filters leave in it."""
+    """Rows that the pool's filter leaves in it."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,11 @@ class SpanGraph:
     beside: tuple[Any, ...]
     """Keys of what a cluster holds: its values are the other entries of the sources."""
     dtype: np.dtype[Any]
-    is_sparse: bool
+    """Of the blocks; of data frames, Python objects."""
     columns: tuple[str, ...] | None
     schema: FrameSchema | None
     """What blocks are to be like; None for rows as they come."""
-    filters: tuple[RowFilter, ...]
-    """Rules about the row numbers of this span."""
+    filter: RowFilter
     stored: str
     """How messages call the files that the tasks read; "" where there are none."""
 
@@ -66,40 +65,32 @@ def read_blocks(
     """Yield the rows of a span in order, at most `block_rows` at a time.
 
     Runs inside a task, on what `Pool.sources` returned with its futures resolved; no
-    client is needed. A block of the collection is computed once and sliced, small ones
-    are put together; nothing is read where the pool's filters leave no row. Whoever
+    client is needed. A block of the pool is computed once and sliced, small ones
+    are put together; nothing is read where the pool's filter leaves no row. Whoever
     lets go of a block before asking for the next one never has more than one of the
-    collection in memory. Raises ValueError where a value is infinite, or NaN unless
+    pool in memory. Raises ValueError where a value is infinite, or NaN unless
     allowed, or a block has not as many rows as its array says.
     """
     span, *values = sources
     graph = {**span.graph, **dict(zip(span.beside, values, strict=True))}
-    for first, last in _together(span.boundaries, block_rows):
-        start, stop = span.boundaries[first], span.boundaries[last]
-        mask = joint_mask(span.filters, start, stop) if span.filters else None
-        if mask is not None and not mask.any():
-            continue
-        parts = [_computed(graph, span, at) for at in range(first, last)]
-        rows = _like(stacked(parts), span.schema)
-        del parts
-        for at in range(0, stop - start, block_rows):
-            part = slice(at, at + block_rows)
-            kept = None if mask is None else np.flatnonzero(mask[part])
-            block = _block(span, start + at, rows[part], kept)
-            if len(block.rows):
-                check_finite(block.X, "`pool`", block.rows, span.columns, allow_nan)
-                yield block
-            del block
-        del rows  # else they would be there beside the next ones
-
-
-def _together(boundaries: Sequence[int], n_rows: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of blocks that have so many rows together at most, or are one."""
     first = 0
-    while first < len(boundaries) - 1:
-        fitting = np.searchsorted(boundaries, boundaries[first] + n_rows, side="right")
+    while first < len(span.boundaries) - 1:
+        start = span.boundaries[first]
+        fitting = np.searchsorted(span.boundaries, start + block_rows, side="right")
         last = max(int(fitting) - 1, first + 1)
-        yield first, last
+        mask = span.filter.mask(start, span.boundaries[last])
+        if mask.any():
+            parts = [_computed(graph, span, at) for at in range(first, last)]
+            rows = stacked(parts)
+            del parts
+            for at in range(0, len(mask), block_rows):
+                part = slice(at, at + block_rows)
+                block = _block(span, start + at, taken(rows, part), mask[part])
+                if len(block.rows):
+                    check_finite(block.X, "`pool`", block.rows, span.columns, allow_nan)
+                    yield block
+                del block
+            del rows  # else they would be there beside the next ones
         first = last
 
 
@@ -128,32 +119,34 @@ def _computed(graph: Mapping[Any, Any], span: SpanGraph, number: int) -> Any:
     return rows
 
 
-def _block(
-    span: SpanGraph, first: int, X: Any, kept: NDArray[np.int64] | None
-) -> Block:
-    """Return rows of which the first has a number, all or those at some places."""
-    numbers = np.arange(first, first + X.shape[0])
-    if kept is not None and len(kept) < X.shape[0]:
-        numbers, X = numbers[kept], X[kept]
-    if isinstance(X, Frame):
-        if not is_frame(X.given):
-            X = Frame(_in_one_layout(X.given, span), X.schema)
-        return Block(numbers, X)
-    return Block(numbers, _in_one_layout(X, span))
+def _block(span: SpanGraph, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
+    """Return rows of which the first has a number, without those that are masked."""
+    numbers = np.arange(first, first + len(mask))
+    if not mask.all():
+        numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
+    if not isinstance(X, pd.DataFrame):
+        X = in_one_layout(X, span.dtype)
+    elif span.dtype.kind != "O":
+        X = numbers_of(X, span.dtype)
+    elif span.schema is None:
+        return Block(numbers, frame_of(X))
+    return Block(numbers, X if span.schema is None else Frame(X, span.schema))
 
 
-def _in_one_layout(X: Any, span: SpanGraph) -> Any:
-    if span.is_sparse:
-        return summed(sparse.csr_matrix(X, dtype=span.dtype))
-    # One layout for all chunkings: BLAS may round other layouts differently.
-    return np.ascontiguousarray(X, dtype=span.dtype)
+def in_one_layout(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return rows in one layout for all chunkings: BLAS may round others differently.
+
+    Of sparse ones that is CSR, with one entry for each place.
+    """
+    if sparse.issparse(X):
+        return summed(sparse.csr_matrix(X, dtype=dtype))
+    return np.ascontiguousarray(X, dtype=dtype)
 
 
-def _like(rows: Any, schema: FrameSchema | None) -> Any:
-    """Return rows as a `Frame` where they are to be like one, or are frames."""
-    if schema is not None:
-        return Frame(rows.given if isinstance(rows, Frame) else rows, schema)
-    return frame_of(rows) if is_frame(rows) else rows
+def numbers_of(frame: pd.DataFrame, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the rows of a frame of numbers as an array of one layout."""
+    missing = {"na_value": np.nan} if dtype.kind == "f" else {}
+    return np.ascontiguousarray(frame.to_numpy(dtype=dtype, **missing))
 
 
 def check_finite(
@@ -167,15 +160,29 @@ def check_finite(
 
     Gaps in columns of text, dates and the like are for the estimator to judge.
     """
-    only_names = isinstance(X, Frame) and is_frame(X.given)
+    only_names = isinstance(X, Frame) and isinstance(X.given, pd.DataFrame)
     if only_names:
         names = [each.name for each in X.schema.columns if each.kind == NUMBER]
         X = X.float_columns
     elif isinstance(X, Frame):
         X = X.given
-    if _all_allowed(X.data if sparse.issparse(X) else X, allow_nan):
+    values = X.data if sparse.issparse(X) else X
+    if values.dtype.kind != "f":
         return
-    row, column = _first_forbidden(X, allow_nan)
+    with np.errstate(all="ignore"):
+        # A sum of squares is several times faster than a look at each value, and is
+        # finite only if they all are; it may overflow, so a bad one proves nothing.
+        flat = values.reshape(-1)
+        if np.isfinite(np.dot(flat, flat)):
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sparse.issparse(X):
+        entries, places = sparse.coo_matrix(X), np.flatnonzero(bad)
+        row, column = min(zip(entries.row[places], entries.col[places], strict=True))
+    else:
+        row, column = np.argwhere(bad)[0]
     name = "" if names is None else f"{names[column]!r}"
     which = name if only_names else f"{column} ({name})" if name else f"{column}"
     raise ValueError(
@@ -183,35 +190,6 @@ def check_finite(
         f"{X[row, column]} (NaN or infinite, 'inf'); drop the row, or put an imputer "
         f"in front of the estimator if values are missing."
     )
-
-
-def _all_allowed(values: NDArray[Any], allow_nan: bool) -> bool:
-    """Tell whether no value is infinite, nor NaN unless allowed."""
-    if values.dtype.kind != "f":
-        return True
-    with np.errstate(all="ignore"):
-        # A sum of squares is several times faster than a look at each value, and is
-        # finite only if they all are; it may overflow, so a bad one proves nothing.
-        flat = values.reshape(-1)
-        if np.isfinite(np.dot(flat, flat)):
-            return True
-    return not _forbidden(values, allow_nan).any()
-
-
-def _first_forbidden(X: Any, allow_nan: bool) -> tuple[int, int]:
-    """Return row and column of the first value that may not be there."""
-    if sparse.issparse(X):
-        entries = sparse.coo_matrix(X)
-        bad = np.flatnonzero(_forbidden(entries.data, allow_nan))
-        row, column = min(zip(entries.row[bad], entries.col[bad], strict=True))
-    else:
-        row, column = np.argwhere(_forbidden(X, allow_nan))[0]
-    return int(row), int(column)
-
-
-def _forbidden(values: NDArray[Any], allow_nan: bool) -> NDArray[np.bool_]:
-    forbidden: NDArray[np.bool_] = np.isinf(values)
-    return forbidden if allow_nan else forbidden | np.isnan(values)
 
 
 def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
@@ -233,10 +211,13 @@ def rechunked(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
 
 def stacked(parts: Sequence[Any]) -> Any:
     """Return blocks of rows as one: CSR where any of them is sparse."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], Frame) or is_frame(parts[0]):
-        return concatenated(parts)
+        return first
+    if isinstance(first, Frame):
+        return Frame(stacked([part.given for part in parts]), first.schema)
+    if isinstance(first, pd.DataFrame):
+        return pd.concat(parts)
     if any(sparse.issparse(part) for part in parts):
         return sparse.vstack(list(parts), format="csr")
     return np.concatenate(parts)

@@ -1,29 +1,20 @@
-"""The rows of a pool as a Dask collection, and what that does not carry."""
+"""The rows of a pool: blocks in a Dask graph, and what a graph does not carry."""
 
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
-from dask.base import DaskMethodsMixin, tokenize
+from dask.base import tokenize
 from dask.optimization import cull
-from dask.threaded import get as get_threaded
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.cache import nbytes_of
-from dsel.data.frames import (
-    Frame,
-    FrameSchema,
-    columns_taken,
-    concatenated,
-    native,
-)
+from dsel.data.blocks import numbers_of
+from dsel.data.frames import FrameSchema, table_nbytes
 
 POOL: Final = "`pool`"
 """How messages call rows that are in no file."""
@@ -44,107 +35,97 @@ Graph = dict[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """A Dask collection with column names, and how its content is told."""
+    """Rows in blocks: arrays, CSR, or data frames of pandas."""
 
-    array: Any
-    """A Dask array of shape (n_rows, n_columns), numeric, in one chunk of columns, of
-    known chunk lengths, its blocks dense or CSR; else `Partitions`, of data frames."""
-    columns: tuple[str, ...] | None
-    nbytes: int
-    """Bytes of all rows in memory."""
+    graph: Mapping[Any, Any]
+    """Dask graph of all blocks: that of a span is cut out of it. Not optimized: what is
+    fused with a task can no longer be told to be a future or rows in memory, which must
+    not be sent with every span."""
+    keys: tuple[Any, ...]
+    """Of the blocks, none of which is empty."""
+    boundaries: NDArray[np.int64]
+    """Row numbers at which blocks begin, and the number of rows."""
+    dtype: np.dtype[Any]
+    """Of all values; of data frames that are not all numbers, Python objects."""
+    n_columns: int
+    row_nbytes: float
+    """Bytes of a row in memory, on average."""
     tell: Callable[[], tuple[str, bool]] = field(repr=False)
     """Returns a text for the content as it is now, at a cost far below that of reading
     the rows, and whether that text changes with the content."""
-    frames: "Collection | None" = field(default=None, repr=False)
-    """The same rows as data frames, where they are numbers that were given so."""
-    read: "Callable[[tuple[str, ...]], Collection] | None" = field(
-        default=None, repr=False
-    )
-    """Opens some columns anew, where that saves reading the others."""
+    columns: tuple[str, ...] | None = None
+    schema: FrameSchema | None = None
+    """Of data frames; None of arrays."""
+    is_sparse: bool = False
     where: str = POOL
     """How messages call it: with its file, where there is one."""
+    read: "Callable[[tuple[str, ...]], Collection] | None" = None
+    """Opens some columns anew, where that saves reading the others."""
     is_in_memory: bool = False
+    sent: dict[str, Graph] = field(default_factory=dict, init=False, repr=False)
+    """Futures of rows in memory, by client and key."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made of the fields is made again, and futures stay where they are.
+        # Futures of rows that were sent stay where they are.
         state = {each.name: getattr(self, each.name) for each in fields(self)}
-        # Which form and which columns are read was decided before.
-        return state | {"frames": None, "read": None}
-
-    def with_columns(self, names: tuple[str, ...]) -> "Collection":
-        """Return some of the columns, in this order."""
-        if self.read is not None:
-            found = self.read(names)
-            as_frames = isinstance(self.array, Partitions)
-            return found.frames if as_frames and found.frames else found
-        assert self.columns is not None
-        places = [self.columns.index(name) for name in names]
-        array = self.array
-        if isinstance(array, Partitions):
-            array = array.with_columns(names)
-        else:
-            chunks = (array.chunks[0], (len(places),))
-            cut = partial(_columns_at, places=places)
-            meta = array._meta[:, :0]
-            array = array.map_blocks(cut, dtype=array.dtype, chunks=chunks, meta=meta)
-        return replace(
-            self,
-            array=array,
-            columns=names,
-            nbytes=self.nbytes * len(names) // max(len(self.columns), 1),
-            tell=partial(_told_of_columns, self.tell, names),
-            frames=self.frames and self.frames.with_columns(names),
-        )
+        return state | {"sent": {}, "read": None}
 
     @property
     def n_rows(self) -> int:
         """Rows stored."""
-        return int(self.array.shape[0])
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether blocks are CSR."""
-        return bool(sparse.issparse(self.array._meta))
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether tasks read the rows from files."""
-        return self.where != POOL
+        return int(self.boundaries[-1])
 
     @cached_property
     def told(self) -> tuple[str, bool]:
         """What `tell` said when it was asked first."""
         return self.tell()
 
-    @cached_property
-    def boundaries(self) -> NDArray[np.int64]:
-        """Row numbers at which blocks begin, and `n_rows`; empty ones do not count."""
-        stops = np.cumsum(np.asarray(self.array.chunks[0], dtype=np.int64))
-        return np.unique(np.append(np.int64(0), stops))
+    @property
+    def is_stored(self) -> bool:
+        """Whether tasks read the rows from files."""
+        return self.where != POOL
 
-    @cached_property
-    def _keys(self) -> list[Any]:
-        """Keys of the blocks that have rows."""
-        keys = [row[0] for row in self.array.__dask_keys__()]
-        return [keys[i] for i in np.flatnonzero(self.array.chunks[0])]
+    @property
+    def array(self) -> Any:
+        """All rows as a Dask array, of frames their numbers."""
+        import dask.array as da  # takes a while: only who writes a pool pays for it
 
-    @cached_property
-    def _graph(self) -> Graph:
-        """The graph of all blocks, built once: that of a span is cut out of it.
+        name, graph = new_name(), dict(self.graph)
+        kind = sparse.csr_matrix if self.is_sparse else np.empty
+        for number, key in enumerate(self.keys):
+            graph[name, number, 0] = (
+                key if self.schema is None else (numbers_of, key, self.dtype)
+            )
+        chunks = (tuple(np.diff(self.boundaries).tolist()), (self.n_columns,))
+        return da.Array(graph, name, chunks, meta=kind((0, 0), dtype=self.dtype))
 
-        Not optimized: what is fused with a task can no longer be told to be a future
-        or rows in memory, which must not be sent with every span.
-        """
-        graph = dict(self.array.__dask_graph__())
-        if "distributed" in sys.modules:
-            from distributed import futures_of
-
-            graph |= {future.key: future for future in futures_of(self.array)}
-        return graph
+    def with_columns(self, names: tuple[str, ...]) -> "Collection":
+        """Return some of the columns, in this order."""
+        if self.read is not None:
+            return self.read(names)
+        assert self.columns is not None
+        name = new_name()
+        places = [self.columns.index(each) for each in names]
+        own = {
+            (name, number): (_columns_at, key, places)
+            for number, key in enumerate(self.keys)
+        }
+        schema = self.schema and self.schema.with_columns(names)
+        return replace(
+            self,
+            graph={**self.graph, **own},
+            keys=tuple(own),
+            dtype=self.dtype if schema is None else schema.dtype,
+            n_columns=len(names),
+            row_nbytes=self.row_nbytes * len(names) / max(self.n_columns, 1),
+            tell=partial(_told_of_columns, self.tell, names),
+            columns=names,
+            schema=schema,
+        )
 
     def blocks(
         self, start: int, stop: int, client: Any
-    ) -> tuple[NDArray[np.int64], list[Any], Graph, Graph]:
+    ) -> tuple[NDArray[np.int64], tuple[Any, ...], Graph, Graph]:
         """Return what computes the blocks between two boundaries.
 
         That is where the blocks begin, and `stop`; their keys in the graph; all tasks
@@ -152,16 +133,16 @@ class Collection:
         holds, which is not in the graph.
         """
         first, last = np.searchsorted(self.boundaries, [start, stop])
-        keys = self._keys[first:last]
-        graph, _ = cull(self._graph, keys)
-        futures = {key: value for key, value in graph.items() if _is_future(value)}
+        keys = self.keys[first:last]
+        graph, _ = cull(self.graph, list(keys))
+        held = {key: value for key, value in graph.items() if _is_future(value)}
         if client is None:  # a graph would take the future itself for a key
-            graph |= {key: (future.result,) for key, future in futures.items()}
-            futures = {}
+            graph |= {key: (future.result,) for key, future in held.items()}
+            held = {}
         else:
-            futures |= self._sent(graph, client)
-        graph = {key: task for key, task in graph.items() if key not in futures}
-        return self.boundaries[first : last + 1], keys, graph, futures
+            held |= self._sent(graph, client)
+        graph = {key: task for key, task in graph.items() if key not in held}
+        return self.boundaries[first : last + 1], keys, graph, held
 
     def _sent(self, graph: Graph, client: Any) -> Graph:
         """Send rows that the graph holds to workers; return their futures by key.
@@ -169,10 +150,11 @@ class Collection:
         They are sent once for as long as the collection lives, unless they are lost
         with a worker. The scheduler never gets them.
         """
-        rows = {key: value for key, value in graph.items() if _are_rows(value)}
-        if sum(map(nbytes_of, rows.values())) < _SENT_NBYTES:
+        rows = {key: value for key, value in graph.items() if hasattr(value, "dtypes")
+                or isinstance(value, np.ndarray) or sparse.issparse(value)}  # fmt: skip
+        if sum(map(table_nbytes, rows.values())) < _SENT_NBYTES:
             return {}
-        kept = _SENT.setdefault(self, {}).setdefault(client.id, {})
+        kept = self.sent.setdefault(client.id, {})
         missing = [k for k in rows if k not in kept or kept[k].cancelled()]
         # Of a scheduler that is gone an answer would be awaited for long.
         if missing and client.status == "running":
@@ -185,8 +167,41 @@ class Collection:
         return {key: kept[key] for key in rows if key in kept}
 
 
-_SENT: Final[WeakKeyDictionary[Collection, dict[str, Graph]]] = WeakKeyDictionary()
-"""Futures of rows in memory, by collection, client and key."""
+def in_blocks(
+    tasks: Iterable[Any],
+    lengths: Iterable[int],
+    graph: Mapping[Any, Any] | None = None,
+    **told: Any,
+) -> Collection:
+    """Return rows of which each block is the value of a task, or in memory.
+
+    `graph` has what the tasks depend on; `told` are the other fields.
+    """
+    name = new_name()
+    kept = [each for each in zip(tasks, lengths, strict=True) if each[1]]
+    own = {(name, number): task for number, (task, _) in enumerate(kept)}
+    boundaries = np.cumsum([0, *(length for _, length in kept)])
+    return Collection({**(graph or {}), **own}, tuple(own), boundaries, **told)
+
+
+def edges_of_blocks(n_rows: int, chunk_rows: int, row_nbytes: float) -> list[int]:
+    """Return where blocks of some whole chunks each begin, and the number of rows.
+
+    A `chunk_rows` of 0 stands for rows of which any slice costs the same.
+    """
+    row_nbytes = max(row_nbytes, 1)
+    chunk_rows = chunk_rows or max(1, int(SMALL_BLOCK_NBYTES // row_nbytes))
+    n_chunks = -(-n_rows // chunk_rows)
+    together = min(
+        n_chunks // MANY_BLOCKS, int(BLOCK_NBYTES // (chunk_rows * row_nbytes))
+    )
+    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
+    return [*range(0, n_rows, step), n_rows]
+
+
+def new_name() -> str:
+    """Return a name for the blocks of one collection."""
+    return f"pool-{uuid.uuid4().hex}"
 
 
 def _told_of_columns(
@@ -197,7 +212,7 @@ def _told_of_columns(
 
 
 def _columns_at(rows: Any, places: list[int]) -> Any:
-    return rows[:, places]
+    return rows.iloc[:, places] if hasattr(rows, "iloc") else rows[:, places]
 
 
 def _is_future(value: Any) -> bool:
@@ -206,122 +221,3 @@ def _is_future(value: Any) -> bool:
     from distributed import Future
 
     return isinstance(value, Future)
-
-
-def _are_rows(value: Any) -> bool:
-    return isinstance(value, np.ndarray | Frame) or bool(sparse.issparse(value))
-
-
-class Partitions(DaskMethodsMixin):
-    """A Dask collection of data frames, one under each key, of known lengths."""
-
-    dtype = np.dtype(object)
-    __dask_scheduler__ = staticmethod(get_threaded)
-    __dask_optimize__ = None
-
-    def __init__(
-        self,
-        graph: Mapping[Any, Any],
-        keys: Sequence[Any],
-        lengths: Sequence[int],
-        schema: FrameSchema,
-    ) -> None:
-        self.graph, self.keys, self.schema = graph, tuple(keys), schema
-        self.chunks = (tuple(lengths), (len(schema.columns),))
-        self.shape = (sum(lengths), len(schema.columns))
-        self._meta = schema.empty
-
-    def with_columns(self, names: tuple[str, ...]) -> "Partitions":
-        """Return some of the columns, in this order."""
-        name = new_name()
-        graph = {
-            (name, number, 0): (columns_taken, key, names)
-            for number, key in enumerate(self.keys)
-        }
-        columns = {column.name: column for column in self.schema.columns}
-        schema = FrameSchema(
-            columns_taken(self.schema.empty, names), tuple(columns[n] for n in names)
-        )
-        whole = {**self.graph, **graph}
-        return Partitions(whole, list(graph), self.chunks[0], schema)
-
-    def __dask_graph__(self) -> Mapping[Any, Any]:
-        return self.graph
-
-    def __dask_keys__(self) -> list[Any]:
-        return [[key] for key in self.keys]
-
-    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[()]]:
-        return _one_frame, ()
-
-    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return Partitions, (self.keys, self.chunks[0], self.schema)
-
-
-def _one_frame(parts: Sequence[Sequence[Any]]) -> Any:
-    return native(concatenated([native(part) for (part,) in parts]))
-
-
-def in_slices(
-    table: Any, nbytes: int, cut: Callable[[Any, slice], Any], name: str
-) -> tuple[Graph, tuple[int, ...]]:
-    """Return the graph of slices of rows in memory, and the length of each."""
-    n_rows = int(table.shape[0])
-    lengths = block_lengths(n_rows, chunk_of_any(n_rows, nbytes), nbytes)
-    edges = pairwise(np.cumsum((0, *lengths)).tolist())
-    graph = {(name, i, 0): cut(table, slice(*each)) for i, each in enumerate(edges)}
-    return graph, lengths
-
-
-def dask_array(
-    graph: Mapping[Any, Any], lengths: Sequence[int], like: Any, name: str
-) -> Any:
-    """Return blocks of rows, one under each key ``(name, number, 0)``, as an array.
-
-    `like` has their number of columns, their type, and is sparse if they are.
-    """
-    import dask.array as da  # takes a while: only who opens a pool pays for it
-
-    n_columns, dtype = int(like.shape[1]), np.dtype(like.dtype)
-    is_sparse = sparse.issparse(like)
-    meta = (sparse.csr_matrix if is_sparse else np.empty)((0, 0), dtype=dtype)
-    return da.Array(dict(graph), name, (tuple(lengths), (n_columns,)), meta=meta)
-
-
-def new_name() -> str:
-    """Return a name for the blocks of one collection."""
-    return f"pool-{uuid.uuid4().hex}"
-
-
-def array_of_reads(source: Any, chunk_rows: int) -> Any:
-    """Return what tasks fetch rows from by slices, as a Dask array.
-
-    `source` is pickled with every task. Chunks of `chunk_rows` that are small are read
-    together.
-    """
-    import dask.array as da
-
-    n_rows, n_columns = map(int, source.shape)
-    nbytes = n_rows * n_columns * source.dtype.itemsize
-    return da.from_array(
-        source,
-        chunks=(block_lengths(n_rows, chunk_rows, nbytes), (n_columns,)),
-        name=new_name(),
-        inline_array=True,
-        meta=np.empty((0, 0), source.dtype),
-    )
-
-
-def block_lengths(n_rows: int, chunk_rows: int, nbytes: int) -> tuple[int, ...]:
-    """Return the lengths of blocks of some whole chunks each, the last one shorter."""
-    n_chunks = -(-n_rows // chunk_rows)
-    chunk_nbytes = max(nbytes * chunk_rows // max(n_rows, 1), 1)
-    together = min(n_chunks // MANY_BLOCKS, BLOCK_NBYTES // chunk_nbytes)
-    step = chunk_rows * max(together, -(-n_chunks // MOST_BLOCKS), 1)
-    whole, rest = divmod(n_rows, step)
-    return (step,) * whole + ((rest,) if rest or not whole else ())
-
-
-def chunk_of_any(n_rows: int, nbytes: int) -> int:
-    """Return a number of rows to read together where any slice costs the same."""
-    return max(1, SMALL_BLOCK_NBYTES // max(nbytes // max(n_rows, 1), 1))

@@ -76,10 +76,11 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
 
 def _rounded(X: Any, pool: Pool) -> Any:
     """Return labeled rows rounded as the floats of a pool of frames were."""
-    if pool.dtype.kind != "O":
+    schema = pool.collection.schema
+    if pool.dtype.kind != "O" or schema is None:
         return X
     rounded = np.array(X)
-    for place, column in enumerate(pool.array.schema.columns):
+    for place, column in enumerate(schema.columns):
         if column.is_single:
             rounded[:, place] = X[:, place].astype(np.float32)
     return rounded

@@ -1,4 +1,4 @@
-"""Rows as data frames of pandas, polars or Arrow, with the indexing of an array.
+"""Data frames: pandas inside, the library of the labeled rows where estimators begin.
 
 Labeled rows decide in which library, names and types an estimator gets rows. Blocks of
 a pool are cut first and converted then, where they are needed: what reads numbers only
@@ -8,16 +8,83 @@ never makes a frame of an array.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype, is_numeric_dtype
 from scipy import sparse
 from sklearn.utils import check_array
 
-from dsel.data.columns import NUMBER, TRUTH, Column, check_number_of_names, columns_of
+NUMBER: Final = "number"
+TRUTH: Final = "truth value"
+TEXT: Final = "text"
+NOTHING: Final = "nothing but missing values"
+NUMERIC: Final = "buif"
+"""Kinds of numpy's types of numbers and truth values."""
+_KINDS: Final = {
+    "string": TEXT, "empty": NOTHING, "boolean": TRUTH, "decimal": NUMBER,
+    "integer": NUMBER, "floating": NUMBER, "mixed-integer-float": NUMBER,
+    "datetime64": "time", "datetime": "time", "timedelta64": "duration",
+    "timedelta": "duration", "time": "time of day",
+}  # fmt: skip
+"""Of what pandas infers from values; any other kind has pandas' own name."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Name and type of a column."""
+
+    name: str
+    kind: str
+    """What its values are: number, text, date, time in a zone. Categories have the
+    kind of their values."""
+    dtype: str
+    """Type as pandas writes it, categories included."""
+    is_empty: bool = False
+    """Whether there are rows and every value is missing."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers or truth values."""
+        return self.kind in (NUMBER, TRUTH)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it holds floats of four bytes."""
+        return self.dtype.lower() in ("float32", "float[pyarrow]")
+
+    @property
+    def number_type(self) -> np.dtype[Any]:
+        """Numpy's type of its numbers: float64 where it has none."""
+        try:
+            found = np.dtype(self.dtype)
+        except TypeError:
+            return np.dtype(np.float64)
+        return found if found.kind in NUMERIC else np.dtype(np.float64)
+
+
+def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
+    """Return names and types of a frame's columns."""
+    return tuple(_column(str(name), frame[name]) for name in frame.columns)
+
+
+def _column(name: str, column: pd.Series) -> Column:
+    text, values = str(column.dtype), column
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values = pd.Series(column.cat.categories)
+        text = f"{text} {values.to_list()}"
+    is_empty = len(column) > 0 and bool(column.isna().all())
+    return Column(name, _kind(values), text, is_empty)
+
+
+def _kind(values: pd.Series) -> str:
+    if zone := getattr(values.dtype, "tz", None):
+        return f"time in zone {zone}"
+    inferred = str(infer_dtype(values, skipna=True))
+    return _KINDS.get(inferred, inferred)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +92,7 @@ class FrameSchema:
     """Library, names and types of a data frame."""
 
     empty: Any
-    """The data frame without its rows."""
+    """The data frame without its rows, in its own library."""
     columns: tuple[Column, ...]
     """Names and types; objects are known by the rows that there were."""
 
@@ -42,15 +109,35 @@ class FrameSchema:
     @property
     def is_numeric(self) -> bool:
         """Whether every column is of numbers or truth values."""
-        return all(each.kind in (NUMBER, TRUTH) for each in self.columns)
+        return all(each.is_number for each in self.columns)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What holds the values of all columns: Python objects, if not all are numbers.
+
+        Of types that have none in common, or have missing values, that is float64.
+        """
+        types = [each.number_type for each in self.columns]
+        return np.result_type(*types) if self.is_numeric and types else np.dtype(object)
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of a row, about: a text is taken to have some dozen letters."""
+        return sum(8 if each.is_number else 32 for each in self.columns)
+
+    def with_columns(self, names: Sequence[str]) -> "FrameSchema":
+        """Return the schema of some of the columns, in this order."""
+        columns = {column.name: column for column in self.columns}
+        empty = nw.from_native(self.empty, eager_only=True).select(list(names))
+        return FrameSchema(empty.to_native(), tuple(columns[name] for name in names))
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Rows of a data frame in the names, types and library of another one."""
+    """Rows that are to be a data frame like another one, with an array's indexing."""
 
     given: Any
-    """A data frame with the same columns, or their numbers, dense or CSR."""
+    """A frame of pandas with these columns, or their numbers, dense or CSR."""
     schema: FrameSchema
     """Of the data frame that it is like."""
 
@@ -69,33 +156,64 @@ class Frame:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows as they were given, about."""
-        rows = self.given
-        if is_frame(rows):
-            return int(nw.from_native(rows, eager_only=True).estimated_size())
-        if sparse.issparse(rows):
-            return int(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes)
-        return int(rows.nbytes)
+        return table_nbytes(self.given)
 
     @cached_property
     def native(self) -> Any:
         """The rows as a frame of the library that they are like."""
-        return cast(self.given, self.schema.empty)
+        like = self.schema.empty
+        if isinstance(like, pd.DataFrame):
+            return self._typed
+        rows = nw.from_native(self._typed.reset_index(drop=True), eager_only=True)
+        if nw.from_native(like, eager_only=True).implementation.is_polars():
+            found = rows.to_polars()
+            cast = found.cast(dict(like.schema), strict=False)
+            # A number that a type of whole ones does not hold stays as it is.
+            whole = [name for name, dtype in like.schema.items() if dtype.is_integer()]
+            kept = [name for name in whole if (cast[name] != found[name]).any()]
+            return cast.with_columns([found[name] for name in kept])
+        table = rows.to_arrow()
+        columns = [_cast_arrow(table[field.name], field.type) for field in like.schema]
+        return type(like).from_arrays(columns, names=list(self.schema.names))
+
+    def typed(self) -> "Frame":
+        """Return the same rows with the types of pandas that they are to have."""
+        return Frame(self._typed, self.schema)
+
+    @cached_property
+    def _typed(self) -> pd.DataFrame:
+        """The rows in pandas, with the types of a frame of pandas that they are like.
+
+        Values are kept: a number goes into another type of number only where that holds
+        it (floats round to floats), a value that is no category of a column with
+        declared categories becomes a missing one.
+        """
+        rows, like = self.given, self.schema.empty
+        if not isinstance(rows, pd.DataFrame):
+            dense = rows.toarray() if sparse.issparse(rows) else rows
+            rows = pd.DataFrame(dense, columns=list(self.schema.names), copy=False)
+        if not isinstance(like, pd.DataFrame):
+            return rows[list(self.schema.names)]
+        if rows.dtypes.equals(like.dtypes):
+            return rows
+        columns = {name: _cast(rows[name], like[name].dtype) for name in like.columns}
+        return pd.DataFrame(columns, index=rows.index, copy=False)
 
     @cached_property
     def numbers(self) -> Any:
         """The rows as an array, or CSR; TypeError where a column is no number."""
-        if not is_frame(self.given):
+        if not isinstance(self.given, pd.DataFrame):
             return self.given
         for column in columns_of(self.given):
-            if column.kind not in (NUMBER, TRUTH):
-                value = _first_value(self.given, column.name)
+            if not column.is_number:
+                known = self.given[column.name].dropna()
+                value = known.iloc[0] if len(known) else None
                 raise TypeError(
                     f"`X` must be a table of numbers for this estimator, but column "
                     f"{column.name!r} holds {column.kind} such as {value!r}; encode it "
                     f"as numbers, or put a ColumnTransformer in front of the estimator."
                 )
-        pandas = nw.from_native(self.given, eager_only=True).to_pandas()
-        return check_array(pandas, accept_sparse="csr", ensure_all_finite=False)
+        return check_array(self.given, accept_sparse="csr", ensure_all_finite=False)
 
     @cached_property
     def encoded(self) -> Any:
@@ -104,25 +222,21 @@ class Frame:
         Numbers, dates and times stand for themselves, missing values are NaN, anything
         else is a hash in [0, 1): it is compared for equality, never for nearness.
         """
-        if not is_frame(self.given) and self.schema.is_numeric:
+        if not isinstance(self.given, pd.DataFrame) and self.schema.is_numeric:
             return self.given
-        frame = nw.from_native(self.native, eager_only=True)
-        columns = [_encoded(frame[name]) for name in frame.columns]
+        columns = [_encoded(column) for _, column in self._typed.items()]
         return np.column_stack(columns) if columns else np.empty(self.shape)
 
     @property
     def float_columns(self) -> NDArray[np.float64]:
         """The columns of numbers, as float64."""
-        frame = nw.from_native(self.native, eager_only=True)
         kept = [each.name for each in self.schema.columns if each.kind == NUMBER]
-        if not kept:
-            return np.empty((len(self), 0))
-        return np.column_stack([_encoded(frame[name]) for name in kept])
+        found = [_encoded(self._typed[name]) for name in kept]
+        return np.column_stack(found) if found else np.empty((len(self), 0))
 
     def __getitem__(self, rows: Any) -> "Frame":
         """Return some rows: a slice, their numbers, or a mask."""
-        made = self.__dict__.get("native", self.given)
-        return Frame(taken(made, rows), self.schema)
+        return Frame(taken(self.given, rows), self.schema)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         numbers = self.numbers
@@ -151,10 +265,13 @@ def has_named_columns(rows: Any) -> bool:
     return are_names and rows.columns.is_unique and not are_sparse
 
 
-def frame_of(rows: Any) -> Frame:
-    """Return a data frame as it is."""
-    empty = nw.from_native(rows, eager_only=True).head(0).to_native()
-    return Frame(rows, FrameSchema(empty, columns_of(rows)))
+def frame_of(rows: Any, schema: FrameSchema | None = None) -> Frame:
+    """Return a data frame of any library, as it is or like another one."""
+    frame = nw.from_native(rows, eager_only=True)
+    given = frame.to_pandas()
+    return Frame(
+        given, schema or FrameSchema(frame.head(0).to_native(), columns_of(given))
+    )
 
 
 def native(rows: Any) -> Any:
@@ -198,92 +315,42 @@ def encoded(rows: Any) -> Any:
 
 
 def taken(rows: Any, which: Any) -> Any:
-    """Return some rows of a frame or an array: a slice, their numbers, or a mask."""
-    if not is_frame(rows):
-        return rows[which]
-    if getattr(which, "dtype", None) == np.dtype(bool):
-        which = np.flatnonzero(which)
-    return nw.from_native(rows, eager_only=True)[which].to_native()
+    """Return some rows of a table: a slice, their numbers, or a mask."""
+    return rows.iloc[which] if isinstance(rows, pd.DataFrame) else rows[which]
 
 
-def columns_taken(rows: Any, names: Sequence[str]) -> Any:
-    """Return some columns of a data frame, in this order."""
-    given = native(rows)
-    return nw.from_native(given, eager_only=True).select(list(names)).to_native()
-
-
-def concatenated(parts: Sequence[Any]) -> Any:
-    """Return the rows of frames that are like each other as one."""
-    frames = [nw.from_native(native(part), eager_only=True) for part in parts]
-    joined = nw.concat(frames).to_native()
-    first = parts[0]
-    return Frame(joined, first.schema) if isinstance(first, Frame) else joined
-
-
-def pandas_of(rows: Any) -> pd.DataFrame:
-    """Return a data frame as one of pandas."""
-    return nw.from_native(rows, eager_only=True).to_pandas()
-
-
-def renamed(rows: Any, names: Sequence[str]) -> Any:
-    """Return a data frame with other names of its columns."""
-    frame = nw.from_native(rows, eager_only=True)
-    check_number_of_names(names, len(frame.columns))
-    into = dict(zip(frame.columns, names, strict=True))
-    return frame.rename(into).to_native()
-
-
-def row_nbytes_of(schema: FrameSchema) -> int:
-    """Return the bytes of a row, about: a text is taken to have some dozen letters."""
-    return sum(8 if each.kind in (NUMBER, TRUTH) else 32 for each in schema.columns)
-
-
-def cast(rows: Any, like: Any) -> Any:
-    """Return rows in the library, names and types of a frame without rows.
-
-    Values are kept: a number goes into another type of number only where that holds
-    it (floats round to floats), a value that is no category of a column with declared
-    categories becomes a missing one.
-    """
-    wanted = nw.from_native(like, eager_only=True)
-    if not is_frame(rows):
-        dense = rows.toarray() if sparse.issparse(rows) else rows
-        rows = pd.DataFrame(dense, columns=wanted.columns, copy=False)
-    elif type(rows) is type(like) and _same_types(rows, like):
-        return rows
-    have = nw.from_native(rows, eager_only=True)
-    library = wanted.implementation
-    if library.is_polars():
-        return _as_polars(have, wanted)
-    if library.is_pyarrow():
-        return _as_arrow(have, wanted)
-    frame = have.to_pandas()
-    columns = {
-        name: _pandas_column(frame[name], like[name].dtype) for name in like.columns
-    }
-    return pd.DataFrame(columns, index=frame.index, copy=False)
-
-
-def _same_types(rows: Any, like: Any) -> bool:
+def table_nbytes(rows: Any) -> int:
+    """Return the bytes of rows in memory, about."""
     if isinstance(rows, pd.DataFrame):
-        return list(rows.columns) == list(like.columns) and all(
-            one == other for one, other in zip(rows.dtypes, like.dtypes, strict=True)
+        return int(rows.memory_usage(index=False).sum())
+    parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
+    return sum(int(part.nbytes) for part in parts)
+
+
+def check_number_of_names(names: Sequence[str], n_columns: int) -> None:
+    """Raise ValueError where names of columns are not as many as these."""
+    if len(names) != n_columns:
+        raise ValueError(
+            f"`columns` must name each of the {n_columns} columns, got {len(names)} "
+            "names."
         )
-    return bool(rows.schema == like.schema)
 
 
-def _pandas_column(column: pd.Series, dtype: Any) -> pd.Series:
+def _cast(column: pd.Series, dtype: Any) -> pd.Series:
+    """Return a column in a type of pandas, or as it is; see `Frame._typed`."""
     if column.dtype == dtype:
         return column
-    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:
-        # Numpy has no missing number of this type, and takes None for false.
-        return column if dtype.kind == "b" else column.astype(float)
     if isinstance(dtype, pd.CategoricalDtype):
         if not len(dtype.categories):  # as of Parquet files, read without their rows
             return column.astype("category")
         return pd.Series(_recoded(column, dtype), index=column.index, copy=False)
-    kept = _is_number(column.dtype) and _is_number(dtype)
-    return column if kept and not _holds(dtype, column.dtype) else column.astype(dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.hasnans:
+        # Numpy has no missing number of this type, and takes None for false.
+        return column if dtype.kind == "b" else column.astype(float)
+    are_numbers = is_numeric_dtype(column.dtype) and is_numeric_dtype(dtype)
+    return column if are_numbers and not _holds(dtype, column.dtype) else (
+        column.astype(dtype)
+    )  # fmt: skip
 
 
 def _recoded(column: pd.Series, dtype: pd.CategoricalDtype) -> pd.Categorical:
@@ -296,107 +363,37 @@ def _recoded(column: pd.Series, dtype: pd.CategoricalDtype) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, dtype=dtype)
 
 
-def _as_polars(have: Any, wanted: Any) -> Any:
-    frame = have.to_polars().select(wanted.columns)
-    types = wanted.to_native().schema
-    kept = {
-        name
-        for name in wanted.columns
-        if types[name].is_numeric()
-        and frame.schema[name].is_numeric()
-        and not _holds(_numpy(types[name]), _numpy(frame.schema[name]))
-    }
-    into = {name: dtype for name, dtype in types.items() if name not in kept}
-    return frame.cast(into, strict=False)
-
-
-def _as_arrow(have: Any, wanted: Any) -> Any:
-    import pyarrow as pa
-
-    table, columns = have.to_arrow(), []
-    for field in wanted.to_native().schema:
-        column, into = table[field.name], field.type
-        if pa.types.is_dictionary(column.type) and column.type != into:
-            column = column.cast(column.type.value_type)
-        if pa.types.is_dictionary(into) and column.type != into:
-            column = column.cast(into.value_type).dictionary_encode()
-        elif not _is_arrow_number(column.type, into) or _holds(
-            _numpy(into), _numpy(column.type)
-        ):
-            column = column.cast(into)
-        columns.append(column)
-    return pa.table(columns, names=wanted.columns)
-
-
-def _is_arrow_number(*types: Any) -> bool:
-    import pyarrow as pa
-
-    return all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types)
-
-
-def _numpy(dtype: Any) -> np.dtype[Any]:
-    """Return numpy's type of polars' Int64 and of Arrow's int64 or double."""
-    names = {"double": "float64", "float": "float32", "halffloat": "float16"}
-    name = str(dtype).lower()
-    try:
-        return np.dtype(names.get(name, name))
-    except TypeError:
-        return np.dtype(np.float64)  # decimals
-
-
-def _is_number(dtype: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(
-        dtype
-    )
-
-
 def _holds(wide: Any, narrow: Any) -> bool:
     """Whether a type of numbers holds those of another; floats may be rounded."""
     wide, narrow = (getattr(each, "numpy_dtype", each) for each in (wide, narrow))
     return (wide.kind, narrow.kind) == ("f", "f") or np.can_cast(narrow, wide, "safe")
 
 
-def _encoded(column: Any) -> NDArray[np.float64]:
-    """Return a column as float64; see `Frame.encoded`."""
-    dtype, found = column.dtype, column.to_native()
-    if isinstance(dtype, nw.Categorical | nw.Enum):
-        return _numbers_of_categories(pd.Series(column.to_pandas()).astype("category"))
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        if isinstance(found, pd.Series):
-            return np.asarray(found.to_numpy(dtype=np.float64, na_value=np.nan))
-        if not dtype.is_integer():  # of which Arrow's cast refuses those above 2^53
-            column = column.cast(nw.Float64())
-        return np.asarray(column.to_numpy(), dtype=np.float64)
-    if isinstance(dtype, nw.Datetime | nw.Duration | nw.Date):
-        times = pd.Series(column.to_pandas())
-        if times.dtype.kind not in "mM" and not hasattr(times.dtype, "tz"):
-            times = pd.to_datetime(times)
-        values = times.astype("int64").to_numpy(dtype=np.float64)
-        return np.where(times.isna(), np.nan, values)
-    return _numbers_of_categories(_as_categories(pd.Series(column.to_pandas())))
+def _cast_arrow(column: Any, dtype: Any) -> Any:
+    """Return a column in a type of Arrow, or as it is where that does not hold it."""
+    import pyarrow as pa
 
-
-def _as_categories(column: pd.Series) -> pd.Series:
     try:
-        return column.astype("category")
-    except TypeError:  # lists, which cannot be compared
-        return column.map(repr, na_action="ignore").astype("category")
+        return column.cast(dtype)
+    except pa.ArrowInvalid:
+        return column
 
 
-def _numbers_of_categories(column: pd.Series) -> NDArray[np.float64]:
-    found = column.cat.categories
-    if pd.api.types.is_numeric_dtype(found.dtype):
-        numbers = found.to_numpy(dtype=np.float64)
-    else:
-        values = found.to_numpy(dtype=object)
-        try:
-            hashes = pd.util.hash_array(values, categorize=False)
-        except TypeError:  # of several types
-            hashes = pd.util.hash_array(np.array(list(map(repr, values)), dtype=object))
-        numbers = (hashes >> np.uint64(12)) / 2.0**52
-    return np.asarray(np.append(numbers, np.nan)[column.cat.codes.to_numpy()])
-
-
-def _first_value(frame: Any, name: str) -> Any:
-    column = nw.from_native(frame, eager_only=True)[name].drop_nulls()
-    return column[0] if len(column) else None
+def _encoded(column: pd.Series) -> NDArray[np.float64]:
+    """Return a column as float64; see `Frame.encoded`."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values = column.cat.categories
+        if is_numeric_dtype(values.dtype):
+            numbers = values.to_numpy(dtype=np.float64)
+            return np.asarray(np.append(numbers, np.nan)[column.cat.codes])
+    elif column.dtype.kind in "mM":
+        return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(float))
+    elif _kind(column) in (NUMBER, TRUTH):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    objects = column.to_numpy(dtype=object)
+    try:
+        hashes = pd.util.hash_array(objects, categorize=False)
+    except (TypeError, ValueError):  # of several types, or lists
+        texts = np.array(list(map(repr, objects)), dtype=object)
+        hashes = pd.util.hash_array(texts, categorize=False)
+    return np.where(column.isna(), np.nan, (hashes >> np.uint64(12)) / 2.0**52)

@@ -16,17 +16,16 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.data.blocks import check_finite, summed
-from dsel.data.collection import Partitions
-from dsel.data.columns import (
+from dsel.data.frames import (
     NOTHING,
     NUMBER,
-    TRUTH,
-    check_filled,
-    check_has_columns,
+    Column,
+    Frame,
     check_number_of_names,
-    check_same_kinds,
+    frame_of,
+    has_named_columns,
+    numbers,
 )
-from dsel.data.frames import Frame, frame_of, has_named_columns, numbers
 from dsel.data.identity import content_hash
 from dsel.data.pool import Pool
 
@@ -204,25 +203,48 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     Columns with names are found by them: their order does not matter, nor what other
     columns the pool has.
     """
-    X = labeled.X
-    if isinstance(X, Frame):
-        pool = pool.as_frames()
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
-    rows = pool.collection
+    X, where, of_pool = labeled.X, pool.collection.where, pool.collection.schema
     if not isinstance(X, Frame):
-        _check_numeric(pool)
-        _check_filled(pool, X)
+        for place, column in enumerate(of_pool.columns if of_pool else ()):
+            if not column.is_number:
+                raise TypeError(
+                    f"{where} must be numeric, but column {column.name!r} holds "
+                    f"{column.kind}; encode it as numbers, or search with a data frame "
+                    f"`X` and a pipeline that encodes it."
+                )
+            if not sparse.issparse(X) and not np.isnan(X[:, place]).all():
+                _check_filled(where, column, NUMBER)
         return replace(pool, schema=None)
-    if isinstance(rows.array, Partitions):
-        check_same_kinds(rows.where, rows.array.schema.columns, X.schema.columns)
-        return replace(pool, schema=X.schema)
-    for column in X.schema.columns:
-        if column.kind not in (NUMBER, TRUTH, NOTHING):
+    for place, column in enumerate(X.schema.columns):
+        if of_pool is not None:
+            _check_same_kind(where, of_pool.columns[place], column)
+        elif not column.is_number and column.kind != NOTHING:
             raise TypeError(
-                f"{rows.where} must be of data frames, as `X` is: it holds numbers "
-                f"only, where column {column.name!r} of `X` holds {column.kind}."
+                f"{where} must be of data frames, as `X` is: it holds numbers only, "
+                f"where column {column.name!r} of `X` holds {column.kind}."
             )
     return replace(pool, schema=X.schema)
+
+
+def _check_same_kind(where: str, found: Column, labeled: Column) -> None:
+    """Raise where the values of a pool's column are not like those of labeled rows."""
+    if not labeled.is_empty:
+        _check_filled(where, found, labeled.kind)
+    if found.kind != labeled.kind and NOTHING not in (found.kind, labeled.kind):
+        raise TypeError(
+            f"{where} holds {found.kind} ({found.dtype}) in column {found.name!r}, "
+            f"where `X` holds {labeled.kind} ({labeled.dtype}); convert one of them."
+        )
+
+
+def _check_filled(where: str, column: Column, kind: str) -> None:
+    """Raise ValueError where a pool's column has no value, and that of `X` has some."""
+    if column.is_empty:
+        raise ValueError(
+            f"{where} holds {NOTHING} in column {column.name!r}, where `X` holds "
+            f"{kind}; fill it, or leave the column out of both."
+        )
 
 
 def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
@@ -233,7 +255,16 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
     """
     if pool.columns and names is not None:
         wanted = tuple(map(str, names))
-        check_has_columns(pool.collection.where, pool.columns, wanted)
+        missing = [name for name in wanted if name not in pool.columns]
+        extra = [name for name in pool.columns if name not in wanted]
+        if missing:
+            instead = "; write it too"
+            if extra:
+                instead = f", but has {extra[0]!r}; rename it"
+            raise ValueError(
+                f"{pool.collection.where} lacks the column {missing[0]!r} of "
+                f"`X`{instead}, or leave the column out of `X`."
+            )
         return pool.with_columns(wanted)
     if pool.n_columns != n_columns:
         raise ValueError(
@@ -241,29 +272,6 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
             "pool written for this table."
         )
     return pool
-
-
-def _check_numeric(pool: Pool) -> None:
-    """Raise TypeError where a pool is of data frames that are not all numbers."""
-    if not isinstance(pool.array, Partitions):
-        return
-    for column in pool.array.schema.columns:
-        if column.kind not in (NUMBER, TRUTH):
-            raise TypeError(
-                f"{pool.collection.where} must be numeric, but column "
-                f"{column.name!r} holds {column.kind}; encode it as numbers, or search "
-                f"with a data frame `X` and a pipeline that encodes it."
-            )
-
-
-def _check_filled(pool: Pool, X: Any) -> None:
-    """Raise ValueError where a pool of frames has no value in a column of numbers."""
-    rows = pool.as_frames().collection
-    if sparse.issparse(X) or not isinstance(rows.array, Partitions):
-        return
-    for place, column in enumerate(rows.array.schema.columns):
-        if not np.isnan(X[:, place]).all():
-            check_filled(rows.where, column, NUMBER)
 
 
 def _numbers(X: Any, frame: Frame | None) -> Any:

@@ -1,14 +1,15 @@
-"""Opening a pool: whatever holds the rows becomes a Dask collection."""
+"""Opening a pool: whatever holds the rows becomes blocks in a Dask graph."""
 
 import math
-import operator
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import zarr
 from dask.base import tokenize
@@ -18,42 +19,24 @@ from scipy import sparse
 
 from dsel.checks import check_url
 from dsel.data.blocks import summed
-from dsel.data.collection import (
-    Collection,
-    Partitions,
-    array_of_reads,
-    chunk_of_any,
-    dask_array,
-    in_slices,
-    new_name,
-)
-from dsel.data.columns import check_number_of_names
+from dsel.data.collection import POOL, Collection, edges_of_blocks, in_blocks
 from dsel.data.frames import (
+    NUMERIC,
+    Frame,
+    FrameSchema,
+    check_number_of_names,
     frame_of,
     has_named_columns,
     is_frame,
-    pandas_of,
-    renamed,
-    row_nbytes_of,
+    table_nbytes,
+    taken,
 )
 from dsel.data.identity import content_hash
-from dsel.data.parquet import as_numbers, from_parquet, has_parquet
+from dsel.data.parquet import from_parquet, has_parquet
 from dsel.data.pool import Pool
 from dsel.data.tables import NPZ, PARQUET, SVMLIGHT, UNREADABLE, read_table
-from dsel.data.zarr_rows import (
-    check_chunks,
-    from_zarr,
-    guarded,
-    place_of,
-    stored_columns,
-)
-from dsel.errors import reaching
-from dsel.stores import BAD_HEADER, POOL, check_array
+from dsel.data.zarr_rows import from_zarr, open_zarr, place_of
 
-COMPLETE: Final = "complete"
-"""Attribute of a zarr pool that dsel wrote: whether every row is there."""
-
-NUMERIC: Final = "buif"
 _LOOK: Final = 1000  # rows by which the kind of a column of Python objects is told
 
 Names = tuple[str, ...] | None
@@ -119,51 +102,79 @@ def open_pool(
     else:
         rows = _open_object(source, names)
     if rows.columns is not None:
-        check_number_of_names(rows.columns, int(rows.array.shape[1]))
+        check_number_of_names(rows.columns, rows.n_columns)
     return Pool(rows)
 
 
 def _open_object(source: Any, names: Names) -> Collection:
     if sparse.issparse(source):
-        _check_array(source)
-        return _from_memory(summed(sparse.csr_matrix(source)), names)
+        return _from_memory(summed(sparse.csr_matrix(_checked(source))), names)
     if hasattr(source, "to_dask_array"):
         return _from_dask_frame(source, names)
+    if is_frame(source) and not has_named_columns(source):  # a matrix, then
+        names = names or tuple(map(str, source.columns))
+        return _from_memory(_checked(source.to_numpy()), names)
     if is_frame(source):
-        return _from_frame(source, names)
+        frame = frame_of(_renamed(source, names))
+        return _from_memory(frame.given, frame.schema.names, frame.schema)
     if isinstance(source, zarr.Array):
-        _check_array(source)
-        place, options = place_of(source)
-        source = guarded(source) if POOL in source.attrs else source
-        return from_zarr(source, names or stored_columns(source.attrs), place, options)
+        return from_zarr(_checked(source), names, *place_of(source))
     if hasattr(source, "dims") and hasattr(source, "coords"):
-        names = names or _coordinate_names(source)
+        if source.ndim == 2 and source.dims[1] in source.coords:
+            names = names or tuple(map(str, source.coords[source.dims[1]].values))
         source = source.data
     if hasattr(source, "dask"):
-        _check_array(source)
-        return _from_dask(source, names)
+        return _from_dask(_checked(source), names)
     if isinstance(source, np.memmap) and source.flags.c_contiguous:
-        _check_array(source)
-        return _from_file(source, names)
+        return _from_file(_checked(source), names)
     if isinstance(source, (np.ndarray, list, tuple)):
-        array = np.asarray(source)
-        _check_array(array)
-        return _from_memory(array, names)
+        return _from_memory(_checked(np.asarray(source)), names)
     raise TypeError(
         "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr array, "
         f"or the path of a pool, got {type(source).__name__}."
     )
 
 
-def _from_memory(rows: Any, names: Names) -> Collection:
-    """Return the collection of an array, or of CSR; blocks are views."""
-    parts = (rows.data, rows.indices, rows.indptr) if sparse.issparse(rows) else (rows,)
-    nbytes = sum(int(part.nbytes) for part in parts)
-    name, cut = new_name(), _csr_rows if sparse.issparse(rows) else operator.getitem
-    graph, lengths = in_slices(rows, nbytes, cut, name)
-    array = dask_array(graph, lengths, rows, name)
-    tell = partial(_told_of_values, graph)
-    return Collection(array, names, nbytes, tell, is_in_memory=True)
+def _checked(array: Any) -> Any:
+    """Return a two-dimensional array of numbers, or raise."""
+    if len(array.shape) != 2:
+        raise ValueError(
+            "`pool` must be two-dimensional, rows by columns, "
+            f"got shape {tuple(array.shape)}."
+        )
+    if np.dtype(array.dtype).kind not in NUMERIC:
+        raise TypeError(f"`pool` must be numeric, got values of type {array.dtype}.")
+    return array
+
+
+def _renamed(frame: Any, names: Names) -> Any:
+    if names is None:
+        return frame
+    found = nw.from_native(frame)
+    check_number_of_names(names, len(found.columns))
+    return found.rename(dict(zip(found.columns, names, strict=True))).to_native()
+
+
+def _from_memory(
+    rows: Any, names: Names, schema: FrameSchema | None = None
+) -> Collection:
+    """Return the rows of an array, CSR or a frame of pandas; blocks are views."""
+    row_nbytes = table_nbytes(rows) / max(rows.shape[0], 1)
+    edges = edges_of_blocks(rows.shape[0], 0, row_nbytes)
+    cut = _csr_rows if sparse.issparse(rows) else taken
+    blocks = [cut(rows, slice(*ends)) for ends in pairwise(edges)]
+    return in_blocks(
+        blocks,
+        np.diff(edges),
+        dtype=rows.dtype if schema is None else schema.dtype,
+        n_columns=rows.shape[1],
+        row_nbytes=row_nbytes,
+        tell=partial(_told_of_values, blocks, schema),
+        columns=names,
+        schema=schema,
+        is_sparse=sparse.issparse(rows),
+        is_in_memory=True,
+    )
 
 
 def _csr_rows(matrix: Any, rows: slice) -> Any:
@@ -173,79 +184,76 @@ def _csr_rows(matrix: Any, rows: slice) -> Any:
     return sparse.csr_matrix(parts, shape=(len(indptr) - 1, matrix.shape[1]))
 
 
-def _told_of_values(graph: Mapping[Any, Any]) -> tuple[str, bool]:
-    return f"values-{content_hash(*graph.values())}", True
-
-
-def _from_frame(source: Any, names: Names) -> Collection:
-    """Return the collection of a data frame, as numbers where all columns are."""
-    if not has_named_columns(source):
-        return _from_memory(_values(source), names or tuple(map(str, source.columns)))
-    frame = frame_of(source if names is None else renamed(source, names))
-    graph, lengths = in_slices(frame, frame.nbytes, operator.getitem, new_name())
-    rows = Collection(
-        Partitions(graph, list(graph), lengths, frame.schema),
-        frame.schema.names,
-        frame.nbytes,
-        partial(_told_of_values, graph),
-        is_in_memory=True,
-    )
-    if not frame.schema.is_numeric:
-        return rows
-    # Columns of one type are an array already, of which blocks are views.
-    return replace(_from_memory(_values(frame.given), rows.columns), frames=rows)
-
-
-def _values(frame: Any) -> Any:
-    """Return a frame's numbers; of types that have none in common, as float64."""
-    values = frame.to_numpy() if hasattr(frame, "to_numpy") else None
-    if values is None or values.dtype.kind not in NUMERIC:
-        frame = pandas_of(frame)
-        values = frame.to_numpy()
-    if values.dtype.kind in NUMERIC:
-        return values
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+def _told_of_values(
+    blocks: Sequence[Any], schema: FrameSchema | None
+) -> tuple[str, bool]:
+    rows = [each if schema is None else Frame(each, schema) for each in blocks]
+    return f"values-{content_hash(*rows)}", True
 
 
 def _from_dask(array: Any, names: Names) -> Collection:
-    """Return the collection of a Dask array.
+    """Return the blocks of a Dask array.
 
     Chunk lengths that are unknown cost one pass, of which only they are kept.
     """
     if any(math.isnan(length) for length in array.chunks[0]):
         array = array.copy().compute_chunk_sizes()
-    if array.numblocks[1] != 1:
-        array = array.rechunk({1: -1})
-    nbytes = int(array.shape[0]) * int(array.shape[1]) * array.dtype.itemsize
-    return Collection(array, names, nbytes, partial(_told_by_name, array))
-
-
-def _told_by_name(array: Any) -> tuple[str, bool]:
-    """Return Dask's name of the array, and its chunks: how rows are made, not which.
-
-    What the name stands for may have changed: files, arrays in memory.
-    """
-    return f"dask-{tokenize(array.__dask_keys__(), array.chunks[0])}", False
+    array = array.rechunk({1: -1})
+    keys = [row[0] for row in array.__dask_keys__()]
+    return in_blocks(
+        keys,
+        array.chunks[0],
+        _graph_of(array),
+        dtype=array.dtype,
+        n_columns=array.shape[1],
+        row_nbytes=array.shape[1] * array.dtype.itemsize,
+        tell=partial(_told_by_name, keys, array.chunks[0]),
+        columns=names,
+        is_sparse=sparse.issparse(array._meta),
+    )
 
 
 def _from_dask_frame(source: Any, names: Names) -> Collection:
-    """Return the collection of a Dask data frame; its lengths cost one pass."""
-    if names is not None:
-        source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
+    """Return the partitions of a Dask data frame; their lengths cost one pass."""
+    names = names or tuple(map(str, source.columns))
+    source = source.rename(columns=dict(zip(source.columns, names, strict=True)))
     check = partial(_of_same_names, names=list(source.columns))
     source = source.map_partitions(check, meta=source._meta, enforce_metadata=False)
-    lengths = list(map(int, source.map_partitions(len).compute()))
+    lengths = tuple(map(int, source.map_partitions(len).compute()))
     head = source._meta
     if any(dtype.kind == "O" for dtype in source.dtypes) and any(lengths):
         head = source.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
-    schema = replace(frame_of(head).schema, empty=head.iloc[:0])
-    graph, keys = source.__dask_graph__(), source.__dask_keys__()
-    array = Partitions(graph, keys, lengths, schema)
-    nbytes = sum(lengths) * row_nbytes_of(schema)
-    rows = Collection(array, schema.names, nbytes, partial(_told_by_name, array))
-    if not schema.is_numeric:
-        return rows
-    return as_numbers(rows, _values(head).dtype)
+    schema = FrameSchema(head.iloc[:0], frame_of(head).schema.columns)
+    keys = list(source.__dask_keys__())
+    return in_blocks(
+        keys,
+        lengths,
+        _graph_of(source),
+        dtype=schema.dtype,
+        n_columns=len(schema.columns),
+        row_nbytes=schema.row_nbytes,
+        tell=partial(_told_by_name, keys, lengths),
+        columns=schema.names,
+        schema=schema,
+    )
+
+
+def _graph_of(collection: Any) -> dict[Any, Any]:
+    """Return the graph of a Dask collection, with the futures of what is persisted."""
+    graph = dict(collection.__dask_graph__())
+    if "distributed" in sys.modules:
+        from distributed import futures_of
+
+        graph |= {future.key: future for future in futures_of(collection)}
+    return graph
+
+
+def _told_by_name(keys: Sequence[Any], lengths: Sequence[int]) -> tuple[str, bool]:
+    """Return Dask's name of the rows, and their chunks: how they are made, not which.
+
+    What the name stands for may have changed: files, arrays in memory.
+    """
+    return f"dask-{tokenize(keys, lengths)}", False
 
 
 def _of_same_names(part: Any, names: list[Any]) -> Any:
@@ -259,59 +267,40 @@ def _of_same_names(part: Any, names: list[Any]) -> Any:
     return part
 
 
-@dataclass(frozen=True)
-class MappedFile:
-    """A C-contiguous array in a file, of which tasks map the rows that they read."""
-
-    path: str
-    offset: int
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    ndim: int = 2
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        return np.array(self.mapped()[key])
-
-    def mapped(self) -> NDArray[Any]:
-        """Map the file; nothing is read."""
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-
-    def told(self) -> tuple[str, bool]:
-        """Return size and time of the file, and where the array lies in it."""
-        status = os.stat(self.path)
-        stamp = (status.st_size, status.st_mtime_ns)
-        place = (self.offset, self.shape, str(self.dtype))
-        return f"file-{tokenize(stamp, place)}", True
-
-
 def _from_file(array: "np.memmap[Any, Any]", names: Names) -> Collection:
-    """Return the collection of a C-contiguous map of a file."""
+    """Return the blocks of a C-contiguous map of a file, which tasks map themselves."""
     root: Any = array
     while isinstance(root.base, np.memmap):  # a slice keeps its parent's attribute
         root = root.base
-    file = MappedFile(
-        os.path.realpath(str(array.filename)),
-        int(root.offset) + array.ctypes.data - int(root.ctypes.data),
-        (int(array.shape[0]), int(array.shape[1])),
-        array.dtype,
+    path = os.path.realpath(str(array.filename))
+    offset = int(root.offset) + array.ctypes.data - int(root.ctypes.data)
+    mapped = partial(np.memmap, path, array.dtype, "r", offset, array.shape)
+    row_nbytes = array.shape[1] * array.itemsize
+    edges = edges_of_blocks(array.shape[0], 0, row_nbytes)
+    # What is written through a map does not change the time on every file system.
+    is_fixed = array.mode not in ("r+", "w+")
+    return in_blocks(
+        [(partial(_mapped_rows, mapped, slice(*ends)),) for ends in pairwise(edges)],
+        np.diff(edges),
+        dtype=array.dtype,
+        n_columns=array.shape[1],
+        row_nbytes=row_nbytes,
+        tell=partial(_told_of_file, path, mapped, is_fixed),
+        columns=names,
+        where=f"`pool` {path!r}" if is_fixed else POOL,
     )
-    rows = array_of_reads(file, chunk_of_any(len(array), int(array.nbytes)))
-    if array.mode in ("r+", "w+"):
-        # What is written through a map does not change the time on every file system.
-        tell = partial(_told_of_map, file)
-        return Collection(rows, names, rows.nbytes, tell)
-    where = f"`pool` {file.path!r}"
-    return Collection(rows, names, rows.nbytes, file.told, where=where)
 
 
-def _told_of_map(file: MappedFile) -> tuple[str, bool]:
-    return f"values-{content_hash(file.mapped())}", True
+def _mapped_rows(mapped: Any, rows: slice) -> NDArray[Any]:
+    return np.array(mapped()[rows])
 
 
-def _coordinate_names(source: Any) -> Names:
-    if source.ndim != 2 or source.dims[1] not in source.coords:
-        return None
-    return tuple(str(name) for name in source.coords[source.dims[1]].values)
+def _told_of_file(path: str, mapped: Any, is_fixed: bool) -> tuple[str, bool]:
+    if not is_fixed:
+        return f"values-{content_hash(mapped())}", True
+    status = os.stat(path)
+    stamp = (status.st_size, status.st_mtime_ns)
+    return f"file-{tokenize(stamp, str(mapped.args[1]), mapped.args[3:])}", True
 
 
 def _open_location(location: str, names: Names, options: dict[str, Any]) -> Collection:
@@ -322,7 +311,14 @@ def _open_location(location: str, names: Names, options: dict[str, Any]) -> Coll
             f"`pool` must be a pool that exists, but there is nothing at {location!r}."
         )
     if location.endswith(".npy"):
-        return _open_object(_mapped(location), names)
+        try:
+            array = np.load(location, mmap_mode="r", allow_pickle=False)
+        except UNREADABLE as error:
+            raise ValueError(
+                f"`pool` {location!r} is no pool: {str(error).rstrip('.')}. Save a "
+                f"numeric array."
+            ) from error
+        return _open_object(array, names)
     if location.lower().endswith((*NPZ, *SVMLIGHT)) and "://" not in location:
         table = read_table(location)
         return _open_object(table.X, names or table.columns)
@@ -331,37 +327,13 @@ def _open_location(location: str, names: Names, options: dict[str, Any]) -> Coll
     if location.lower().rstrip("/").endswith(PARQUET):
         return from_parquet(place, names, options)
     try:
-        node = _open_zarr(place, location, options)
+        array = open_zarr(place, location, options)
     except ValueError:
         if has_parquet(place, options):
             return from_parquet(place, names, options)
         raise
-    if node.attrs.get(COMPLETE) is False:
-        raise ValueError(
-            f"`pool` {location!r} was not written to the end; write it again with "
-            f"`write_pool` or `dsel pool build`."
-        )
-    if node.attrs.get(POOL) == "csr":
-        raise ValueError(
-            f"`pool` {location!r} holds sparse rows as dsel 0.1 wrote them; open what "
-            f"it was made of: svmlight files, or a Dask array of CSR blocks."
-        )
-    node = guarded(node) if POOL in node.attrs else node
-    array = node if isinstance(node, zarr.Array) else _only_array(node, location)
-    _check_array(array)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
-    check_chunks(array, location)
-    return from_zarr(array, names or stored_columns(array.attrs), url, options)
-
-
-def _mapped(path: str) -> Any:
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise ValueError(
-            f"`pool` {path!r} is no pool: {str(error).rstrip('.')}. Save a numeric "
-            f"array."
-        ) from error
+    return from_zarr(_checked(array), names, url, options)
 
 
 def rooted(location: str) -> str:
@@ -372,54 +344,3 @@ def rooted(location: str) -> str:
     if location.startswith(("file://", "local://")):
         return str(strip_protocol(location))
     return location if "://" in location else os.path.abspath(location)
-
-
-def _open_zarr(place: str, location: str, options: dict[str, Any]) -> Any:
-    try:
-        with reaching(f"`pool` {location!r}"):
-            return zarr.open(place, mode="r", storage_options=options or None)
-    except FileNotFoundError as error:
-        raise ValueError(
-            f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "
-            "with `write_pool` or `dsel pool build`."
-        ) from error
-    except BAD_HEADER as error:
-        raise ValueError(
-            f"`pool` {location!r} is no pool: its zarr.json cannot be read ({error}); "
-            "write the pool again."
-        ) from error
-
-
-def _only_array(group: Any, location: str) -> Any:
-    arrays = {name: array for name, array in group.arrays() if array.ndim == 2}
-    if len(arrays) != 1:
-        found = ", ".join(sorted(arrays)) or "none"
-        raise ValueError(
-            f"`pool` {location!r} must hold exactly one two-dimensional array, found "
-            f"{found}; name one as {location.rstrip('/')}/NAME."
-        )
-    return next(iter(arrays.values()))
-
-
-def _check_array(array: Any) -> None:
-    if len(array.shape) != 2:
-        raise ValueError(
-            "`pool` must be two-dimensional, rows by columns, "
-            f"got shape {tuple(array.shape)}."
-        )
-    if np.dtype(array.dtype).kind not in NUMERIC:
-        raise TypeError(f"`pool` must be numeric, got values of type {array.dtype}.")
-    if isinstance(array, zarr.Array):
-        check_array(array)
-        _check_unpacked(array)
-
-
-def _check_unpacked(array: Any) -> None:
-    """Raise ValueError where values stand for others, by attributes of xarray."""
-    packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
-    if packed != (1, 0):
-        raise ValueError(
-            f"`pool` at {array.store} holds packed numbers (scale_factor {packed[0]}, "
-            f"add_offset {packed[1]}); open it by xarray.open_zarr, and pass the "
-            f"DataArray."
-        )

@@ -1,5 +1,6 @@
 """Rows in Parquet files: one, or a folder of them, partitioned or not."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,9 +12,8 @@ import fsspec
 import numpy as np
 import pandas as pd
 
-from dsel.data.collection import Collection, Partitions, dask_array, new_name
-from dsel.data.columns import NOTHING
-from dsel.data.frames import FrameSchema, frame_of, row_nbytes_of
+from dsel.data.collection import Collection, in_blocks
+from dsel.data.frames import NUMBER, FrameSchema, columns_of
 from dsel.data.tables import PARQUET, parquet_module
 from dsel.data.zarr_rows import told_by_stamps
 from dsel.errors import reaching
@@ -24,9 +24,7 @@ BLOCK_NBYTES: Final = 2**25
 
 
 def has_parquet(location: str, storage_options: Mapping[str, Any]) -> bool:
-    """Whether there is a Parquet file, or a folder that holds some."""
-    if location.lower().rstrip("/").endswith(PARQUET):
-        return True
+    """Whether there is a folder that holds Parquet files."""
     fs, root = fsspec.core.url_to_fs(location, **storage_options)
     with reaching(f"`pool` {location!r}"):
         return fs.isdir(root) and bool(_paths(fs, root))
@@ -35,7 +33,7 @@ def has_parquet(location: str, storage_options: Mapping[str, Any]) -> bool:
 def from_parquet(
     location: str, columns: tuple[str, ...] | None, storage_options: Mapping[str, Any]
 ) -> Collection:
-    """Return the collection of a Parquet file or folder; only footers are read.
+    """Return the rows of a Parquet file or folder; only footers are read.
 
     Raises ValueError or TypeError where files differ in columns or types.
     """
@@ -48,62 +46,37 @@ def from_parquet(
         fragments = _fragments(fs, root, paths)
     schema = _joined_schema(fragments, columns)
     frames = _frame_schema(schema, fragments)
-    row_nbytes, name = row_nbytes_of(frames), new_name()
-    groups = [
-        group
-        for fragment in fragments
-        for group in _groups(fragment, max(BLOCK_NBYTES // row_nbytes, 1))
-    ]
-    graph = {(name, i, 0): (_read, group, schema) for i, group in enumerate(groups)}
-    lengths = [_n_rows(group) for group in groups]
-    rows = Collection(
-        Partitions(graph, list(graph), lengths, frames),
-        frames.names,
-        sum(lengths) * row_nbytes,
-        partial(told_by_stamps, location, dict(storage_options), schema.names),
-        read=partial(_columns_read, location, dict(storage_options)),
+    dtype = frames.dtype
+    if dtype.kind in "biu":  # whole numbers may have gaps in any of the files
+        dtype = np.dtype(np.float64)
+    most_rows = max(BLOCK_NBYTES // frames.row_nbytes, 1)
+    groups = [group for each in fragments for group in _groups(each, most_rows)]
+    return in_blocks(
+        [(partial(_read, group, schema),) for group in groups],
+        map(_n_rows, groups),
+        dtype=dtype,
+        n_columns=len(frames.columns),
+        row_nbytes=frames.row_nbytes,
+        tell=partial(told_by_stamps, location, storage_options, schema.names),
+        columns=frames.names,
+        schema=frames,
+        read=lambda names: from_parquet(location, names, storage_options),
         where=f"`pool` {paths[0]!r}",
     )
-    if not frames.is_numeric:
-        return rows
-    # Whole numbers may have gaps in any of the files.
-    is_single = all(column.is_single for column in frames.columns)
-    return as_numbers(rows, np.dtype(np.float32 if is_single else np.float64))
-
-
-def _columns_read(
-    location: str, storage_options: Mapping[str, Any], names: tuple[str, ...]
-) -> Collection:
-    return from_parquet(location, names, storage_options)
-
-
-def as_numbers(frames: Collection, dtype: np.dtype[Any]) -> Collection:
-    """Return frames of numbers as an array, and beside it as they were given."""
-    parts, name = frames.array, new_name()
-    graph = {
-        (name, number, 0): (_numbers, key, dtype)
-        for number, key in enumerate(parts.keys)
-    }
-    like = np.empty((0, parts.shape[1]), dtype)
-    rows = dask_array({**parts.graph, **graph}, parts.chunks[0], like, name)
-    return replace(frames, array=rows, nbytes=rows.nbytes, frames=frames)
-
-
-def _numbers(rows: Any, dtype: np.dtype[Any]) -> Any:
-    return frame_of(rows).numbers.astype(dtype, copy=False)
 
 
 def _paths(fs: Any, root: str) -> list[str]:
     """Return the Parquet files at a place, in the order of their names."""
     if fs.isfile(root):
         return [root]
-    found = sorted(fs.find(root))
-    parts = [path.removeprefix(root).strip("/").split("/") for path in found]
     return [
         path
-        for path, names in zip(found, parts, strict=True)
+        for path in sorted(fs.find(root))
         if path.lower().endswith(PARQUET)
-        and not any(name.startswith(("_", ".")) for name in names)
+        and not any(
+            name.startswith(("_", "."))
+            for name in path.removeprefix(root).strip("/").split("/")
+        )
     ]
 
 
@@ -142,18 +115,17 @@ def _naming_file(path: str) -> Iterator[None]:
 
 
 def _columns_of(fragment: Any) -> dict[str, Any]:
-    """Return Arrow fields by name: those of the file, then those of its folders."""
+    """Return Arrow types by name: those of the file, then those of its folders."""
     import pyarrow as pa
     from pyarrow import dataset
 
     schema = fragment.physical_schema
     index = (schema.pandas_metadata or {}).get("index_columns", ())
-    fields = {each.name: each.remove_metadata() for each in schema}
+    types = {each.name: each.type for each in schema}
     keys = dataset.get_partition_keys(fragment.partition_expression)
     for name in sorted(keys, key=lambda name: fragment.path.index(f"/{name}=")):
-        kind = pa.int64() if isinstance(keys[name], int) else pa.string()
-        fields[name] = pa.field(name, kind)
-    return {name: field for name, field in fields.items() if name not in index}
+        types[name] = pa.int64() if isinstance(keys[name], int) else pa.string()
+    return {name: dtype for name, dtype in types.items() if name not in index}
 
 
 def _joined_schema(fragments: Sequence[Any], columns: tuple[str, ...] | None) -> Any:
@@ -166,21 +138,28 @@ def _joined_schema(fragments: Sequence[Any], columns: tuple[str, ...] | None) ->
     first = fragments[0].path
     joined = _columns_of(fragments[0])
     for fragment in fragments[1:]:
-        fields = _columns_of(fragment)
-        _check_names(first, joined, fragment.path, fields)
-        for name, field in fields.items():
-            known = joined[name].type
+        here, types = fragment.path, _columns_of(fragment)
+        for lacking, there, found, others in (
+            (here, first, types, joined),
+            (first, here, joined, types),
+        ):
+            if missing := [name for name in others if name not in found]:
+                raise ValueError(
+                    f"`pool` {lacking!r} lacks the column {missing[0]!r} that "
+                    f"{there!r} has; write all files with the same columns."
+                )
+        for name, dtype in types.items():
+            known = joined[name]
             if pa.types.is_null(known):
-                joined[name] = field
-            elif field.type == known or pa.types.is_null(field.type):
+                joined[name] = dtype
+            elif dtype == known or pa.types.is_null(dtype):
                 continue
-            elif _plain(field.type) == _plain(known):
-                joined[name] = pa.field(name, _plain(known))
+            elif _plain(dtype) == _plain(known):
+                joined[name] = _plain(known)
             else:
                 raise TypeError(
-                    f"`pool` {fragment.path!r} holds {field.type} in column {name!r}, "
-                    f"where {first!r} holds {known}; write all files with the same "
-                    f"types."
+                    f"`pool` {here!r} holds {dtype} in column {name!r}, where "
+                    f"{first!r} holds {known}; write all files with the same types."
                 )
     for name in columns or ():
         if name not in joined:
@@ -188,7 +167,7 @@ def _joined_schema(fragments: Sequence[Any], columns: tuple[str, ...] | None) ->
                 f"`columns` must be columns of `pool` {first!r}, got {name!r}; it has "
                 f"{', '.join(joined)}."
             )
-    return pa.schema([joined[name] for name in columns or joined])
+    return pa.schema([(name, joined[name]) for name in columns or joined])
 
 
 def _plain(dtype: Any) -> Any:
@@ -200,48 +179,38 @@ def _plain(dtype: Any) -> Any:
     return pa.string() if pa.types.is_large_string(dtype) else dtype
 
 
-def _check_names(
-    first: str, known: Mapping[str, Any], path: str, found: Mapping[str, Any]
-) -> None:
-    for here, names, there, others in (
-        (path, found, first, known),
-        (first, known, path, found),
-    ):
-        missing = next((name for name in others if name not in names), None)
-        if missing is not None:
-            raise ValueError(
-                f"`pool` {here!r} lacks the column {missing!r} that {there!r} has; "
-                f"write all files with the same columns."
-            )
-
-
 def _frame_schema(schema: Any, fragments: Sequence[Any]) -> FrameSchema:
     """Return the schema of blocks as frames of pandas, empty columns marked."""
-    empty = schema.empty_table()
-    n_rows = sum(map(_n_rows, fragments))
-    n_missing = _missing(fragments)
-    columns = tuple(
-        replace(
-            column,
-            is_empty=n_rows > 0
-            and (column.kind == NOTHING or n_missing.get(column.name) == n_rows),
-        )
-        for column in frame_of(empty).schema.columns
-    )
-    return FrameSchema(empty.to_pandas(), columns)
+    import pyarrow as pa
+
+    plain = pa.schema([(field.name, _plain(field.type)) for field in schema])
+    n_rows, n_missing = sum(map(_n_rows, fragments)), _missing(fragments)
+    columns = []
+    for field, column in zip(
+        plain, columns_of(plain.empty_table().to_pandas()), strict=True
+    ):
+        is_null = pa.types.is_null(field.type)
+        kind = next(
+            (kind for kind, is_kind in (
+                ("date", pa.types.is_date), ("time of day", pa.types.is_time),
+                (NUMBER, pa.types.is_decimal),
+            ) if is_kind(field.type)), column.kind,  # of objects, which pandas holds
+        )  # fmt: skip
+        is_empty = n_rows > 0 and (is_null or n_missing[column.name] == n_rows)
+        columns.append(replace(column, kind=kind, is_empty=is_empty))
+    return FrameSchema(schema.empty_table().to_pandas(), tuple(columns))
 
 
-def _missing(fragments: Sequence[Any]) -> dict[str, int]:
+def _missing(fragments: Sequence[Any]) -> Counter[str]:
     """Return the missing values of columns, as far as footers tell of them."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for fragment in fragments:
         metadata = fragment.metadata
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             for column in map(group.column, range(group.num_columns)):
                 told = column.statistics if column.is_stats_set else None
                 if told is not None and told.has_null_count:
-                    name = column.path_in_schema
-                    counts[name] = counts.get(name, 0) + told.null_count
+                    counts[column.path_in_schema] += told.null_count
     return counts
 
 

@@ -1,8 +1,9 @@
-"""The unlabeled pool: a Dask array with global row numbers and row filters."""
+"""The unlabeled pool: rows in blocks with global row numbers, and a row filter."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from dsel.checks import check_integer
 from dsel.data.blocks import Block, Span, SpanGraph, read_blocks
 from dsel.data.cache import process_cache
 from dsel.data.collection import Collection
-from dsel.data.filters import Excluded, RandomFraction, RowFilter, RowRange, joint_mask
+from dsel.data.filters import RowFilter
 from dsel.data.frames import FrameSchema, encoded
 from dsel.data.identity import row_hashes
 from dsel.data.row_random import PART_STREAM, row_random_at
@@ -28,7 +29,6 @@ SMALL_SPAN_NBYTES: Final = 2**23
 """A task's share where the pool is small and still divided among a few workers."""
 BLOCK_NBYTES: Final = 2**23
 """Rows handed to `count_chunk` at once: what it makes of them stays small too."""
-_MASKED_AT_ONCE: Final = 2**20
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
 
 
@@ -48,26 +48,27 @@ class Pool:
     """
 
     collection: Collection
-    """All rows, also those that the filters leave out."""
-    filters: tuple[RowFilter, ...] = ()
-    """Rules about row numbers; a row must pass them all."""
+    """All rows, also those that the filter leaves out."""
+    filter: RowFilter = RowFilter()  # noqa: RUF009
+    """Tells by their numbers which rows remain."""
     schema: FrameSchema | None = None
-    """Of the data frames that blocks become; None for rows as they are stored."""
+    """Of the data frames that blocks become; None for rows as they are stored, frames
+    of numbers as arrays."""
 
     @property
     def array(self) -> Any:
-        """All rows in Dask, also those that the filters leave out: array or frames."""
+        """All numbers as a Dask array, also of rows that the filter leaves out."""
         return self.collection.array
 
     @property
     def n_rows(self) -> int:
-        """Rows that the filters leave."""
-        return int(self._kept_before[-1])
+        """Rows that the filter leaves."""
+        return int(self.kept_before[-1])
 
     @property
     def n_columns(self) -> int:
         """Features of a row."""
-        return int(self.array.shape[1])
+        return self.collection.n_columns
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -77,8 +78,8 @@ class Pool:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values of every block: of frames, Python objects."""
-        dtype: np.dtype[Any] = self.array.dtype
-        return dtype
+        are_frames = self.schema is not None and self.collection.schema is not None
+        return np.dtype(object) if are_frames else self.collection.dtype
 
     @property
     def is_sparse(self) -> bool:
@@ -92,8 +93,8 @@ class Pool:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a pass reads, in memory; filters do not lower it."""
-        return self.collection.nbytes
+        """Bytes that a pass reads, in memory; the filter does not lower it."""
+        return int(self.collection.row_nbytes * self.collection.n_rows)
 
     @property
     def row_nbytes(self) -> int:
@@ -102,27 +103,28 @@ class Pool:
 
     def as_frames(self) -> "Pool":
         """Return the pool with blocks of data frames, where it was given as such."""
-        frames = self.collection.frames
-        return self if frames is None else replace(self, collection=frames)
+        return replace(self, schema=self.collection.schema)
 
     def with_columns(self, names: Sequence[str]) -> "Pool":
         """Return the pool with some of its columns, in this order."""
         if tuple(names) == self.columns:
             return self
-        return replace(self, collection=self.collection.with_columns(tuple(names)))
+        schema = self.schema and self.schema.with_columns(names)
+        collection = self.collection.with_columns(tuple(names))
+        return replace(self, collection=collection, schema=schema)
 
     def reopened(self) -> "Pool":
         """Return the pool as it is now, where values in memory may have changed.
 
         Raises ValueError where its files were written anew since its token was asked.
         """
-        again = replace(self.collection)
-        if again.is_stored and again.told != self.collection.told:
+        again = replace(self, collection=replace(self.collection))
+        if self.collection.is_stored and again.collection.told != self.collection.told:
             raise ValueError(
-                f"{again.where} was written anew since it was opened; open it again, "
-                f"and plan with it."
+                f"{self.collection.where} was written anew since it was opened; open "
+                f"it again, and plan with it."
             )
-        return replace(self, collection=again)
+        return again
 
     def fingerprint(self, client: Any = None) -> str:
         """Return a text that changes with the rows, which are read if they must be.
@@ -138,14 +140,14 @@ class Pool:
 
     @property
     def token(self) -> str:
-        """Name by content (of Dask: by name) and filters; cheap beside reading."""
-        if not self.filters:
-            return self.collection.told[0]
-        rules = [rule.token for rule in self.filters]
-        return f"pool-{tokenize(self.collection.told[0], rules)}"
+        """Name by content (of Dask: by name) and filter; cheap beside reading."""
+        text = self.collection.told[0]
+        if self.filter.is_void:
+            return text
+        return f"pool-{tokenize(text, self.filter.token)}"
 
     def __repr__(self) -> str:
-        left = f" of {self.collection.n_rows:,} stored" if self.filters else ""
+        left = "" if self.filter.is_void else f" of {self.collection.n_rows:,} stored"
         kind = "CSR " if self.is_sparse else ""
         dtype = "data frames" if self.dtype.kind == "O" else self.dtype
         return (
@@ -158,10 +160,10 @@ class Pool:
         """Split the pool into spans of about `rows` stored rows along its chunks.
 
         A longer chunk is a span of its own. Spans are in row order, without chunks at
-        their ends in which filters leave no row.
+        their ends in which the filter leaves no row.
         """
         check_integer(rows, "rows", at_least=1)
-        edges, kept = self.boundaries, self._kept_before
+        edges, kept = self.boundaries, self.kept_before
         spans, first = [], 0
         while first < len(edges) - 1:
             fitting = int(np.searchsorted(edges, edges[first] + rows, side="right"))
@@ -184,17 +186,15 @@ class Pool:
         edges, keys, graph, beside = self.collection.blocks(
             span.start, span.stop, client
         )
-        rules = [rule.within(span.start, span.stop) for rule in self.filters]
         tasks = SpanGraph(
             boundaries=tuple(edges.tolist()),
-            keys=tuple(keys),
+            keys=keys,
             graph=graph,
             beside=tuple(beside),
             dtype=self.dtype,
-            is_sparse=self.is_sparse,
             columns=self.columns,
             schema=self.schema,
-            filters=tuple(rule for rule in rules if rule is not None),
+            filter=self.filter.within(span.start, span.stop),
             stored=self.collection.where if self.collection.is_stored else "",
         )
         return [tasks, *beside.values()]
@@ -212,7 +212,8 @@ class Pool:
                 "`rows` must be row numbers of the pool, 0 to "
                 f"{self.collection.n_rows - 1}, got {numbers[0]} to {numbers[-1]}."
             )
-        return replace(self, filters=(*self.filters, Excluded(numbers)))
+        excluded = np.union1d(self.filter.excluded, numbers)
+        return replace(self, filter=replace(self.filter, excluded=excluded))
 
     def part(
         self, lower: float, upper: float, *, seed: int, stream: int = PART_STREAM
@@ -228,12 +229,13 @@ class Pool:
                 "`lower` and `upper` must be ordered limits in [0, 1], "
                 f"got {lower!r} and {upper!r}."
             )
-        rule = RandomFraction(lower, upper, seed, stream)
-        return replace(self, filters=(*self.filters, rule))
+        shares = (*self.filter.shares, (lower, upper, seed, stream))
+        return replace(self, filter=replace(self.filter, shares=shares))
 
     def between(self, first: int, last: int) -> "Pool":
         """Return the rows of numbers `first` to ``last - 1``; others are not read."""
-        return replace(self, filters=(*self.filters, RowRange(first, last)))
+        first, last = max(first, self.filter.first), min(last, self.filter.last)
+        return replace(self, filter=replace(self.filter, first=first, last=last))
 
     def reduce(
         self,
@@ -276,7 +278,7 @@ class Pool:
         client = resolve_client(client)
         if client is None and self.collection.is_in_memory:
             keep = False  # the cache would only outlive them
-        group = f"pool-{self.token}" if keep else ""
+        group = f"pool-{self.token}-{self.dtype}" if keep else ""
         # By the pool alone: all machines group sums alike.
         span_nbytes = min(SPAN_NBYTES, max(SMALL_SPAN_NBYTES, self.nbytes // 4))
         span_rows = max(span_nbytes // self.row_nbytes, 1)
@@ -291,61 +293,27 @@ class Pool:
             for number, span in enumerate(self.spans(span_rows))
         ]
         block_rows = max(BLOCK_NBYTES // self.row_nbytes, 1)
-        count = _SpanCount(count_chunk, combine, block_rows, allow_nan)
-        return reduce(combine, records_in_order(count, tasks, client))
+        work = count_chunk, combine, block_rows, allow_nan
+        return reduce(combine, records_in_order(work, tasks, client))
 
     @cached_property
-    def _kept_before(self) -> NDArray[np.int64]:
-        """Rows that the filters leave before each boundary."""
-        return self.kept_before(self.boundaries)
-
-    def kept_before(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many rows the filters leave before each of these row numbers.
-
-        They ascend, from 0 to the number of stored rows.
-        """
-        if not self.filters:
-            return edges
-        kept, before = np.empty_like(edges), 0
-        for start in range(0, max(int(edges[-1]), 1), _MASKED_AT_ONCE):
-            stop = min(start + _MASKED_AT_ONCE, int(edges[-1]))
-            mask = joint_mask(self.filters, start, stop)
-            running = before + np.append(np.int64(0), np.cumsum(mask))
-            here = (edges >= start) & (edges <= stop)
-            kept[here] = running[edges[here] - start]
-            before = int(running[-1])
-        return kept
+    def kept_before(self) -> NDArray[np.int64]:
+        """Rows that the filter leaves before each of the boundaries."""
+        if self.filter.is_void:
+            return self.boundaries
+        kept = [self.filter.mask(*ends).sum() for ends in pairwise(self.boundaries)]
+        return np.cumsum([0, *kept])
 
 
 def _hashed(X: Any, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return two words that add up to the same for any chunking of the same rows."""
     hashes = row_hashes(encoded(X))
-    return np.array(
-        [
-            np.sum(hashes * (row_random_at(seed, 0, rows) | np.uint64(1)))
-            for seed in _HASH_SEEDS
-        ]
-    )
-
-
-@dataclass(frozen=True)
-class _SpanCount:
-    """What every task of a pass needs; sent to a cluster once."""
-
-    count_chunk: Callable[..., Any]
-    combine: Callable[[Any, Any], Any]
-    block_rows: int
-    allow_nan: bool
-
-    def values(self, blocks: Iterable[Block]) -> Iterator[Any]:
-        """Yield what is counted in each block."""
-        for block in blocks:
-            yield self.count_chunk(block.X, block.rows)
-            del block  # else it would be there beside the next one
+    words = [row_random_at(seed, 0, rows) | np.uint64(1) for seed in _HASH_SEEDS]
+    return np.array([np.sum(hashes * each) for each in words])
 
 
 def _count_span(
-    count: _SpanCount,
+    work: tuple[Callable[..., Any], Callable[[Any, Any], Any], int, bool],
     payloads: Sequence[Any],
     sources: Sequence[Any],
     key: str,
@@ -353,8 +321,15 @@ def _count_span(
 ) -> tuple[Any, None]:
     """Count one span, the body of a task; blocks are kept under `key` if it is one."""
     del payloads  # a span needs nothing but its rows
-    read = read_blocks(sources, count.block_rows, allow_nan=count.allow_nan)
+    count, combine, block_rows, allow_nan = work
+    read = read_blocks(sources, block_rows, allow_nan=allow_nan)
     blocks: Iterable[Block] = read
     if key:
         blocks = process_cache().get(key, lambda: list(read), group=group)
-    return reduce(count.combine, count.values(blocks)), None
+    return reduce(combine, _counted(count, blocks)), None
+
+
+def _counted(count: Callable[..., Any], blocks: Iterable[Block]) -> Iterator[Any]:
+    for block in blocks:
+        yield count(block.X, block.rows)
+        del block  # else it would be there beside the next one

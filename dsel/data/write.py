@@ -19,13 +19,13 @@ from zarr.storage import FsspecStore
 
 from dsel.checks import check_integer, check_path, check_url
 from dsel.data.blocks import check_finite, rechunked
-from dsel.data.columns import NUMBER, TRUTH
-from dsel.data.filters import RowFilter, joint_mask
-from dsel.data.open import COMPLETE, NUMERIC, open_pool, rooted
+from dsel.data.filters import RowFilter
+from dsel.data.frames import NUMERIC
+from dsel.data.open import open_pool, rooted
 from dsel.data.parquet_write import check_csv, write_parquet
 from dsel.data.pool import Pool
 from dsel.data.tables import CSV, NPZ, PARQUET, RowStream, open_stream, read_table
-from dsel.data.zarr_rows import COLUMNS, file_stamps
+from dsel.data.zarr_rows import COLUMNS, COMPLETE, file_stamps
 from dsel.runtime.clients import current_worker, local_threads, resolve_client
 from dsel.stores import POOL, check_empty, check_outside
 
@@ -166,8 +166,8 @@ def _write_blocks(
             "them as the pool itself (a svmlight or npz file, a scipy matrix, a Dask "
             "array of CSR blocks), or write dense rows."
         )
-    for column in pool.array.schema.columns if pool.dtype.kind == "O" else ():
-        if column.kind not in (NUMBER, TRUTH):
+    for column in pool.collection.schema.columns if pool.collection.schema else ():
+        if not column.is_number:
             raise TypeError(
                 f"`source` must be numeric, but column {column.name!r} holds "
                 f"{column.kind}; a search takes such a table itself as its pool, or "
@@ -200,7 +200,8 @@ def _chunk_rows(pool: Pool) -> int:
     """Return the rows of a chunk that suits the source's chunks."""
     nearby = max(CHUNK_NBYTES // pool.row_nbytes, 1)
     lengths = np.diff(pool.boundaries)
-    if pool.filters or len(lengths) < 2 or (lengths[:-1] != lengths[0]).any():
+    is_even = len(lengths) > 1 and (lengths[:-1] == lengths[0]).all()
+    if not (is_even and pool.filter.is_void):
         return nearby
     source_rows = int(lengths[0])
     if source_rows < nearby:
@@ -213,12 +214,11 @@ def _chunk_rows(pool: Pool) -> int:
 
 def _remaining(pool: Pool, dtype: np.dtype[Any]) -> Any:
     """Return the rows that the pool's filters leave, as a Dask array in one type."""
-    edges = np.append(0, np.cumsum(pool.array.chunks[0]))
-    kept = pool.kept_before(edges)
-    return pool.array.map_blocks(
-        partial(_of_block, starts=edges, filters=pool.filters, dtype=dtype),
+    kept = tuple(np.diff(pool.kept_before).tolist())
+    return pool.collection.array.map_blocks(
+        partial(_of_block, starts=pool.boundaries, rule=pool.filter, dtype=dtype),
         dtype=dtype,
-        chunks=(tuple(np.diff(kept).tolist()), pool.array.chunks[1]),
+        chunks=(kept, (pool.n_columns,)),
         meta=np.empty((0, 0), dtype),
     )
 
@@ -227,13 +227,13 @@ def _of_block(
     X: Any,
     *,
     starts: NDArray[np.int64],
-    filters: tuple[RowFilter, ...],
+    rule: RowFilter,
     dtype: np.dtype[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> NDArray[Any]:
     numbers = starts[block_id[0]] + np.arange(X.shape[0])
-    if filters and len(numbers):
-        mask = joint_mask(filters, int(numbers[0]), int(numbers[-1]) + 1)
+    if not rule.is_void:
+        mask = rule.mask(int(numbers[0]), int(numbers[-1]) + 1)
         numbers, X = numbers[mask], X[mask]
     check_finite(X, "`pool`", numbers, None, allow_nan=True)
     return _held(np.ascontiguousarray(X), dtype)

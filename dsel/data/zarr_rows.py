@@ -3,20 +3,26 @@
 import uuid
 from collections.abc import Mapping
 from functools import partial
+from itertools import pairwise
+from operator import getitem
 from pathlib import Path
 from typing import Any, Final
 
 import fsspec
+import numpy as np
 import zarr
 from dask.base import tokenize
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from dsel.data.collection import Collection, array_of_reads
-from dsel.stores import WholeStore
+from dsel.data.collection import Collection, edges_of_blocks, in_blocks
+from dsel.errors import reaching
+from dsel.stores import BAD_HEADER, POOL, WholeStore, check_array
 
 COLUMNS: Final = "columns"
 """Attribute of a zarr pool: names of its columns."""
+COMPLETE: Final = "complete"
+"""Attribute of a zarr pool that dsel wrote: whether every row is there."""
 
 _STAMPS: Final = (
     *("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified"),
@@ -31,23 +37,104 @@ def from_zarr(
     url: str | None,
     storage_options: Mapping[str, Any],
 ) -> Collection:
-    """Return the collection of a numeric 2-d zarr array, which tasks read themselves.
+    """Return the rows of a numeric 2-d zarr array, which tasks read themselves.
 
     `url` is where it is, if that is known. Options for fsspec may hold secrets: they
     are neither shown nor stored, nor part of a graph.
     """
-    rows = array_of_reads(array, array.chunks[0])
-    if url is None:  # as one in memory, it is itself and no other
-        tell = partial(_told_by_chance, uuid.uuid4().hex)
-    else:
-        tell = partial(told_by_stamps, url, storage_options)
-    return Collection(
-        rows, columns, rows.nbytes, tell, where=f"`pool` at {array.store}"
+    check_array(array)
+    packed = array.attrs.get("scale_factor", 1), array.attrs.get("add_offset", 0)
+    if packed != (1, 0):  # by which xarray says that values stand for others
+        raise ValueError(
+            f"`pool` at {array.store} holds packed numbers (scale_factor {packed[0]}, "
+            f"add_offset {packed[1]}); open it by xarray.open_zarr, and pass the "
+            f"DataArray."
+        )
+    if POOL in array.attrs:  # such that a chunk that is lost is an error, not zeros
+        array = zarr.open(WholeStore(array.store), path=array.path, mode="r")
+    row_nbytes = array.shape[1] * array.dtype.itemsize
+    edges = edges_of_blocks(array.shape[0], array.chunks[0], row_nbytes)
+    # As one in memory, an array whose place is not known is itself and no other.
+    unique = f"zarr-{uuid.uuid4().hex}", False
+    told = partial(told_by_stamps, url, storage_options) if url else lambda: unique
+    return in_blocks(
+        [(partial(getitem, array, slice(*ends)),) for ends in pairwise(edges)],
+        np.diff(edges),
+        dtype=array.dtype,
+        n_columns=array.shape[1],
+        row_nbytes=row_nbytes,
+        tell=told,
+        columns=columns or stored_columns(array.attrs),
+        where=f"`pool` at {array.store}",
     )
 
 
-def _told_by_chance(name: str) -> tuple[str, bool]:
-    return f"zarr-{name}", False
+def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
+    """Open the one table at a place that holds every row, or raise ValueError.
+
+    Messages call the place `location`.
+    """
+    try:
+        with reaching(f"`pool` {location!r}"):
+            node = zarr.open(place, mode="r", storage_options=dict(options) or None)
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"`pool` {location!r} is no pool: no zarr array is there. Convert tables "
+            "with `write_pool` or `dsel pool build`."
+        ) from error
+    except BAD_HEADER as error:
+        raise ValueError(
+            f"`pool` {location!r} is no pool: its zarr.json cannot be read ({error}); "
+            "write the pool again."
+        ) from error
+    if node.attrs.get(COMPLETE) is False:
+        raise ValueError(
+            f"`pool` {location!r} was not written to the end; write it again with "
+            f"`write_pool` or `dsel pool build`."
+        )
+    if node.attrs.get(POOL) == "csr":
+        raise ValueError(
+            f"`pool` {location!r} holds sparse rows as dsel 0.1 wrote them; open what "
+            f"it was made of: svmlight files, or a Dask array of CSR blocks."
+        )
+    if not isinstance(node, zarr.Array):
+        arrays = {name: array for name, array in node.arrays() if array.ndim == 2}
+        if len(arrays) != 1:
+            found = ", ".join(sorted(arrays)) or "none"
+            raise ValueError(
+                f"`pool` {location!r} must hold exactly one two-dimensional array, "
+                f"found {found}; name one as {location.rstrip('/')}/NAME."
+            )
+        node = next(iter(arrays.values()))
+    if node.ndim == 2:
+        _check_chunks(node, location)
+    return node
+
+
+def _check_chunks(array: Any, location: str) -> None:
+    """Raise ValueError where no chunk of some rows is stored: lost, or never written.
+
+    A chunk of some columns may be left out: zarr does so where it holds zeros only.
+    """
+    stored = sync(_stored_keys(array)) if array.size else set()
+    lengths = array.shards or array.chunks
+    n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
+    key_of = array.metadata.encode_chunk_key
+    for number in range(n_rows if stored else 0):  # not all places list what they have
+        if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
+            first = number * lengths[0]
+            last = min(first + lengths[0], array.shape[0]) - 1
+            raise ValueError(
+                f"`pool` {location!r} is damaged, or was not written to the end: "
+                f"nothing is stored for rows {first} to {last}. Write it again with "
+                f"`write_pool`; if zarr left them out as zeros, pass the open array."
+            )
+
+
+async def _stored_keys(node: Any) -> set[str]:
+    """Return the names of all that is stored under a node, its header among them."""
+    prefix = f"{node.path}/" if node.path else ""
+    return {key.removeprefix(prefix) async for key in node.store.list_prefix(prefix)}
 
 
 def told_by_stamps(
@@ -100,39 +187,3 @@ def stored_columns(attributes: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the column names in the attributes of a zarr pool, if there are any."""
     names = attributes.get(COLUMNS)
     return tuple(map(str, names)) if isinstance(names, list) else None
-
-
-def guarded(array: Any) -> Any:
-    """Return a pool that dsel wrote such that a chunk that is lost is an error.
-
-    Zarr would read it as zeros.
-    """
-    return zarr.open(WholeStore(array.store), path=array.path, mode="r")
-
-
-def check_chunks(array: Any, location: str) -> None:
-    """Raise ValueError where no chunk of some rows is stored: lost, or never written.
-
-    A chunk of some columns may be left out: zarr does so where it holds zeros only.
-    """
-    stored = sync(_stored_keys(array)) if array.size else set()
-    if not stored:  # a place that does not list what it has
-        return
-    lengths = array.shards or array.chunks
-    n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
-    key_of = array.metadata.encode_chunk_key
-    for number in range(n_rows):
-        if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
-            first = number * lengths[0]
-            last = min(first + lengths[0], array.shape[0]) - 1
-            raise ValueError(
-                f"`pool` {location!r} is damaged, or was not written to the end: "
-                f"nothing is stored for rows {first} to {last}. Write it again with "
-                f"`write_pool`; if zarr left them out as zeros, pass the open array."
-            )
-
-
-async def _stored_keys(node: Any) -> set[str]:
-    """Return the names of all that is stored under a node, its header among them."""
-    prefix = f"{node.path}/" if node.path else ""
-    return {key.removeprefix(prefix) async for key in node.store.list_prefix(prefix)}

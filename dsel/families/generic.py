@@ -280,7 +280,7 @@ class FittedClassifiers:
     def _as_fitted(self, X: Any) -> Any:
         """Return rows as the models had them: a frame is converted whole, once."""
         if isinstance(X, Frame):
-            return Frame(X.native, X.schema)
+            return X.typed()
         return X.toarray() if self.is_dense and sparse.issparse(X) else X
 
     @cached_property

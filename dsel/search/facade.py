@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dsel.candidates import takes_nan
 from dsel.checks import check_integer
-from dsel.data.frames import Frame, frame_of, has_named_columns
+from dsel.data.frames import frame_of, has_named_columns
 from dsel.data.lazy import lazily
 from dsel.results.tables import cv_results
 from dsel.search.plan import plan_search
@@ -320,7 +320,7 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         # As the models saw them; the names of columns were checked above.
         if has_named_columns(rows):
             if self.frame_schema_ is not None:
-                return Frame(rows, self.frame_schema_).native
+                return frame_of(rows, self.frame_schema_).native
             return frame_of(rows).numbers
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
 

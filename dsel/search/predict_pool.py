@@ -9,8 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.candidates import takes_nan
-from dsel.data.collection import Partitions
-from dsel.data.frames import native, pandas_of, unchangeable
+from dsel.data.frames import unchangeable
 from dsel.data.labeled import codes_of, with_columns
 from dsel.data.open import open_pool
 from dsel.results.rows import write_rows
@@ -70,15 +69,12 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
         return
     check_is_fitted(model)
     opened = open_pool(pool)
-    frames = opened.collection.frames
-    if frames is not None and hasattr(model, "feature_names_in_"):
+    if hasattr(model, "feature_names_in_"):
         opened = opened.as_frames()
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
-    rows = opened.collection
-    is_read = isinstance(rows.array, Partitions) and not rows.is_in_memory
-    answers = Answers(model, classes, is_read and not hasattr(model, "frame_schema_"))
+    answers = Answers(model, classes)
     fitted = getattr(model, "best_estimator_", model)  # of a search
     allow_nan = takes_nan([fitted])
     if opened.n_rows == 0:
@@ -111,14 +107,11 @@ class Answers:
 
     model: Any
     classes: NDArray[Any] | None
-    as_pandas: bool
-    """Whether blocks are frames, of which the model did not say the library."""
 
     def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the codes of labels, or values, of a block."""
         del rows
-        given = unchangeable(pandas_of(native(X)) if self.as_pandas else X)
-        found = np.asarray(self.model.predict(given))
+        found = np.asarray(self.model.predict(unchangeable(X)))
         if self.classes is None:
             return {"value": found}
         # Answers that are no class have codes of their own, too long for an int32.

@@ -32,7 +32,10 @@ def folder(tmp_path):
 
 
 def whole(pool):
-    return pool.array.compute().reset_index(drop=True)
+    parts = pool.as_frames().reduce(
+        lambda X, rows: [X.native], lambda a, b: a + b, allow_nan=True
+    )
+    return pd.concat(parts, ignore_index=True)
 
 
 def test_open_pool__reads_a_folder_of_parquet(folder):

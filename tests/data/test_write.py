@@ -319,7 +319,10 @@ def test_write_pool__writes_text_as_parquet(tmp_path):
 
     pool = write_pool(tmp_path / "t.csv", tmp_path / "t.parquet", target="label")
 
-    pd.testing.assert_frame_equal(pool.array.compute(), frame)
+    (found,) = pool.reduce(
+        lambda X, rows: [X.native], lambda a, b: a + b, allow_nan=True
+    )
+    pd.testing.assert_frame_equal(found, frame)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
     with pytest.raises(FileExistsError, match="`path` must be free"):
         write_pool(tmp_path / "t.csv", tmp_path / "t.parquet")
