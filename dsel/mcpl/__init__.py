@@ -16,21 +16,6 @@ of the classes alone, so that the problem is convex in K (d + 1) numbers:
 docs/theory/other_methods.md has the proof.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from dsel.mcpl.estimators import (
-        MaximumLikelihoodLDA,
-        OracleLDA,
-        SemiSupervisedLDA,
-    )
+from dsel.mcpl.estimators import MaximumLikelihoodLDA, OracleLDA, SemiSupervisedLDA
 
 __all__ = ["MaximumLikelihoodLDA", "OracleLDA", "SemiSupervisedLDA"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import an estimator when it is first used: scikit-learn is slow to load."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.estimators"), name)

@@ -6,37 +6,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dsel.arrays import Floats
-from dsel.mcpl.gaussian import GaussianClasses, LinearScores, Moments
-
-
-@dataclass(frozen=True)
-class Whitening:
-    """Coordinates z with ``x = shift + factor z``."""
-
-    shift: Floats
-    """Shape (d,)."""
-    factor: Floats
-    """Lower triangular L, shape (d, d)."""
-
-    def whiten(self, steps: Floats) -> Floats:
-        """Return L^-1 times each row: differences of rows, shape (r, d)."""
-        return np.asarray(solve_triangular(self.factor, steps.T, lower=True).T)
-
-    def whiten_sums(self, sums: Floats, origin: Floats) -> Floats:
-        """Return class sums of ``x - origin`` as those of z, shape (..., 1 + d)."""
-        rows = sums.reshape(-1, sums.shape[-1])
-        # x - shift = (x - origin) + step: sums about one point from sums about another.
-        moved = self.whiten(rows[:, 1:] + rows[:, :1] * (origin - self.shift))
-        return np.column_stack([rows[:, 0], moved]).reshape(sums.shape)
-
-    def scores_about(self, scores: LinearScores, origin: Floats) -> LinearScores:
-        """Return functions of z as functions of ``x - origin``."""
-        # z = L^-1 (x - origin) + start is put into the functions of z.
-        start = self.whiten((origin - self.shift)[None])[0]
-        mapped = solve_triangular(self.factor, scores.linear.T, lower=True, trans="T")
-        return LinearScores(
-            scores.constants + scores.linear @ start, np.asarray(mapped.T)
-        )
+from dsel.mcpl.gaussian import GaussianClasses, LinearScores, Moments, whiten
 
 
 @dataclass(frozen=True)
@@ -55,7 +25,10 @@ class LDAContrast:
     class, flattened. A ridge is part of the whitening and changes no formula.
     """
 
-    whitening: Whitening
+    shift: Floats
+    """The coordinates are z with ``x = shift + factor z``, shape (d,)."""
+    factor: Floats
+    """Lower triangular L, shape (d, d)."""
     masses: Floats
     """Labeled rows of each class, shape (K,)."""
     sums: Floats
@@ -72,19 +45,28 @@ class LDAContrast:
         rows = point.reshape(len(self.masses), -1)
         return LDAExpansion(self, self.masses + rows[:, 0], self.sums + rows[:, 1:])
 
+    def whiten_sums(self, sums: Floats, origin: Floats) -> Floats:
+        """Return class sums of ``x - origin`` as those of z, shape (..., 1 + d)."""
+        rows = sums.reshape(-1, sums.shape[-1])
+        # x - shift = (x - origin) + step: sums about one point from sums about another.
+        steps = rows[:, 1:] + rows[:, :1] * (origin - self.shift)
+        moved = np.column_stack([rows[:, 0], whiten(self.factor, steps)])
+        return moved.reshape(sums.shape)
+
     def scores_about(self, gradient: Floats, origin: Floats) -> LinearScores:
         """Return what a row adds by going to each class, as functions of x - origin."""
         rows = gradient.reshape(len(self.masses), -1)
-        return self.whitening.scores_about(
-            LinearScores(rows[:, 0], rows[:, 1:]), origin
-        )
+        # z = L^-1 (x - origin) + start is put into the functions of z.
+        start = whiten(self.factor, (origin - self.shift)[None])[0]
+        mapped = solve_triangular(self.factor, rows[:, 1:].T, lower=True, trans="T")
+        return LinearScores(rows[:, 0] + rows[:, 1:] @ start, np.asarray(mapped.T))
 
     def classes(self, point: Floats) -> GaussianClasses:
         """Return the maximum likelihood estimate, in the original coordinates."""
-        here, factor = self.expand(point), self.whitening.factor
+        here, factor = self.expand(point), self.factor
         return GaussianClasses(
             here.priors,
-            self.whitening.shift + here.means @ factor.T,
+            self.shift + here.means @ factor.T,
             factor @ here.covariance @ factor.T,
         )
 
@@ -143,9 +125,16 @@ class LDAExpansion:
         rows = directions.reshape(-1, n_classes, 1 + n_features)
         d_mass, d_sum = rows[:, :, 0], rows[:, :, 1:]
         d_mean = (d_sum - d_mass[:, :, None] * self.means) / self._masses[:, None]
-        # d(S^-1 mu) = S^-1 (d mu - dS S^-1 mu): the change of the inverse is never
-        # formed.
-        turned = self._d_covariance_times_linear(d_mass, d_mean)
+        # dS = -(1/n) sum_k [n_k (dmu_k mu_k' + mu_k dmu_k') + dn_k mu_k mu_k'], of low
+        # rank and never formed, applied to the K linear parts at once.
+        inner = self.means @ self._linear.T
+        d_inner = d_mean.reshape(-1, n_features) @ self._linear.T
+        d_inner = d_inner.reshape(-1, n_classes, n_classes)
+        weights = self._masses[:, None] * d_inner + d_mass[:, :, None] * inner
+        turned = inner.T @ (self._masses[:, None] * d_mean)
+        turned += np.swapaxes(weights, 1, 2) @ self.means
+        turned /= -self._contrast.n_rows
+        # d(S^-1 mu) = S^-1 (d mu - dS S^-1 mu).
         steps = (d_mean - turned).reshape(-1, n_features)
         # S^-1 times the steps, by Woodbury again.
         across = (steps @ self._spread.T) @ self._inner
@@ -155,24 +144,6 @@ class LDAExpansion:
         )
         products = np.concatenate([d_constant[:, :, None], d_linear], axis=2)
         return np.asarray(products.reshape(directions.shape))
-
-    def _d_covariance_times_linear(self, d_mass: Floats, d_mean: Floats) -> Floats:
-        """Return the change of the covariance, times each class's linear part.
-
-        The change has low rank: it is never formed.
-        """
-        n_classes, n_features = self.means.shape
-        # dS = -(1/n) sum_k [n_k (dmu_k mu_k' + mu_k dmu_k') + dn_k mu_k mu_k'], applied
-        # to the K linear parts at once.
-        inner = self.means @ self._linear.T
-        d_inner = (d_mean.reshape(-1, n_features) @ self._linear.T).reshape(
-            -1, n_classes, n_classes
-        )
-        moved = self._masses[:, None] * d_mean
-        along = inner.T @ moved
-        weights = self._masses[:, None] * d_inner + d_mass[:, :, None] * inner
-        across = np.swapaxes(weights, 1, 2) @ self.means
-        return np.asarray(-(along + across) / self._contrast.n_rows)
 
 
 def lda_contrast(
@@ -186,13 +157,13 @@ def lda_contrast(
     centre = labeled.total.means[0]
     everything = labeled.total.merged(pool)
     scatter = everything.scatter + ridge * np.eye(len(centre))
-    factor = np.linalg.cholesky(scatter / everything.count)
-    whitening = Whitening(everything.means[0], np.asarray(factor))
+    factor = np.asarray(np.linalg.cholesky(scatter / everything.count))
+    shift = everything.means[0]
     # Relative to the labeled mean, so that no difference of large values is taken.
-    steps = whitening.whiten(supervised.means - centre)
-    start = whitening.whiten((centre - whitening.shift)[None])[0]
+    steps = whiten(factor, supervised.means - centre)
+    start = whiten(factor, (centre - shift)[None])[0]
     # L^-1 S L^-T, by a triangular solve from each side.
-    covariance = whitening.whiten(whitening.whiten(supervised.covariance).T)
+    covariance = whiten(factor, whiten(factor, supervised.covariance).T)
     scores = GaussianClasses(supervised.priors, steps, covariance).scores_about(
         np.zeros_like(start)
     )
@@ -203,10 +174,11 @@ def lda_contrast(
     precision = np.linalg.inv(covariance)
     shared = np.trace(precision) + start @ precision @ start
     return LDAContrast(
-        whitening,
-        labeled.counts,
-        labeled.counts[:, None] * (steps + start),
-        everything.count,
-        LinearScores(constants, scores.linear),
-        float(-0.5 * (np.linalg.slogdet(covariance).logabsdet + shared)),
+        shift=shift,
+        factor=factor,
+        masses=labeled.counts,
+        sums=labeled.counts[:, None] * (steps + start),
+        n_rows=everything.count,
+        supervised=LinearScores(constants, scores.linear),
+        offset=float(-0.5 * (np.linalg.slogdet(covariance).logabsdet + shared)),
     )

@@ -1,5 +1,6 @@
 """LDA that uses a pool and is never less likely, and what it is measured against."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,13 +18,14 @@ from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
-from dsel.mcpl.pool_passes import read_labeled_moments
-from dsel.mcpl.saddle_point import ContrastFit, fit_contrast
+from dsel.mcpl.pool_passes import chunk_moments
+from dsel.mcpl.saddle_point import fit_contrast
 
 
 class _GaussianClassifier(ClassifierMixin, BaseEstimator):
     """Predicts the largest of Gaussian class densities times priors."""
 
+    predicts_by_coefficients = True
     classes_: NDArray[Any]
     priors_: Floats
     means_: Floats
@@ -76,7 +78,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._checked(X)
         fitted = GaussianClasses(self.priors_, self.means_, self.covariance_)
-        codes = _encode(np.asarray(y), self.classes_, "y")
+        codes = self._encode(np.asarray(y), "y")
         return float(fitted.log_joint(rows)[np.arange(len(codes)), codes].mean())
 
     def _checked(self, X: ArrayLike) -> Floats:
@@ -107,6 +109,17 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         opened = with_columns(opened, self.n_features_in_, names)
         return opened if opened.n_rows else None
+
+    def _encode(self, labels: NDArray[Any], name: str) -> Integers:
+        """Return the place of each label among the classes; raise for others."""
+        codes = codes_of(labels, self.classes_)
+        if (codes < 0).any():
+            raise ValueError(
+                f"`{name}` must hold labels that have labeled rows, got "
+                f"{labels[codes < 0].tolist()[0]!r}; a class without labeled rows has "
+                "no estimate."
+            )
+        return codes
 
     def _set(self, fitted: GaussianClasses) -> None:
         """Set the fitted parameters, and the linear scores that they give."""
@@ -207,7 +220,6 @@ class SemiSupervisedLDA(_GaussianClassifier):
     (True, True)
     """
 
-    predicts_by_coefficients = True
     duality_gap_: float
     contrast_lower_: float
     n_passes_: int
@@ -271,7 +283,21 @@ class SemiSupervisedLDA(_GaussianClassifier):
         self.n_passes_ = found.n_passes
         self.solver_status_ = found.status
         if found.status != CONVERGED:
-            _warn_of_gap(found, self.tol)
+            what = (
+                f"the duality gap is {found.duality_gap:.3g} per row where `tol` is "
+                f"{self.tol:.3g}. The estimate is no worse than the supervised one all "
+                f"the same (contrast_lower_ = {found.contrast_lower:.3g})"
+            )
+            if found.contrast_lower == 0.0:
+                what = (
+                    "no gain over the supervised estimate could be certified, which is "
+                    "what the fit returned"
+                )
+            warn(
+                f"{what} ({found.status} after {found.n_passes} reads of the pool); "
+                "raise `max_passes` or `tol`.",
+                GuaranteeWarning,
+            )
         return self
 
 
@@ -299,8 +325,6 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
     >>> MaximumLikelihoodLDA().fit(X, y).covariance_
     array([[1.]])
     """
-
-    predicts_by_coefficients = True
 
     def __init__(self, *, ridge: float = 0.0) -> None:
         self.ridge = ridge
@@ -331,7 +355,7 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
         return self
 
 
-class OracleLDA(_GaussianClassifier):
+class OracleLDA(MaximumLikelihoodLDA):
     """LDA on the labeled rows and the pool with its true labels.
 
     No semi-supervised fit has a higher likelihood on these rows; improvements over the
@@ -358,11 +382,6 @@ class OracleLDA(_GaussianClassifier):
     >>> model.means_.ravel()
     array([2., 7.])
     """
-
-    predicts_by_coefficients = True
-
-    def __init__(self, *, ridge: float = 0.0) -> None:
-        self.ridge = ridge
 
     def fit(
         self,
@@ -406,41 +425,9 @@ class OracleLDA(_GaussianClassifier):
                     f"`pool_labels` must have one label for each of the {n_stored} "
                     f"rows of `pool`, got shape {labels.shape}."
                 )
-            codes = _encode(labels, self.classes_, "pool_labels")
-            moments = moments.merged(
-                read_labeled_moments(opened, codes, len(self.classes_))
-            )
+            codes = self._encode(labels, "pool_labels")
+            count = partial(chunk_moments, codes=codes, n_classes=len(self.classes_))
+            moments = moments.merged(opened.reduce(count, Moments.merged))
         ridge = check_nonnegative(self.ridge, "ridge")
         self._set(supervised_fit(moments, ridge=ridge))
         return self
-
-
-def _encode(labels: NDArray[Any], classes: NDArray[Any], name: str) -> Integers:
-    """Return the place of each label among the sorted classes; raise for others."""
-    codes = codes_of(labels, classes)
-    if (codes < 0).any():
-        raise ValueError(
-            f"`{name}` must hold labels that have labeled rows, got "
-            f"{labels[codes < 0].tolist()[0]!r}; a class without labeled rows has no "
-            "estimate."
-        )
-    return codes
-
-
-def _warn_of_gap(found: ContrastFit, tol: float) -> None:
-    if found.contrast_lower == 0.0:
-        what = (
-            "no gain over the supervised estimate could be certified, which is what "
-            "the fit returned"
-        )
-    else:
-        what = (
-            f"the duality gap is {found.duality_gap:.3g} per row where `tol` is "
-            f"{tol:.3g}. The estimate is no worse than the supervised one all the same "
-            f"(contrast_lower_ = {found.contrast_lower:.3g})"
-        )
-    warn(
-        f"{what} ({found.status} after {found.n_passes} reads of the pool); raise "
-        "`max_passes` or `tol`.",
-        GuaranteeWarning,
-    )

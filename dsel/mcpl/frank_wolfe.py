@@ -9,16 +9,20 @@ again.
 The polytope may be a sum of polytopes, its parts: a point is a sum of points, one of
 each part. Then the hull is the sum of the hulls of the parts' vertices. It is larger
 than the hull of sums of vertices, so that fewer passes are needed.
+
+An *objective* is finite all over the polytope, and has ``expand(point)``: an object
+with the `value` and the `gradient` at the point, shape (n,), and
+``curvature(directions)``, the Hessian times each row of (r, n).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Bools, Floats, Integers
+from dsel.arrays import Floats, Integers
 
 CONVERGED: Final = "converged"
 OUT_OF_PASSES: Final = "out of passes"
@@ -31,28 +35,6 @@ _INNER_SHARE = 0.02
 """Share of what the next vertex may gain that is left over the hull."""
 _ROUNDING = 1e-15
 _RELATIVE_RIDGE = 1e-13
-
-
-class Expansion(Protocol):
-    """A convex function around one point."""
-
-    @property
-    def value(self) -> float:
-        """Value at the point."""
-
-    @property
-    def gradient(self) -> Floats:
-        """Gradient at the point, shape (n,)."""
-
-    def curvature(self, directions: Floats) -> Floats:
-        """Return the Hessian times each row of `directions`, shape (r, n)."""
-
-
-class Objective(Protocol):
-    """A convex function with two derivatives, finite all over the polytope."""
-
-    def expand(self, point: Floats) -> Expansion:
-        """Return the function around `point`, shape (n,)."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +106,7 @@ class Minimum:
 
 
 def minimize_over_polytope(
-    objective: Objective,
+    objective: Any,
     hull: Hull,
     lowest: Callable[[Floats], Floats],
     *,
@@ -150,53 +132,40 @@ def minimize_over_polytope(
         expansion = objective.expand(hull.point)
         vertices = lowest(expansion.gradient)
         n_passes += 1
-        gain, rounding = _gain(expansion.gradient, hull, vertices)
+        # Differences of vertices first: what they share may be larger by many orders.
+        way = hull.weights @ (hull.vertices - vertices[hull.parts])
+        gain = float(expansion.gradient @ way)
+        # Roundings of the terms are taken as independent: their squares add up.
+        rounding = _EPSILON * float(
+            np.linalg.norm(expansion.gradient * vertices.sum(axis=0))
+        )
         # A gain below its own rounding proves no smaller gap.
         previous, gap = gap, max(gain, rounding)
+        kept, value = hull.without_idle(), expansion.value
         is_last = n_passes >= max_passes
-        is_stuck = gain <= rounding or (gap >= previous and _is_known(vertices, hull))
-        status = _status(expansion.value, gap, tol, is_last=is_last, is_stuck=is_stuck)
-        here = Minimum(hull.without_idle(), expansion.value, gap, n_passes, status)
+        # Stuck, too, where all vertices that were sent carry weight already.
+        is_stuck = gain <= rounding or (
+            gap >= previous
+            and all(
+                (kept.vertices[kept.parts == part] == vertex).all(axis=1).any()
+                for part, vertex in enumerate(vertices)
+            )
+        )
+        status = STALLED if is_stuck else OUT_OF_PASSES if is_last else ""
+        # A gap above the value proves nothing about its sign yet: try for more.
+        if gap <= tol and (status or gap <= max(value, 1e-3 * tol)):
+            status = CONVERGED
+        here = Minimum(kept, value, gap, n_passes, status)
         # The lower limit need not rise from pass to pass: the best one is kept.
         if best is None or here.lower > best.lower or status == CONVERGED:
             best = here
         if status:
             return replace(best, n_passes=n_passes, status=status)
-        hull = here.hull.with_vertices(vertices, next_key)
+        hull = kept.with_vertices(vertices, next_key)
         next_key += 1
 
 
-def _gain(gradient: Floats, hull: Hull, vertices: Floats) -> tuple[float, float]:
-    """Return what the way to the vertices promises at most, and its rounding."""
-    # Differences of vertices first: what they share may be larger by many orders.
-    gain = gradient @ (hull.weights @ (hull.vertices - vertices[hull.parts]))
-    # Roundings of the terms are taken as independent: their squares add up.
-    rounding = _EPSILON * float(np.linalg.norm(gradient * vertices.sum(axis=0)))
-    return float(gain), rounding
-
-
-def _status(
-    value: float, gap: float, tol: float, *, is_last: bool, is_stuck: bool
-) -> str:
-    """Return how to stop, or "" to go on."""
-    # A gap above the value proves nothing about its sign yet: try for more.
-    if gap <= tol and (gap <= value or gap <= 1e-3 * tol or is_last or is_stuck):
-        return CONVERGED
-    if is_stuck:
-        return STALLED
-    return OUT_OF_PASSES if is_last else ""
-
-
-def _is_known(vertices: Floats, hull: Hull) -> bool:
-    """Whether every vertex that was sent carries weight already."""
-    carrying = hull.weights > _DROPPED_WEIGHT
-    return all(
-        (hull.vertices[carrying & (hull.parts == part)] == vertex).all(axis=1).any()
-        for part, vertex in enumerate(vertices)
-    )
-
-
-def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
+def minimize_over_hull(objective: Any, hull: Hull, *, tol: float) -> Hull:
     """Minimise a convex function over the hull of known vertices.
 
     Newton steps: each minimises the quadratic model over the simplices of weights,
@@ -211,7 +180,11 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
         expansion = objective.expand(point)
         # By the chain rule: derivatives in the weights are products with the edges.
         slopes = edges @ expansion.gradient
-        if _hull_gap(slopes, hull) <= tol:
+        # How much the function may fall by moving to the best vertices; edges start at
+        # the mean of the part, so staying there gains 0.
+        lowest = np.zeros(hull.n_parts)
+        np.minimum.at(lowest, hull.parts, slopes)
+        if -lowest.sum() <= tol:
             break
         hessian = edges @ expansion.curvature(edges).T
         linear = slopes - hessian @ weights
@@ -230,16 +203,8 @@ def minimize_over_hull(objective: Objective, hull: Hull, *, tol: float) -> Hull:
     return hull
 
 
-def _hull_gap(slopes: Floats, hull: Hull) -> float:
-    """Return how much the function may fall by moving to the best vertices."""
-    # Edges start at the mean of the part, so staying there gains 0.
-    lowest = np.zeros(hull.n_parts)
-    np.minimum.at(lowest, hull.parts, slopes)
-    return -float(lowest.sum())
-
-
 def _damped_length(
-    objective: Objective,
+    objective: Any,
     point: Floats,
     along: Floats,
     slope: float,
@@ -295,10 +260,24 @@ def minimize_quadratic_on_simplices(
     weights = start.astype(np.float64, copy=True)
     free = weights > 0.0
     for _ in range(10 * size + 20):
-        target, multipliers = _equality_minimum(matrix, slope, sums, free)
-        if (target[free] >= 0.0).all():
+        # The minimum over the free weights with sums of 1, and the multipliers: a
+        # Karush-Kuhn-Tucker system of the weights that are not held at 0.
+        index = np.flatnonzero(free)
+        n_free = len(index)
+        block = np.zeros((n_free + len(sums),) * 2)
+        block[:n_free, :n_free] = matrix[np.ix_(index, index)]
+        block[n_free:, :n_free] = sums[:, index]
+        block[:n_free, n_free:] = sums[:, index].T
+        right = np.append(-slope[index], np.ones(len(sums)))
+        try:
+            solved = np.linalg.solve(block, right)
+        except np.linalg.LinAlgError:
+            solved = np.linalg.lstsq(block, right, rcond=None)[0]
+        target = np.zeros(size)
+        target[index] = solved[:n_free]
+        if (target >= 0.0).all():
             weights = target
-            reduced = matrix @ weights + slope - multipliers[parts]
+            reduced = matrix @ weights + slope + solved[n_free:][parts]
             reduced[free] = 0.0
             lowest = np.zeros(len(sums))
             np.minimum.at(lowest, parts, reduced)
@@ -308,51 +287,15 @@ def minimize_quadratic_on_simplices(
             # Those that would leave at once go one by one; the last one gains.
             free |= (reduced == lowest[parts]) & (reduced < -negligible)
         else:
-            weights, free = _step_to_boundary(weights, target, free)
+            # Towards the target until the first free weight is 0, which is then fixed.
+            falling = np.flatnonzero(target < 0.0)
+            lengths = weights[falling] / (weights[falling] - target[falling])
+            blocking = falling[np.argmin(lengths)]
+            weights = np.maximum(weights + lengths.min() * (target - weights), 0.0)
+            weights[blocking], free[blocking] = 0.0, False
     return normalize_weights(weights, parts)
 
 
 def normalize_weights(weights: Floats, parts: NDArray[np.intp]) -> Floats:
     """Scale nonnegative weights so that those of each part add up to 1."""
     return np.asarray(weights / np.bincount(parts, weights)[parts])
-
-
-def _equality_minimum(
-    matrix: Floats,
-    slope: Floats,
-    sums: Floats,
-    free: Bools,
-) -> tuple[Floats, Floats]:
-    """Minimise over the free weights with sums of 1; also return the multipliers."""
-    index = np.flatnonzero(free)
-    size = len(index)
-    block = np.zeros((size + len(sums),) * 2)
-    block[:size, :size] = matrix[np.ix_(index, index)]
-    # Karush-Kuhn-Tucker system of the weights that are not held at 0.
-    block[size:, :size] = sums[:, index]
-    block[:size, size:] = sums[:, index].T
-    right = np.append(-slope[index], np.ones(len(sums)))
-    try:
-        solved = np.linalg.solve(block, right)
-    except np.linalg.LinAlgError:
-        solved = np.linalg.lstsq(block, right, rcond=None)[0]
-    target = np.zeros(len(slope))
-    target[index] = solved[:size]
-    return target, np.negative(solved[size:])
-
-
-def _step_to_boundary(
-    weights: Floats,
-    target: Floats,
-    free: Bools,
-) -> tuple[Floats, Bools]:
-    """Go towards the target until the first free weight is 0, and fix that one."""
-    falling = np.flatnonzero(free & (target < 0.0))
-    # Part of the way at which each falling weight meets 0.
-    lengths = weights[falling] / (weights[falling] - target[falling])
-    blocking = int(np.argmin(lengths))
-    moved = weights + lengths[blocking] * (target - weights)
-    moved[falling[blocking]] = 0.0
-    remaining = free.copy()
-    remaining[falling[blocking]] = False
-    return np.maximum(moved, 0.0), remaining

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
@@ -62,15 +61,6 @@ class Moments:
         return Moments(self.counts * weight, self.means, self.scatter * weight)
 
 
-def no_moments(n_classes: int, n_features: int) -> Moments:
-    """Return the moments of no rows."""
-    return Moments(
-        np.zeros(n_classes),
-        np.zeros((n_classes, n_features)),
-        np.zeros((n_features, n_features)),
-    )
-
-
 def moments_of(X: Floats, codes: Integers | None = None, n_classes: int = 1) -> Moments:
     """Return the moments of rows, shape (n_rows, d), by class if codes are given.
 
@@ -80,8 +70,8 @@ def moments_of(X: Floats, codes: Integers | None = None, n_classes: int = 1) -> 
     Moments(counts=array([2.]), means=array([[2.]]), scatter=array([[2.]]))
     """
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
-    none = no_moments(n_classes, X.shape[1])
-    means, scatter = none.means, none.scatter
+    n_features = X.shape[1]
+    means, scatter = np.zeros((n_classes, n_features)), np.zeros((n_features,) * 2)
     counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
     for code in np.flatnonzero(counts):
         rows = X if counts[code] == len(X) else X[codes == code]
@@ -129,7 +119,7 @@ class GaussianClasses:
         # About the centre of the means: squares of far rows would cost digits.
         centre = self.means.mean(axis=0)
         factor = np.asarray(np.linalg.cholesky(self.covariance))
-        rows, means = _whiten(factor, X - centre), _whiten(factor, self.means - centre)
+        rows, means = whiten(factor, X - centre), whiten(factor, self.means - centre)
         # ln det of the covariance is twice the sum over its factor's diagonal.
         offset = -np.log(np.diag(factor)).sum() - 0.5 * X.shape[1] * _LOG_2PI
         scores = rows @ means.T - 0.5 * np.einsum("kd,kd->k", means, means)
@@ -147,7 +137,8 @@ class GaussianClasses:
         return LinearScores(np.log(self.priors) - 0.5 * squares, linear)
 
 
-def _whiten(factor: Floats, X: Floats) -> Floats:
+def whiten(factor: Floats, X: Floats) -> Floats:
+    """Return L^-1 times each row of X, of a lower triangular L."""
     return np.asarray(solve_triangular(factor, X.T, lower=True).T)
 
 
@@ -161,8 +152,11 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
     # Relative to the mean: the variance of a constant column is rounding, not 0.
     constant = np.flatnonzero(~(variances > 1e-28 * (1e-300 + total.means[0] ** 2)))
     if len(constant):
+        numbers = ", ".join(map(str, constant[:5]))
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         raise ValueError(
-            f"`X` must have no constant features, but {_columns(constant)} "
+            f"`X` must have no constant features, but column"
+            f"{'s' if len(constant) > 1 else ''} {numbers}{more} "
             f"{'is' if len(constant) == 1 else 'are'} the same in all labeled rows, so "
             "that the covariance is singular; remove them, or set `ridge` above 0."
         )
@@ -182,9 +176,3 @@ def supervised_fit(labeled: Moments, *, ridge: float) -> GaussianClasses:
             f"{enough:.2g}."
         )
     return GaussianClasses(labeled.counts / labeled.count, labeled.means, covariance)
-
-
-def _columns(numbers: NDArray[np.intp]) -> str:
-    shown = ", ".join(str(number) for number in numbers[:5])
-    more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
-    return f"column{'s' if len(numbers) > 1 else ''} {shown}{more}"

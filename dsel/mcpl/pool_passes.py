@@ -10,20 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from operator import add
 from typing import Any
 
 import numpy as np
 
 from dsel.arrays import Floats, Integers
 from dsel.data.cache import process_cache
-from dsel.mcpl.gaussian import (
-    LinearScores,
-    Moments,
-    dense_blocks,
-    moments_of,
-    no_moments,
-)
+from dsel.mcpl.gaussian import LinearScores, Moments, dense_blocks, moments_of
 
 
 @dataclass(frozen=True)
@@ -63,44 +56,44 @@ def read_summary(pool: Any, *, n_sampled: int) -> PoolSummary:
 
 
 def _chunk_summary(X: Any, rows: Integers, *, stride: int) -> PoolSummary:
-    moments = no_moments(1, X.shape[1])
     # Values that overflow are reported once, when all chunks have been added up.
     with np.errstate(invalid="ignore", over="ignore"):
-        for block in dense_blocks(X):
-            moments = moments.merged(moments_of(block))
+        moments = chunk_moments(X, rows)
     chosen = np.flatnonzero(rows % stride == 0) if stride else rows[:0]
     sample = np.vstack([np.empty((0, X.shape[1])), *dense_blocks(X[chosen])])
     return PoolSummary(moments, sample)
 
 
-@dataclass(frozen=True)
-class Labeling:
-    """Ways to label rows: by each of some functions, a row goes to its lowest class.
+def chunk_moments(
+    X: Any, rows: Integers, *, codes: Integers | None = None, n_classes: int = 1
+) -> Moments:
+    """Return the moments of a chunk, by class if the class of each row is given."""
+    moments, n_read = moments_of(np.empty((0, X.shape[1])), None, n_classes), 0
+    for block in dense_blocks(X):
+        numbers = rows[n_read : n_read + len(block)]
+        n_read += len(block)
+        here = None if codes is None else codes[numbers]
+        moments = moments.merged(moments_of(block, here, n_classes))
+    return moments
 
-    Ties go to the class of the lowest code.
+
+def chunk_class_sums(
+    X: Any,
+    rows: Integers,
+    *,
+    functions: Sequence[LinearScores],
+    origin: Floats,
+    cuts: Sequence[int],
+) -> Floats:
+    """Return class sums of labelings of a chunk: (functions, shares, K, 1 + d).
+
+    By each function of ``x - origin`` a row goes to its lowest class, of equal ones to
+    the lowest code. `origin` is subtracted first, so that sums keep their digits. At
+    `cuts`, ascending row numbers, a new share of the pool begins.
     """
-
-    functions: Sequence[LinearScores]
-    """Functions of ``x - origin``, evaluated in one matrix product."""
-    origin: Floats
-    """Subtracted from every row first, so that sums keep their digits, shape (d,)."""
-    cuts: Sequence[int]
-    """Row numbers, ascending, at which a new share of the pool begins: class sums of
-    the shares are kept apart."""
-
-
-def read_class_sums(pool: Any, labeling: Labeling) -> Floats:
-    """Return class sums of shape (functions, shares, K, 1 + d): one read for all."""
-    count = partial(chunk_class_sums, labeling=labeling)
-    sums: Floats = pool.reduce(count, add, keep=True)
-    return sums
-
-
-def chunk_class_sums(X: Any, rows: Integers, *, labeling: Labeling) -> Floats:
-    """Do the work of `read_class_sums` on one chunk of rows, given their numbers."""
-    stacked = np.vstack([each.linear for each in labeling.functions])
-    constants = np.concatenate([each.constants for each in labeling.functions])
-    n_functions, n_shares = len(labeling.functions), len(labeling.cuts) + 1
+    stacked = np.vstack([each.linear for each in functions])
+    constants = np.concatenate([each.constants for each in functions])
+    n_functions, n_shares = len(functions), len(cuts) + 1
     n_classes, n_features = len(constants) // n_functions, X.shape[1]
     sums = np.zeros((n_functions, n_shares, n_classes, 1 + n_features))
     n_read = 0
@@ -108,48 +101,25 @@ def chunk_class_sums(X: Any, rows: Integers, *, labeling: Labeling) -> Floats:
         numbers = rows[n_read : n_read + len(block)]
         n_read += len(block)
         # Cuts are row numbers of the pool: where they lie in this block.
-        bounds = [0, *np.searchsorted(numbers, labeling.cuts), len(block)]
+        bounds = [0, *np.searchsorted(numbers, cuts), len(block)]
         # Sums of rows far from 0 would lose the digits in which classes differ.
-        centred = block - labeling.origin
+        centred = block - origin
         # Classes first, rows last: a loop over classes runs over contiguous memory.
         scores = stacked @ centred.T
         scores += constants[:, None]
         for number in range(n_functions):
             here = scores[number * n_classes : (number + 1) * n_classes]
-            members = _lowest(here)
+            # A loop over classes is several times faster than argmin over a short axis.
+            lowest = here[0].copy()
+            labels = np.zeros(len(block), dtype=np.int16)
+            for code in range(1, n_classes):
+                labels[here[code] < lowest] = code
+                np.minimum(lowest, here[code], out=lowest)
+            codes = np.arange(n_classes, dtype=np.int16)
+            members = (labels == codes[:, None]).astype(np.float64)
             for share, (start, stop) in enumerate(pairwise(bounds)):
                 if start < stop:
                     chosen = members[:, start:stop]
                     sums[number, share, :, 0] += chosen.sum(axis=1)
                     sums[number, share, :, 1:] += chosen @ centred[start:stop]
     return sums
-
-
-def _lowest(scores: Floats) -> Floats:
-    """Return 1 for the lowest class of each row, 0 for the others, shape (K, rows)."""
-    # A loop over classes is several times faster than argmin over a short axis.
-    lowest = scores[0].copy()
-    labels = np.zeros(scores.shape[1], dtype=np.int16)
-    for code in range(1, len(scores)):
-        labels[scores[code] < lowest] = code
-        np.minimum(lowest, scores[code], out=lowest)
-    codes = np.arange(len(scores), dtype=np.int16)
-    return np.asarray((labels == codes[:, None]).astype(np.float64))
-
-
-def read_labeled_moments(pool: Any, codes: Integers, n_classes: int) -> Moments:
-    """Return the moments of a pool by class, given the class of each stored row."""
-    count = partial(_chunk_labeled, codes=codes, n_classes=n_classes)
-    moments: Moments = pool.reduce(count, Moments.merged)
-    return moments
-
-
-def _chunk_labeled(
-    X: Any, rows: Integers, *, codes: Integers, n_classes: int
-) -> Moments:
-    moments, n_read = no_moments(n_classes, X.shape[1]), 0
-    for block in dense_blocks(X):
-        here = codes[rows[n_read : n_read + len(block)]]
-        n_read += len(block)
-        moments = moments.merged(moments_of(block, here, n_classes))
-    return moments

@@ -10,10 +10,10 @@ every labeling of the pool.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.arrays import Floats
 from dsel.mcpl.contrast import LDAContrast, lda_contrast
@@ -25,13 +25,7 @@ from dsel.mcpl.gaussian import (
     moments_of,
     supervised_fit,
 )
-from dsel.mcpl.pool_passes import (
-    Labeling,
-    PoolSummary,
-    chunk_class_sums,
-    read_class_sums,
-    read_summary,
-)
+from dsel.mcpl.pool_passes import chunk_class_sums, read_summary
 
 _SAMPLE_TOL = 1e-5
 _N_SHARES = 8
@@ -52,20 +46,6 @@ class ContrastFit:
     """Times the pool was read, for its moments too."""
     status: str
     """How the solver stopped; ``CONVERGED`` where the gap reached the tolerance."""
-
-
-@dataclass(frozen=True)
-class _Mixture:
-    """A soft labeling of the pool: weighted hard labelings of each of its shares."""
-
-    functions: Sequence[LinearScores]
-    """Of ``x - origin``: rows go to the lowest class of a function."""
-    places: NDArray[np.intp]
-    """Which of the functions makes each labeling, shape (r,)."""
-    shares: NDArray[np.intp]
-    """Which share of the pool it labels, shape (r,)."""
-    weights: Floats
-    """Those of each share add up to 1, shape (r,)."""
 
 
 Label = Callable[[Sequence[LinearScores]], Floats]
@@ -92,30 +72,40 @@ def fit_contrast(
     origin = labeled.total.means[0]
     # Rows go to the lowest score, so that of the most likely class is its negative.
     likeliest = supervised.scores_about(origin)
-    start = _Mixture(
-        [LinearScores(-likeliest.constants, -likeliest.linear)],
-        np.zeros(_N_SHARES, dtype=np.intp),
-        np.arange(_N_SHARES),
-        np.ones(_N_SHARES),
-    )
+    functions = [LinearScores(-likeliest.constants, -likeliest.linear)]
+    shares = np.arange(_N_SHARES)
+    start = Hull(np.empty((_N_SHARES, 0)), shares, 0 * shares, np.ones(_N_SHARES))
     # A subsample pays only where it is much smaller than the pool.
     n_sampled = start_rows if pool.n_rows > 2 * start_rows else 0
     summary = read_summary(pool, n_sampled=n_sampled)
     contrast_with = partial(lda_contrast, labeled, supervised, ridge=ridge)
     if len(summary.sample):
-        moments, label = _of_sample(summary, origin)
+        sample, numbers = summary.sample, np.arange(len(summary.sample))
+        # Each sampled row counts for as many, so that labeled rows keep their weight.
+        weight = summary.moments.count / len(sample)
+        moments = moments_of(sample).weighted(weight)
+
+        def label_sample(functions: Sequence[LinearScores]) -> Floats:
+            cuts = _cuts(len(sample))
+            return weight * chunk_class_sums(
+                sample, numbers, functions=functions, origin=origin, cuts=cuts
+            )
+
         # The sample's solution is a start only: more digits of it are of no use.
         sample_tol = max(tol, _SAMPLE_TOL)
-        _, start = _solve(
-            contrast_with(moments), start, label, origin, sample_tol, max_passes
-        )
+        start = _solve(
+            contrast_with(moments), functions, start, label_sample, origin,
+            sample_tol, max_passes,
+        ).hull  # fmt: skip
 
     def label_pool(functions: Sequence[LinearScores]) -> Floats:
         cuts = _cuts(int(pool.boundaries[-1]))
-        return read_class_sums(pool, Labeling(functions, origin, cuts))
+        count = partial(chunk_class_sums, functions=functions, origin=origin, cuts=cuts)
+        sums: Floats = pool.reduce(count, add, keep=True)
+        return sums
 
     contrast = contrast_with(summary.moments)
-    found, _ = _solve(contrast, start, label_pool, origin, tol, max_passes)
+    found = _solve(contrast, functions, start, label_pool, origin, tol, max_passes)
     # Two reads before the solver's: moments, and the labelings to start from.
     n_passes = found.n_passes + 2
     # No gain is certified: the supervised estimate, whose contrast is 0 by definition.
@@ -135,35 +125,26 @@ def _cuts(n_rows: int) -> list[int]:
     return [n_rows * share // _N_SHARES for share in range(1, _N_SHARES)]
 
 
-def _of_sample(summary: PoolSummary, origin: Floats) -> tuple[Moments, Label]:
-    """Return moments and labels of the sample as if it were as large as the pool."""
-    sample, numbers = summary.sample, np.arange(len(summary.sample))
-    # Each sampled row counts for as many, so that labeled rows keep their weight.
-    weight = summary.moments.count / len(sample)
-
-    def label(functions: Sequence[LinearScores]) -> Floats:
-        labeling = Labeling(functions, origin, _cuts(len(sample)))
-        return weight * chunk_class_sums(sample, numbers, labeling=labeling)
-
-    return moments_of(sample).weighted(weight), label
-
-
 def _solve(
     contrast: LDAContrast,
-    start: _Mixture,
+    functions: list[LinearScores],
+    start: Hull,
     label: Label,
     origin: Floats,
     tol: float,
     max_passes: int,
-) -> tuple[Minimum, _Mixture]:
-    """Minimise the contrast over all labelings; return the labeling in functions too.
+) -> Minimum:
+    """Minimise the contrast over all labelings of some rows.
 
-    On other rows the same functions find the vertices of the minimum anew.
+    The keys of `start` are places in `functions`, by which these rows are labeled anew:
+    its vertices are not read. Those of the minimum are, too.
     """
-    functions = list(start.functions)
+    # Only functions whose vertices carry weight are evaluated on these rows.
+    keys, places = np.unique(start.keys, return_inverse=True)
+    functions[:] = [functions[key] for key in keys]
 
     def vertices(wanted: Sequence[LinearScores]) -> Floats:
-        sums = contrast.whitening.whiten_sums(label(wanted), origin)
+        sums = contrast.whiten_sums(label(wanted), origin)
         return sums.reshape(len(wanted), _N_SHARES, -1)
 
     def lowest(gradient: Floats) -> Floats:
@@ -172,13 +153,11 @@ def _solve(
         functions.append(contrast.scores_about(gradient, origin))
         return np.asarray(vertices(functions[-1:])[0])
 
-    known = vertices(functions)[start.places, start.shares]
-    hull = Hull(known, start.shares, start.places, start.weights)
-    tol = tol * contrast.n_rows
-    found = minimize_over_polytope(
-        contrast, hull, lowest, tol=tol, max_passes=max_passes
+    known = vertices(functions)[places, start.parts]
+    return minimize_over_polytope(
+        contrast,
+        Hull(known, start.parts, places, start.weights),
+        lowest,
+        tol=tol * contrast.n_rows,
+        max_passes=max_passes,
     )
-    # Only functions whose vertices carry weight are evaluated on the next rows.
-    keys, places = np.unique(found.hull.keys, return_inverse=True)
-    kept = [functions[key] for key in keys]
-    return found, _Mixture(kept, places, found.hull.parts, found.hull.weights)

@@ -20,26 +20,17 @@ from dsel.mcpl.frank_wolfe import (
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Half the squared distance from a centre."""
+    """Half the squared distance from a centre; around a point."""
 
     centre: np.ndarray
+    gradient: np.ndarray | None = None
 
     def expand(self, point):
-        return QuadraticExpansion(self, point)
-
-
-@dataclass(frozen=True)
-class QuadraticExpansion:
-    quadratic: Quadratic
-    point: np.ndarray
+        return Quadratic(self.centre, point - self.centre)
 
     @property
     def value(self):
         return 0.5 * float(np.sum(self.gradient**2))
-
-    @property
-    def gradient(self):
-        return self.point - self.quadratic.centre
 
     def curvature(self, directions):
         return directions

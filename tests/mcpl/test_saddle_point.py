@@ -9,7 +9,7 @@ from dsel.data import open_pool
 from dsel.mcpl.contrast import lda_contrast
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import LinearScores, moments_of, supervised_fit
-from dsel.mcpl.pool_passes import Labeling, chunk_class_sums, read_class_sums
+from dsel.mcpl.pool_passes import chunk_class_sums
 from dsel.mcpl.saddle_point import fit_contrast
 from tests.mcpl import definition
 
@@ -147,7 +147,7 @@ def test_contrast__derivatives_are_those_of_differences(rng, ridge):
     def random_point():
         q = rng.dirichlet(np.ones(3), len(U))
         sums = np.column_stack([q.sum(axis=0), q.T @ (U - origin)])
-        return contrast.whitening.whiten_sums(sums, origin).ravel()
+        return contrast.whiten_sums(sums, origin).ravel()
 
     point, step = random_point(), 1e-5
     along = random_point() - point
@@ -165,25 +165,17 @@ def test_contrast__is_zero_without_a_pool(rng):
     assert value == pytest.approx(0.0, abs=1e-10)
 
 
-def test_read_class_sums__shares_add_up_to_the_whole(rng):
-    U = rng.normal(size=(100, 3))
+def test_chunk_class_sums__cuts_are_row_numbers_of_the_pool(rng):
+    U, rows = rng.normal(size=(100, 3)), np.arange(1000, 1100)
     scores = LinearScores(rng.normal(size=2), rng.normal(size=(2, 3)))
     whole, shares = (
-        read_class_sums(open_pool(U), Labeling([scores], np.zeros(3), cuts))[0]
-        for cuts in ([], [0, 17, 60])
+        chunk_class_sums(U, rows, functions=[scores], origin=np.zeros(3), cuts=cuts)[0]
+        for cuts in ([], [0, 1017, 1060])
     )
     assert shares[:, :, 0].sum(axis=1).tolist() == [0, 17, 43, 40]
     np.testing.assert_allclose(shares.sum(axis=0), whole[0])
     codes = (U @ scores.linear.T + scores.constants).argmin(axis=1)
     np.testing.assert_allclose(whole[0, 1, 1:], U[codes == 1].sum(axis=0))
-
-
-def test_chunk_class_sums__cuts_are_row_numbers_of_the_pool(rng):
-    U = rng.normal(size=(20, 3))
-    scores = LinearScores(np.zeros(2), rng.normal(size=(2, 3)))
-    labeling = Labeling([scores], np.zeros(3), cuts=[1005])
-    found = chunk_class_sums(U, np.arange(1000, 1020), labeling=labeling)[0]
-    assert found[:, :, 0].sum(axis=1).tolist() == [5, 15]
 
 
 def test_moments__of_parts_merge_to_those_of_the_whole(rng):
