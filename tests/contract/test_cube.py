@@ -107,15 +107,66 @@ def test_cube__pruned_candidates_keep_their_cells():
     assert cube["estimate"].sel(criterion="cv_bound").where(pruned).isnull().all()
 
 
-def test_cube__can_be_cut_and_masked_by_the_names_of_parameters(cube):
-    numbers = cube[["fold_errors", "fold_rows", "estimate"]].drop_vars("criterion")
-    part = numbers.sel(C=[2.0, 8.0]).where(numbers["gamma"] < 1e-3, drop=True)
-    assert part["fold_errors"].shape == (2, 2, 5)
-    best = numbers["fold_errors"].sum("fold").stack(candidate=("C", "gamma")).idxmin()
-    assert best.item()[0] in DIGITS_GRID["C"]
-    wider = numbers["fold_errors"].reindex(C=[*DIGITS_GRID["C"], 99.0])
-    assert wider.isnull().sum() == 20
-    assert numbers["fold_errors"].to_dataframe().shape[0] == 80
+IDIOMS = {
+    "where": lambda cube: cube.where(cube.status == 0),
+    "where_drop": lambda cube: cube.where(cube.C > 1, drop=True),
+    "sel": lambda cube: cube.sel(C=[2.0, 8.0], method="nearest"),
+    "reindex": lambda cube: cube.reindex(C=[2.0, 5.0, 99.0]),
+    "align": lambda cube: xr.align(cube, other(cube), join="outer")[0],
+    "merge": lambda cube: xr.merge(
+        [cube, other(cube)], join="outer", compat="override"
+    ),
+    "concat": lambda cube: xr.concat(
+        [cube, other(cube)], "C", data_vars="minimal", coords="minimal",
+        compat="override",
+    ),
+    "concat_runs": lambda cube: xr.concat([cube, cube], "run"),
+    "combine_first": lambda cube: cube.combine_first(other(cube)),
+    "fillna": lambda cube: cube.reindex(C=[5.0]).fillna(0),
+    "max": lambda cube: cube.reindex(C=[5.0, 2.0]).max(),
+    "max_over_folds": lambda cube: cube.max("fold"),
+    "mean": lambda cube: cube.mean("C"),
+    "coarsen": lambda cube: cube.coarsen(C=2).max(),
+    "rolling": lambda cube: cube[["fold_errors", "estimate"]].rolling(C=2).mean(),
+    "dropna": lambda cube: cube.dropna("C", subset=["fold_errors"]),
+    "groupby": lambda cube: cube.groupby("gamma").max(),
+    "stack": lambda cube: cube.stack(candidate=("C", "gamma")),
+    "sortby": lambda cube: cube.sortby("C", ascending=False),
+    "to_dataframe": lambda cube: cube.to_dataframe(),
+}  # fmt: skip
+
+
+def other(cube):
+    return cube.assign_coords(C=cube["C"] + 1.0)
+
+
+@pytest.mark.parametrize("idiom", IDIOMS)
+def test_cube__takes_what_xarray_does_to_a_dataset(cube, idiom):
+    done = IDIOMS[idiom](cube)
+    assert {*cube.data_vars} & {"fold_errors", "estimate"} <= {*done}
+    assert done["fold_errors"].max() <= cube["fold_errors"].max()
+
+
+@pytest.mark.parametrize("kind", ["zarr", "netcdf"])
+def test_cube__goes_to_files_of_xarray(cube, kind, tmp_path):
+    if kind == "netcdf":
+        pytest.importorskip("netCDF4")
+        cube.to_netcdf(tmp_path / "cube")
+        opened = xr.open_dataset(tmp_path / "cube")
+    else:
+        cube.to_zarr(tmp_path / "cube", consolidated=False)
+        opened = xr.open_zarr(tmp_path / "cube", consolidated=False)
+    with opened:
+        assert opened.load().drop_encoding().equals(cube)
+        assert choice_from(opened) == choice_from(cube)
+
+
+def test_cube__kept_by_dsel_opens_as_zarr(cube, tmp_path):
+    dsel.save_results(cube, tmp_path)
+    [place] = (tmp_path / "cube").glob("*.zarr")
+    opened = xr.open_zarr(place, consolidated=False).load()
+    assert opened.equals(cube)
+    assert opened["status"].where(opened["status"] == 0).notnull().all()
 
 
 def test_cube__says_where_it_comes_from(cube):
