@@ -7,10 +7,10 @@ import xarray as xr
 from dask.utils import format_time
 
 from dsel import names
-from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, params_label, tidy
-from dsel.results.certificate import in_percent
+from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, tidy
+from dsel.results.certificate import in_percent, params_text
 from dsel.results.cube import evidence
-from dsel.results.tables import params_of
+from dsel.results.tables import all_params
 from dsel.search.select import select, terms_of
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def plot_terms(
         errors, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
         label="error in cross-validation (an estimate)",
     )  # fmt: skip
-    ax.set_yticks(places, [params_label(params_of(results, n)) for n in best])
+    params = all_params(results)
+    ax.set_yticks(places, [params_text(params[n]) for n in best])
     ax.set_xlabel("bound on the error (share of rows)")
     ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.15))
     tidy(ax, title=f"{rule.name}: what it is made of")

@@ -71,20 +71,5 @@ def value_labels(values: NDArray[Any]) -> list[str]:
     return [f"{value:g}" for value in values]
 
 
-def params_label(params: dict[str, Any]) -> str:
-    """Return parameters as one short line.
-
-    Examples
-    --------
-    >>> params_label({"C": 0.5, "kernel": "rbf"})
-    'C=0.5, kernel=rbf'
-    """
-    shown = {
-        name: f"{value:.4g}" if isinstance(value, float) else str(value)
-        for name, value in params.items()
-    }
-    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "as it is"
-
-
 def _is_power_of_two(value: float) -> bool:
     return bool(np.isfinite(value)) and value > 0 and frexp(value)[0] == 0.5

@@ -16,11 +16,10 @@ from dsel.plots.style import (
     INK,
     ON_PALE,
     new_axes,
-    params_label,
     tidy,
     value_labels,
 )
-from dsel.results.certificate import at_most
+from dsel.results.certificate import at_most, params_text
 from dsel.results.cube import candidate_dims
 from dsel.search.select import select, terms_of
 
@@ -145,7 +144,7 @@ def _choice(
         said = f"{choice.estimate:.3g}, an estimate"
     return (
         {dim: int(place) for dim, place in zip(dims, places, strict=True)},
-        f"{params_label(dict(choice.params))}\n{said}",
+        f"{params_text(choice.params)}\n{said}",
     )
 
 

@@ -16,9 +16,9 @@ from dsel import names
 from dsel.plots import plot_certificates, plot_surface, plot_terms
 from dsel.plots.style import INK
 from dsel.results import Choice
-from dsel.results.certificate import in_percent
+from dsel.results.certificate import in_percent, params_text
 from dsel.results.cube import evidence
-from dsel.results.tables import CV_ERROR, candidate_labels, candidate_table
+from dsel.results.tables import CV_ERROR, all_params, candidate_table
 from dsel.search.select import select, terms_of
 
 FOLDER: Final = Path(__file__).parent
@@ -114,13 +114,13 @@ def _best(results: xr.Dataset, choice: Choice) -> dict[str, Any]:
     table = candidate_table(results)
     criterion = str(results[names.CRITERION].values[0])
     is_bound = terms_of(results)[0].is_guarantee
-    labels = candidate_labels(results)
+    params = all_params(results)
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
     shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
     rows = [
         [
             number,
-            labels[number] or "as it is",
+            params_text(params[number]),
             *(_percent(row[name], is_bound and name == criterion) for name in columns),
         ]
         for number, row in shown.head(N_ROWS).iterrows()
@@ -147,10 +147,10 @@ def _terms(results: xr.Dataset) -> str:
 
 def _failures(results: xr.Dataset, status: Any) -> list[list[Any]]:
     """Return number, parameters and message of the first fits that failed."""
-    labels = candidate_labels(results)
+    params = all_params(results)
     failed = np.flatnonzero(status == names.STATUS_FAILED)[:N_ROWS]
     messages: Any = results[names.MESSAGE].values.ravel() if len(failed) else []
-    return [[int(n), labels[n], str(messages[n])] for n in failed]
+    return [[int(n), params_text(params[n]), str(messages[n])] for n in failed]
 
 
 def _svg(draw: Callable[..., Any], *, height: float, width: float = 7.2) -> str:

@@ -342,7 +342,7 @@ class Choice(Told):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and texts, which all renderings show; most have no name."""
-        lines = [f"Chosen: {self._params()}", self.certificate.headline()]
+        lines = [f"Chosen: {params_text(self.params)}", self.certificate.headline()]
         for deploy, other in self.certificates.items():
             if deploy == self.deploy:
                 continue
@@ -367,13 +367,6 @@ class Choice(Told):
             *(("Note", remark) for remark in self.remarks),
         ]
 
-    def _params(self) -> str:
-        shown = ", ".join(
-            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value!r}"
-            for name, value in self.params.items()
-        )
-        return shown or "the only candidate"
-
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the choice that `to_json` wrote."""
@@ -387,9 +380,24 @@ class Choice(Told):
 
     def __repr__(self) -> str:
         return (
-            f"Choice(candidate {self.candidate}: {self._params()}; "
+            f"Choice(candidate {self.candidate}: {params_text(self.params)}; "
             f"{self.certificate!r})"
         )
+
+
+def params_text(params: Mapping[str, Any]) -> str:
+    """Return what a candidate sets as one line, as every text and figure has it.
+
+    Examples
+    --------
+    >>> params_text({"C": 0.5, "kernel": "rbf"}), params_text({})
+    ('C=0.5, kernel=rbf', 'the only candidate')
+    """
+    shown = (
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in params.items()
+    )
+    return ", ".join(shown) or "the only candidate"
 
 
 def as_lines(facts: Iterable[tuple[str, str]]) -> str:

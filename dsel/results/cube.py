@@ -44,8 +44,6 @@ class GridAxes:
     """Dimension and values of each coordinate; odd values stand as text."""
     candidates: tuple[Mapping[str, Any], ...] = ()
     """What each candidate sets, numbers as those of Python."""
-    estimators: tuple[Any, ...] = ()
-    """The candidates themselves where they were given as estimators."""
 
     @property
     def n_candidates(self) -> int:
@@ -77,7 +75,9 @@ def grid_axes(grid: Any) -> GridAxes:
         hasattr(each, "get_params") and not isinstance(each, type) for each in grid
     ):  # fmt: skip
         texts = np.array([as_text(each) for each in grid], dtype=object)
-        return _listed(({},) * len(grid), {"estimator": texts}, tuple(grid))
+        # One that is the only candidate sets nothing.
+        given = tuple({"estimator": each} if len(grid) > 1 else {} for each in grid)
+        return _listed(given, {"estimator": texts})
     grids = product_grids(grid)
     for parameter, values in (item for each in grids for item in each.items()):
         # Equal values would take a share of delta each.
@@ -116,15 +116,11 @@ def grid_axes(grid: Any) -> GridAxes:
 
 
 def _listed(
-    candidates: tuple[Mapping[str, Any], ...],
-    columns: Mapping[str, NDArray[Any]],
-    estimators: tuple[Any, ...] = (),
+    candidates: tuple[Mapping[str, Any], ...], columns: Mapping[str, NDArray[Any]]
 ) -> GridAxes:
     columns = {names.CANDIDATE: np.arange(len(candidates)), **columns}
     coords = {name: (names.CANDIDATE, values) for name, values in columns.items()}
-    return GridAxes(
-        (names.CANDIDATE,), (len(candidates),), coords, candidates, estimators
-    )
+    return GridAxes((names.CANDIDATE,), (len(candidates),), coords, candidates)
 
 
 def product_grids(grid: Any) -> tuple[Mapping[str, Sequence[Any]], ...]:

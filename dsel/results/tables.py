@@ -28,8 +28,8 @@ def parameters(cube: xr.Dataset) -> pd.DataFrame:
     return table[sorted(shown - {names.CANDIDATE})]
 
 
-def params_of(cube: xr.Dataset, number: int) -> dict[str, Any]:
-    """Return the parameters of a candidate as the cube shows them.
+def all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
+    """Return the parameters of every candidate as the cube shows them, in order.
 
     Numbers, strings and booleans come back as they were, other values as their text.
 
@@ -37,29 +37,9 @@ def params_of(cube: xr.Dataset, number: int) -> dict[str, Any]:
     --------
     >>> from dsel.results.cube import grid_axes, make_cube
     >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
-    >>> params_of(make_cube(axes, {"fold": 5}, {}), 2)
+    >>> all_params(make_cube(axes, {"fold": 5}, {}))[2]
     {'C': 10, 'kernel': 'linear'}
     """
-    return _all_params(cube)[number]
-
-
-def candidate_labels(cube: xr.Dataset) -> list[str]:
-    """Return a text for every candidate that names its parameters, in order.
-
-    Examples
-    --------
-    >>> from dsel.results.cube import grid_axes, make_cube
-    >>> axes = grid_axes({"C": [1, 10], "kernel": ["linear", "rbf"]})
-    >>> candidate_labels(make_cube(axes, {"fold": 5}, {}))[:2]
-    ['C=1, kernel=linear', 'C=1, kernel=rbf']
-    """
-    return [
-        ", ".join(f"{name}={value}" for name, value in each.items())
-        for each in _all_params(cube)
-    ]
-
-
-def _all_params(cube: xr.Dataset) -> list[dict[str, Any]]:
     table = parameters(cube)
     keep_unset = names.CANDIDATE not in cube.coords
     columns = {_parameter(name): table[name].tolist() for name in table.columns}
@@ -84,7 +64,7 @@ def content_token(cube: xr.Dataset) -> str:
 
     A cube that was cut, sorted or changed has another one than its attribute says.
     """
-    digest = blake2b("\n".join(candidate_labels(cube)).encode(), digest_size=16)
+    digest = blake2b(repr(all_params(cube)).encode(), digest_size=16)
     for name, values in sorted(evidence(cube).items()):
         digest.update(f"{name} {values.shape}".encode())
         digest.update(np.ascontiguousarray(values).tobytes())
@@ -119,7 +99,7 @@ def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
             seconds = cube[variable].values.reshape(n, -1)
             found[f"mean_{name}_time"] = seconds.mean(axis=1)
             found[f"std_{name}_time"] = seconds.std(axis=1)
-    given = [{"estimator": each} for each in axes.estimators] or axes.candidates
+    given = axes.candidates
     for name in sorted({name for each in given for name in each}):
         # Masked where a candidate does not set it.
         values = [each.get(name, 0) for each in given]
@@ -129,7 +109,7 @@ def cv_results(cube: xr.Dataset, axes: GridAxes) -> dict[str, Any]:
             column[number] = value
         unset = [name not in each for each in given]
         found[f"param_{name}"] = np.ma.masked_array(column, mask=unset)
-    found["params"] = list(axes.candidates)
+    found["params"] = list(given)
     scores = 1.0 - _fold_rates(cube)
     found |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
     mean = scores.mean(axis=1)

@@ -17,7 +17,7 @@ from dsel.criteria.base import BEST_FOLD, FIRST_FOLD
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of
 from dsel.results.cube import check_cube, evidence, with_criteria
-from dsel.results.tables import content_token, params_of
+from dsel.results.tables import all_params, content_token
 from dsel.search.pruning import ROUNDING
 
 TOKEN: Final = "content_token"
@@ -150,7 +150,7 @@ def choose(
         estimate=_cv_error(counts, number), fold=fold, objections=tuple(objections),
     )  # fmt: skip
     return Choice(
-        number, params_of(cube, number), rule.name, float(terms.estimate[number]),
+        number, all_params(cube)[number], rule.name, float(terms.estimate[number]),
         {deploy: found}, deploy, nan, remarks_on(cube), {deploy: number},
     )  # fmt: skip
 

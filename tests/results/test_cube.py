@@ -10,11 +10,10 @@ from dsel import names
 from dsel.results.certificate import assumptions_of
 from dsel.results.cube import check_cube, evidence, grid_axes, make_cube, make_pair_cube
 from dsel.results.tables import (
-    candidate_labels,
+    all_params,
     candidate_table,
     content_token,
     cv_results,
-    params_of,
 )
 
 GRIDS = {
@@ -30,7 +29,7 @@ def test_grid_axes__numbers_in_parameter_grid_order(grid):
     assert list(axes.candidates) == list(ParameterGrid(grid))
     assert "np." not in str(axes.candidates)
     cube = make_cube(axes, {"fold": 2}, {})
-    shown = [params_of(cube, number) for number in range(axes.n_candidates)]
+    shown = all_params(cube)
     assert [set(each) for each in shown] == [set(each) for each in axes.candidates]
     if len(axes.dims) > 1:
         assert shown == list(axes.candidates)
@@ -69,10 +68,10 @@ def test_grid_axes__of_a_list_has_parameters_along_candidate():
 def test_grid_axes__takes_estimators():
     estimators = [LogisticRegression(C=2.0), DecisionTreeClassifier()]
     axes = grid_axes(estimators)
-    assert axes.estimators == tuple(estimators)
     texts = ["LogisticRegression(C=2.0)", "DecisionTreeClassifier()"]
     assert axes.coords["estimator"][1].tolist() == texts
-    assert axes.candidates == ({}, {})
+    assert axes.candidates == tuple({"estimator": each} for each in estimators)
+    assert grid_axes(estimators[:1]).candidates == ({},)
 
 
 def test_grid_axes__takes_values_that_only_look_alike():
@@ -188,10 +187,9 @@ def test_assumptions__stand_in_the_cube_until_attributes_are_lost(cube):
 
 
 def test_candidates__are_shown_by_their_parameters(cube):
-    assert params_of(cube, 3) == {"C": 10, "kernel": "linear"}
-    assert candidate_labels(cube)[0] == "C=1, kernel=rbf"
-    assert params_of(cube.isel(C=1, fold=0), 0) == {"C": 10, "kernel": "rbf"}
-    assert candidate_labels(make_cube(grid_axes({}), {"fold": 2}, {})) == [""]
+    assert all_params(cube)[3] == {"C": 10, "kernel": "linear"}
+    assert all_params(cube.isel(C=1, fold=0))[0] == {"C": 10, "kernel": "rbf"}
+    assert all_params(make_cube(grid_axes({}), {"fold": 2}, {})) == [{}]
 
 
 def test_candidate_table__has_errors_by_answers(cube):
