@@ -3,9 +3,11 @@
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -123,39 +125,30 @@ def _check_fields(node, model, where):
 
 
 @pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
-def test_kubernetes__pods_are_what_restricted_namespaces_admit(pod):
+def test_kubernetes__pods_are_admitted_and_get_files_and_variables_that_are_made(pod):
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    for container in pod["containers"]:
-        context = container["securityContext"]
-        assert not context["allowPrivilegeEscalation"]
-        assert context["capabilities"] == {"drop": ["ALL"]}
-
-
-@pytest.mark.parametrize("pod", PODS, ids=lambda pod: pod["containers"][0]["name"])
-def test_kubernetes__pods_get_files_and_variables_that_are_made(pod):
+    [volume], [container] = pod["volumes"], pod["containers"]
+    context, [mount] = container["securityContext"], container["volumeMounts"]
+    assert not context["allowPrivilegeEscalation"]
+    assert context["capabilities"] == {"drop": ["ALL"]}
     made = _yaml("kubernetes/kustomization.yaml")
     secrets = {each["name"]: each["files"] for each in made["secretGenerator"]}
     maps = {each["name"]: each["envs"] for each in made["configMapGenerator"]}
-    [volume] = pod["volumes"]
-    [container] = pod["containers"]
-    [mount] = container["volumeMounts"]
     assert mount["name"] == volume["name"]
     files = {Path(file).name for file in secrets[volume["secret"]["secretName"]]}
-    variables = {}
-    for source in container["envFrom"]:
-        for file in (
-            maps[source["configMapRef"]["name"]] if "configMapRef" in source else []
-        ):
-            lines = _read(f"kubernetes/{file}").splitlines()
-            variables |= dict(line.split("=", 1) for line in lines)
+    references = [source.get("configMapRef") for source in container["envFrom"]]
+    variables = dict(
+        line.split("=", 1)
+        for reference in filter(None, references)
+        for file in maps[reference["name"]]
+        for line in _read(f"kubernetes/{file}").splitlines()
+    )
     paths = [Path(value) for value in variables.values() if value.endswith(".pem")]
     assert len(paths) == 7
-    for path in paths:
-        assert str(path.parent) == mount["mountPath"]
-        assert path.name in files
-    if container["name"] == "job":
-        assert "COMMAND" in variables
+    assert {str(path.parent) for path in paths} == {mount["mountPath"]}
+    assert {path.name for path in paths} <= files
+    assert container["name"] != "job" or "COMMAND" in variables
 
 
 def test_kubernetes__variables_are_settings_that_dask_has():
@@ -167,23 +160,18 @@ def test_kubernetes__variables_are_settings_that_dask_has():
         config.get(name.replace("__", "."))  # KeyError for another
 
 
-def test_kubernetes__busy_schedulers_are_given_time_to_answer():
+def test_kubernetes__schedulers_have_time_to_answer_and_dask_ends_a_worker_first():
+    containers = {each["name"]: each for pod in PODS for each in pod["containers"]}
     [probe] = [
-        container["livenessProbe"]
-        for pod in PODS
-        for container in pod["containers"]
-        if "livenessProbe" in container
+        each["livenessProbe"] for each in containers.values() if "livenessProbe" in each
     ]
     assert probe["timeoutSeconds"] >= 10
     assert probe["failureThreshold"] * probe["periodSeconds"] >= 120
-
-
-def test_kubernetes__dask_ends_a_worker_before_its_node_does():
     made = _yaml("kubernetes/kustomization.yaml")
     [patch] = yaml.safe_load(made["patches"][0]["patch"])
     limit = parse_bytes(patch["value"]["limits"]["memory"])
-    [worker] = [c for pod in PODS for c in pod["containers"] if c["name"] == "worker"]
-    share = float(worker["args"][worker["args"].index("--memory-limit") + 1])
+    words = containers["worker"]["args"]
+    share = float(words[words.index("--memory-limit") + 1])
     assert share * limit + 256 * 2**20 <= limit
 
 
@@ -218,16 +206,21 @@ def _template_metadata(manifest):
     return manifest["spec"].get("template", {}).get("metadata")
 
 
-def test_compose__bounds_the_memory_of_every_service_spilled_data_included():
+def test_compose__services_fit_their_memory_restart_and_listen_on_loopback():
     services = _yaml("containers/compose.yaml")["services"]
-    limits = {name: _binary(service["mem_limit"]) for name, service in services.items()}
-    in_memory = sum(
-        _binary(re.search(r"size=(\w+)", entry)[1])
-        for entry in services["worker"]["tmpfs"]
-    )
-    words = shlex.split(services["worker"]["command"])
+    for service in services.values():
+        assert "mem_limit" in service
+        ports = service.get("ports", [])
+        assert all(port.startswith("127.0.0.1:") for port in ports)
+    assert any("ports" in service for service in services.values())
+    for name in ("scheduler", "worker"):  # Dask restarts none of both
+        assert services[name]["restart"] == "unless-stopped"
+    worker = services["worker"]
+    in_memory = [re.search(r"size=(\w+)", entry)[1] for entry in worker["tmpfs"]]
+    words = shlex.split(worker["command"])
     mine = parse_bytes(words[words.index("--memory-limit") + 1])
-    assert mine + in_memory + 256 * 2**20 <= limits["worker"]
+    spilled = sum(map(_binary, in_memory))
+    assert mine + spilled + 256 * 2**20 <= _binary(worker["mem_limit"])
 
 
 def _binary(amount):
@@ -238,19 +231,6 @@ def _binary(amount):
 def test_image__starts_from_a_named_version():
     (base,) = _containerfile_steps("FROM")
     assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", base)
-
-
-@pytest.mark.parametrize("name", ["scheduler", "worker"])
-def test_compose__restarts_what_dask_does_not(name):
-    service = _yaml("containers/compose.yaml")["services"][name]
-    assert service["restart"] == "unless-stopped"
-
-
-def test_compose__publishes_on_loopback_only():
-    services = _yaml("containers/compose.yaml")["services"].values()
-    ports = [port for service in services for port in service.get("ports", [])]
-    assert ports
-    assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
 def test_slurm__configuration_is_one_of_ours():
@@ -361,40 +341,34 @@ def test_image__installs_in_a_clean_environment_from_what_it_copies(tmp_path):
     subprocess.run(["dsel", "--help"], cwd=tmp_path / "venv", env=clean, check=True)
 
 
-def test_constraints__hold_no_address_and_every_dependency():
-    text = _read("constraints.txt")
-    assert not re.search(r"://|--index|--find-links| @ ", text)
-    pinned = {line.split("==")[0].lower() for line in text.splitlines()}
+@pytest.fixture
+def wanted():
+    """Requirements of the project and of all its extras, and those of itself."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
-    wanted = [*project["dependencies"], *(line for extra in extras for line in extra)]
-    names = {Requirement(line).name.lower() for line in wanted}
-    assert names - pinned == set()
-    pins = {
-        (name.lower(), version)
-        for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
-    }
-    for requirement in map(Requirement, wanted):
-        for name, version in pins:
-            if name == requirement.name.lower():
-                assert version in requirement.specifier, requirement
+    own = [Requirement(line) for line in project["dependencies"]]
+    return own, [*own, *(Requirement(line) for extra in extras for line in extra)]
 
 
-def test_constraints_minimum__are_the_lower_bounds_that_are_declared():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    lines = (DEPLOY / "constraints-minimum.txt").read_text().splitlines()
+def test_constraints__hold_no_address_and_every_dependency(wanted):
+    text = _read("constraints.txt")
+    assert not re.search(r"://|--index|--find-links| @ ", text)
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
+    for requirement in wanted[1]:
+        name = requirement.name.lower()
+        versions = [version for pinned, version in pins if pinned.lower() == name]
+        assert versions, requirement
+        assert all(v in requirement.specifier for v in versions), requirement
+
+
+def test_constraints_minimum__are_the_lower_bounds_that_are_declared(wanted):
+    lines = _read("constraints-minimum.txt").splitlines()
     pinned = dict(line.split("==") for line in lines)
-    wanted = {Requirement(line).name.lower() for line in project["dependencies"]}
-    assert wanted <= set(pinned)
-    for line in [
-        *project["dependencies"],
-        *(x for name in extras for x in extras[name]),
-    ]:
-        requirement = Requirement(line)
+    assert {each.name.lower() for each in wanted[0]} <= set(pinned)
+    for requirement in wanted[1]:
         [least] = [s.version for s in requirement.specifier if s.operator == ">="]
-        if requirement.name.lower() in pinned:
-            assert Version(pinned[requirement.name.lower()]) == Version(least), line
+        here = pinned.get(requirement.name.lower(), least)
+        assert Version(here) == Version(least), requirement
 
 
 # Plain hosts, for real
@@ -418,15 +392,13 @@ def hosts(tmp_path):
 
     run.address = f"tls://127.0.0.1:{port}"
     run.tls = Tls.in_folder(tmp_path / "certificates")
-    run.folder = tmp_path
+    run.config, run.folder = Address(run.address, run.tls), tmp_path
     run.variables = variables
     yield run
     run("stop")
 
 
 def _free_port():
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -441,7 +413,7 @@ def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "2")
     assert hosts("status") == "scheduler runs\nworkers runs\n"
-    with connect(Address(hosts.address, hosts.tls), timeout=60) as client:
+    with connect(hosts.config, timeout=60) as client:
         wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
         pids = client.run(lambda: __import__("os").getpid()).values()
         assert client.submit(sum, [1, 2]).result() == 3
@@ -515,21 +487,17 @@ def test_hosts__run_the_main_job_with_tls(hosts):
 def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "1")
-    config = Address(hosts.address, hosts.tls)
-    with connect(config, timeout=60) as client:
+    with connect(hosts.config, timeout=60) as client:
         client.wait_for_workers(1, timeout=60)
     loop = psutil.Process(int((hosts.folder / "dsel-run/scheduler.pid").read_text()))
     for child in loop.children():
         child.kill()
-    wait_until(lambda: _workers(config) == 1, seconds=60, what="a new cluster")
 
+    def has_a_worker():
+        with suppress(OSError), connect(hosts.config, timeout=10) as client:
+            return len(client.nthreads()) == 1
 
-def _workers(config):
-    try:
-        with connect(config, timeout=10) as client:
-            return len(client.nthreads())
-    except OSError:
-        return 0
+    wait_until(has_a_worker, seconds=60, what="a new cluster")
 
 
 @pytest.mark.cluster
@@ -557,33 +525,26 @@ def test_kubernetes__its_commands_and_variables_make_a_tls_cluster(tmp_path):
         line.replace("=/tls/", f"={tmp_path}/tls/").split("=", 1)
         for line in _read("kubernetes/dask.env").splitlines()
     )
-    options = {
-        "cwd": tmp_path,
-        "env": environment(
-            PATH=_path_with_dask(),
-            COMMAND="dsel demo --quiet --seed 0",
-            **variables,
-        ),
-    }
+    command = "dsel demo --quiet --seed 0"
+    variables |= {"PATH": _path_with_dask(), "COMMAND": command}
+    options = {"cwd": tmp_path, "env": environment(**variables)}
     port = _free_port()
-    [scheduler], [worker], [job] = (pod["containers"] for pod in PODS)
     local = f"tls://127.0.0.1:{port}"
-    first = [w.replace("0.0.0.0", "127.0.0.1") for w in scheduler["args"]]
-    first[first.index("--dashboard-address") + 1] = "127.0.0.1:0"
-    started = [
-        subprocess.Popen([*first, "--port", str(port)], **options),
-        subprocess.Popen(
-            [
-                word.replace("tls://dsel-scheduler:8786", local)
-                for word in worker["args"]
-            ],
-            **options,
-        ),
-    ]
+    scheduler, worker, job = (
+        [word.replace("tls://dsel-scheduler:8786", local) for word in words]
+        for words in (
+            PODS[0]["containers"][0]["args"],
+            PODS[1]["containers"][0]["args"],
+            PODS[2]["containers"][0]["command"],
+        )
+    )
+    scheduler = [word.replace("0.0.0.0", "127.0.0.1") for word in scheduler]
+    scheduler[scheduler.index("--dashboard-address") + 1] = "127.0.0.1:0"
+    scheduler += ["--port", str(port)]
+    started = [subprocess.Popen(words, **options) for words in (scheduler, worker)]
     try:
-        words = [w.replace("tls://dsel-scheduler:8786", local) for w in job["command"]]
         done = subprocess.run(
-            words, capture_output=True, text=True, timeout=120, **options
+            job, capture_output=True, text=True, timeout=120, **options
         )
         assert "Error at most" in done.stdout, done.stderr
     finally:

@@ -26,37 +26,23 @@ def counts_in_rows(draw, largest=1_000_000_000):
 
 
 @pytest.mark.parametrize(
-    ("n_errors", "n_samples", "delta", "expected"),
+    ("limit", "n_errors", "n_samples", "delta", "expected"),
     [
-        (0, 0, 0.1, 1.0),
-        (7, 7, 0.1, 1.0),
-        (0, 1, 0.1, 0.9),
-        (0, 100, 0.05, 1 - 0.05 ** (1 / 100)),
-        (99, 100, 0.05, 0.95 ** (1 / 100)),
-        (0, 10, 1e-300, 1.0),
+        (binomial_tail_inversion, 0, 0, 0.1, 1.0),
+        (binomial_tail_inversion, 7, 7, 0.1, 1.0),
+        (binomial_tail_inversion, 0, 1, 0.1, 0.9),
+        (binomial_tail_inversion, 0, 100, 0.05, 1 - 0.05 ** (1 / 100)),
+        (binomial_tail_inversion, 99, 100, 0.05, 0.95 ** (1 / 100)),
+        (binomial_tail_inversion, 0, 10, 1e-300, 1.0),
+        (binomial_tail_inversion_lower, 0, 0, 0.1, 0.0),
+        (binomial_tail_inversion_lower, 0, 7, 0.1, 0.0),
+        (binomial_tail_inversion_lower, 7, 7, 0.1, 0.1 ** (1 / 7)),
+        (binomial_tail_inversion_lower, 1, 1, 0.1, 0.1),
+        (binomial_tail_inversion_lower, 1, 100, 0.05, 1 - 0.95 ** (1 / 100)),
     ],
 )
-def test_binomial_tail_inversion__meets_its_closed_forms(
-    n_errors, n_samples, delta, expected
-):
-    bound = binomial_tail_inversion(n_errors, n_samples, delta=delta)
-    assert bound == pytest.approx(expected, rel=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("n_errors", "n_samples", "delta", "expected"),
-    [
-        (0, 0, 0.1, 0.0),
-        (0, 7, 0.1, 0.0),
-        (7, 7, 0.1, 0.1 ** (1 / 7)),
-        (1, 1, 0.1, 0.1),
-        (1, 100, 0.05, 1 - 0.95 ** (1 / 100)),
-    ],
-)
-def test_binomial_tail_inversion_lower__meets_its_closed_forms(
-    n_errors, n_samples, delta, expected
-):
-    bound = binomial_tail_inversion_lower(n_errors, n_samples, delta=delta)
+def test_limits__meet_their_closed_forms(limit, n_errors, n_samples, delta, expected):
+    bound = limit(n_errors, n_samples, delta=delta)
     assert bound == pytest.approx(expected, rel=1e-13)
 
 
@@ -168,10 +154,10 @@ def test_binomial_tail_inversion__broadcasts_counts_rows_and_shares():
     assert bounds.shape == (2, 2)
     assert bounds[1, 0] == binomial_tail_inversion(2, 100, delta=0.1)
     assert bounds[0, 1] == binomial_tail_inversion(1, 50, delta=0.01)
-
-
-def test_binomial_tail_inversion__of_nothing_is_nothing():
     assert binomial_tail_inversion(np.zeros(0, int), 5, delta=0.1).shape == (0,)
+    nullable = pd.DataFrame([[3, 5]], dtype="Int64")
+    expected = binomial_tail_inversion([[3, 5]], 10, delta=0.1)
+    assert np.array_equal(binomial_tail_inversion(nullable, 10, delta=0.1), expected)
 
 
 def test_binomial_tail_inversion__may_fall_below_the_rate_for_large_delta():
@@ -225,11 +211,3 @@ def test_limits__hold_at_a_delta_of_nearly_one():
     for count, high, low in zip(counts, above, below, strict=True):
         assert upper_tail_ratio(count + 1, 10, high, rest) >= 0.9999
         assert lower_tail_ratio(count - 1, 10, low, rest) >= 0.9999
-
-
-def test_binomial_tail_inversion__takes_nullable_integers():
-    counts = pd.DataFrame([[3, 5]], dtype="Int64")
-
-    found = binomial_tail_inversion(counts, 10, delta=0.1)
-
-    assert np.array_equal(found, binomial_tail_inversion([[3, 5]], 10, delta=0.1))

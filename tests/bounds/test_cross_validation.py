@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,16 +51,10 @@ def test_bounds__take_a_share_for_each_candidate(rng, bound):
     alone = bound(errors[2, 3], 50, disagreements[2, 3], 1000, delta=shares[2, 3])
     assert together.bound.shape == (4, 5)
     assert together.bound[2, 3] == pytest.approx(alone.bound, rel=1e-14)
-
-
-@pytest.mark.parametrize("bound", [cv_bound, best_fold])
-def test_bounds__take_several_shares_of_one_candidate(bound):
-    shares = [0.05, 0.01]
-
-    together = bound([4, 6], 100, 30, 10_000, delta=shares)
-
-    alone = [bound([4, 6], 100, 30, 10_000, delta=share) for share in shares]
-    assert np.array_equal(together, np.stack(alone, axis=-1))
+    # Several shares of one candidate, as many as it has folds.
+    several = bound([4, 6], 100, 30, 10_000, delta=[0.05, 0.01])
+    alone = [bound([4, 6], 100, 30, 10_000, delta=share) for share in (0.05, 0.01)]
+    assert np.array_equal(several, np.stack(alone, axis=-1))
 
 
 @pytest.mark.parametrize("bound", [cv_bound, best_fold])
@@ -68,32 +64,25 @@ def test_bounds__are_not_clipped_and_vacuous_without_a_pool(bound):
 
 
 @pytest.mark.parametrize(
-    ("n", "rate", "expected"),
-    [(500, 0.05, 0.323), (5000, 0.01, 0.0478), (20_000, 0.05, 0.0759)],
-)
-def test_cv_bound__has_the_first_term_of_the_table(rng, n, rate, expected):
-    errors = rng.binomial(n // 10, rate, (1000, 10))
-
-    terms = cv_bound(errors, n // 10, 0, 1, delta=0.01 / 225, label_share=0.5)
-
-    assert np.mean(terms.label_term) == pytest.approx(expected, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("n", "rate", "n_folds", "expected"),
+    ("bound", "n", "rate", "n_folds", "expected"),
     [
-        (500, 0.05, 10, 0.241),
-        (500, 0.05, 5, 0.166),
-        (5000, 0.01, 10, 0.0339),
-        (5000, 0.20, 10, 0.258),
+        (partial(cv_bound, label_share=0.5), 500, 0.05, 10, 0.323),
+        (partial(cv_bound, label_share=0.5), 5000, 0.01, 10, 0.0478),
+        (partial(cv_bound, label_share=0.5), 20_000, 0.05, 10, 0.0759),
+        (best_fold, 500, 0.05, 10, 0.241),
+        (best_fold, 500, 0.05, 5, 0.166),
+        (best_fold, 5000, 0.01, 10, 0.0339),
+        (best_fold, 5000, 0.20, 10, 0.258),
     ],
 )
-def test_best_fold__has_the_first_term_of_the_table(rng, n, rate, n_folds, expected):
+def test_bounds__have_the_first_terms_of_the_table(
+    rng, bound, n, rate, n_folds, expected
+):
     errors = rng.binomial(n // n_folds, rate, (4000, n_folds))
 
-    terms = best_fold(errors, n // n_folds, 0, 1, delta=0.01 / 225)
+    terms = bound(errors, n // n_folds, 0, 1, delta=0.01 / 225)
 
-    assert terms.label_term.mean() == pytest.approx(expected, rel=0.01)
+    assert np.mean(terms.label_term) == pytest.approx(expected, rel=0.01)
 
 
 def test_best_fold__takes_the_fold_with_the_smallest_limit():
@@ -208,35 +197,23 @@ def test_bounds__rise_with_disagreement_and_with_equal_rows(counts, differing, e
         assert bound(errors, rows, differing + 1, 100, delta=0.05).bound >= least
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: cv_bound(3, 10, 0, 10, delta=0.05), ValueError, "folds on its last"),
-        (
-            lambda: cv_bound([3, 1], 10, 0.02, 10, delta=0.05),
-            TypeError,
-            "`disagreements` must hold integer counts",
-        ),
-        (
-            lambda: best_fold([3, 1], 10, 0, 10, delta=0.05, label_share=1.0),
-            ValueError,
-            "`label_share` must be strictly between",
-        ),
-        (
-            lambda: nested_one_fold([3, 11], 10, delta=0.05),
-            ValueError,
-            "`fold_errors` must be between 0 and 10",
-        ),
-        (
-            lambda: nested_all_rows([3, 1], 10, [4, 5, 6], 10, delta=0.05),
-            ValueError,
-            "`disagreements` must have one count for each of 2 folds",
-        ),
-        (lambda: upper_pool_rows(100, -1), ValueError, "`equal_rows` must not be neg"),
-    ],
-)
-def test_bounds__refuse(call, error, words):
-    with pytest.raises(error, match=words):
+REFUSED = [
+    (lambda: cv_bound(3, 10, 0, 10, delta=0.05), "folds on its last"),
+    (lambda: cv_bound([3, 1], 10, 0.02, 10, delta=0.05),
+     "`disagreements` must hold integer counts"),
+    (lambda: best_fold([3, 1], 10, 0, 10, delta=0.05, label_share=1.0),
+     "`label_share` must be strictly between"),
+    (lambda: nested_one_fold([3, 11], 10, delta=0.05),
+     "`fold_errors` must be between 0 and 10"),
+    (lambda: nested_all_rows([3, 1], 10, [4, 5, 6], 10, delta=0.05),
+     "`disagreements` must have one count for each of 2 folds"),
+    (lambda: upper_pool_rows(100, -1), "`equal_rows` must not be neg"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED)
+def test_bounds__refuse(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
         call()
 
 
