@@ -147,7 +147,7 @@ def selection(data, names):
     for name in names:
         X, y = hardoon2009.load_table(name, data)
         X = hardoon2009.scale_to_range(X)
-        ours, cv, *_ = hardoon2009.run_fold((X, y), 0, PAPER)["seconds"]
+        ours, cv, *_ = hardoon2009.run_fold(X, y, 0, PAPER)["seconds"]
         started = time.perf_counter()
         rows = np.random.default_rng(0).permutation(len(X))[: len(X) * 7 // 10]
         GridSearchCV(SVC(), GRID, cv=10, n_jobs=2).fit(X[rows], y[rows])
