@@ -6,7 +6,6 @@ tells an own class of a script from itself in the next run, and an edited functi
 an imported module not at all: code is told here by what it does.
 """
 
-import io
 import sys
 import sysconfig
 import uuid
@@ -42,6 +41,12 @@ _OF_CLASSES: Final = frozenset(
     )
 )
 """Entries of a class that say nothing of what it does; pickling adds the last one."""
+_OF_CODE: Final = (
+    *("code", "consts", "names", "varnames", "freevars", "cellvars", "argcount"),
+    *("posonlyargcount", "kwonlyargcount", "flags", "exceptiontable"),
+)
+"""Attributes of code that tell what it does, without where it stands."""
+_STDLIB: Final = sysconfig.get_path("stdlib")
 _ADDED_LATER: Final = ("_metadata_request", "_sklearn_output_config")
 """Attributes that estimators keep when they are cloned, beside their parameters."""
 
@@ -77,9 +82,8 @@ def exact_text(value: Any) -> str:
             added = {name: getattr(value, name, None) for name in _ADDED_LATER}
             told = [kind, {name: state for name, state in added.items() if state}]
             params = exact_text(value.get_params(deep=False))
-            name += _version_of(kind)
-            return f"<{name} {_Content().digest(told).hex()[:16]} {params}>"
-        return f"<{name} {_Content().digest(value).hex()}>"
+            return f"<{name} {_digest(told, {}).hex()[:16]} {params}>"
+        return f"<{name} {_digest(value, {}).hex()}>"
     except Exception:  # whatever a class of the user's raises where it is pickled
         return f"<{name} {NEVER_AGAIN} {uuid.uuid4().hex}>"
 
@@ -139,143 +143,104 @@ def mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     return bits
 
 
-class _Content(cloudpickle.Pickler):  # type: ignore[misc]
-    """Walks through what cloudpickle would send, and hashes it.
+def _digest(value: Any, seen: dict[int, tuple[int, Any]]) -> bytes:
+    """Return the hash of a value and all it holds; what was met is named by its turn.
 
-    The bytes themselves will not do: they depend on the order of sets, on which equal
-    constants are one object, and hold file names, line numbers and random names of
-    classes.
+    What cloudpickle would send will not do: it depends on the order of sets, on which
+    equal constants are one object, and holds file names and line numbers.
     """
-
-    def __init__(self) -> None:
-        super().__init__(io.BytesIO())
-        self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # so that no other object gets the number of one
-
-    def digest(self, value: Any) -> bytes:
-        """Return the hash of a value; what was met before is named by its turn."""
-        if type(value) not in _CONSTANTS:
-            if id(value) in self._seen:
-                return b"met before, number %d" % self._seen[id(value)]
-            self._seen[id(value)] = len(self._seen)
-            self._kept.append(value)
-        kind, parts = self._parts(value)
-        digest = blake2b(kind.encode(errors="surrogatepass"), digest_size=16)
-        for part in parts:
-            digest.update(self.digest(part))
-        return digest.digest()
-
-    def _parts(self, value: Any) -> tuple[str, Iterable[Any]]:
-        """Return a text that tells what a value is, and what it holds."""
-        kind = type(value)
-        if kind in _SCALARS:
-            return f"{kind.__name__} {value!r}", ()
-        if kind in (list, tuple):
-            return f"{kind.__name__} {len(value)}", value
-        if kind is dict:
-            return f"dict {len(value)}", [x for item in value.items() for x in item]
-        if kind in (set, frozenset):
-            return kind.__name__, sorted(_Content().digest(each) for each in value)
-        if _is_plain_generic(value):
-            return "scalar", (value.item(),)
-        if _is_plain_array(value):
-            return "array", (content_hash(value),)
-        return self._parts_of_code(value) or self._parts_of_object(value)
-
-    def _parts_of_code(self, value: Any) -> tuple[str, Iterable[Any]] | None:
-        if type(value) is CodeType:
-            return "code", _of_code(value)
-        if type(value) is CellType:  # methods share one until cloudpickle made them
-            try:
-                return "cell", (value.cell_contents,)
-            except ValueError:
-                return "empty cell", ()
-        if isinstance(value, type):
-            return self._parts_of_class(value)
-        if type(value) is FunctionType:
-            return self._parts_of_function(value)
-        if type(value) is ModuleType and getattr(value, "__file__", None):
-            return f"module {value.__name__} {_source_of(value)}", ()
-        return None
-
-    def _parts_of_class(self, value: type) -> tuple[str, Iterable[Any]]:
-        is_sent = self.reducer_override(value) is not NotImplemented
-        source = "" if is_sent else _source_of(value)
-        if not is_sent and not source:
-            return _by_name(value), ()
-        own = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
-        return f"class {_by_name(value)} {source}", (value.__bases__, own)
-
-    def _parts_of_function(self, value: FunctionType) -> tuple[str, Iterable[Any]]:
-        found = self.reducer_override(value)
-        source = _source_of(value) if found is NotImplemented else ""
-        if found is NotImplemented and not source:
-            return _by_name(value), ()
-        if found is not NotImplemented:
-            return "function", (value.__code__, found[2])
-        # The file may have been changed since it was imported.
-        held = (value.__defaults__, value.__kwdefaults__, value.__closure__)
-        return f"function {_by_name(value)} {source}", (value.__code__, held)
-
-    def _parts_of_object(self, value: Any) -> tuple[str, Iterable[Any]]:
-        reducer = self.dispatch_table.get(type(value))
-        found = value.__reduce_ex__(4) if reducer is None else reducer(value)
-        if isinstance(found, str):
-            return f"global {getattr(value, '__module__', '')}.{found}", ()
-        builder, arguments, *more = found
-        state, items, pairs = (*more[:3], None, None, None)[:3]
-        parts = (builder, arguments, state, list(items or ()), list(pairs or ()))
-        return f"object of {type(value).__qualname__}", parts
+    if type(value) not in _CONSTANTS:
+        if id(value) in seen:
+            return b"met before, number %d" % seen[id(value)][0]
+        # It is kept, so that no other object gets its number.
+        seen[id(value)] = len(seen), value
+    kind, parts = _parts(value)
+    digest = blake2b(kind.encode(errors="surrogatepass"), digest_size=16)
+    for part in parts:
+        digest.update(_digest(part, seen))
+    return digest.digest()
 
 
-def _of_code(code: CodeType) -> tuple[Any, ...]:
-    """Return what a code object does, without where it stands."""
-    return (
-        code.co_code,
-        code.co_consts,
-        code.co_names,
-        code.co_varnames,
-        code.co_freevars,
-        code.co_cellvars,
-        code.co_argcount,
-        code.co_posonlyargcount,
-        code.co_kwonlyargcount,
-        code.co_flags,
-        code.co_exceptiontable,
-    )
+def _parts(value: Any) -> tuple[str, Iterable[Any]]:
+    """Return a text that tells what a value is, and what it holds."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return f"{kind.__name__} {value!r}", ()
+    if kind in (list, tuple):
+        return f"{kind.__name__} {len(value)}", value
+    if kind is dict:
+        return f"dict {len(value)}", [each for item in value.items() for each in item]
+    if kind in (set, frozenset):
+        return kind.__name__, sorted(_digest(each, {}) for each in value)
+    if _is_plain_generic(value):
+        return "scalar", (value.item(),)
+    if _is_plain_array(value):
+        return "array", (content_hash(value),)
+    if kind is CodeType:
+        return "code", [getattr(value, f"co_{name}") for name in _OF_CODE]
+    if kind is CellType:
+        is_filled = value != CellType()
+        return "cell", (value.cell_contents,) if is_filled else ()
+    if isinstance(value, (type, FunctionType)) and not _is_own(value):
+        return f"import {value.__module__}.{value.__qualname__}", _version_of(value)
+    if isinstance(value, type):
+        held = {k: v for k, v in vars(value).items() if k not in _OF_CLASSES}
+        return f"class {value.__module__}.{value.__qualname__}", (value.__bases__, held)
+    if kind is FunctionType:
+        return "function", (
+            value.__code__, value.__defaults__, value.__kwdefaults__,
+            value.__closure__, _globals_of(value.__code__, value.__globals__),
+        )  # fmt: skip
+    if kind is ModuleType and _is_of_user(value):
+        return f"module {value.__name__}", (Path(value.__file__ or "").read_bytes(),)
+    if kind is ModuleType:
+        return f"module {value.__name__}", _version_of(value)
+    reducer = cloudpickle.Pickler.dispatch_table.get(kind)
+    found = value.__reduce_ex__(4) if reducer is None else reducer(value)
+    if isinstance(found, str):
+        return f"global {getattr(value, '__module__', '')}.{found}", ()
+    builder, arguments, *more = found
+    state, items, pairs = (*more[:3], None, None, None)[:3]
+    parts = (builder, arguments, state, list(items or ()), list(pairs or ()))
+    return f"object of {kind.__qualname__}", parts
 
 
-def _by_name(value: Any) -> str:
-    return f"import {value.__module__}.{value.__qualname__}{_version_of(value)}"
+def _globals_of(code: CodeType, known: dict[str, Any]) -> dict[str, Any]:
+    """Return what a function reads of its module, in the order of the names."""
+    found = {name: known[name] for name in sorted(code.co_names) if name in known}
+    for inner in code.co_consts:
+        if type(inner) is CodeType:
+            found |= _globals_of(inner, known)
+    return found
 
 
-def _version_of(value: Any) -> str:
-    """Return the version of the package of a class or function, as of xgboost.
-
-    It is empty for those whose versions every store holds.
-    """
-    package = str(value.__module__).partition(".")[0]
-    if package in ("sklearn", *PACKAGES) or package in sys.stdlib_module_names:
-        return ""
-    version = getattr(sys.modules.get(package), "__version__", "")
-    return f" {version}" if version else ""
+def _is_own(value: Any) -> bool:
+    """Whether a class or function is the user's: told by its code, not by its name."""
+    module = sys.modules.get(value.__module__)
+    unnamed = value.__module__ == "__main__" or "<" in value.__qualname__
+    return unnamed or module is None or _is_of_user(module)
 
 
-def _source_of(value: Any) -> str:
-    """Return the hash of the source file of what is imported.
-
-    It is empty for installed packages, whose versions are told elsewhere: a module of
-    one's own has none.
-    """
-    module = value if isinstance(value, ModuleType) else sys.modules[value.__module__]
+def _is_of_user(module: ModuleType) -> bool:
+    """Whether a module lies in a file that belongs to no installed package."""
     file = getattr(module, "__file__", None)
     if file is None or module.__name__.partition(".")[0] == "dsel":
-        return ""
-    path = Path(file)
-    installed = {"site-packages", "dist-packages"} & set(path.parts)
-    if installed or path.is_relative_to(sysconfig.get_path("stdlib")):
-        return ""
-    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        return False
+    installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
+    return not installed and not Path(file).is_relative_to(_STDLIB)
+
+
+def _version_of(value: Any) -> tuple[str, ...]:
+    """Return the version of the package of a class or function, as of xgboost.
+
+    There is none for those whose versions every store holds.
+    """
+    name = getattr(value, "__module__", None) or value.__name__
+    package = str(name).partition(".")[0]
+    if package in ("sklearn", *PACKAGES) or package in sys.stdlib_module_names:
+        return ()
+    version = getattr(sys.modules.get(package), "__version__", "")
+    return (str(version),) if version else ()
 
 
 def _is_told_by_parameters(value: Any) -> bool:

@@ -4,9 +4,9 @@ import gzip
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, Final
@@ -17,6 +17,7 @@ import zarr
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dsel.data.frames import NUMERIC
 from dsel.data.zarr_rows import stored_columns
 from dsel.stores import BAD_HEADER, check_array
 
@@ -39,35 +40,8 @@ UNREADABLE: Final = (
 _READ_ROWS: Final = 50_000
 
 
-@dataclass(frozen=True)
-class RowStream:
-    """A CSV, TSV or Parquet file, read from the first row to the last."""
-
-    path: str
-    columns: tuple[str, ...]
-
-    def blocks(self) -> Iterator[NDArray[np.float64]]:
-        """Read the file from its beginning, some rows of numbers at a time."""
-        for frame in self.frames():
-            with _naming_file(self.path):
-                yield _numeric_values(frame, self.path)
-
-    def frames(self) -> Iterator[pd.DataFrame]:
-        """Read the file from its beginning, some rows at a time, whatever they are."""
-        with _naming_file(self.path):
-            for frame in _frames(self.path, list(self.columns)):
-                named = frame.set_axis(list(map(str, frame.columns)), axis=1)
-                yield named[list(self.columns)]
-
-
-def open_stream(path: str, *, target: str | None = None) -> RowStream:
-    """Open a CSV, TSV or Parquet file, however large, to read all but one column."""
-    with _naming_file(path):
-        return RowStream(path, _feature_columns(_columns_of(path), target, path))
-
-
 @contextmanager
-def _naming_file(path: str) -> Iterator[None]:
+def naming_file(path: str) -> Iterator[None]:
     """Say which file it was where what reads it says only what is wrong with it."""
     try:
         yield
@@ -85,13 +59,8 @@ def _naming_file(path: str) -> Iterator[None]:
         ) from error
 
 
-def _csv_separator(path: str) -> str:
-    """Return what stands between the values of a line."""
-    return "\t" if ".tsv" in path.lower() else ","
-
-
-def _feature_columns(
-    columns: list[str], target: str | None, path: str
+def feature_columns(
+    columns: Sequence[str], target: str | None, path: str
 ) -> tuple[str, ...]:
     """Return the columns without the target, which must be one of them."""
     if target is not None and target not in columns:
@@ -102,46 +71,26 @@ def _feature_columns(
     return tuple(name for name in columns if name != target)
 
 
-def _numeric_values(frame: pd.DataFrame, path: str) -> Any:
-    """Return a frame's values as float64, or raise TypeError where one is none."""
-    way = "write it to a path that ends in .parquet"
-    if path.lower().endswith(PARQUET):
-        way = "a search takes the file itself as its pool"
-    for name, dtype in frame.dtypes.items():
-        if len(frame) and getattr(dtype, "kind", "O") not in "buif":
-            raise TypeError(
-                f"`source` {path!r} must be numeric, but column {name!r} holds "
-                f"{_first_text(frame[name])!r}; {way}, or encode it as numbers."
-            )
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+def csv_frames(path: str, *, target: str | None = None) -> Iterator[pd.DataFrame]:
+    """Read a CSV or TSV file, however large, but for one column, some rows at a time.
 
-
-def _first_text(column: pd.Series) -> Any:
-    """Return the first value that is no number, else the first of all."""
-    is_text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
-    return column.iloc[int(is_text.to_numpy().argmax())]
-
-
-def _columns_of(path: str) -> list[str]:
-    if not path.lower().endswith(PARQUET):
-        head = pd.read_csv(path, sep=_csv_separator(path), nrows=0)
-        return list(map(str, head.columns))
-    schema = parquet_module().read_schema(path)
-    index = (schema.pandas_metadata or {}).get("index_columns", ())
-    return [name for name in schema.names if name not in index]
-
-
-def _frames(path: str, columns: list[str]) -> Iterator[pd.DataFrame]:
-    if not path.lower().endswith(PARQUET):
-        with pd.read_csv(
-            path, sep=_csv_separator(path), chunksize=_READ_ROWS
-        ) as reader:
+    The first frame has no rows.
+    """
+    with naming_file(path):
+        head = _read_csv(path, nrows=0)
+        columns = list(feature_columns(list(head.columns), target, path))
+        yield head[columns]
+        with pd.read_csv(path, sep=_separator(path), chunksize=_READ_ROWS) as reader:
             for frame in reader:
-                yield _of_one_width(frame, path)
-        return
-    with parquet_module().ParquetFile(path) as file:
-        for batch in file.iter_batches(_READ_ROWS, columns=columns):
-            yield batch.to_pandas()
+                yield _of_one_width(frame, path)[columns]
+
+
+def _read_csv(path: str, **options: Any) -> pd.DataFrame:
+    return _of_one_width(pd.read_csv(path, sep=_separator(path), **options), path)
+
+
+def _separator(path: str) -> str:
+    return "\t" if ".tsv" in path.lower() else ","
 
 
 def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
@@ -151,14 +100,14 @@ def _of_one_width(frame: pd.DataFrame, path: str) -> pd.DataFrame:
     by a separator at the end of each line every value would move by one column.
     """
     if frame.size and frame.iloc[:, -1].isna().all():
-        separator = _csv_separator(path)
+        separator = _separator(path)
         line = pd.read_csv(path, sep=separator, header=None, skiprows=1, nrows=1)
         if line.shape[1] > frame.shape[1]:
             raise ValueError(
                 f"its lines end in {separator!r} and its head does not, so that every "
                 f"value would stand in another column; take it away, or write it there"
             )
-    return frame
+    return frame.set_axis(list(map(str, frame.columns)), axis=1)
 
 
 def parquet_module() -> Any:
@@ -170,14 +119,6 @@ def parquet_module() -> Any:
             "Parquet files need pyarrow; pip install 'dsel[io]'."
         ) from error
     return parquet
-
-
-def _named_columns(arrays: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the column names that an npz file holds beside ``X``, if any."""
-    for key in ("feature_names", "columns"):
-        if key in arrays:
-            return tuple(map(str, np.asarray(arrays[key])))
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,15 +180,14 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    with _naming_file(location):
+    with naming_file(location):
         return _read_kind(location, target)
 
 
 def _read_kind(location: str, target: str | None) -> Table:
     lower = location.lower()
     if lower.endswith(CSV):
-        frame = pd.read_csv(location, sep=_csv_separator(lower))
-        return _from_frame(_of_one_width(frame, location), target, location)
+        return _from_frame(_read_csv(location), target, location)
     if lower.endswith(PARQUET):
         frame = parquet_module().read_table(location).to_pandas()
         return _from_frame(frame, target, location)
@@ -267,12 +207,12 @@ def _read_kind(location: str, target: str | None) -> Table:
 
 def _from_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
-    names = _feature_columns(list(frame.columns), target, path)
+    names = feature_columns(list(frame.columns), target, path)
     y = None if target is None else frame[target].to_numpy()
-    rows = frame[list(names)]
-    is_numeric = all(getattr(dtype, "kind", "O") in "buif" for dtype in rows.dtypes)
-    as_numbers = is_numeric or not len(rows)
-    return Table(_numeric_values(rows, path) if as_numbers else rows, y, names)
+    X: Any = frame[list(names)]
+    if not len(X) or all(getattr(each, "kind", "O") in NUMERIC for each in X.dtypes):
+        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return Table(X, y, names)
 
 
 def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Table:
@@ -285,7 +225,9 @@ def _from_arrays(arrays: Mapping[str, Any], target: str | None, path: str) -> Ta
     if y is not None and name == "y" and "classes" in arrays:
         y = _class_names(y, np.asarray(arrays["classes"]), path)
     split = np.asarray(arrays["split"]) if "split" in arrays else None
-    return Table(np.asarray(arrays["X"]), y, _named_columns(arrays), split)
+    names = next((arrays[k] for k in ("feature_names", "columns") if k in arrays), None)
+    columns = None if names is None else tuple(map(str, np.asarray(names)))
+    return Table(np.asarray(arrays["X"]), y, columns, split)
 
 
 def _class_names(codes: NDArray[Any], classes: NDArray[Any], path: str) -> NDArray[Any]:
@@ -331,8 +273,7 @@ def _from_zarr(path: str, target: str | None) -> Table:
     for array in arrays.values():
         check_array(array)
     table = _from_arrays(arrays, target, path)
-    columns = table.columns or stored_columns(group.attrs)
-    return Table(table.X, table.y, columns, table.split)
+    return replace(table, columns=table.columns or stored_columns(group.attrs))
 
 
 def _as_integers(y: NDArray[np.float64]) -> NDArray[Any]:

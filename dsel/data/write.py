@@ -2,15 +2,18 @@
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import dask
 import fsspec
 import numpy as np
+import pandas as pd
 import zarr
 from dask.base import tokenize
 from numpy.typing import NDArray
@@ -22,9 +25,16 @@ from dsel.data.blocks import check_finite, rechunked
 from dsel.data.filters import RowFilter
 from dsel.data.frames import NUMERIC
 from dsel.data.open import open_pool, rooted
-from dsel.data.parquet_write import check_csv, write_parquet
 from dsel.data.pool import Pool
-from dsel.data.tables import CSV, NPZ, PARQUET, RowStream, open_stream, read_table
+from dsel.data.tables import (
+    CSV,
+    NPZ,
+    PARQUET,
+    csv_frames,
+    feature_columns,
+    parquet_module,
+    read_table,
+)
 from dsel.data.zarr_rows import COLUMNS, COMPLETE, file_stamps
 from dsel.runtime.clients import current_worker, local_threads, resolve_client
 from dsel.stores import POOL, check_empty, check_outside
@@ -107,45 +117,43 @@ def write_pool(
     3
     """
     check_path(str(path), "path")
-    options = dict(storage_options or {})
     if chunk_rows is not None:
         check_integer(chunk_rows, "chunk_rows", at_least=1)
-    text = str(source).lower() if isinstance(source, (str, Path)) else ""
+    options = dict(storage_options or {})
+    is_path = isinstance(source, (str, Path))
+    text = str(source).lower() if is_path else ""
+    if is_path and "://" not in text and not os.path.exists(source):
+        raise FileNotFoundError(f"`source` must exist, but nothing is at {source!r}.")
+    report = on_progress or (lambda done, n_rows: None)
     if str(path).lower().endswith(PARQUET):
-        check_csv(text, str(path))
-        stream = open_stream(_existing_file(source), target=target)
-        write_parquet(stream, str(path), on_progress=on_progress)
+        if not text.endswith(CSV) or "://" in str(path):
+            raise ValueError(
+                f"`path` may end in .parquet where `source` is a CSV or TSV file and "
+                f"the path is no URL, got {str(path)!r}; leave out the ending to write "
+                f"a zarr pool."
+            )
+        _write_parquet(csv_frames(str(source), target=target), str(path), report)
         return open_pool(path)
     place = rooted(str(path))
     its_options = options if "://" in place else {}
     if text.endswith(CSV):
-        stream = open_stream(_existing_file(source), target=target)
-        _write_stream(stream, place, its_options, dtype, chunk_rows, on_progress)
+        frames = csv_frames(str(source), target=target)
+        arguments = (frames, str(source), place, its_options, dtype, chunk_rows)
+        _write_frames(*arguments, report)
+        return open_pool(place, storage_options=options)
+    if target is not None and text.endswith(NPZ):
+        table = read_table(source, target=target)
+        pool = open_pool(table.X, columns=table.columns)
     else:
-        at_url = options if "://" in text else None
-        pool = _opened(source, text, target, at_url).reopened()
-        given = (dtype, chunk_rows, resolve_client(client), on_progress)
-        _write_blocks(pool, place, its_options, *given)
+        pool = open_pool(source, storage_options=options if "://" in text else None)
+    if target is not None and text.endswith(PARQUET):
+        names = feature_columns(pool.columns or (), target, str(source))
+        pool = pool.with_columns(names)
+    client = resolve_client(client)
+    _write_blocks(
+        pool.reopened(), place, its_options, dtype, chunk_rows, client, report
+    )
     return open_pool(place, storage_options=options)
-
-
-def _opened(
-    source: Any, text: str, target: str | None, options: Mapping[str, Any] | None
-) -> Pool:
-    """Return the rows to write, without the column of labels."""
-    if target is not None and text.endswith((*PARQUET, *NPZ)):
-        if text.endswith(NPZ):
-            table = read_table(_existing_file(source), target=target)
-            return open_pool(table.X, columns=table.columns)
-        stream = open_stream(_existing_file(source), target=target)
-        return open_pool(source, columns=stream.columns)
-    return open_pool(source, storage_options=options)
-
-
-def _existing_file(path: Any) -> str:
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"`source` must exist, but nothing is at {path!r}.")
-    return str(path)
 
 
 def _write_blocks(
@@ -155,7 +163,7 @@ def _write_blocks(
     dtype: Any,
     chunk_rows: int | None,
     client: Any,
-    on_progress: Progress | None,
+    report: Progress,
 ) -> None:
     """Write the rows of a pool by Dask, each chunk by one task."""
     import dask.array as da
@@ -174,26 +182,26 @@ def _write_blocks(
                 f"encode it as numbers."
             )
     numbers = _number_type(dtype, pool.dtype)
-    size = chunk_rows or _chunk_rows(pool)
-    rows, n_rows = _remaining(pool, numbers).rechunk((size, -1)), pool.n_rows
-    token = tokenize(pool.token, str(numbers), size)
+    size, n_rows = chunk_rows or _chunk_rows(pool), pool.n_rows
+    kept = partial(_kept, starts=pool.boundaries, rule=pool.filter, dtype=numbers)
+    lengths = tuple(np.diff(pool.kept_before).tolist())
+    chunks, meta = (lengths, (pool.n_columns,)), np.empty((0, 0), numbers)
+    rows = pool.array.map_blocks(kept, dtype=numbers, chunks=chunks, meta=meta)
+    rows = rows.rechunk((size, -1))
     scheduler: dict[str, Any] = {"scheduler": client or "threads"}
     if client is None and current_worker() is not None:
         scheduler = {"scheduler": "sync"}
     elif client is None:
         scheduler["num_workers"] = local_threads()
-    with _writing(
-        place, options, (n_rows, pool.n_columns), size, numbers, pool.columns, token
-    ) as array:
-        if array is None:
-            return
-        for start in range(0, n_rows, size * _CHUNKS_AT_ONCE):
+    token = tokenize(pool.token, str(numbers), size)
+    shape = n_rows, pool.n_columns
+    with _writing(place, options, shape, size, numbers, pool.columns, token) as array:
+        for start in range(0, 0 if array is None else n_rows, size * _CHUNKS_AT_ONCE):
             stop = min(start + size * _CHUNKS_AT_ONCE, n_rows)
             region = (slice(start, stop), slice(None))
             with dask.config.set(**scheduler):
                 da.store(rows[start:stop], array, regions=region, lock=False)
-            if on_progress is not None:
-                on_progress(stop, n_rows)
+            report(stop, n_rows)
 
 
 def _chunk_rows(pool: Pool) -> int:
@@ -212,18 +220,7 @@ def _chunk_rows(pool: Pool) -> int:
     return source_rows // next(parts, source_rows // nearby)
 
 
-def _remaining(pool: Pool, dtype: np.dtype[Any]) -> Any:
-    """Return the rows that the pool's filters leave, as a Dask array in one type."""
-    kept = tuple(np.diff(pool.kept_before).tolist())
-    return pool.collection.array.map_blocks(
-        partial(_of_block, starts=pool.boundaries, rule=pool.filter, dtype=dtype),
-        dtype=dtype,
-        chunks=(kept, (pool.n_columns,)),
-        meta=np.empty((0, 0), dtype),
-    )
-
-
-def _of_block(
+def _kept(
     X: Any,
     *,
     starts: NDArray[np.int64],
@@ -231,42 +228,101 @@ def _of_block(
     dtype: np.dtype[Any],
     block_id: tuple[int, ...] = (0,),
 ) -> NDArray[Any]:
-    numbers = starts[block_id[0]] + np.arange(X.shape[0])
-    if not rule.is_void:
-        mask = rule.mask(int(numbers[0]), int(numbers[-1]) + 1)
-        numbers, X = numbers[mask], X[mask]
-    check_finite(X, "`pool`", numbers, None, allow_nan=True)
-    return _held(np.ascontiguousarray(X), dtype)
+    """Return the rows of a block that a pool's filter leaves, in a type."""
+    start = int(starts[block_id[0]])
+    places = np.flatnonzero(rule.mask(start, start + X.shape[0]))
+    rows = np.ascontiguousarray(X if len(places) == X.shape[0] else X[places])
+    check_finite(rows, "`pool`", start + places, None, allow_nan=True)
+    return _held(rows, dtype)
 
 
-def _write_stream(
-    stream: RowStream,
+def _write_frames(
+    frames: Iterator[pd.DataFrame],
+    source: str,
     place: str,
     options: dict[str, Any],
     dtype: Any,
     chunk_rows: int | None,
-    on_progress: Progress | None,
+    report: Progress,
 ) -> None:
     """Write a table that is read once from its beginning, chunk by chunk."""
-    n_columns = len(stream.columns)
-    numbers = _number_type(dtype, np.dtype(np.float64))
+    columns = tuple(next(frames).columns)
+    n_columns, numbers = len(columns), _number_type(dtype, np.dtype(np.float64))
     size = chunk_rows or max(CHUNK_NBYTES // max(n_columns * numbers.itemsize, 1), 1)
-    stamps = file_stamps(stream.path, {})
-    token = tokenize(stamps, stream.columns, str(numbers), size)
-    with _writing(
-        place, options, (0, n_columns), size, numbers, stream.columns, token
-    ) as array:
-        if array is None:
-            return
-        n_rows = 0
-        for rows in rechunked(stream.blocks(), size):
+    token = tokenize(file_stamps(source, {}), columns, str(numbers), size)
+    shape, n_rows = (0, n_columns), 0
+    with _writing(place, options, shape, size, numbers, columns, token) as array:
+        blocks = (_numbers(frame, source) for frame in frames)
+        for rows in () if array is None else rechunked(blocks, size):
             first, n_rows = n_rows, n_rows + rows.shape[0]
             here = np.arange(first, n_rows)
-            check_finite(rows, "`source`", here, stream.columns, allow_nan=True)
+            check_finite(rows, "`source`", here, columns, allow_nan=True)
             array.resize((n_rows, n_columns))
             array[first:n_rows] = _held(rows, numbers)
-            if on_progress is not None:
-                on_progress(n_rows, None)
+            report(n_rows, None)
+
+
+def _numbers(frame: pd.DataFrame, source: str) -> Any:
+    """Return a frame's values as float64, or raise TypeError where one is none."""
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "O") not in NUMERIC:
+            is_text = pd.to_numeric(frame[name], errors="coerce").isna()
+            known = frame[name][is_text & frame[name].notna()]
+            shown = known.iloc[0] if len(known) else frame[name].iloc[0]
+            raise TypeError(
+                f"`source` {source!r} must be numeric, but column {name!r} holds "
+                f"{shown!r}; write it to a path that ends in .parquet, or encode it as "
+                f"numbers."
+            )
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) -> None:
+    """Write a table as one Parquet file; numbers become float64.
+
+    Types are those of the first rows. Until all rows are written nothing is at `path`.
+    """
+    parquet = parquet_module()
+    import pyarrow as pa
+
+    if os.path.exists(path):
+        raise FileExistsError(
+            f"`path` must be free, but {path!r} is there; choose another path, or "
+            f"remove it."
+        )
+    next(frames)
+    if (first := next(frames, None)) is None:
+        raise ValueError("`source` must hold a row at least.")
+    unfinished, n_rows, schema = f"{path}.{uuid.uuid4().hex}", 0, _arrow_schema(first)
+    try:
+        with parquet.ParquetWriter(unfinished, schema) as writer:
+            for frame in chain([first], frames):
+                try:
+                    table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+                except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                    raise TypeError(
+                        f"`source` must have one type in a column, but behind row "
+                        f"{n_rows:,} {' '.join(map(str, error.args))}."
+                    ) from error
+                writer.write_table(table)
+                n_rows += len(frame)
+                report(n_rows, None)
+        os.replace(unfinished, path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
+
+
+def _arrow_schema(frame: pd.DataFrame) -> Any:
+    """Return types for all rows by the first ones: later ones may have gaps."""
+    import pyarrow as pa
+
+    found = pa.Schema.from_pandas(frame, preserve_index=False)
+    types = {}
+    for field in found:
+        types[field.name] = pa.string() if pa.types.is_null(field.type) else field.type
+        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+            types[field.name] = pa.float64()
+    return pa.schema(types.items())
 
 
 @contextmanager
