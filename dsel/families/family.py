@@ -211,6 +211,10 @@ class Family(Protocol):
         """Whether all splits of a group share work, so that one task fits them."""
 
     @property
+    def holds_interpreter(self) -> bool:
+        """Whether two threads fit no faster than one, so that processes are wanted."""
+
+    @property
     def takes_frames(self) -> bool:
         """Whether `fit` gets data frames, as a `Frame`, where labeled rows are one."""
 

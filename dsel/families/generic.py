@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from dsel.arrays import Floats, Integers
@@ -55,6 +56,7 @@ class ScikitLearnFamily:
 
     name: ClassVar[str] = "scikit-learn"
     fits_splits_together: ClassVar[bool] = False
+    holds_interpreter: ClassVar[bool] = True
     takes_frames: ClassVar[bool] = True
     classes: NDArray[Any]
     seed: int
@@ -318,8 +320,9 @@ class FittedClassifiers:
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""
+        model = self.models[candidate, split]
         # A pipeline shares steps with others, which its owner may fit again.
-        return deepcopy(self.models[candidate, split])
+        return deepcopy(model) if isinstance(model, Pipeline) else model
 
 
 def identity(candidate: Candidate) -> str:

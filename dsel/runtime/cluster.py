@@ -13,7 +13,7 @@ from typing import Any, Final
 from sklearn import get_config
 
 from dsel.errors import ClusterLostError
-from dsel.runtime.local import drain, run_here
+from dsel.runtime.local import drain
 from dsel.runtime.tasks import (
     Finished,
     LostInputError,
@@ -21,6 +21,7 @@ from dsel.runtime.tasks import (
     TaskFunction,
     check_alive,
 )
+from dsel.runtime.threads import run_here
 from dsel.runtime.versions import check_here, check_versions
 from dsel.runtime.workers import GO_ON, Workers
 

@@ -1,20 +1,27 @@
-"""Tasks on threads of this process."""
+"""Tasks on threads of this process, and of a run that lasts in processes beside it."""
 
+import logging
 import queue
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pickle import PicklingError
 from typing import Any
 
 import psutil
-from sklearn import config_context, get_config
+from sklearn import get_config
 
+from dsel.errors import ClusterLostError
 from dsel.runtime.clients import count_threads
-from dsel.runtime.tasks import Finished, Task, as_task
-from dsel.runtime.threads import single_threaded
+from dsel.runtime.processes import Processes, SentWork
+from dsel.runtime.tasks import Finished, Task
+from dsel.runtime.threads import run_here, single_threaded
+from dsel.runtime.workers import GO_ON
+
+logger = logging.getLogger(__name__)
 
 
 class LocalExecutor:
-    """Threads of this process.
+    """Threads of this process, and processes for what holds the interpreter.
 
     Parameters
     ----------
@@ -22,15 +29,28 @@ class LocalExecutor:
         What every task gets first.
     n_threads
         Their number, as `count_threads` reads it.
+    processes
+        Where tasks go as soon as it is ready; None keeps all of them on threads. Tasks
+        that need payloads of others stay on threads, where the payloads are.
     """
 
-    def __init__(self, work: Any, n_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        work: Any,
+        n_threads: int | None = None,
+        processes: Processes | None = None,
+    ) -> None:
         self._work = work
+        self._processes = processes
+        self._sent: SentWork | None = None
+        self._on_processes: dict[str, Task] = {}
         self._config = get_config()  # else its threads have scikit-learn's defaults
         self._n_threads = count_threads(n_threads)
         self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="dsel")
         self._futures: dict[str, Future[tuple[Any, Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # Fits that hold the interpreter are slower on two threads than on one.
+        self._alone = ThreadPoolExecutor(1) if processes else self._pool
         self._limits = ExitStack()
         self._limits.enter_context(single_threaded())
 
@@ -50,13 +70,37 @@ class LocalExecutor:
         Priorities are ignored, since few tasks are queued at a time. So is
         `keeps_payload`: payloads are kept in this process until `forget` in any case.
         """
+        if not task.inputs and self._processes_are_ready():
+            assert self._sent is not None
+            self._on_processes[task.key] = task
+            self._keep(task, self._sent.submit(task))
+            return
         payloads = [self._futures[name].result()[1] for name in task.inputs]
         arguments = task.all_arguments(None)
-        future = self._pool.submit(
+        threads = self._pool if task.inputs else self._alone
+        future = threads.submit(
             run_here, self._config, task.function, self._work, payloads, *arguments
         )
+        self._keep(task, future)
+
+    def _keep(self, task: Task, future: "Future[tuple[Any, Any]]") -> None:
         self._futures[task.key] = future
         future.add_done_callback(lambda _: self._ended.put(task.key))
+
+    def _processes_are_ready(self) -> bool:
+        if self._processes is None or not self._processes.are_wanted:
+            return False
+        if self._sent is None:
+            try:
+                self._sent = SentWork(self._work, self._processes)
+            except Exception as error:  # pickle raises what an object's own code raises
+                self._stay_on_threads(error)
+                return False
+        return self._sent.has_arrived
+
+    def _stay_on_threads(self, error: BaseException) -> None:
+        logger.warning("all tasks run on threads, since pickle says: %s", error)
+        self._processes = None
 
     def derive(self, task: Task, source: str) -> None:
         """Keep the whole payload under the new key: threads share it."""
@@ -64,11 +108,26 @@ class LocalExecutor:
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended."""
-        return [
-            _finished(key, self._futures[key])
-            for key in drain(self._ended, timeout)
-            if key in self._futures and not self._futures[key].cancelled()
-        ]
+        keys = [key for key in drain(self._ended, timeout) if key in self._futures]
+        return [each for key in keys if (each := self._ending(key)) is not None]
+
+    def _ending(self, key: str) -> Finished | None:
+        """Return how a task ended; None of one that was cancelled or begins again."""
+        future = self._futures[key]
+        if future.cancelled():
+            return None
+        error = future.exception()
+        task = self._on_processes.pop(key, None)
+        if task is not None and isinstance(error, PicklingError):
+            self._stay_on_threads(error)
+            self.submit(task)
+            return None
+        if task is not None and isinstance(error, BrokenExecutor):
+            raise ClusterLostError(
+                "a process of this machine ended while it ran a task, most often for "
+                f"lack of memory; use fewer, as with `n_jobs=1`, and {GO_ON}"
+            ) from error
+        return Finished(key, None if error else future.result()[0], error)
 
     def fetch(self, key: str) -> Any:
         """Return the payload kept under `key`."""
@@ -81,22 +140,16 @@ class LocalExecutor:
             future.cancel()
 
     def close(self) -> None:
-        """Wait for running tasks, and cancel those in the queue."""
+        """Wait for running threads, end running processes, cancel what is queued."""
+        is_running = any(not self._futures[key].done() for key in self._on_processes)
+        if self._processes is not None and is_running:
+            self._processes.kill()
+        if self._sent is not None:
+            self._sent.close()
+        self._alone.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._futures.clear()
         self._limits.close()
-
-
-def run_here(
-    config: dict[str, Any],
-    function: Any,
-    work: Any,
-    payloads: list[Any],
-    *arguments: Any,
-) -> Any:
-    """Call a task's function with one thread, and scikit-learn set as the caller's."""
-    with single_threaded(), config_context(**config), as_task():
-        return function(work, payloads, *arguments)
 
 
 def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:
@@ -108,8 +161,3 @@ def drain(ended: "queue.SimpleQueue[str]", timeout: float) -> list[str]:
     while not ended.empty():
         keys.append(ended.get())
     return keys
-
-
-def _finished(key: str, future: "Future[tuple[Any, Any]]") -> Finished:
-    error = future.exception()
-    return Finished(key, None if error else future.result()[0], error)

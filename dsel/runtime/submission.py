@@ -16,6 +16,7 @@ from typing import Any, Final
 from dsel.runtime.clients import current_worker
 from dsel.runtime.cluster import ClusterExecutor
 from dsel.runtime.local import LocalExecutor
+from dsel.runtime.processes import Processes
 from dsel.runtime.tasks import Executor, Finished, LostInputError, Task, check_alive
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,12 @@ worker was probably killed by another task, so this is more than for tasks that 
 
 
 def make_executor(
-    work: Any, client: Any, n_jobs: int | None = None, *, run_id: str = ""
+    work: Any,
+    client: Any,
+    n_jobs: int | None = None,
+    *,
+    run_id: str = "",
+    processes: Processes | None = None,
 ) -> Executor:
     """Return what runs tasks.
 
@@ -45,6 +51,8 @@ def make_executor(
         Threads, where there is no client.
     run_id
         Part of the keys of all its tasks; "" for a random one.
+    processes
+        Where there is no client: those that take over the tasks of a run that lasts.
 
     Raises
     ------
@@ -52,7 +60,7 @@ def make_executor(
         Where a worker has another version of a package that decides results.
     """
     if client is None:
-        return LocalExecutor(work, n_jobs)
+        return LocalExecutor(work, n_jobs, processes)
     if callable(client):
         executor: Executor = client(work)
         return executor

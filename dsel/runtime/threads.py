@@ -8,11 +8,26 @@ from functools import lru_cache
 from typing import Any
 
 from joblib import parallel_config
+from sklearn import config_context
 from threadpoolctl import ThreadpoolController
+
+from dsel.runtime.tasks import as_task
 
 _lock = threading.Lock()
 _running = 0
 _limits: Any = None
+
+
+def run_here(
+    config: dict[str, Any],
+    function: Any,
+    work: Any,
+    payloads: list[Any],
+    *arguments: Any,
+) -> Any:
+    """Call a task's function with one thread, and scikit-learn set as the caller's."""
+    with single_threaded(), config_context(**config), as_task():
+        return function(work, payloads, *arguments)
 
 
 @lru_cache(maxsize=1)

@@ -34,6 +34,7 @@ from dsel.results.cube import evidence as read_evidence
 from dsel.results.cube import make_cube, make_pair_cube
 from dsel.results.store import CUBE, PAIRS, open_store
 from dsel.runtime.clients import count_threads, resolve_client
+from dsel.runtime.processes import Processes
 from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
 from dsel.runtime.tasks import Executor
@@ -145,7 +146,18 @@ class _Run:
 
     @property
     def make_executor(self) -> Callable[[Any], Executor]:
-        return partial(make_executor, client=self.client, n_jobs=self.n_jobs)
+        return partial(
+            make_executor,
+            client=self.client,
+            n_jobs=self.n_jobs,
+            processes=self._processes,
+        )
+
+    @cached_property
+    def _processes(self) -> Processes | None:
+        """Those of this machine, for families whose fits hold the interpreter."""
+        holds = any(each.family.holds_interpreter for each in self.plan.work.groups)
+        return Processes(count_threads(self.n_jobs)) if holds else None
 
     def tokens_of_rows(self) -> dict[str, str]:
         """Return what changes with the rows, which are read if they must be."""

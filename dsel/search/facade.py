@@ -71,9 +71,10 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     random_state
         None, an integer or a numpy RandomState.
     n_jobs
-        Threads of this process, where there is no Dask client: None and -1 mean one for
-        each core (in scikit-learn None means 1). No effect with a client, whose workers
-        do the work.
+        Where there is no Dask client: threads for kernel SVMs, and for other learners
+        processes, which begin when a search has lasted a second. None and -1 mean one
+        for each core (in scikit-learn None means 1). No effect with a client, whose
+        workers do the work.
     verbose
         0 shows nothing; 1 or more shows progress, in terminals on standard error; None
         shows it in terminals and notebooks only.

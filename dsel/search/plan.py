@@ -175,7 +175,8 @@ class Plan:
             Whether progress is shown on standard error. None shows it where a terminal
             or a notebook is there.
         n_jobs
-            Local threads; None and -1 mean one for each core. Ignored on a cluster.
+            Local threads, or processes for learners other than kernel SVMs; None and
+            -1 mean one for each core. Ignored on a cluster.
 
         Returns
         -------

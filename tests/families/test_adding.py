@@ -24,6 +24,7 @@ class BayesFamily:
 
     name = "naive Bayes"
     fits_splits_together = True
+    holds_interpreter = False
     takes_frames = False
 
     @property

@@ -73,6 +73,7 @@ class KernelSVMFamily:
     name: ClassVar[str] = "kernel SVM"
     # Splits share the gram matrix, which is cheap beside a fit.
     fits_splits_together: ClassVar[bool] = False
+    holds_interpreter: ClassVar[bool] = False
     classes: NDArray[Any]
     seed: int
     """A pipeline's random steps get a hash of it."""

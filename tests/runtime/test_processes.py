@@ -1,0 +1,139 @@
+"""Searches of learners that hold the interpreter, once processes have taken over."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.svm import SVC
+
+import dsel
+from dsel.errors import ClusterLostError
+from dsel.runtime import processes
+from tests.clusters import wait_until
+
+GRID = {"column": [0, 1, 2]}
+
+
+class Column(ClassifierMixin, BaseEstimator):
+    """Answers with the sign of a column; writes down which process has fitted it."""
+
+    def __init__(self, column=0, folder=None, has_lock=False, dies=False):
+        self.column, self.folder, self.has_lock = column, folder, has_lock
+        self.dies = dies
+
+    def fit(self, X, y):
+        time.sleep(0.02)
+        (self.folder / str(os.getpid())).touch()
+        if self.dies and len(children()) == 0:
+            os._exit(9)
+        if self.has_lock:
+            self.lock_ = threading.Lock()
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, self.column] > 0).astype(int)]
+
+
+def children():
+    return psutil.Process().children(recursive=True)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """Have processes begin at once, and end them."""
+    monkeypatch.setattr(processes, "PATIENCE_SECONDS", 0.0)
+    yield
+    processes.Processes(2).kill()
+
+
+@pytest.fixture
+def there():
+    """Two processes that have begun and imported what a search needs."""
+    own = processes.Processes(2)
+    for begun in [own.submit(_import_all) for _ in range(8)]:
+        begun.result()
+
+
+def _import_all():
+    import dsel.search  # noqa: F401
+
+    time.sleep(0.1)
+
+
+def search(folder, n_jobs, estimator=None, **options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 3))
+    y = (X[:, 1] + rng.normal(size=1200) > 0).astype(int)
+    made = dsel.SemiSupervisedSearchCV(
+        estimator or Column(folder=folder, **options), GRID,
+        random_state=0, n_jobs=n_jobs, prune=False,
+    )  # fmt: skip
+    return made.fit(X[:200], y[:200], pool=X[200:])
+
+
+def counted(made):
+    return (
+        made.results_.fold_errors.values.tolist(),
+        {name: each.bound for name, each in made.certificates_.items()},
+    )
+
+
+def pids(folder):
+    return {int(each.name) for each in folder.iterdir()}
+
+
+def test_processes__fit_what_threads_would_and_count_the_same(tmp_path, there):
+    (tmp_path / "one").mkdir()
+    one = search(tmp_path / "one", n_jobs=1)
+    assert pids(tmp_path / "one") == {os.getpid()}
+    (tmp_path / "two").mkdir()
+    several = [search(tmp_path / "two", n_jobs=2) for _ in range(2)]
+    assert len(pids(tmp_path / "two") - {os.getpid()}) == 2  # the same ones for both
+    assert [counted(each) for each in several] == [counted(one)] * 2
+    assert several[0].best_estimator_.get_params()["column"] == 1
+
+
+def test_processes__do_not_begin_for_a_kernel_svm():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    grid = {"C": [0.5, 1.0, 2.0], "gamma": [0.1, 1.0]}
+    made = dsel.SemiSupervisedSearchCV(SVC(), grid, random_state=0, n_jobs=2)
+    made.fit(X, (X[:, 0] > 0).astype(int))
+    assert not processes._pools
+
+
+def test_processes__leave_to_threads_what_cannot_be_pickled(tmp_path, there, caplog):
+    made = search(tmp_path, n_jobs=2, has_lock=True)
+    assert "all tasks run on threads" in caplog.text
+    assert os.getpid() in pids(tmp_path)
+    assert made.best_estimator_.lock_ is not None
+
+
+def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
+    with pytest.raises(
+        ClusterLostError, match="a process of this machine ended.*n_jobs"
+    ):
+        search(tmp_path, n_jobs=2, dies=True)
+    assert search(tmp_path, n_jobs=2).certificates_  # others begin
+
+
+def test_processes__end_with_an_interrupted_run(tmp_path, there):
+    class Stop(BaseException):
+        pass
+
+    def stop(progress):
+        if pids(tmp_path) - {os.getpid()}:
+            raise Stop
+
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    estimator = Column(folder=tmp_path)
+    plan = dsel.plan_search(estimator, GRID, X, X[:, 0] > 0, prune=False)
+    with pytest.raises(Stop):
+        plan.run(n_jobs=2, on_progress=stop)
+    begun = pids(tmp_path) - {os.getpid()}
+    assert wait_until(lambda: not any(map(psutil.pid_exists, begun)))
