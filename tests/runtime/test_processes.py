@@ -116,7 +116,7 @@ def test_processes__leave_to_threads_what_cannot_be_pickled(tmp_path, there, cap
 
 def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
     with pytest.raises(
-        ClusterLostError, match="a process of this machine ended.*n_jobs"
+        ClusterLostError, match=r"a process of this machine ended.*n_jobs"
     ):
         search(tmp_path, n_jobs=2, dies=True)
     assert search(tmp_path, n_jobs=2).certificates_  # others begin
