@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -182,7 +182,13 @@ class ScikitLearnFamily:
         given = cut_to_rows(self.fit_params, rows, len(y))
         if pool is not None and takes_pool(model):
             given["pool"] = pool
-        with _alone_if_random(model):
+        # Libsvm draws folds for its probabilities from one generator of the whole
+        # process, which each fit seeds anew: fits on other threads are kept out.
+        draws = any(
+            name.rpartition("__")[2] == "probability" and value is True
+            for name, value in model.get_params(deep=True).items()
+        )
+        with _LIBSVM_DRAWS if draws else nullcontext():
             if given or not has_prefix(model):
                 return model.fit(native(X[rows]), labels, **given), ()
             prefix = fitted_prefix(
@@ -255,7 +261,13 @@ class FittedClassifiers:
         codes = np.full(shape, -1, dtype=np.int64)
         for query, split, places, rows in self._questions(which, X.shape[0]):
             part = X if len(rows) == X.shape[0] else X[rows]
-            for key, members in self._by_encoder(places, split).items():
+            by_encoder: dict[str, list[int]] = {}
+            for place in places:
+                name = self.candidates[place], split
+                if name in self.models:
+                    encoder = self._encoders.get(name, "")
+                    by_encoder.setdefault(encoder, []).append(place)
+            for key, members in by_encoder.items():
                 table = part
                 if key:  # a hash: what it stands for transforms once for all of them
                     first = self.models[self.candidates[members[0]], split]
@@ -294,15 +306,6 @@ class FittedClassifiers:
         """
         return prefix_hashes(self.models) if len(self.candidates) > 1 else {}
 
-    def _by_encoder(self, places: Sequence[int], split: int) -> dict[str, list[int]]:
-        """Return the places of candidates with a model, by the hash of its encoder."""
-        found: dict[str, list[int]] = {}
-        for place in places:
-            key = (self.candidates[place], split)
-            if key in self.models:
-                found.setdefault(self._encoders.get(key, ""), []).append(place)
-        return found
-
     def _questions(
         self, which: Sequence[Integers], n_rows: int
     ) -> Iterator[tuple[int, int, list[int], Integers]]:
@@ -329,16 +332,3 @@ def identity(candidate: Candidate) -> str:
     """Return a text that is the same for equal candidates in every process."""
     params = candidate.params or candidate.estimator.get_params(deep=True)
     return f"{type(candidate.estimator).__name__}{canonical_text(params)}"
-
-
-def _alone_if_random(model: Any) -> AbstractContextManager[Any]:
-    """Keep fits on other threads out while libsvm draws folds for its probabilities.
-
-    It draws from one generator of the whole process, which each fit seeds anew.
-    """
-    values = [
-        value
-        for name, value in model.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "probability"
-    ]
-    return _LIBSVM_DRAWS if True in values else nullcontext()

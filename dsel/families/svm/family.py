@@ -30,6 +30,7 @@ from dsel.families.svm.kernel import (
 )
 from dsel.families.svm.predict import PackedSVMs, needed_rows
 from dsel.families.svm.rows import (
+    MOST,
     RowsByClass,
     join_rows,
     places_in_order,
@@ -194,8 +195,7 @@ class SplitRows:
     key: str
     """Names their contents."""
     refusals: tuple[Exception | None, ...] = ()
-    """What a step raised on each part of the test rows, None where nothing; empty where
-    there are no steps."""
+    """What cannot be predicted of each part of the test rows, None where nothing."""
 
 
 class GroupFit:
@@ -250,24 +250,30 @@ class GroupFit:
     def _rows(self, split: Split) -> SplitRows:
         """Return the rows as a split sees them, from the cache where it has them."""
         self.data_key = self.data_key or content_hash(self.X, self.y)
-        classes = self.family.classes
+        classes, kernel = self.family.classes, self.svc.kernel
+        # Which kernels refuse the same rows, and need them alike.
+        kind = kernel if kernel in ("precomputed", *MOST) else ""
         if not self.steps:
-            by_column = self.svc.kernel == "precomputed"
-            key = f"{by_column}-{self.data_key}"
-            labeled = self.budget.get(
+            key = f"{kind}-{self.data_key}"
+            labeled, refused = self.budget.get(
                 f"svm-rows-{key}",
-                lambda: rows_as_given(
-                    self.X, self.y, len(classes), by_column=by_column
-                ),
+                lambda: rows_as_given(self.X, self.y, len(classes), kernel),
             )
-            return SplitRows(labeled, key)
+            train, *tests = (
+                next((refused[row] for row in refused if row in part), None)
+                for part in (split.train_rows, *split.tests)
+            )
+            if train is not None:
+                raise train
+            return SplitRows(labeled, key, tuple(tests))
         own = (exact_text(self.steps), self.family.seed, split.name)
-        key = f"{self.data_key}-{own}-{content_hash(split.train_rows, *split.tests)}"
+        named = content_hash(split.train_rows, *split.tests)
+        key = f"{kind}-{self.data_key}-{own}-{named}"
         labeled, refusals = self.budget.get(
             f"svm-rows-{key}",
             lambda: rows_of_split(
                 self.steps, self.X, self.y, classes, split,
-                seed=self.family.seed,
+                kernel=kernel, seed=self.family.seed,
                 origin=blake2b(key.encode(), digest_size=16).hexdigest(),
             ),
         )  # fmt: skip

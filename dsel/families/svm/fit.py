@@ -1,7 +1,7 @@
 """Fitting the machines of one training set for every C of a kernel."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,14 @@ def fit_split(
     labeled = kernel.labeled
     duals = DecisionWeights.from_machines(machines, labeled.numbers, labeled.starts)
     errors = tuple(_count_errors(kernel, duals, places) for places in tests)
-    return Fitted(machines, errors, _remarks(task, paths))
+    remarks = tuple(
+        f"The solver stopped at max_iter={task.max_iter} with a KKT gap of {gap:.3g}, "
+        f"above tol={task.tol:g}; scale the features or raise max_iter."
+        if gap >= task.tol
+        else ""
+        for gap in paths.gaps.max(axis=0, initial=0.0)
+    )
+    return Fitted(machines, errors, remarks)
 
 
 def solve_pairs(
@@ -156,14 +163,3 @@ def _count_errors(
         )
         errors += np.count_nonzero(codes != own, axis=1)
     return errors[duals.machines.model_of]
-
-
-def _remarks(task: Task, paths: Any) -> tuple[str, ...]:
-    """Say which candidates stopped at `max_iter`, and how far from the solution."""
-    return tuple(
-        f"The solver stopped at max_iter={task.max_iter} with a KKT gap of {gap:.3g}, "
-        f"above tol={task.tol:g}; scale the features or raise max_iter."
-        if gap >= task.tol
-        else ""
-        for gap in paths.gaps.max(axis=0, initial=0.0)
-    )

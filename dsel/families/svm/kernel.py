@@ -129,7 +129,6 @@ def labeled_kernel(
         f"svm-reference-{kernel.base}-{key}",
         lambda: reference_rows(labeled.rows, kernel.base),
     )
-    _check_distances(kernel, reference)
     own = np.diagonal(labeled.rows).copy() if labeled.by_column else reference.lengths
     base = None
     if whole_nbytes(n_rows) <= 0.8 * budget.limit:
@@ -151,18 +150,6 @@ def labeled_kernel(
     return LabeledKernel(
         labeled, kernel, reference, gram, base, kernel.diagonal(own), largest
     )
-
-
-def _check_distances(kernel: Kernel, reference: ReferenceRows) -> None:
-    """Raise where squared distances would be infinite, or the difference of such."""
-    if kernel.base != DISTANCES:
-        return
-    longest = float(reference.lengths.max(initial=0.0))
-    if not 4.0 * longest < np.inf:
-        raise ValueError(
-            f"squared distances must be below 1.8e308, but a row has a squared length "
-            f"of {longest:.3g}; scale the features."
-        )
 
 
 def _gram(

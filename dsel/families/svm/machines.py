@@ -130,7 +130,10 @@ def svc_of(
     used = np.asarray(coefs.any(axis=1))
     numbers = machines.numbers[used]
     support = np.searchsorted(rows, numbers).astype(np.int32)
-    vectors = _vectors(labeled, numbers)
+    # Nothing for a precomputed kernel.
+    order = np.argsort(labeled.numbers)
+    found = np.searchsorted(labeled.numbers, numbers, sorter=order)
+    vectors = labeled.rows[order[found]]
     svc = _set_up(clone(last_step(estimator)), machines, labeled, classes)
     svc.shape_fit_ = (len(rows), svc.n_features_in_)
     if labeled.by_column:  # also a fold's model gets the values of all labeled rows
@@ -143,21 +146,24 @@ def svc_of(
         support = np.arange(len(numbers), dtype=np.int32)
     svc.support_ = support
     svc.support_vectors_ = vectors if not callable(svc.kernel) else vectors[:0, :0]
-    svc._n_support = _count_by_class(used, machines.starts)
+    n_before = np.concatenate(([0], np.cumsum(used)))[machines.starts]
+    svc._n_support = np.diff(n_before).astype(np.int32)
     svc.class_weight_ = machines.class_weight
     svc._num_iter = svc.n_iter_ = machines.steps[:, place].astype(np.int32)
     svc.fit_status_ = int(machines.stopped[place])
-    _set_coefs(svc, coefs[used].T, machines.offsets[:, model])
+    internal, offsets = np.ascontiguousarray(coefs[used].T), machines.offsets[:, model]
+    if sparse.issparse(svc._dual_coef_):
+        # Every entry is kept: libsvm reads a full row per pair of classes.
+        values, internal = internal, type(svc._dual_coef_)(np.ones_like(internal))
+        internal.data = values.ravel()
+    # Two classes show them with the other sign.
+    sign = -1.0 if len(svc.classes_) == 2 else 1.0
+    svc._dual_coef_, svc._intercept_ = internal, offsets.copy()
+    svc.dual_coef_, svc.intercept_ = sign * internal, sign * offsets
     if type(estimator) is not Pipeline:
         return svc
     steps = [*labeled.transformer.steps, (estimator.steps[-1][0], svc)]
     return clone(estimator).set_params(steps=steps)
-
-
-def _vectors(labeled: RowsByClass, numbers: Integers) -> Any:
-    """Return support vectors in the given order; nothing for a precomputed kernel."""
-    order = np.argsort(labeled.numbers)
-    return labeled.rows[order[np.searchsorted(labeled.numbers, numbers, sorter=order)]]
 
 
 def _set_up(
@@ -184,21 +190,3 @@ def _set_up(
     if isinstance(machines.kernel, (Rbf, Sigmoid, Polynomial)):
         svc._gamma = machines.kernel.gamma if not callable(svc.kernel) else 0.0
     return svc
-
-
-def _count_by_class(used: Bools, starts: Integers) -> NDArray[np.int32]:
-    counts = np.diff(np.concatenate(([0], np.cumsum(used)))[starts])
-    return counts.astype(np.int32)
-
-
-def _set_coefs(svc: Any, coefs: Any, offsets: Any) -> None:
-    """Set coefficients and constants; two classes show them with the other sign."""
-    internal = np.ascontiguousarray(coefs)
-    if sparse.issparse(svc._dual_coef_):
-        # Every entry is kept: libsvm reads a full row per pair of classes.
-        full = np.ones_like(internal)
-        internal = type(svc._dual_coef_)(full)
-        internal.data = np.ascontiguousarray(coefs).ravel()
-    sign = -1.0 if len(svc.classes_) == 2 else 1.0
-    svc._dual_coef_, svc._intercept_ = internal, offsets.copy()
-    svc.dual_coef_, svc.intercept_ = sign * internal, sign * offsets

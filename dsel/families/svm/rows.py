@@ -13,9 +13,13 @@ from dsel.arrays import Integers, as_floats
 from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.splits import Split
 from dsel.families.prefixes import cloned, transformed, with_seeds
-from dsel.kernels.reference_rows import is_sparse
+from dsel.kernels.reference_rows import is_sparse, squared_lengths
 
 AS_GIVEN: Final = ""
+MOST: Final[Mapping[str, float]] = {"linear": float(np.finfo(np.float32).max)}
+"""Squared length of rows at most: libsvm keeps kernel values in float32 ..."""
+MOST_OF_OTHERS: Final = float(np.finfo(np.float64).max) / 4
+"""... and squared distances are up to four times as large."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,46 @@ class RowsByClass:
         )
 
 
+def usable(rows: Any, kernel: str) -> Any:
+    """Return rows in float64; raise where one is not finite, or too long."""
+    rows = as_floats(rows)
+    with np.errstate(over="ignore"):
+        longest = float(squared_lengths(rows).max(initial=0.0))
+    if kernel != "precomputed" and not longest <= MOST.get(kernel, MOST_OF_OTHERS):
+        raise ValueError(
+            f"squared lengths of rows must be below "
+            f"{MOST.get(kernel, MOST_OF_OTHERS):.2g} for kernel={kernel!r}, got "
+            f"{longest:.3g}; scale the features."
+        )
+    return rows
+
+
 def rows_as_given(
-    X: Any, y: Integers, n_classes: int, *, by_column: bool
-) -> RowsByClass:
-    """Return the labeled rows themselves, class by class."""
+    X: Any, y: Integers, n_classes: int, kernel: str
+) -> tuple[RowsByClass, Mapping[int, Exception]]:
+    """Return the labeled rows themselves, class by class, and what is wrong with some.
+
+    Those are zeros: a fold that is trained without them knows nothing of them.
+    """
+    refused: dict[int, Exception] = {}
+    try:
+        rows = usable(X, kernel)
+    except ValueError:
+        rows = X.tolil() if is_sparse(X) else np.array(X, dtype=np.float64)
+        for number in range(len(y)):
+            try:
+                usable(X[[number]], kernel)
+            except ValueError as error:
+                refused[number] = error
+                rows[number] = 0.0
+        rows = as_floats(rows)
     numbers, starts = _class_by_class(y, n_classes)
-    rows = as_floats(X)[numbers]
+    rows = rows[numbers]
+    by_column = kernel == "precomputed"
     rows = rows[:, numbers] if by_column else rows
     n_values = len(y) if by_column else 0
-    return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, n_values)
+    labeled = RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, n_values)
+    return labeled, refused
 
 
 def rows_of_split(
@@ -89,6 +124,7 @@ def rows_of_split(
     labels: NDArray[Any],
     split: Split,
     *,
+    kernel: str,
     seed: int,
     origin: str,
 ) -> tuple[RowsByClass, tuple[Exception | None, ...]]:
@@ -104,6 +140,8 @@ def rows_of_split(
         Label of each class code.
     split
         Whose rows the steps are fitted on.
+    kernel
+        Of the SVC, which cannot take rows that are too long.
     seed
         Steps whose `random_state` is None get a hash of it.
     origin
@@ -119,14 +157,14 @@ def rows_of_split(
     """
     front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
     train = split.train_rows
-    fitted_on = as_floats(front.fit_transform(native(X[train]), labels[y[train]]))
+    fitted_on = usable(front.fit_transform(native(X[train]), labels[y[train]]), kernel)
     seen, tables, refusals = [train], [], []
-    tables.append(as_floats(transformed(front.steps, unchangeable(X[train]))))
+    tables.append(usable(transformed(front.steps, unchangeable(X[train])), kernel))
     for part in split.tests:
         refusal = None
         if len(part) and part is not train:
             try:
-                table = as_floats(transformed(front.steps, unchangeable(X[part])))
+                table = usable(transformed(front.steps, unchangeable(X[part])), kernel)
             except Exception as error:
                 refusal = error
             else:

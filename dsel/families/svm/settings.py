@@ -1,7 +1,6 @@
 """What a kernel SVM's parameters mean on one training set, and who is refused."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -58,23 +57,8 @@ def group_key(candidate: Candidate) -> str:
     return exact_text([steps_before(candidate.estimator), parameters])
 
 
-def is_available() -> bool:
-    """Return whether the compiled solver can be imported here."""
-    return find_spec("numba") is not None
-
-
 def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
-    """Return why an estimator cannot be done exactly by the family, or None.
-
-    Parameters
-    ----------
-    estimator
-        Classifier, unfitted.
-    fit_params
-        Keyword arguments of its `fit`.
-    """
-    if not is_available():
-        return "numba cannot be imported, which the SMO solver is compiled with"
+    """Return why an estimator cannot be done exactly by the family, or None."""
     svc = last_step(estimator)
     if not is_svc(estimator):
         return f"{type(svc).__name__} is no SVC"
@@ -95,20 +79,7 @@ def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
 
 
 def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
-    """Raise where parameters or a Gram matrix cannot work.
-
-    Parameters
-    ----------
-    candidates
-        Candidates that `refusal` has nothing against.
-    X
-        Labeled rows, or their Gram matrix.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the parameter, its rule, its value and the way out.
-    """
+    """Raise where parameters, or the Gram matrix that `X` is, cannot work."""
     kernels = set()
     for candidate in candidates:
         svc = last_step(candidate.estimator)
@@ -120,24 +91,22 @@ def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
         else:
             check_positive(svc.gamma, "gamma")
         kernels.add(svc.kernel)
-        if svc.kernel == "poly":
-            _check_degree(svc, None if type(candidate.estimator) is Pipeline else X)
+        if svc.kernel != "poly":
+            continue
+        if svc.degree != 0:
+            check_positive(svc.degree, "degree")
+        # What a pipeline makes of the rows is seen when it is fitted.
+        if type(candidate.estimator) is Pipeline or float(svc.degree).is_integer():
+            continue
+        lowest = X.min() if X.shape[0] else 0.0
+        if lowest < 0 or svc.coef0 < 0:
+            raise ValueError(
+                f"`degree` must be whole where features or `coef0` are negative, got "
+                f"{svc.degree!r} with a smallest feature of {lowest:.6g} and "
+                f"coef0={svc.coef0!r}; scale the features to be >= 0."
+            )
     if "precomputed" in kernels:
         _check_gram(X)
-
-
-def _check_degree(svc: Any, X: Any) -> None:
-    if svc.degree != 0:
-        check_positive(svc.degree, "degree")
-    if X is None or float(svc.degree).is_integer():
-        return  # what a pipeline makes of the rows is seen when it is fitted
-    lowest = X.min() if X.shape[0] else 0.0
-    if lowest < 0 or svc.coef0 < 0:
-        raise ValueError(
-            f"`degree` must be whole where features or `coef0` are negative, got "
-            f"{svc.degree!r} with a smallest feature of {lowest:.6g} and "
-            f"coef0={svc.coef0!r}; scale the features to be >= 0."
-        )
 
 
 def _check_gram(X: Any) -> None:
@@ -164,19 +133,14 @@ def resolve_kernel(svc: Any, X: Any) -> Kernel:
     ``gamma="scale"`` is 1 / (n_columns variance of all entries), ``"auto"`` is
     1 / n_columns.
     """
-    return KERNELS[svc.kernel](svc, _resolve_gamma(svc.gamma, X))
-
-
-def _resolve_gamma(gamma: Any, X: Any) -> float:
+    gamma = svc.gamma
     if gamma == "auto":
-        return float(1.0 / X.shape[1])
-    if gamma != "scale":
-        return float(gamma)
-    if is_sparse(X):
-        variance = float(X.multiply(X).mean() - X.mean() ** 2)
-    else:
-        variance = float(X.var())
-    return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
+        gamma = 1.0 / X.shape[1]
+    elif gamma == "scale":
+        sparse = is_sparse(X)
+        variance = X.multiply(X).mean() - X.mean() ** 2 if sparse else X.var()
+        gamma = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+    return KERNELS[svc.kernel](svc, float(gamma))
 
 
 def class_weights(svc: Any, labels: NDArray[Any]) -> Floats:
@@ -195,19 +159,8 @@ def row_weights(
 ) -> Floats:
     """Return the factor of C for each training row, from class and sample weights.
 
-    Parameters
-    ----------
-    of_classes
-        As `class_weights` returns them.
-    labels
-        Labels of the training rows, (n_rows,).
-    sample_weight
-        Weights of the training rows, (n_rows,), or None.
-
-    Raises
-    ------
-    ValueError
-        Where no row of a class has a positive weight.
+    `of_classes` are as `class_weights` returns them. Raises ValueError where no row of
+    a class has a positive weight.
     """
     classes, codes = np.unique(labels, return_inverse=True)
     weights = of_classes[codes]

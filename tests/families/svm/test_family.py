@@ -263,14 +263,30 @@ def test_fit__a_stop_at_max_iter_is_told_with_its_gap(table):
     assert "max_iter=2 with a KKT gap of" in piece.counts.messages[0, 0]
 
 
-def test_fit__rows_that_are_not_finite_fail_and_are_recorded(table):
+@pytest.mark.parametrize("sparse_rows", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "value", "words"),
+    [
+        ("rbf", np.nan, "must be finite"),
+        ("rbf", 1e160, "squared lengths of rows must be below 4.5e+307"),
+        ("linear", 1e25, "squared lengths of rows must be below 3.4e+38"),
+    ],
+)
+def test_fit__a_row_that_cannot_be_used_fails_where_it_is_read(
+    table, kernel, value, words, sparse_rows
+):
     X, y, pool = table
-    X[0, 0] = np.nan
-    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
-    assert piece.counts.status.tolist() == [[FIT_FAILED] * 4]
-    assert piece.counts.test_errors.tolist() == [[-1] * 4]
-    assert "must be finite" in piece.counts.messages[0, 2]
-    assert (piece.predict(pool, [np.array(FULL)]) == -1).all()
+    _, (usual,) = fit(svcs((1.0,), (0.1,), kernel=kernel), X, y)
+    X = X.copy()
+    X[0, 0] = value  # held out by the first fold, in the training rows of others
+    rows = sparse.csr_array(X) if sparse_rows else X
+    _, (piece,) = fit(svcs((1.0,), (0.1,), kernel=kernel), rows, y)
+    assert piece.counts.status.tolist() == [[FIT_DONE] + [FIT_FAILED] * 3]
+    assert piece.counts.test_errors.tolist() == [[50, -1, -1, -1]]
+    assert all(words in text for text in piece.counts.messages.values())
+    codes = piece.predict(pool, [np.array(0), np.array(FULL)])
+    np.testing.assert_array_equal(codes[0], usual.predict(pool, [np.array(0)])[0])
+    assert (codes[1] == -1).all()
 
 
 def test_fit__a_budget_below_the_kernel_matrix_fails_and_is_recorded(table):

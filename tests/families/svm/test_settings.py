@@ -8,7 +8,6 @@ from sklearn.svm import SVC, NuSVC
 
 from dsel.families.assignment import assign_families
 from dsel.families.family import Candidate
-from dsel.families.svm import settings
 from dsel.families.svm.kernel import check_limit
 from dsel.families.svm.settings import (
     check_candidates,
@@ -43,11 +42,6 @@ def test_refusal__takes_svcs_and_pipelines_that_end_in_one(estimator):
 )
 def test_refusal__says_why(estimator, fit_params, reason):
     assert reason in refusal(estimator, fit_params)
-
-
-def test_refusal__says_that_numba_is_missing(monkeypatch):
-    monkeypatch.setattr(settings, "is_available", lambda: False)
-    assert "numba cannot be imported" in refusal(SVC(), {})
 
 
 def test_assign_families__splits_a_mixed_list():
