@@ -291,8 +291,7 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) 
             f"remove it."
         )
     next(frames)
-    if (first := next(frames, None)) is None:
-        raise ValueError("`source` must hold a row at least.")
+    first = next(frames)
     unfinished, n_rows, schema = f"{path}.{uuid.uuid4().hex}", 0, _arrow_schema(first)
     try:
         with parquet.ParquetWriter(unfinished, schema) as writer:

@@ -10,7 +10,6 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from dask.callbacks import Callback
 from scipy import sparse
 
 from dsel.data import open_pool, write_pool
@@ -125,13 +124,6 @@ def test_read_blocks__says_that_a_block_has_other_rows_than_its_array_tells():
         open_pool(wrong).reduce(n_rows_of, sum_of)
 
 
-def test_read_blocks__shows_no_progress_of_its_own():
-    shown = []
-    with Callback(start=shown.append):
-        assert open_pool(noted()).reduce(n_rows_of, sum_of) == 60
-    assert shown == []
-
-
 def test_reduce__on_a_cluster_computes_each_block_of_a_dask_array_once(client, calls):
     assert open_pool(noted()).reduce(n_rows_of, sum_of, client=client) == 60
     assert sorted(calls) == [0, 1, 2, 3, 4, 5]
@@ -197,25 +189,6 @@ def test_sources__of_a_span_are_small_however_many_blocks_there_are(tmp_path):
         assert len(pickle.dumps(pool.sources(spans[7]))) < 5000
 
 
-def test_open_pool__reads_many_small_chunks_together(tmp_path):
-    array = zarr.create_array(
-        tmp_path / "p.zarr", shape=(10**8, 2), chunks=(1000, 2), dtype="f4"
-    )
-    lengths = np.diff(open_pool(array).boundaries)
-    assert len(lengths) < 2**14
-    assert lengths[0] % 1000 == 0
-    assert lengths[0] * 8 <= 2**23
-
-
-def test_pool__sent_to_a_task_leaves_behind_what_it_made(client):
-    pool = open_pool(np.ones((50_000, 4)))
-    small = len(pickle.dumps(pool))
-    pool.reduce(total, sum_of, client=client)
-    assert len(pickle.dumps(pool)) < small + 1000
-    assert small < 1.1 * pool.nbytes
-    assert pickle.loads(pickle.dumps(pool)).token == pool.token
-
-
 class ClientOfADyingWorker:
     """A client whose scheduler answers as it does when a worker has just died."""
 
@@ -255,3 +228,22 @@ def test_fingerprint__depends_on_rows_and_not_on_chunks():
     assert first != told(X[::-1], (30, 70))
     assert first != told(X + (X == 7), (30, 70))
     assert first != told(X.astype(np.float32), (30, 70))
+
+
+def test_pool__sent_to_a_task_leaves_behind_what_it_made(client):
+    pool = open_pool(np.ones((50_000, 4)))
+    small = len(pickle.dumps(pool))
+    pool.reduce(total, sum_of, client=client)
+    assert len(pickle.dumps(pool)) < small + 1000
+    assert small < 1.1 * pool.nbytes
+    assert pickle.loads(pickle.dumps(pool)).token == pool.token
+
+
+def test_open_pool__reads_many_small_chunks_together(tmp_path):
+    array = zarr.create_array(
+        tmp_path / "p.zarr", shape=(10**8, 2), chunks=(1000, 2), dtype="f4"
+    )
+    lengths = np.diff(open_pool(array).boundaries)
+    assert len(lengths) < 2**14
+    assert lengths[0] % 1000 == 0
+    assert lengths[0] * 8 <= 2**23

@@ -37,27 +37,16 @@ def test_reduce__names_a_chunk_that_is_lost_later(lost):
         pool.reduce(total, np.add)
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-7], lambda b: b""])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda b: b[:-7], lambda b: b"", lambda b: b[:-9] + bytes([b[-9] ^ 4]) + b[-8:]],
+)
 def test_reduce__names_a_chunk_that_was_cut(lost, damage):
     pool, chunk = lost
     chunk.write_bytes(damage(chunk.read_bytes()))
-    with pytest.raises(ValueError, match=r"`pool`.*is damaged: .*write the pool again"):
-        pool.reduce(total, np.add)
-
-
-def test_reduce__names_a_chunk_with_a_wrong_bit(lost, rng):
-    pool, chunk = lost
-    content = bytearray(chunk.read_bytes())
-    content[rng.integers(len(content))] ^= 4
-    chunk.write_bytes(content)
-    with pytest.raises(ValueError, match=r"`pool`.*is damaged: .*write the pool again"):
-        pool.reduce(total, np.add)
-
-
-def test_reduce__names_the_one_chunk_of_several(X, tmp_path):
-    pool = write_pool(X, tmp_path / "pool.zarr", chunk_rows=20)
-    (tmp_path / "pool.zarr" / "c" / "3" / "0").write_bytes(b"cut")
-    with pytest.raises(ValueError, match="rows 60 to 79 cannot be read"):
+    with pytest.raises(
+        ValueError, match=r"damaged: rows 60 to 79 .*write the pool again"
+    ):
         pool.reduce(total, np.add)
 
 

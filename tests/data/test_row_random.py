@@ -39,10 +39,6 @@ def test_words__tell_large_seeds_apart():
     assert (row_random(2**63, 1, 0, 4) != row_random(2**63 + 1, 1, 0, 4)).all()
 
 
-def test_words__of_far_rows_cost_no_draws_before_them():
-    assert len(row_random(3, 1, 10**15, 10**15 + 5)) == 5
-
-
 def test_words_at__picks_the_words_of_the_rows(rng):
     rows = np.sort(rng.choice(200_000, size=300, replace=False))
     rows = np.concatenate([rows, [10**12, 10**12 + 3]])
@@ -51,10 +47,6 @@ def test_words_at__picks_the_words_of_the_rows(rng):
 
     assert (picked[:300] == row_random(5, 3, 0, 200_000)[rows[:300]]).all()
     assert (picked[300:] == row_random(5, 3, 10**12, 10**12 + 4)[[0, 3]]).all()
-
-
-def test_words_at__of_no_rows_is_empty():
-    assert row_random_at(5, 3, np.empty(0, dtype=np.int64)).shape == (0,)
 
 
 @pytest.mark.parametrize("k", [2, 7, 5000])
@@ -74,22 +66,8 @@ def test_seed_from__takes_what_scikit_learn_takes():
     assert seed_from(np.random.default_rng(1)) == seed_from(np.random.default_rng(1))
 
 
-def test_seed_from__refuses_other_kinds():
-    with pytest.raises(TypeError, match="`random_state` must be None, an integer"):
-        seed_from("seven")
-    with pytest.raises(ValueError, match="`random_state` must be in"):
-        seed_from(-1)
-
-
 def test_hashed_seed__is_the_same_in_every_process():
     assert hashed_seed(7, {"C": 1.0, "kernel": "rbf"}, "fold-3") == 316827923
-
-
-def test_hashed_seed__tells_parts_apart():
-    seeds = {hashed_seed(7, {"C": C}, f"fold-{i}") for C in range(9) for i in range(9)}
-
-    assert len(seeds) == 81
-    assert all(0 <= seed < 2**31 for seed in seeds)
 
 
 def test_canonical_text__is_equal_for_equal_numbers():

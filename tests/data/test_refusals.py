@@ -1,0 +1,239 @@
+"""What nobody can open, read, write or split: calls, errors and their words."""
+
+import re
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from scipy import sparse
+from sklearn.model_selection import GroupKFold
+
+from dsel.data import open_pool, read_table, write_pool
+from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.row_random import seed_from
+from dsel.data.splits import given_splits, holdout_split, random_folds
+
+X = np.arange(8.0).reshape(4, 2)
+TEXT = pd.DataFrame({"len": [1.0], "colour": ["red"]})
+GAPS = pd.DataFrame({"a": [1.0, 2.0], "b": [np.nan, np.nan]})
+
+
+def text_file(folder, name, text):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def group_of_two(folder):
+    group = zarr.create_group(folder / "g.zarr")
+    group.create_array("a", data=X)
+    group.create_array("b", data=X)
+    return folder / "g.zarr"
+
+
+def with_attributes(folder, **attributes):
+    zarr.create_array(folder / "p.zarr", data=X, attributes=attributes)
+    return folder / "p.zarr"
+
+
+def spoilt(folder, by):
+    np.save(folder / "x.npy", X)
+    whole = (folder / "x.npy").read_bytes()
+    at = whole.index(b"}")
+    (folder / "x.npy").write_bytes(whole[:at] + by + whole[at + 2 :])
+    return folder / "x.npy"
+
+
+def objects(folder, name):
+    save = np.save if name.endswith("npy") else lambda path, X, **_: np.savez(path, X=X)
+    save(folder / name, np.array([[{}]], dtype=object), allow_pickle=True)
+    return folder / name
+
+
+def codes(folder, y, classes):
+    np.savez(folder / "t.npz", X=X, y=np.array(y), classes=np.array(classes))
+    return folder / "t.npz"
+
+
+def write(rows, folder, **options):
+    return write_pool(rows, folder / "pool.zarr", **options)
+
+
+def of_zeros(**options):
+    return open_pool(np.zeros((5, 2)), **options)
+
+
+def matching(pool, X=X, **options):
+    return matching_pool(open_pool(pool), labeled_rows(X, np.arange(len(X)), **options))
+
+
+def given(split):
+    return given_splits([split], np.eye(4), [0, 1, 0, 1])
+
+
+OPENING = {
+    "names": (lambda _: of_zeros(columns=list("abc")), "each of the 2 .* got 3 names"),
+    "nothing": (lambda f: open_pool(f / "p.zarr"), "there is nothing at"),
+    "nothing at a URL": (lambda _: open_pool("memory://nowhere"), "'memory.* is no p"),
+    "folder": (lambda f: open_pool(f), "is no pool"),
+    "notes": (lambda f: open_pool(text_file(f, "notes.txt", "no")), "is no pool"),
+    "two tables": (lambda f: open_pool(group_of_two(f)), "found a, b; name one as"),
+    "begun": (
+        lambda f: open_pool(with_attributes(f, complete=False)),
+        "was not written to the end",
+    ),
+    "sparse 0.1": (
+        lambda f: open_pool(with_attributes(f, dsel_pool="csr")),
+        r"sparse rows as dsel 0\.1 wrote them",
+    ),
+    "text": (lambda _: open_pool(np.array([["a"]])), "`pool` must be numeric"),
+    "objects": (lambda _: open_pool(np.array([[None]])), "`pool` must be numeric"),
+    "complex": (lambda _: open_pool(da.zeros((2, 2), dtype=complex)), "be numeric"),
+    "vector": (lambda _: open_pool(np.zeros(3)), r"two-dim.*got shape \(3,\)"),
+    "number": (lambda _: open_pool(3), "`pool` .*got int"),
+    "pickles": (lambda f: open_pool(objects(f, "x.npy")), "is no pool"),
+    "protocol": (lambda _: open_pool("nothing://b/pool"), "`pool` must be a path or"),
+    "chain": (lambda _: open_pool("simplecache::no://pool"), "`pool` must be a path"),
+    "header": (lambda f: open_pool(spoilt(f, b"\n(")), "is no pool: .* Save a numeric"),
+    "byte": (lambda f: open_pool(spoilt(f, b"\n\x06")), "is no pool: .* Save a numer"),
+    "no rows": (lambda _: open_pool(X[:0]).reduce(len, max), "must have rows for a p"),
+    "rows": (lambda _: of_zeros().excluding([2, 5]), "the pool, 0 to 4, got 2 to 5"),
+    "limits": (lambda _: of_zeros().part(0.5, 0.2, seed=1), r"limits in \[0, 1\]"),
+}
+LABELED = {
+    "labels of two types": (
+        lambda _: labeled_rows(X, np.array([1, "a", 1, "a"], dtype=object)),
+        "`y` must hold labels of one type, got 1 and",
+    ),
+    "pairs": (
+        lambda _: labeled_rows(X, pd.Series([(0, 1), (1, 2), (0, 1), (1, 2)])),
+        r"`y` must hold one label .* got \(0, 1\)",
+    ),
+    "None": (
+        lambda _: labeled_rows(X, np.array(["a", "b", None, "a"], dtype=object)),
+        "`y` .* row 2 is None; rows without a label belong into the pool",
+    ),
+    "nan as text": (lambda _: labeled_rows(X, list("ab") + ["nan", "b"]), "as a missi"),
+    "no text": (lambda _: labeled_rows(X, ["a", "b", "", "b"]), "a missing label is"),
+    "NA as text": (lambda _: labeled_rows(X, ["a", "b", "<NA>", "b"]), "as a missing"),
+    "masked": (
+        lambda _: labeled_rows(X, np.ma.array([0, 1, 1, 0], mask=[0, 0, 1, 0])),
+        "`y` .* row 2 is masked",
+    ),
+    "-1": (lambda _: labeled_rows(X, [0, 1, -1, 0]), "pass them as `pool`"),
+    "text in X": (
+        lambda _: labeled_rows([["red"], ["blue"]], [0, 1]),
+        "`X` must be a table of numbers.*data frame.*ColumnTransformer.*string",
+    ),
+    "texts": (lambda _: labeled_rows(["red", "blue"], [0, 1]), "make a data frame of"),
+    "text of a pool": (lambda _: matching(TEXT), "column 'colour' holds text"),
+    "numbers of a pool": (
+        lambda _: matching(X[:, :2], pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}),
+                           as_frame=True),
+        "must be of data frames.* where column 'b' of `X` holds text",
+    ),
+    "kinds": (
+        lambda _: matching(TEXT, TEXT.assign(colour=3).iloc[[0, 0]], as_frame=True),
+        r"holds text .*'colour', where `X` holds number \(int64\); convert one",
+    ),
+    "gaps": (lambda _: matching(GAPS), "nothing but missing values in column 'b'"),
+}  # fmt: skip
+TABLES = {
+    "target": (
+        lambda f: read_table(text_file(f, "t.csv", "a,b\n1,2\n"), target="class"),
+        "`target` .* got 'class'; it has a, b",
+    ),
+    "no table": (lambda f: read_table(f / "none.csv"), "there is nothing at"),
+    "ending": (lambda f: read_table(text_file(f, "t.doc", "")), r"must end in one of"),
+    "pickles": (lambda f: read_table(objects(f, "t.npz")), "allow_pickle=False"),
+} | {
+    f"codes {y}": (lambda f, y=y, names=names: read_table(codes(f, y, names)), words)
+    for y, names, words in [
+        ((0, 1, -1, 1), ["no", "yes"], r"1 rows have others \(row 2 has -1\)"),
+        ((0, 1, 1, 2), ["no", "yes"], "0 to 1, but 1 rows have others"),
+        ((0, 1, 1, 0), ["no", "no"], "got 'no' twice; rename one"),
+        ((np.nan, 1, 1, 0), ["no", "yes"], "whole numbers from 0 to 1, got float64"),
+        ((0.5, 1, 1, 0), ["no", "yes"], "whole numbers from 0 to 1, got float64"),
+        (("no", "a", "no", "a"), ["a", "no"], "leave out classes where y holds"),
+    ]
+}
+WRITING = {
+    "another pool": (
+        lambda f: (write(X, f), write(X + 1, f)),
+        "`path` must be free, .* holds another pool",
+    ),
+    "a folder": (lambda f: write_pool(X, text_file(f, "n", "").parent), "is no pool"),
+    "sparse": (lambda f: write(sparse.csr_matrix(X), f), "sparse rows.* as the pool"),
+    "nothing": (lambda f: write(f / "t.csv", f), "`source` .*nothing is at"),
+    "slash": (lambda _: write_pool(X, "s3:/b/pool.zarr"), "write 's3://b/pool.zarr'"),
+    "text": (lambda f: write(TEXT, f), "numeric, but column 'colour' holds text"),
+    "infinite": (lambda f: write(np.where(X == 5, -np.inf, X), f), "row 2.*is -inf"),
+    "infinite in a file": (
+        lambda f: write(text_file(f, "t.csv", "a,b\n1,2\n3,-inf\n"), f),
+        r"row 1, column 1 \('b'\) is -inf",
+    ),
+    "broken": (
+        lambda f: write(da.from_array(X).map_blocks(lambda x: x.no, dtype=float), f),
+        "no",
+    ),
+    "another type": (
+        lambda f: write_pool(
+            text_file(f, "t.csv", "age\n" + "1\n" * 50_000 + "old\n"), f / "t.parquet"
+        ),
+        "behind row 50,000 .*column age",
+    ),
+} | {
+    f"int8 {value}": (
+        lambda f, value=value: write(np.where(X == 3, value, X), f, dtype="int8"),
+        f"`dtype` int8 cannot hold {value}",
+    )
+    for value in (0.5, 300.0, np.nan)
+} | {
+    f"type {dtype}": (
+        lambda f, dtype=dtype: write(X, f, dtype=dtype),
+        "`dtype` must be a type of numbers",
+    )
+    for dtype in ("nope", "object", np.longdouble, "complex64")
+}  # fmt: skip
+SPLITTING = {
+    "folds": (lambda _: random_folds(4, 5, seed=1), "got 5 folds for 4 rows"),
+    "all": (lambda _: holdout_split(9, 9, seed=2), r"`n_test` must be in \[1, 8\]"),
+    "groups": (
+        lambda _: given_splits(GroupKFold(2), np.eye(4), [0, 1, 0, 1]),
+        "GroupKFold.* does not split.*`groups`",
+    ),
+    "row 9": (lambda _: given(([0, 9], [1])), "split 0 does not: index 9"),
+    "no test": (lambda _: given(([0, 1],)), "split 0 does not: not enough values"),
+    "twice": (lambda _: given(([0, 0], [1])), "training rows of split 0 are given"),
+    "none": (lambda _: given(([0, 1], [])), "test rows of split 0 are none"),
+    "seed": (lambda _: seed_from("seven"), "`random_state` must be None, an integer"),
+    "negative": (lambda _: seed_from(-1), "`random_state` must be in"),
+}  # fmt: skip
+TYPES = {
+    "text", "objects", "complex", "number", "labels of two types", "pairs", "kinds",
+    "text of a pool", "numbers of a pool", "another type", "seed", "type nope",
+}  # fmt: skip
+"""Names of what is of the wrong kind; all else has a wrong value."""
+CALLS = {
+    f"{room}, {name}": (name, *case)
+    for room, cases in {
+        "open": OPENING, "match": LABELED, "read": TABLES, "write": WRITING,
+        "split": SPLITTING,
+    }.items()
+    for name, case in cases.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_data__refuses(case, tmp_path, monkeypatch):
+    name, call, words = CALLS[case]
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((TypeError, ValueError, OSError, AttributeError)) as caught:
+        call(tmp_path)
+    assert re.search(words, str(caught.value), re.DOTALL), str(caught.value)
+    if name in TYPES:
+        assert isinstance(caught.value, TypeError)
+    if case.startswith("write") and name != "another pool":
+        assert not (tmp_path / "pool.zarr").exists()
+        assert not (tmp_path / "t.parquet").exists()
