@@ -37,7 +37,7 @@ def make_plan(prune, pool=None):
         X[unlabeled] if pool is None else pool,
         cv=5,
         random_state=0,
-        prune=prune,
+        prune="exact" if prune else False,
         certificate="cv_bound",
     )
 
@@ -55,7 +55,7 @@ def make_short_plan(prune):
         pool,
         cv=3,
         random_state=0,
-        prune=prune,
+        prune="exact" if prune else False,
         certificate="cv_bound",
     )
 

@@ -10,24 +10,20 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def test_nonconformity__runs(capsys):
-    runpy.run_path(str(EXAMPLES / "nonconformity.py"), run_name="__main__")
-
-    assert "all kept" in capsys.readouterr().out
-
-
-def test_learners_with_a_pool__runs(capsys):
-    runpy.run_path(str(EXAMPLES / "learners_with_a_pool.py"), run_name="__main__")
-
-    assert "Error at most" in capsys.readouterr().out
-
-
-def test_tables__runs_here(capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nonconformity", "all kept"),
+        ("learners_with_a_pool", "Error at most"),
+        ("tables", "Error at most"),
+    ],
+)
+def test_example__runs_here(name, words, capsys, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(sys, "argv", ["tables.py", str(tmp_path)])
-    runpy.run_path(str(EXAMPLES / "tables.py"), run_name="__main__")
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", str(tmp_path)])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
-    assert "Error at most" in capsys.readouterr().out
+    assert words in capsys.readouterr().out
 
 
 @pytest.mark.cluster

@@ -13,7 +13,6 @@ from dsel.cli import main
 from dsel.data.blocks import read_blocks
 
 SECRET = "nothing-to-be-seen"
-PART = "part-0000002/data/c/0"
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +30,7 @@ class _Guarded(http.server.SimpleHTTPRequestHandler):
     """Gives files to those who know the secret, but row 60 to nobody."""
 
     def do_GET(self):
-        if (
-            f"sig={SECRET}" in self.path
-            and "c/2/0" not in self.path
-            and PART not in self.path
-        ):
+        if f"sig={SECRET}" in self.path and "c/2/0" not in self.path:
             super().do_GET()
         else:
             self.send_error(403)
@@ -122,10 +117,9 @@ def test_open_pool__sends_a_query_that_its_options_hold(url):
     assert SECRET not in f"{pool!r} {pool.token}"
 
 
-@pytest.mark.parametrize("name", ["pool.zarr"])
-def test_pool__shows_no_query_in_an_error_that_a_worker_sends(url, name):
-    options = {"storage_options": {"params": {"sig": SECRET}}}
-    pool = dsel.open_pool(f"{url}/{name}", **options)
+def test_pool__shows_no_query_in_an_error_that_a_worker_sends(url):
+    options = {"params": {"sig": SECRET}}
+    pool = dsel.open_pool(f"{url}/pool.zarr", storage_options=options)
     with pytest.raises(ConnectionError, match=r"403.*zarr.*\?\.\.\.") as told:
         list(read_blocks(pool.sources(pool.spans(90)[0]), 90))
     assert SECRET not in str(told.value)

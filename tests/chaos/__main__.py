@@ -20,7 +20,6 @@ import logging
 import sys
 import tempfile
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,9 +71,16 @@ def _go_on(missing, given):
             for kind, number in missing:
                 name = f"{kind}-{number}"
                 rng = np.random.default_rng([given.seed, [*KILLS].index(kind), number])
-                place, asleep = folder / name, given.asleep
-                run = partial(disturb, kind, cluster, place, options, asleep=asleep)
-                outcome = _in_time(name, run, rng.uniform(), seconds, cube)
+                part, latest = rng.uniform(), seconds
+                for _ in range(ATTEMPTS):
+                    outcome = disturb(
+                        kind, cluster, folder / name, options, part * latest, cube,
+                        asleep=given.asleep,
+                    )  # fmt: skip
+                    _say(_line(name, outcome))
+                    if outcome.in_time or not outcome.is_good:
+                        break
+                    latest = 0.9 * min(latest, outcome.seconds)
                 ended[name] = asdict(outcome) | {"is_good": outcome.is_good}
                 if given.log is not None:
                     with given.log.open("a") as log:
@@ -82,17 +88,6 @@ def _go_on(missing, given):
         finally:
             cluster.close()
     return ended
-
-
-def _in_time(name, run, part, seconds, cube):
-    """Disturb at `part` of the run's time; again where the run was over by then."""
-    for _ in range(ATTEMPTS):
-        outcome = run(moment=part * seconds, expected=cube)
-        _say(_line(name, outcome))
-        if outcome.in_time or not outcome.is_good:
-            break
-        seconds = 0.9 * min(seconds, outcome.seconds)
-    return outcome
 
 
 def _remembered(log):

@@ -208,14 +208,8 @@ def misread(what, found, X, y, folder):
         wide[:, : held.shape[1]] = held  # svmlight has no zeros at the end of all rows
         if not np.array_equal(wide, X, equal_nan=True):
             return "the pool holds other values than the source"
-    if what == "select":
-        said = re.search(
-            r"^(?:Error at most|No guarantee|The bound says)",
-            found.stdout,
-            re.MULTILINE,
-        )
-        if said is None:
-            return f"no verdict: {found.stdout!r}"
+    if what == "select" and VERDICT.search(found.stdout) is None:
+        return f"no verdict: {found.stdout!r}"
     return None
 
 

@@ -99,6 +99,13 @@ class Job:
             os.killpg(self.process.pid, 9)
         self.process.wait()
 
+    def is_over(self, code):
+        return code == 0 and (self.folder / "cube.json").exists()
+
+    @property
+    def last_line(self):
+        return (self.output.read_text().splitlines() or ["no output"])[-1]
+
     @property
     def cube(self):
         return json.loads((self.folder / "cube.json").read_text())
@@ -147,11 +154,15 @@ def counted_twice(written, counted, *, has_ended=True):
     return again | {(place, n) for place, n in twice if place[0].isdigit()}
 
 
-def start_cluster(folder):
-    cluster = RunningCluster(folder)
+def start_all(cluster):
     cluster.start_scheduler()
     for number in range(WORKERS):
         cluster.start_worker(f"worker-{number}")
+
+
+def start_cluster(folder):
+    cluster = RunningCluster(folder)
+    start_all(cluster)
     return cluster
 
 
@@ -180,54 +191,47 @@ def disturb(kind, cluster, folder, options, moment, expected, asleep=None):
             job.process.wait(max(0.0, moment - (time.monotonic() - job.connected)))
         in_time = job.process.poll() is None
         running = {address: list(keys) for address, keys in client.processing().items()}
-        victim = KILLS[kind](client, cluster, job, running)
-        outcome = Outcome(kind, moment, victim, in_time)
+        hit = KILLS[kind](client, cluster, job, running)
+        keys = [str(key) for address in hit for key in running.get(address, ())]
+        outcome = Outcome(kind, moment, ",".join(keys) or "nothing", in_time)
     code = job.wait()
     if kind == "scheduler":
-        _check_lost(job, code, outcome)
-        _restart(cluster)
+        outcome.notes += check_lost(job, code)
+        restart(cluster)
     written = set()
-    if kind in ("client", "scheduler") and not _is_over(job, code):
+    if kind in ("client", "scheduler") and not job.is_over(code):
         written = job.written()
         job.start()
         code = job.wait()
     outcome.written = len(written)
     outcome.recounted = len(counted_twice(written, job.counted()))
     if code != 0:
-        outcome.notes.append(f"exit code {code}: {_last_line(job)}")
+        outcome.notes.append(f"exit code {code}: {job.last_line}")
     else:
         outcome.same_cube = job.cube == expected
     outcome.seconds = time.monotonic() - job.connected
     return outcome
 
 
-def _is_over(job, code):
-    return code == 0 and (job.folder / "cube.json").exists()
-
-
-def _last_line(job):
-    lines = job.output.read_text().splitlines()
-    return lines[-1] if lines else "no output"
+# What each kind does; it returns the workers that it hits.
 
 
 def _kill_worker(client, cluster, job, running):
     pids = client.run(os.getpid)
-    address = (
-        max(running, key=lambda a: len(running[a])) if running else next(iter(pids))
-    )
+    address = max(running, key=lambda a: len(running[a]), default=None)
     address = address if address in pids else next(iter(pids))
-    os.kill(pids[address], 9)
-    return ",".join(map(str, running.get(address, ()))) or "nothing"
+    os.kill(pids[address], signal.SIGKILL)
+    return [address]
 
 
 def _kill_client(client, cluster, job, running):
     job.kill()
-    return _listed(running)
+    return running
 
 
 def _kill_scheduler(client, cluster, job, running):
     cluster.kill("scheduler")
-    return _listed(running)
+    return running
 
 
 def _sleep(client, cluster, job, running):
@@ -238,7 +242,7 @@ def _sleep(client, cluster, job, running):
             os.killpg(job.process.pid, number)
         if number == signal.SIGSTOP:
             time.sleep(job.asleep or SLEEP_SECONDS)
-    return _listed(running)
+    return running
 
 
 def _stall(client, cluster, job, running):
@@ -248,11 +252,7 @@ def _stall(client, cluster, job, running):
     os.kill(pids[address], signal.SIGSTOP)
     time.sleep(job.asleep or STALL_SECONDS)
     os.kill(pids[address], signal.SIGCONT)
-    return ",".join(map(str, running.get(address, ()))) or "nothing"
-
-
-def _listed(running):
-    return ",".join(str(key) for keys in running.values() for key in keys) or "nothing"
+    return [address]
 
 
 KILLS = {
@@ -264,21 +264,20 @@ KILLS = {
 }
 
 
-def _check_lost(job, code, outcome):
-    """The job ends by itself with one line, unless it was over already."""
+def check_lost(job, code):
+    """Return what is wrong: without a scheduler the job ends with one line."""
     if code not in (0, 3):
-        outcome.notes.append(f"exit code {code} after the scheduler was killed")
-    elif code == 3 and "Error: " not in _last_line(job):
-        outcome.notes.append(f"no clear line: {_last_line(job)}")
+        return [f"exit code {code} after the scheduler was killed"]
+    if code == 3 and "Error: " not in job.last_line:
+        return [f"no clear line: {job.last_line}"]
+    return []
 
 
-def _restart(cluster):
+def restart(cluster):
     """Supervise: what was left of the cluster is ended, and all of it started anew."""
     for name in [name for name in cluster.processes if name != "scheduler"]:
         cluster.kill(name)
-    cluster.start_scheduler()
-    for number in range(WORKERS):
-        cluster.start_worker(f"worker-{number}")
+    start_all(cluster)
 
 
 def _monitor(cluster):
