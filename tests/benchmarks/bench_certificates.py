@@ -87,7 +87,7 @@ GRIDS = {
 }
 TREES = ("satimage", "magic", "adult", "spambase", "segment")
 """Sets for boosted trees: of ten classes and more a fit takes too long."""
-DRAWS = {300: 20, 600: 20, 2000: 8, 8000: 2}
+DRAWS = {300: 40, 600: 40, 2000: 20, 8000: 8}
 """Draws by number of labels, as far as time allows."""
 TURNS = {300: (0.0, 1.0), 600: (0.0, 1.0), 2000: (0.5, 2.0), 8000: (0.8, 5.0)}
 """When the first draw has its turn, and by how much later each further one."""
@@ -97,8 +97,9 @@ CV_BOUND_POOL = 10_000
 """Pool rows that it counts at most; the default search reads the whole pool."""
 MIN_POOL = 1_000
 BOUNDS = ("fifth", "one_fold", "all_rows", "mapie", "mapie_all", "cv_bound")
-ROW = ["n", "set", "learner"]
 ERRORS = ("fifth", "one_fold", "all_rows", "refit", "mapie_all", "cv_bound")
+SIDES = ("fits", "wall", "cpu")
+ROW = ["n", "set", "learner"]
 
 
 @cache
@@ -316,93 +317,84 @@ def measure(arguments):
 
 
 def ratios(draws, part, name, keys):
-    """Return by row how a mean compares to the fifth's in the same draws, and the
-    standard error of that."""
+    """Return by row how a mean compares to the fifth's, and its standard error."""
     draws = draws[draws[f"{part}.{name}"].notna()]
     rows = draws.groupby(keys)
     theirs = rows[f"{part}.fifth"].mean()
     ratio = rows[f"{part}.{name}"].mean() / theirs
     expected = draws[keys].join(ratio.rename("ratio"), on=keys)["ratio"]
     difference = draws[f"{part}.{name}"] - expected * draws[f"{part}.fifth"]
-    error = difference.groupby([draws[key] for key in keys]).std()
-    return ratio, error / np.sqrt(rows.size()) / theirs
+    spread = difference.groupby([draws[key] for key in keys]).std()
+    return ratio, spread / np.sqrt(rows.size()) / theirs
+
+
+def failures(draws, name, part):
+    """Return in which draws a bound is below the error; none where it is not known."""
+    error = f"{part}.{'fifth' if name == 'mapie' else name}"
+    return draws[f"bounds.{name}"] < draws.get(error, np.inf)
 
 
 def summary(folder):
     records = pd.json_normalize(stored(folder))
     raised = records.get("failed", pd.Series(index=records.index, dtype=object))
     draws = records[raised.isna()]
-    rows = draws.groupby(ROW)
-    shown = pd.DataFrame({"draws": rows.size()})
-    for part, names in (("bounds", BOUNDS), ("errors", ERRORS)):
-        for name in names:
-            shown[f"{part[:-1]} {name}"] = rows[f"{part}.{name}"].mean().round(4)
-    fails = pd.DataFrame({name: failures(draws, name, "errors") for name in BOUNDS})
-    counts = fails.groupby([draws[key] for key in ROW]).sum().astype(int).astype(str)
+    means = draws.groupby(ROW).mean(numeric_only=True)
+    sides = {part: means[f"{part}.dsel"] / means[f"{part}.grid"] for part in SIDES}
+    failed = pd.DataFrame({name: failures(draws, name, "errors") for name in BOUNDS})
+    counts = failed.groupby([draws[key] for key in ROW]).sum().astype(int).astype(str)
+    shown = {"draws": draws.groupby(ROW).size()}
+    shown |= {f"bound {name}": means[f"bounds.{name}"].round(4) for name in BOUNDS}
+    shown |= {f"error {name}": means[f"errors.{name}"].round(4) for name in ERRORS}
     shown["failed"] = counts.agg("/".join, axis=1)
-    sides = {}
-    for part in ("fits", "wall", "cpu"):
-        grid, ours = rows[f"{part}.grid"].mean(), rows[f"{part}.dsel"].mean()
-        shown[f"{part} grid"], shown[f"{part} dsel"] = grid.round(2), ours.round(2)
-        sides[part] = ours / grid
+    columns = [f"{part}.{side}" for part in SIDES for side in ("grid", "dsel")]
+    shown |= {column: means[column].round(2) for column in columns}
     print(f"Means of draws; failed are draws of {'/'.join(BOUNDS)}\n")
-    print(shown.to_string())
+    print(pd.DataFrame(shown).to_string(na_rep="-"))
     print(f"\n{len(records)} pieces, of which {raised.notna().sum()} raised an error")
     for _, record in records[raised.notna()].iterrows():
         print("-", *record[[*ROW, "draw"]], record["failed"].splitlines()[-1])
     reasons = {reason for each in draws["reasons"] for reason in each}
     print("Not certified:", *(sorted(reasons) or ["nothing"]))
     print_ratios(draws, sides)
-    print("\nFailures; on all rows unseen; by delta at most, in 97.5 of 100 such runs")
+    print("\nFailures; those on all rows unseen; at most by delta, in 97.5 % of runs")
     for name in BOUNDS:
         total = int(draws[f"bounds.{name}"].notna().sum())
-        number = failures(draws, name, "errors").sum()
-        unseen = failures(draws, name, "unseen")
-        of_unseen = "-" if unseen is None else unseen.sum()
+        number = failed[name].sum()
+        unseen = failures(draws, name, "unseen").sum()
+        unseen = unseen if f"unseen.{name}" in draws or name == "mapie" else "-"
         most = int(binom.ppf(0.975, total, DELTA))
-        print(f"- {name}: {number} of {total}; {of_unseen}; {most}")
-
-
-def failures(draws, name, part):
-    """Return in which draws a bound is below the error; None if that is not known."""
-    error = f"{part}.{'fifth' if name == 'mapie' else name}"
-    return draws[f"bounds.{name}"] < draws[error] if error in draws else None
+        print(f"- {name}: {number} of {total}; {unseen}; {most}")
 
 
 def print_ratios(draws, sides):
     """Print geometric means of the rows' ratios to the fifth, and the worst rows."""
-    found = {}
+    table = pd.DataFrame({f"{part} dsel/grid": ratio for part, ratio in sides.items()})
     for part, names in (("bounds", BOUNDS[1:]), ("errors", ERRORS[1:])):
         for name in names:
-            ratio, error = ratios(draws, part, name, ROW)
-            found[f"{part[:-1]} {name}"] = ratio
+            table[f"{part} {name}"], error = ratios(draws, part, name, ROW)
             if name == "one_fold":
-                found[f"{part[:-1]} spread"] = (error / ratio) ** 2
-    found |= {f"{part} dsel/grid": ratio for part, ratio in sides.items()}
-    table = pd.DataFrame(found)
+                table[f"{part} spread"] = (error / table[f"{part} {name}"]) ** 2
     n, learner = (table.index.get_level_values(key) for key in ("n", "learner"))
     groups = {"n <= 2000": n <= 2000} | {f"n = {each}": n == each for each in DRAWS}
     groups |= {each: learner == each for each in LEARNERS}
     lines = {}
     for title, chosen in groups.items():
-        part = table[chosen]
-        line = np.exp(np.log(part).mean()).round(3)
-        for each in ("bound", "error"):  # standard error of the mean's logarithm
-            spread = np.sqrt(part[f"{each} spread"].sum()) / max(1, len(part))
-            line[f"{each} spread"] = round(spread, 3)
-        counts = {"rows": len(part), "smaller": (part["bound one_fold"] < 1).sum()}
-        lines[title] = pd.concat([pd.Series(counts), line])
+        rows = table[chosen]
+        lines[title] = np.exp(np.log(rows).mean())
+        for part in ("bounds", "errors"):  # standard error of the mean's logarithm
+            spread = np.sqrt(rows[f"{part} spread"].sum()) / max(1, len(rows))
+            lines[title][f"{part} spread"] = spread
+        lines[title]["rows"] = len(rows)
+        lines[title]["smaller bounds"] = (rows["bounds one_fold"] < 1).sum()
     print("\nGeometric means of rows' ratios to the fifth (spread: standard error of")
-    print("one_fold's); smaller: rows in which one_fold's bound is\n")
-    print(pd.DataFrame(lines).to_string(na_rep="-"))
+    print("one_fold's; smaller: rows in which one_fold's bound is)\n")
+    print(pd.DataFrame(lines).round(3).to_string(na_rep="-"))
     for part, keys in product(("bounds", "errors"), (ROW, ROW[:2])):
         ratio, error = ratios(draws, part, "one_fold", keys)
-        worst = pd.DataFrame({"ratio": ratio, "error": error}).round(3)
-        worst["draws"] = draws.groupby(keys).size()
-        above = (ratio > 1.05).sum()
-        print(
-            f"\n{part}, one_fold to fifth: {above} of {len(ratio)} above 1.05, worst:"
-        )
+        size = draws.groupby(keys).size()
+        worst = pd.DataFrame({"ratio": ratio, "error": error, "draws": size}).round(3)
+        above = f"{(ratio > 1.05).sum()} of {len(ratio)} above 1.05, worst:"
+        print(f"\n{part}, one_fold to fifth: {above}")
         print(worst.sort_values("ratio", ascending=False).head(8).to_string())
     print(f"\nMost fits of a row: {sides['fits'].max():.2f} of GridSearchCV's")
 
@@ -411,9 +403,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    parser.add_argument("--sizes", nargs="+", type=int, choices=DRAWS, default=list(DRAWS))  # fmt: skip  # noqa: E501
-    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS))  # fmt: skip  # noqa: E501
+    for option, known in (("sets", SETS), ("sizes", DRAWS), ("learners", LEARNERS)):
+        kind = type(next(iter(known)))
+        parser.add_argument(
+            f"--{option}", nargs="+", type=kind, choices=known, default=list(known)
+        )
     parser.add_argument("--draws", type=int)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--out", required=True)
