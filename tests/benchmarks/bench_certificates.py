@@ -53,6 +53,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import dsel
+from dsel.data.cache import process_cache
 
 DATA_DIR = os.environ.get("DSEL_DATA", "../shared/data")
 DELTA = 0.05
@@ -301,6 +302,7 @@ def measure(arguments):
             print("No time is left for further pieces.", flush=True)
             break
         name, n, learner, draw = piece
+        process_cache.cache_clear()  # or kernels of many searches wait for their end
         with warnings.catch_warnings(action="ignore"):
             if learner not in warm:  # imports and compilation are no part of a piece
                 run("segment", 300, learner, 0)
