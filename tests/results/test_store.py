@@ -23,59 +23,68 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from dsel.errors import StoreMismatchError
 from dsel.results import open_results, save_results
 from dsel.results.cube import make_pair_cube
-from dsel.results.place import HEAD, JOURNAL, unseal
+from dsel.results.place import HEAD, JOURNAL, OUTCOME, Place, seal, unseal
 from dsel.results.store import open_store
+from tests.object_store import BUCKET
 
 PLAN = {"data": "d1", "cv": "5"}
 
 
-def open_plan(out, **options):
-    return open_store(out, kind="search", plan=PLAN, **options)
+def open_plan(out, options=None, **changes):
+    plan = PLAN | changes
+    return open_store(out, kind="search", plan=plan, storage_options=options)
 
 
-@pytest.fixture(params=["folder", "url"])
-def out(request, tmp_path):
-    return (
-        f"memory://{uuid.uuid4().hex}" if request.param == "url" else tmp_path / "out"
-    )
+@pytest.fixture(params=["folder", "memory", "s3"])
+def where(request, tmp_path):
+    """Return a place, and the options that reach it."""
+    if request.param == "s3":
+        options = request.getfixturevalue("storage_options")
+        return f"{BUCKET}/{uuid.uuid4().hex}", options
+    url = f"memory://{uuid.uuid4().hex}"
+    return (url if request.param == "memory" else tmp_path / "out"), {}
 
 
-def test_store__keeps_records_as_json_gives_them_back(out):
+def opened(where):
+    return open_results(where[0], storage_options=where[1])
+
+
+def test_store__keeps_records_as_json_gives_them_back(where):
     record = {"errors": np.array([3, 4]), "seconds": np.float64(0.1), "token": "t"}
-    with open_plan(out) as store:
+    with open_plan(*where) as store:
         store.append("fit/0", record)
         store.append("fit/0", {"errors": [9, 9]})  # the first counts
         kept = {"fit/0": {"errors": [3, 4], "seconds": 0.1, "token": "t"}}
         assert store.records == kept
-    assert open_plan(out).records == kept
+    assert open_plan(*where).records == kept
 
 
-def test_store__keeps_cube_pairs_and_outcome(out, cube, axes):
+def test_store__keeps_cube_pairs_and_outcome(where, cube, axes):
     pairs = make_pair_cube(
         axes, [(0, 1)], np.ones((6, 1, 2), int), [[5, 5]], [[1.0]] * 6
     )
-    store = open_plan(out)
+    store = open_plan(*where)
     assert store.dataset("cube") is store.dataset("pairs") is store.outcome is None
     store.save("cube", cube)
     store.save("pairs", pairs)
-    assert store.save_outcome({"deploy": "one_fold", "bound": np.float64(0.1)}) == {
-        "deploy": "one_fold",
-        "bound": 0.1,
-    }
-    for again in (store, open_plan(out)):
+    said = store.save_outcome({"deploy": "one_fold", "bound": np.float64(0.1)})
+    assert said == {"deploy": "one_fold", "bound": 0.1}
+    for again in (store, open_plan(*where)):
         assert again.dataset("cube").identical(cube)
         assert again.dataset("pairs").identical(pairs)
         assert again.outcome["bound"] == 0.1
-    assert open_results(out).identical(cube)
+    assert opened(where).identical(cube)
 
 
-def test_store__takes_the_first_outcome_with_its_cube(out, cube):
-    first, second = open_plan(out), open_plan(out)
-    second.save("cube", cube.assign_attrs(run="second"))
-    second.save_outcome({"run": "second"})
-    first.save("cube", cube.assign_attrs(run="first"))
-    assert first.save_outcome({"run": "first"}) == {"run": "second"}
-    assert first.dataset("cube").run == open_results(out).run == "second"
+def test_store__takes_the_first_outcome_with_its_cube(where, cube):
+    first, second = open_plan(*where), open_plan(*where)
+    for n, store in enumerate((first, second)):
+        store.append(str(n), {"n": n})
+        store.save("cube", cube.assign_attrs(run=n))
+    assert second.save_outcome({"run": 1}) == {"run": 1}
+    assert first.save_outcome({"run": 0}) == {"run": 1}
+    assert first.dataset("cube").run == opened(where).run == 1
+    assert open_plan(*where).records == {"0": {"n": 0}, "1": {"n": 1}}
 
 
 def test_store__of_a_finished_run_writes_nothing(tmp_path, cube):
@@ -170,22 +179,44 @@ def test_store__names_the_place_that_is_full_and_loses_nothing(full):
     assert open_plan(out).records == {"a": {"n": 1}}
 
 
-def test_open_store__makes_a_lost_head_anew(out):
-    with open_plan(out) as store:
+def test_open_store__makes_a_lost_head_anew(where):
+    with open_plan(*where) as store:
         store.append("a", {"n": 1})
     store.place.remove(HEAD)
     with pytest.raises(StoreMismatchError, match="cv is 5 there and 7 now"):
-        open_store(out, kind="search", plan=PLAN | {"cv": "7"})
-    assert open_plan(out).records == {"a": {"n": 1}}
+        open_plan(*where, cv="7")
+    assert open_plan(*where).records == {"a": {"n": 1}}
     assert store.place.read(HEAD)
 
 
-def test_save_results__replaces_a_cube_that_stays_whole(out, cube):
+def test_place__creates_a_file_once(where):
+    place = open_plan(*where).place
+    assert place.create("file", b"first") == b"first"
+    assert place.create("file", b"second") == b"first"
+    place.write({"file": b""})  # its writer was killed
+    assert place.create("file", b"second") == place.read("file") == b"second"
+
+
+def test_save_results__replaces_a_cube_that_stays_whole(where, cube):
+    place, options = where
     for n in range(3):
-        save_results(cube.assign_attrs(n=n), out)
-        assert open_results(out).identical(cube.assign_attrs(n=n))
-    if not str(out).startswith("memory"):
-        assert len(list((out / "cube").iterdir())) == 2
+        save_results(cube.assign_attrs(n=n), place, storage_options=options)
+        assert opened(where).identical(cube.assign_attrs(n=n))
+    assert len(Place(place, storage_options=options).files("cube")) == 2
+
+
+def test_open_store__names_a_bucket_that_is_not_there(storage_options):
+    with pytest.raises(OSError, match=r"cannot write to `out` s3://no-such"):
+        open_plan("s3://no-such-bucket/run", storage_options)
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed|unclosed:ResourceWarning")
+def test_open_results__says_that_nobody_answers(storage_options):
+    nobody = {**storage_options, "endpoint_url": "http://127.0.0.1:9"}
+    nobody["config_kwargs"] = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
+    for each in (opened, lambda where: open_plan(*where)):
+        with pytest.raises(ConnectionError, match=r"dsel/cube cannot be reached"):
+            each((f"{BUCKET}/cube", nobody))
 
 
 @pytest.mark.parametrize("path", ["cube/*.zarr/fold_errors/c/0/0/0", "cube/*.json",
@@ -311,17 +342,10 @@ class StoreMachine(RuleBasedStateMachine):
             raise
         except ValueError as error:
             told = str(error)
-            is_headless = (
-                unseal(
-                    (self.out / HEAD).read_bytes()
-                    if (self.out / HEAD).exists()
-                    else None
-                )
-                is None
-            )
-            assert ("outcome.json" in told and self.is_outcome_damaged) or (
-                "must be an empty place" in told and is_headless
-            )
+            head = self.out / HEAD
+            is_headless = not head.exists() or unseal(head.read_bytes()) is None
+            is_final = OUTCOME in told and self.is_outcome_damaged
+            assert is_final or ("must be an empty place" in told and is_headless)
             return
         for key, record in found.records.items():
             assert record == self.record(int(key))
@@ -336,87 +360,87 @@ StoreMachine.TestCase.settings = settings(
 TestStore = StoreMachine.TestCase
 
 
-REFUSALS = [
-    ("another_plan", StoreMismatchError, "data is d1 there and d2 now"),
-    ("another_kind", StoreMismatchError, "kind is search there and co_validation now"),
-    ("cube_over_plan", StoreMismatchError, "is search there and results now; choose"),
-    ("stranger", ValueError, "must be an empty place .*notes.txt is there"),
-    ("stranger_cube", ValueError, "must be an empty place"),
-    ("old", ValueError, "was written by dsel 0.1"),
-    ("old_cube", ValueError, "was written by dsel 0.1"),
-    ("newer", ValueError, "has format 99 and this dsel reads"),
-    ("nothing", FileNotFoundError, "there are no results at"),
-    ("unfinished", FileNotFoundError, "a run that has not ended; run the same command"),
-    ("damaged_outcome", ValueError, "outcome.json in .* is damaged, and a certificate"),
-    ("object", TypeError, "`out` must be a path or a URL"),
-    ("empty", ValueError, "`out` must name a place"),
-    ("password", ValueError, "`out` must not hold a password"),
-    ("protocol", ValueError, "`out` must be a path or a URL .*protocol"),
-    ("a_file", OSError, r"cannot write to `out` .*out: File exists"),
-    ("below_a_file", OSError, "cannot write to `out` "),
-    ("no_cube", TypeError, "`results` must be an xarray.Dataset"),
-    ("other_dataset", ValueError, "it lacks status"),
-    ("transposed", ValueError, "transpose or select whole candidates"),
-    ("text", ValueError, "has fold_rows of type object"),
-    ("fraction", ValueError, "fold_errors = 0.5; a count is a whole number"),
-    ("record", TypeError, "a record holds numbers and texts, got object"),
+def strange(out, name="notes.txt", text="mine"):
+    out.mkdir()
+    (out / name).write_text(text)
+    return out
+
+
+def of_version(out, version):
+    open_plan(out).place.write({HEAD: seal(b'{"format": %d}' % version)})
+    return out
+
+
+def with_damaged_outcome(out):
+    open_plan(out).save_outcome({})
+    damage(out / OUTCOME, "cut", 20)
+    return out
+
+
+def transposed(cube):
+    return cube.assign(fold_errors=cube.fold_errors.transpose("fold", "C", "kernel"))
+
+
+OLD = "zarr.json", '{"attributes": {"dsel_schema_version": 2}}'
+A_PLACE = [
+    (lambda out: strange(out), ValueError, "an empty place .*notes.txt is there"),
+    (lambda out: strange(out, HEAD), ValueError, "an empty place .*dsel.json is there"),
+    (lambda out: strange(out, *OLD), ValueError, "was written by dsel 0.1"),
+    (lambda out: of_version(out, 99), ValueError, "has format 99 and this dsel reads"),
+    (with_damaged_outcome, ValueError, "is damaged, and a certificate that was"),
+    (
+        lambda out: out.write_text("a") and out,
+        OSError,
+        "cannot write to .*: File exist",
+    ),
+    (lambda out: out.write_text("a") and out / "in", OSError, "cannot write to `out` "),
+    (lambda out: {}, TypeError, "`out` must be a path or a URL"),
+    (lambda out: "", ValueError, "`out` must name a place"),
+    (lambda out: "s3://me:secret@b/c", ValueError, "`out` must not hold a password"),
+    (lambda out: "nowhere://a/b", ValueError, "must be a path or a URL .*protocol"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "words"), A_PLACE)
+def test_open_store__refuses_what_is_no_place_of_ours(make, error, words, tmp_path):
+    place = make(tmp_path / "out")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.*")}
+    with pytest.raises(error, match=words):
+        open_plan(place)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.*")} == before
+
+
+A_CUBE = [
+    (lambda cube: 3, TypeError, "`results` must be an xarray.Dataset"),
+    (lambda cube: cube[["fold_rows"]], ValueError, "it lacks status"),
+    (transposed, ValueError, "transpose or select whole candidates"),
+    (lambda cube: cube.astype(object), ValueError, "has status of type object"),
+    (lambda cube: cube.assign(fold_rows=cube.fold_rows / 3), ValueError,
+     "fold_rows = 6.66.*; a count is a whole number"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "error", "words"), REFUSALS)
-def test_refusals(case, error, words, tmp_path, cube):
+@pytest.mark.parametrize(("change", "error", "words"), A_CUBE)
+def test_save_results__refuses_what_is_no_cube(change, error, words, cube, tmp_path):
     with pytest.raises(error, match=words):
-        refuse(case, tmp_path / "out", cube)
+        save_results(change(cube), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
-def refuse(case, out, cube):  # noqa: C901
-    changed = cube.drop_dims("criterion").copy(deep=True)
-    match case:
-        case "another_plan" | "another_kind" | "cube_over_plan" | "unfinished":
-            open_plan(out).close()
-        case "stranger" | "stranger_cube":
-            out.mkdir()
-            (out / "notes.txt").write_text("mine")
-        case "old" | "old_cube":
-            out.mkdir()
-            (out / "zarr.json").write_text('{"attributes": {"dsel_schema_version": 2}}')
-        case "newer":
-            place = open_plan(out).place
-            body = json.dumps({"format": 99, "kind": "search", "plan": PLAN}).encode()
-            place.write({HEAD: b"%08x\n" % __import__("zlib").crc32(body) + body})
-        case "damaged_outcome":
-            open_plan(out).save_outcome({})
-            damage(out / "outcome.json", "cut", 20)
-        case "a_file":
-            out.write_text("a file")
-            open_plan(out)
-        case "below_a_file":
-            out.write_text("a file")
-            open_plan(out / "results")
-        case "transposed":
-            changed = changed.transpose("kernel", "C", "fold")
-            changed["fold_errors"] = changed.fold_errors.transpose(
-                "fold", "C", "kernel"
-            )
-        case "text":
-            changed["fold_rows"] = changed.fold_rows.astype(object)
-        case "fraction":
-            changed.fold_errors.values[0, 0, 0] = 0.5
-        case "record":
-            open_plan(out).append("a", {"n": object()})
-    plans = {
-        "another_plan": {"kind": "search", "plan": {"data": "d2", "cv": "5"}},
-        "another_kind": {"kind": "co_validation", "plan": PLAN},
-    }
-    if case in plans:
-        open_store(out, **plans[case])
-    if case in ("stranger", "old", "newer", "damaged_outcome"):
-        open_plan(out)
-    if case in ("nothing", "unfinished"):
-        open_results(out)
-    places = {"object": {}, "empty": "", "password": "s3://me:secret@b/c",
-              "protocol": "nowhere://a/b"}  # fmt: skip
-    if case in places:
-        open_plan(places[case])
-    other = {"no_cube": 3, "other_dataset": cube[["fold_rows"]]}
-    save_results(other.get(case, changed), out)
+def test_store__refuses_what_does_not_belong_there(tmp_path, cube):
+    store = open_plan(tmp_path / "out")
+    for words, call in {
+        "data is d1 there and d2 now; choose": lambda out: open_plan(out, data="d2"),
+        "kind is search there and audit now;": lambda out: open_store(
+            out, kind="audit", plan={}
+        ),
+        "kind is search there and results now": lambda out: save_results(cube, out),
+    }.items():
+        with pytest.raises(StoreMismatchError, match=words):
+            call(tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match="has not ended; run the same command"):
+        open_results(tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match="there are no results at"):
+        open_results(tmp_path / "nothing")
+    with pytest.raises(TypeError, match="holds numbers and texts, got object"):
+        store.append("a", {"n": object()})
