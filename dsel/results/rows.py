@@ -14,6 +14,7 @@ from zarr.core.sync import sync
 from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
+from dsel.checks import check_choice
 from dsel.data.blocks import read_blocks
 from dsel.data.pool import Pool
 from dsel.results.place import Place
@@ -63,7 +64,28 @@ def write_rows(
     Raises FileExistsError where results for rows or other zarr data are there,
     ValueError where anything else is, or the place lies in a pool or in results.
     """
-    group, arrays = _create(path, int(pool.boundaries[-1]), fields, attributes)
+    store, n_rows = _store(path), int(pool.boundaries[-1])
+    if isinstance(store, LocalStore):
+        check_outside(store.root, "path")
+    if sync(store.exists(HEAD)):
+        raise FileExistsError(
+            f"`path` {path} exists; choose another one, or delete it."
+        )
+    check_empty(store, "path")
+    told = {**attributes, COMPLETE: False}
+    group = zarr.create_group(store, attributes=told, zarr_format=3)
+    arrays: dict[str, Any] = {
+        name: group.create_array(
+            name,
+            shape=(n_rows, *row_shape),
+            chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
+            dtype=dtype,
+            fill_value=fill,
+            compressors=[ZstdCodec(), Crc32cCodec()],
+            config={"write_empty_chunks": True},  # of these objects, not stored
+        )
+        for name, (row_shape, dtype, fill) in fields.items()
+    }
     touched: set[int] = set()
     work = task, block_rows, allow_nan
     with closing(make_executor(work, resolve_client(client))) as executor:
@@ -75,10 +97,13 @@ def write_rows(
         )
         for finished in completed(executor, tasks):
             rows, values = finished.result()
-            _write(arrays, rows, values)
+            first, stop = int(rows[0]), int(rows[-1]) + 1
+            is_whole = len(rows) == stop - first
+            for name, array in arrays.items():
+                array.oindex[slice(first, stop) if is_whole else rows] = values[name]
             touched.update(np.unique(rows // CHUNK_ROWS).tolist())
     for array in arrays.values():
-        for start in range(0, array.shape[0], CHUNK_ROWS):
+        for start in range(0, n_rows, CHUNK_ROWS):
             if start // CHUNK_ROWS not in touched:  # its rows are all left out
                 array[start : start + CHUNK_ROWS] = array.fill_value
     group.attrs[COMPLETE] = True
@@ -110,7 +135,19 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         Where it has no such field, was not written to the end, or a chunk is missing
         or damaged.
     """
-    array = _opened(path, name)
+    store = _store(path, read_only=True)
+    try:
+        group = zarr.open_group(WholeStore(store), mode="r", zarr_format=3)
+        fields: dict[str, Any] = dict(group.arrays())
+    except (FileNotFoundError, ContainsArrayError) as error:
+        raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
+    except BAD_HEADER as error:
+        raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
+    if not group.attrs.get(COMPLETE):
+        raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
+    check_choice(name, "name", sorted(fields))
+    array = fields[name]
+    check_array(array)
     for start in range(0, array.shape[0], array.chunks[0]):
         stop = min(start + array.chunks[0], array.shape[0])
         try:
@@ -123,82 +160,12 @@ def read_rows(path: Any, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         yield start, values
 
 
-def _opened(path: Any, name: str) -> Any:
-    store = _store(path, read_only=True)
-    try:
-        group = zarr.open_group(WholeStore(store), mode="r", zarr_format=3)
-        fields = dict(group.arrays())
-    except ContainsArrayError as error:
-        raise ValueError(
-            f"`path` {store} is a zarr array, and holds no results for rows."
-        ) from error
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"`path` {store} holds no results for rows.") from error
-    except BAD_HEADER as error:
-        raise ValueError(f"`path` {store} is damaged ({error}); {WAY_OUT}.") from error
-    if not group.attrs.get(COMPLETE):
-        raise ValueError(f"`path` {store} was not written to the end; {WAY_OUT}.")
-    if name not in fields:
-        raise ValueError(
-            f"`name` must be a field of {store}, which has "
-            f"{', '.join(sorted(fields))}; got {name!r}."
-        )
-    check_array(fields[name])
-    return fields[name]
-
-
-def _create(
-    path: Any,
-    n_rows: int,
-    fields: Mapping[str, tuple[tuple[int, ...], str, Any]],
-    attributes: Mapping[str, Any],
-) -> tuple[zarr.Group, dict[str, Any]]:
-    store = _store(path)
-    if isinstance(store, LocalStore):
-        check_outside(store.root, "path")
-    if sync(store.exists(HEAD)):
-        raise FileExistsError(
-            f"`path` {path} exists; choose another one, or delete it."
-        )
-    check_empty(store, "path")
-    group = zarr.create_group(
-        store, attributes={**attributes, COMPLETE: False}, zarr_format=3
-    )
-    arrays = {
-        name: group.create_array(
-            name,
-            shape=(n_rows, *row_shape),
-            chunks=(min(CHUNK_ROWS, max(n_rows, 1)), *row_shape),
-            dtype=dtype,
-            fill_value=fill,
-            compressors=[ZstdCodec(), Crc32cCodec()],
-            config={"write_empty_chunks": True},  # of these objects, not stored
-        )
-        for name, (row_shape, dtype, fill) in fields.items()
-    }
-    return group, arrays
-
-
 def _store(path: Any, *, read_only: bool = False) -> Store:
     """Return the zarr store at a path or URL."""
     place = Place(path, name="path")
     if place.folder is not None:
         return LocalStore(place.folder, read_only=read_only)
     return FsspecStore.from_url(str(place), read_only=read_only)
-
-
-def _write(
-    arrays: Mapping[str, Any],
-    rows: NDArray[np.int64],
-    values: Mapping[str, NDArray[Any]],
-) -> None:
-    start, stop = int(rows[0]), int(rows[-1]) + 1
-    whole = len(rows) == stop - start
-    for name, array in arrays.items():
-        if whole:
-            array[start:stop] = values[name]
-        else:
-            array.set_orthogonal_selection((rows,), values[name])
 
 
 def _compute_span(
