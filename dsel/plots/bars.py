@@ -1,10 +1,11 @@
 """Bars: both certificates beside a held-out fifth, terms of bounds, and times."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from dask.utils import format_time
+from numpy.typing import NDArray
 
 from dsel import names
 from dsel.plots.style import ACCENT, BLUE, INK, PALE, new_axes, tidy
@@ -46,30 +47,26 @@ def plot_certificates(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes
     'share of rows'
     """
     choice = select(results)
-    lines = [
-        (each.model, each.bound, each.label_term, each.estimate)
-        for each in choice.certificates.values()
+    models = list(choice.certificates.values())
+    labels = [each.model for each in models]
+    bounds = [each.bound for each in models]
+    # A bound without terms comes from labeled rows alone.
+    firsts = [
+        min(each.bound, np.nan_to_num(each.label_term, nan=each.bound))
+        for each in models
     ]
     if np.isfinite(choice.held_out_fifth):
-        fifth = choice.held_out_fifth
-        lines.append(("a held-out fifth, about", fifth, fifth, np.nan))
-    ax = new_axes(height=1.2 + 0.6 * len(lines)) if ax is None else ax
-    for place, (model, bound, label_term, estimate) in zip(
-        range(len(lines))[::-1], lines, strict=True
-    ):
-        first = np.nan_to_num(label_term, nan=bound)
-        is_ours = place or len(lines) == len(choice.certificates)
-        color = BLUE if is_ours else INK
-        ax.barh(place, min(first, bound), height=0.6, color=color, alpha=0.85)
-        ax.barh(place, max(bound - first, 0.0), height=0.6, left=first, color=PALE)
-        ax.annotate(
-            f" {in_percent(bound)}", (bound, place), va="center", fontsize=9, color=INK
-        )
-        if np.isfinite(estimate):
-            ax.plot(estimate, place, "|", color=ACCENT, ms=16, mew=2.5)
-        del model
-    ax.set_yticks(range(len(lines))[::-1], [model for model, *_ in lines])
-    ax.set_xlim(0, 1.15 * max(min(bound, 1.0) for _, bound, *_ in lines))
+        labels.append("a held-out fifth, about")
+        bounds.append(choice.held_out_fifth)
+        firsts.append(choice.held_out_fifth)
+    ax = new_axes(height=1.2 + 0.6 * len(labels)) if ax is None else ax
+    places = np.arange(len(labels))[::-1]
+    colors = [BLUE] * len(models) + [INK] * (len(labels) - len(models))
+    _draw_bars(ax, places, np.array(firsts), np.array(bounds), color=colors)
+    estimates = [each.estimate for each in models]
+    ax.plot(estimates, places[: len(models)], "|", color=ACCENT, ms=16, mew=2.5)
+    ax.set_yticks(places, labels)
+    ax.set_xlim(0, 1.15 * min(max(bounds), 1.0))
     ax.set_xlabel("share of rows")
     tidy(ax, title="Error at most; the mark is the error seen on held-out folds")
     return ax
@@ -130,16 +127,8 @@ def plot_terms(
     errors = counts[names.FOLD_ERRORS][best].sum(axis=1) / n_rows
     ax = new_axes(height=1.6 + 0.4 * len(best)) if ax is None else ax
     places = np.arange(len(best))[::-1]
-    labels, pool = first[best], second[best]
-    ax.barh(places, labels, height=0.6, color=BLUE, label="from labeled rows")
-    ax.barh(
-        places, pool, height=0.6, left=labels, color=PALE, edgecolor=BLUE, lw=0.6,
-        label="from disagreement on the pool",
-    )  # fmt: skip
-    for place, bound in zip(places, labels + pool, strict=True):
-        ax.annotate(
-            f" {in_percent(bound)}", (bound, place), va="center", fontsize=8, color=INK
-        )
+    labels = ("from labeled rows", "from disagreement on the pool")
+    _draw_bars(ax, places, first[best], (first + second)[best], labels=labels)
     ax.plot(
         errors, places, "|", color=ACCENT, markersize=14, markeredgewidth=2.5,
         label="error in cross-validation (an estimate)",
@@ -183,15 +172,31 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     total = sum(sums.values())
     ax = new_axes(height=2.4) if ax is None else ax
     places = np.arange(len(sums))[::-1]
-    ax.barh(places, list(sums.values()), color=BLUE, height=0.6)
-    for place, seconds in zip(places, sums.values(), strict=True):
-        share = seconds / total if total else 0.0
-        ax.annotate(
-            f" {format_time(seconds)} ({share:.0%})", (seconds, place), va="center",
-            fontsize=8, color=INK,
-        )  # fmt: skip
+    bars = ax.barh(places, list(sums.values()), color=BLUE, height=0.6)
+    shown = [
+        f"{format_time(each)} ({each / (total or 1):.0%})" for each in sums.values()
+    ]
+    ax.bar_label(bars, shown, padding=3, fontsize=8, color=INK)
     ax.set_yticks(places, list(sums))
     ax.set_xlim(right=1.25 * max((*sums.values(), 1e-9)))
     ax.set_xlabel("seconds, summed over tasks")
     tidy(ax, title=f"{format_time(total)} of work")
     return ax
+
+
+def _draw_bars(
+    ax: "Axes",
+    places: NDArray[np.int64],
+    firsts: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    *,
+    color: Any = BLUE,
+    labels: tuple[str, str] = ("", ""),
+) -> None:
+    """Draw bounds as bars of two parts, with their numbers at the end."""
+    ax.barh(places, firsts, height=0.6, color=color, label=labels[0])
+    rest = ax.barh(
+        places, bounds - firsts, height=0.6, left=firsts, color=PALE, label=labels[1]
+    )
+    shown = [in_percent(bound) for bound in bounds]
+    ax.bar_label(rest, shown, padding=3, fontsize=8, color=INK)

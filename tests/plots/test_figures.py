@@ -103,7 +103,7 @@ def test_plot_certificates__has_both_models_beside_a_held_out_fifth(nested):
     models = [each.model for each in choice.certificates.values()]
     assert labels == [*models, "a held-out fifth, about"]
     bounds = [each.bound for each in choice.certificates.values()]
-    shown = [f" {in_percent(bound)}" for bound in [*bounds, choice.held_out_fifth]]
+    shown = [in_percent(bound) for bound in [*bounds, choice.held_out_fifth]]
     assert texts(ax) == shown
 
 
