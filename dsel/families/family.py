@@ -90,14 +90,6 @@ class FitCounts:
         self.status[place] = FIT_FAILED
         self.messages[key] = why
 
-    def copy(self, places: Any, source: "FitCounts") -> None:
-        """Write the counts of other arrays to `places` of these, and all messages."""
-        self.test_errors[places] = source.test_errors
-        self.train_errors[places] = source.train_errors
-        self.status[places] = source.status
-        self.seconds[places] = source.seconds
-        self.messages.update(source.messages)
-
     def select(self, places: Any, split: int | None = None) -> "FitCounts":
         """Return the counts at `places` of the arrays, one split's messages."""
         kept = {

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 
 from dsel.arrays import Integers
@@ -14,10 +15,12 @@ def cut_to_rows(
     fit_params: Mapping[str, Any], rows: Integers, n_rows: int
 ) -> dict[str, Any]:
     """Return fit parameters for some of `n_rows` rows; others stay as they are."""
-    return {
-        name: _safe_indexing(value, rows) if _one_per_row(value, n_rows) else value
-        for name, value in fit_params.items()
-    }
+    cut = dict(fit_params)
+    for name, value in fit_params.items():
+        is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
+        if is_list and len(value) == n_rows:
+            cut[name] = _safe_indexing(value, rows)
+    return cut
 
 
 def checked_params(fit_params: Mapping[str, Any] | None, n_rows: int) -> dict[str, Any]:
@@ -68,8 +71,6 @@ def check_pool_learners(
 
 def _pool_learner_in(estimator: Any) -> Any:
     """Return an inner estimator that takes the pool; frozen ones are not fitted."""
-    from sklearn.frozen import FrozenEstimator
-
     parts = {"": estimator, **estimator.get_params(deep=True)}
     frozen = [
         f"{name}__" if name else ""
@@ -81,11 +82,3 @@ def _pool_learner_in(estimator: Any) -> Any:
         if is_fitted and not name.startswith(tuple(frozen)) and takes_pool(part):
             return part
     return None
-
-
-def _one_per_row(value: Any, n_rows: int) -> bool:
-    return (
-        hasattr(value, "__len__")
-        and not isinstance(value, str | dict)
-        and (len(value) == n_rows)
-    )

@@ -48,14 +48,9 @@ class KernelBlock:
 def flush_to_peaks(values: NDArray[Any], starts: Integers) -> Floats:
     """Return each row's largest absolute value by class, (n_classes, n_rows).
 
-    Values that are as good as 0, see `LEAST`, are set to it, in place.
-
-    Parameters
-    ----------
-    values
-        Kernel block, (n_rows, n_columns), class by class.
-    starts
-        Where each class begins among the columns, and the end, (n_classes + 1,).
+    Of a kernel block, (n_rows, n_columns), whose columns stand class by class, each
+    class from its entry of `starts` on. What is as good as 0, see `LEAST`, is set to
+    it, in place.
     """
     from dsel.families.svm import votes
 
@@ -120,14 +115,8 @@ class DecisionWeights:
     ) -> "DecisionWeights":
         """Prepare machines for kernel blocks with these labeled rows as columns.
 
-        Parameters
-        ----------
-        machines
-            All their rows must be among `numbers`.
-        numbers
-            Labeled row numbers of the columns, class by class and ascending within.
-        starts
-            Where each class code begins in `numbers`, and the end, (n_classes + 1,).
+        All their rows must be among `numbers`, which stand class by class, each class
+        code from its entry of `starts` on, and ascend within.
         """
         columns = np.empty(len(machines.numbers), dtype=np.int64)
         for place, code in enumerate(machines.present):
@@ -199,12 +188,8 @@ class DecisionWeights:
     def limits(self, peaks: Floats, errors: Floats) -> Floats:
         """Bound the error of each decision in float64, (n_pairs, n_rows, n_models).
 
-        Parameters
-        ----------
-        peaks
-            Bound of each row's absolute kernel values by class, (n_present, n_rows).
-        errors
-            Bound of the error of each row's kernel values, (n_rows,).
+        By bounds of each row's absolute kernel values by class, (n_present, n_rows),
+        and of their errors, (n_rows,).
         """
         parts = zip(*(sums for _, sums in self.layouts), strict=True)
         sums = Sums(*(np.concatenate(each, axis=2) for each in parts))
@@ -241,18 +226,8 @@ def decide(
 ) -> Integers:
     """Return the codes of some rows of a block, (n_models of `duals`, n_rows).
 
-    Parameters
-    ----------
-    block
-        Kernel values.
-    duals
-        Machines over its columns.
-    places
-        Rows of the block, ascending.
-    models
-        Models that are asked; other ones get any codes.
-    guess
-        Class code for each row of the block that is tried first; changes no code.
+    `places` of the rows ascend. Models that are not asked get any codes. `guess` has a
+    class code for each row of the block, which is tried first, and changes no code.
     """
     from dsel.families.svm import votes
 
@@ -328,16 +303,8 @@ def exact_decisions(duals: DecisionWeights, values: Floats, models: Integers) ->
     """Return one row's decisions by sums in a fixed order, (n_pairs, n_cells).
 
     A decision within rounding of zero is exactly 0: duplicates and symmetric data make
-    exact ties, which no order of adding should turn into a vote.
-
-    Parameters
-    ----------
-    duals
-        Machines over the columns of `values`.
-    values
-        Kernel values of the row, (n_columns,), computed for this row alone.
-    models
-        Place of the model of each cell, (n_cells,).
+    exact ties, which no order of adding should turn into a vote. The row's kernel
+    values, (n_columns,), are computed for it alone; each cell has its model's place.
     """
     rows = np.zeros(len(models), dtype=np.int64)
     decisions, limits = cell_decisions(duals, values[np.newaxis], rows, models)

@@ -50,16 +50,8 @@ def fit_split(
 ) -> Fitted:
     """Fit all pairs of classes for every C, and count errors.
 
-    Parameters
-    ----------
-    kernel
-        Kernel over the labeled rows.
-    task
-        Values of C and when to stop.
-    weights
-        Factor of C of each of the kernel's rows; 0 for rows left out.
-    tests
-        Places of each part of the test rows among them, ascending.
+    `weights` are factors of C of each of the kernel's rows, 0 for rows left out, and
+    `tests` the places of each part of the test rows among them, ascending.
     """
     used = np.flatnonzero(weights > 0)
     codes = _codes_at(kernel, used)

@@ -87,13 +87,7 @@ def whole_nbytes(n_rows: int) -> int:
 
 
 def check_limit(n_rows: int, limit: int) -> None:
-    """Raise where a task's bytes do not hold the kernel matrix of all labeled rows.
-
-    Raises
-    ------
-    MemoryError
-        With the bytes that are needed and that there are.
-    """
+    """Raise MemoryError where a task does not hold the kernel matrix of all rows."""
     needed, most = int(4 * n_rows**2 / SHARE), int((limit * SHARE / 4) ** 0.5)
     if limit < needed:
         raise MemoryError(
@@ -106,23 +100,10 @@ def check_limit(n_rows: int, limit: int) -> None:
 def labeled_kernel(
     labeled: RowsByClass, kernel: Kernel, key: str, budget: Cache
 ) -> LabeledKernel:
-    """Compute a kernel over the labeled rows.
+    """Compute a kernel over the labeled rows, whose contents `key` names.
 
-    Parameters
-    ----------
-    labeled
-        The rows.
-    kernel
-        The kernel.
-    key
-        Names the contents of the rows, for the cache.
-    budget
-        Limits the matrices and keeps the base that other kernels share.
-
-    Raises
-    ------
-    ValueError
-        Where a kernel value is too large, or cannot be computed.
+    `budget` limits the matrices and keeps the base that other kernels share. Raises
+    ValueError where a kernel value is too large, or cannot be computed.
     """
     n_rows = len(labeled.numbers)
     reference = budget.get(

@@ -106,23 +106,11 @@ def svc_of(
     candidate: int,
     classes: NDArray[Any],
 ) -> Any:
-    """Return the fitted SVC or pipeline of one candidate.
+    """Return the fitted SVC or pipeline of one candidate, by number.
 
-    Parameters
-    ----------
-    machines
-        Of its split; at least two classes.
-    labeled
-        Holds the support vectors.
-    rows
-        Labeled rows of the split, ascending: ``support_`` counts them, and all labeled
-        rows where the kernel is precomputed.
-    estimator
-        The candidate's estimator, unfitted.
-    candidate
-        Its number.
-    classes
-        Label of each class code.
+    `machines` have two classes or more, `labeled` holds the support vectors, and `rows`
+    are the labeled rows of the split, ascending: ``support_`` counts them, and all
+    labeled rows where the kernel is precomputed.
     """
     place = machines.candidates.index(candidate)
     model = int(machines.model_of[place])

@@ -75,17 +75,8 @@ class Query:
     def asks(self, split: int, at: Integers) -> Iterator[tuple[Integers, Integers]]:
         """Yield pieces of machines' candidates and rows that ask a split.
 
-        Parameters
-        ----------
-        split
-            Its number.
-        at
-            Place of each of the machines' candidates on the candidate axis.
-
-        Yields
-        ------
-        chosen, rows
-            Places among the machines' candidates, and row numbers; neither is empty.
+        `at` has the place of each of the candidates on the candidate axis. Pieces are
+        places among the candidates, and row numbers; neither is empty.
         """
         if self.same_for_candidates:
             if self.view.size and split in self.rows_of:
@@ -238,20 +229,9 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
     """Return a score for every row, model and class present.
 
     Decisions that rounding could turn round are summed anew in a fixed order, so that
-    the largest score is the class that the machines predict.
-
-    Parameters
-    ----------
-    duals
-        Machines over the columns of the block.
-    block
-        Kernel values, in float64.
-
-    Returns
-    -------
-    ndarray
-        Shape (n_rows, n_models, n_present). Two classes have the pair (f, -f); more
-        have votes, and sums of decisions squeezed into (-1/3, 1/3).
+    the largest score is the class that the machines predict. The block is in float64,
+    the shape (n_rows, n_models, n_present). Two classes have the pair (f, -f); more
+    have votes, and sums of decisions squeezed into (-1/3, 1/3).
     """
     present, shape = duals.machines.present, (len(block.values), duals.n_models)
     if len(present) == 1:

@@ -130,30 +130,11 @@ def rows_of_split(
 ) -> tuple[RowsByClass, tuple[Exception | None, ...]]:
     """Fit the steps before an SVC on one training set and pass all rows through them.
 
-    Parameters
-    ----------
-    steps
-        Named, unfitted; at least one.
-    X, y
-        All labeled rows and their class codes.
-    labels
-        Label of each class code.
-    split
-        Whose rows the steps are fitted on.
-    kernel
-        Of the SVC, which cannot take rows that are too long.
-    seed
-        Steps whose `random_state` is None get a hash of it.
-    origin
-        Text that other steps, rows or training rows do not have.
-
-    Returns
-    -------
-    rows
-        Zeros for those that the split does not name, and for the parts of its test
-        rows that a step refused.
-    refusals
-        What was raised on each part of the test rows, None where nothing was.
+    `labels` are those of the class codes `y`, `kernel` is the SVC's, and `origin` a
+    text that other steps, rows or training rows do not have. Steps whose `random_state`
+    is None get a hash of `seed`. Rows that the split does not name are zeros, and so
+    are the parts of its test rows that were refused. Beside the rows is what was raised
+    on each part, None where nothing was.
     """
     front = with_seeds(cloned(Pipeline(steps)), seed, split.name)
     train = split.train_rows

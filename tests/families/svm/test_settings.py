@@ -57,44 +57,30 @@ def test_assign_families__splits_a_mixed_list():
     assert "break_ties" in others.remark
 
 
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (SVC(C=0.0), "`C` must be positive"),
-        (SVC(C=-1.0), "`C` must be positive"),
-        (SVC(tol=0.0), "`tol` must be positive"),
-        (SVC(max_iter=-2), "`max_iter` must be >= -1"),
-        (SVC(gamma=0.0), "`gamma` must be positive"),
-        (SVC(gamma="large"), "`gamma` must be one of 'auto', 'scale'"),
-        (SVC(kernel="poly", degree=-1), "`degree` must be positive"),
-        (make_pipeline(StandardScaler(), SVC(C=0.0)), "`C` must be positive"),
-    ],
-)
-def test_check_candidates__parameters_must_be_positive(estimator, message):
-    with pytest.raises(ValueError, match=message):
-        check_candidates(candidates_of(SVC(), estimator), np.eye(3))
+GRAM = SVC(kernel="precomputed")
+FRACTIONAL = SVC(kernel="poly", degree=1.5)
+REFUSED = [
+    (SVC(C=0.0), np.eye(3), "`C` must be positive"),
+    (SVC(C=-1.0), np.eye(3), "`C` must be positive"),
+    (SVC(tol=0.0), np.eye(3), "`tol` must be positive"),
+    (SVC(max_iter=-2), np.eye(3), "`max_iter` must be >= -1"),
+    (SVC(gamma=0.0), np.eye(3), "`gamma` must be positive"),
+    (SVC(gamma="large"), np.eye(3), "`gamma` must be one of 'auto', 'scale'"),
+    (SVC(kernel="poly", degree=-1), np.eye(3), "`degree` must be positive"),
+    (make_pipeline(StandardScaler(), SVC(C=0.0)), np.eye(3), "`C` must be positive"),
+    (FRACTIONAL, -np.eye(3), "`degree` must be whole where features"),
+    (SVC(kernel="poly", degree=1.5, coef0=-1.0), np.eye(3), "`degree` must be whole"),
+    (GRAM, np.ones((3, 2)), "must be the square Gram matrix"),
+    (GRAM, np.triu(np.ones((3, 3))), "`X` must be symmetric"),
+    (GRAM, sparse.eye_array(3).tocsr(), "must be a dense Gram matrix"),
+]
 
 
-def test_check_candidates__a_fractional_degree_needs_nonnegative_features():
-    estimator = SVC(kernel="poly", degree=1.5)
-    check_candidates(candidates_of(estimator), np.eye(3))
-    with pytest.raises(ValueError, match="`degree` must be whole where features"):
-        check_candidates(candidates_of(estimator), -np.eye(3))
-    with pytest.raises(ValueError, match="`degree` must be whole where features"):
-        check_candidates(
-            candidates_of(SVC(kernel="poly", degree=1.5, coef0=-1.0)), np.eye(3)
-        )
-
-
-def test_check_candidates__a_gram_matrix_is_square_and_symmetric():
-    precomputed = candidates_of(SVC(kernel="precomputed"))
-    check_candidates(precomputed, np.eye(3))
-    with pytest.raises(ValueError, match="must be the square Gram matrix"):
-        check_candidates(precomputed, np.ones((3, 2)))
-    with pytest.raises(ValueError, match="`X` must be symmetric"):
-        check_candidates(precomputed, np.triu(np.ones((3, 3))))
-    with pytest.raises(TypeError, match="must be a dense Gram matrix"):
-        check_candidates(precomputed, sparse.eye_array(3).tocsr())
+@pytest.mark.parametrize(("estimator", "X", "message"), REFUSED)
+def test_check_candidates__refuses_what_cannot_work(estimator, X, message):
+    check_candidates(candidates_of(SVC(), GRAM, FRACTIONAL), np.eye(3))
+    with pytest.raises((TypeError, ValueError), match=message):
+        check_candidates(candidates_of(SVC(), estimator), X)
 
 
 def test_check_limit__the_budget_holds_the_kernel_matrix():
