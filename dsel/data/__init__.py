@@ -1,14 +1,14 @@
-"""Labeled tables, splits, and the unlabeled pool: a Dask array with row numbers.
+"""Labeled tables, splits, and the unlabeled pool: rows in blocks with row numbers.
 
 Promise: whatever holds the rows, tasks read them block by block with their global row
 numbers, and all randomness is a function of (seed, stream, row), so that chunking,
 workers, retries and order change no count.
 
-Vocabulary: a *collection* is a Dask array and what that does not carry: column names,
-what tells its content, how it is opened again; a *pool* is a collection and row
-filters; a *span* is some blocks, read by one task; *sources* are what the task needs,
-the small graph of those blocks; a *block* is rows in memory; a *split* names training
-and test rows.
+Vocabulary: a *collection* is a Dask graph of blocks and what that does not carry:
+column names, what tells its content, how some columns are read alone; a *pool* is a
+collection and a row filter; a *span* is some blocks, read by one task; *sources* are
+what the task needs, the small graph of those blocks; a *block* is rows in memory; a
+*split* names training and test rows.
 
 To add a kind of pool, write a function that returns a `Collection` (see `zarr_rows.py`)
 and let `open_pool` call it.

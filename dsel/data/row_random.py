@@ -25,8 +25,6 @@ HOLDOUT_STREAM: Final = 4
 """The hold-out split of the labeled rows."""
 BLOCK_STREAM: Final = 5
 """Disjoint blocks of labeled rows for independent models."""
-STAGE_STREAM: Final = 9
-"""At which look at the pool a row is read."""
 SUBSET_STREAM: Final = 10
 """The rows of a pool that is used in part."""
 ACTIVE_STREAM: Final = 11
