@@ -21,14 +21,10 @@ from zarr.storage import WrapperStore
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
 
-VERSION_ATTRIBUTE: Final = "dsel_schema_version"
-"""Attribute of results stores that dsel wrote."""
 POOL: Final = "dsel_pool"
 """Attribute of pools that dsel wrote: ``dense`` or ``csr``."""
 HEAD: Final = "zarr.json"
 """What describes a group, and holds its attributes."""
-PART: Final = re.compile(r"(journal|model|cube-\d+)$")
-"""Names of all groups of results."""
 HALF_WRITTEN: Final = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial$")
 """Names of files that zarr was killed at."""
 
@@ -146,29 +142,17 @@ async def _names_in(store: Store) -> list[str]:
 
 
 def check_outside(path: str | Path, name: str) -> None:
-    """Raise where a path lies in a pool, or in results: it would be a part of them.
+    """Raise where a path lies in a zarr array, as a pool is: it would be a part of it.
 
     Errors call the argument `name`.
     """
-    place = Path(path).resolve()
-    for parent in place.parents:
-        what = _what_is_at(parent, place.relative_to(parent).parts[0])
-        if what is not None:
+    for parent in Path(path).resolve().parents:
+        try:
+            head = json.loads((parent / HEAD).read_bytes())
+        except (OSError, ValueError):
+            continue
+        if isinstance(head, dict) and head.get("node_type") == "array":
             raise ValueError(
-                f"`{name}` {path} lies in the {what} {parent}, which what is written "
+                f"`{name}` {path} lies in the pool {parent}, which what is written "
                 f"there would change; choose another place."
             )
-
-
-def _what_is_at(folder: Path, part: str) -> str | None:
-    """Say what a folder is of which `part` would be a part."""
-    try:
-        head = json.loads((folder / HEAD).read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(head, dict):
-        return None
-    attributes = head.get("attributes") or {}
-    if head.get("node_type") == "array" or POOL in attributes:
-        return "pool"
-    return "results" if VERSION_ATTRIBUTE in attributes and PART.match(part) else None

@@ -62,7 +62,7 @@ def write_rows(
     may.
 
     Raises FileExistsError where results for rows or other zarr data are there,
-    ValueError where anything else is, or the place lies in a pool or in results.
+    ValueError where anything else is, or the place lies in a pool.
     """
     store, n_rows = _store(path), int(pool.boundaries[-1])
     if isinstance(store, LocalStore):
