@@ -9,7 +9,7 @@ with `ca.pem`, `cert.pem` and `key.pem`.
 
 import sys
 
-from dsel.cluster import Tls, choose_config, connect
+from dsel.cluster import connect
 
 
 def main() -> None:
@@ -17,9 +17,7 @@ def main() -> None:
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     try:
-        tls = Tls.in_folder(sys.argv[2]) if len(sys.argv) == 3 else None
-        config = choose_config(sys.argv[1], tls=tls)
-        with connect(config) as client:
+        with connect(sys.argv[1], tls=(sys.argv[2:] or [None])[0]) as client:
             workers = client.nthreads()
     except (OSError, RuntimeError, ValueError) as error:
         sys.exit(f"error: {error}")

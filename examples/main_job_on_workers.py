@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
         pool,
         random_state=0,
     )
-    with dsel.cluster.connect(dsel.cluster.Local(workers=2)) as client:
+    with dsel.cluster.connect(workers=2) as client:
         outcome = plan.run(client, out=folder / "results")
 
     # 3. The choice in words, its model, and the truth, which only a simulation knows.

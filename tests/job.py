@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel
-from dsel.cluster import choose_config, connect
+from dsel.cluster import connect
 
 GRID = {"C": 2.0 ** np.arange(-2, 13), "gamma": 2.0 ** np.arange(-16, -1)}
 N_LABELED = 500
@@ -83,9 +83,10 @@ def main():
         level=logging.INFO,
         format="%(message)s",
     )
-    config = None if given.scheduler == "local" else choose_config(given.scheduler)
+    is_local = given.scheduler == "local"
     try:
-        with connect(config, timeout=600) if config else nullcontext() as client:
+        there = nullcontext() if is_local else connect(given.scheduler, timeout=600)
+        with there as client:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
             make = make_short_plan if given.in_memory else make_plan

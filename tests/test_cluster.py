@@ -7,10 +7,10 @@ import socketserver
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import ClassVar
+from unittest.mock import Mock
 
 import dask.config
 import psutil
@@ -18,118 +18,55 @@ import pytest
 import yaml
 from distributed import Client
 
-from dsel import cluster
-from dsel.cluster import (
-    Address,
-    DaskCluster,
-    Local,
-    SchedulerFile,
-    Tls,
-    choose_config,
-    connect,
-    parse_config,
-    read_config,
-)
+from dsel.cluster import connect
 from dsel.errors import VersionMismatchError
 from dsel.runtime import versions
 from tests.clusters import ROOT, make_certificates, running_cluster, wait_until
 
-# Configurations
+# What is refused
+
+
+def opening(scheduler=None, **options):
+    with connect(scheduler, **options):
+        raise AssertionError("this opens a cluster")
+
+
+REFUSED = {
+    "no scheduler": ("nonsense", {}, ValueError, "must look like tcp://"),
+    "no protocol": ("10.0.0.1:8786", {}, ValueError, "must look like tcp://"),
+    "workers beside": ("tcp://a:1", {"workers": 2}, ValueError, "give one of the two"),
+    "no workers": (None, {"workers": 0}, ValueError, "`workers` must be >= 1, got 0"),
+    "no amount": (None, {"memory": "much"}, ValueError, "amount such as .*'much'"),
+    "a number": (None, {"memory": 4}, ValueError, "amount such as .* got 4"),
+    "no keys": ({}, {}, ValueError, "must have the key `class`"),
+    "other keys": ({"lokal": {}}, {}, ValueError, "got the keys lokal"),
+    "no file": ("no.yaml", {}, FileNotFoundError, r"'no\.yaml' does not exist"),
+    "two numbers": (
+        {"class": "distributed.LocalCluster", "workers": 1, "adapt": {}},
+        {}, ValueError, "`workers` is a fixed number, but `adapt` is {}",
+    ),
+    "no folder": ("tls://a:1", {"tls": "no"}, FileNotFoundError, "`tls` must be a fo"),
+    "no use of it": ("tcp://a:1", {"tls": "."}, ValueError, "is not encrypted"),
+    "no certificates": ("tls://a:1", {}, ValueError, "is encrypted and needs `tls`"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ({"local": None}, Local()),
-        ({"local": {"workers": 3, "memory": "2 GiB"}}, Local(3, "2 GiB")),
-        ({"address": {"address": "tcp://a:1"}}, Address("tcp://a:1")),
-        ({"scheduler-file": {"path": "s.json"}}, SchedulerFile("s.json")),
-        (
-            {"class": "dask_gateway.GatewayCluster", "address": "g", "workers": 2},
-            DaskCluster("dask_gateway.GatewayCluster", {"address": "g"}, workers=2),
-        ),
-    ],
+    ("scheduler", "options", "error", "words"), REFUSED.values(), ids=REFUSED
 )
-def test_parse_config__reads_every_kind(content, expected):
-    assert parse_config(content) == expected
+def test_connect__refuses(scheduler, options, error, words):
+    with pytest.raises(error, match=words):
+        opening(scheduler, **options)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({}, "exactly one key"),
-        (None, "exactly one key"),
-        ({"local": {}, "address": {}}, "exactly one key"),
-        ({"lokal": {}}, "no kind 'lokal' but: address, local"),
-        ({"local": {"worker": 2}}, "no field 'worker' but: memory, workers"),
-        ({"local": [2]}, "must be a mapping"),
-        ({"address": {}}, "`address` needs the field `address`"),
-        ({"class": "a.B", "workers": 1, "adapt": {}}, "give one of the two"),
-        ({"local": {"workers": 0}}, "`workers` must be >= 1"),
-        ({"local": {"memory": "much"}}, "amount such as"),
-        ({"address": {"address": "10.0.0.1:8786"}}, "must look like tcp://"),
-        (
-            {"address": {"address": "tls://a:1", "tls": {"ca": "x"}}},
-            "field `certificate`",
-        ),
-    ],
+    "content", [b"local: !!python/object/apply:os.getcwd []\n", b"PK\x03\x04\xff\xfe"]
 )
-def test_parse_config__names_what_is_wrong(content, message):
-    with pytest.raises(ValueError, match=message):
-        parse_config(content)
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        ("local", {"memory": 4}),
-        ("address", {"address": 8786}),
-        ("scheduler-file", {"path": 5}),
-    ],
-)
-def test_parse_config__refuses_numbers_for_text(kind, values):
-    with pytest.raises(TypeError, match=f"`{list(values)[-1]}` must be text"):
-        parse_config({kind: values})
-
-
-def test_read_config__never_builds_objects_from_yaml(tmp_path):
+def test_connect__reads_text_and_builds_no_objects(tmp_path, content):
     path = tmp_path / "cluster.yaml"
-    path.write_text("local: !!python/object/apply:os.getcwd []\n")
-    with pytest.raises(ValueError, match="is no YAML"):
-        read_config(path)
-
-
-def test_read_config__names_a_file_that_is_no_text(tmp_path):
-    path = tmp_path / "table.npz"
-    path.write_bytes(b"PK\x03\x04\xff\xfe")
-    with pytest.raises(ValueError, match=r"table\.npz' is no YAML"):
-        read_config(path)
-
-
-def test_choose_config__reads_yaml_json_and_addresses(tmp_path):
-    path = tmp_path / "cluster.yaml"
-    path.write_text("local: {workers: 2}\n")
-    assert choose_config(str(path)) == Local(workers=2)
-    assert choose_config("run/scheduler.json") == SchedulerFile("run/scheduler.json")
-    assert choose_config("tcp://[::1]:8786") == Address("tcp://[::1]:8786")
-    assert choose_config(None) is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scheduler": "tcp://a:1", "workers": 2}, "give one of the two"),
-        ({"scheduler": "nonsense"}, "must look like tcp://"),
-    ],
-)
-def test_choose_config__refuses_what_excludes_each_other(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        choose_config(**arguments)
-
-
-def test_tls__names_the_file_that_is_missing(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"`ca`.*does not exist"):
-        Tls(ca="no.pem", certificate="no.pem", key="no.pem")
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"cluster\.yaml' is no YAML"):
+        opening(str(path))
 
 
 @pytest.fixture(scope="session")
@@ -139,31 +76,30 @@ def certificates(tmp_path_factory):
     return folder
 
 
-def test_address__refuses_certificates_for_an_unencrypted_one(certificates):
-    with pytest.raises(ValueError, match="is not encrypted"):
-        Address("tcp://127.0.0.1:1", Tls.in_folder(certificates))
-
-
 @pytest.mark.parametrize("names", ["cert ca key", "ca cert ca", "key cert key"])
-def test_address__says_that_certificates_do_not_fit_together(certificates, names):
-    tls = Tls(*(str(certificates / f"{name}.pem") for name in names.split()))
-    with (
-        pytest.raises(ValueError, match="`tls` must name the authority's certificate"),
-        connect(Address("tls://127.0.0.1:9", tls), timeout=1.0),
-    ):
-        pass
+def test_connect__says_that_certificates_do_not_fit_together(
+    certificates, tmp_path, names
+):
+    for name, source in zip(("ca", "cert", "key"), names.split(), strict=True):
+        shutil.copy(certificates / f"{source}.pem", tmp_path / f"{name}.pem")
+    with pytest.raises(ValueError, match=r"`tls` must be a folder .* fit together"):
+        opening("tls://127.0.0.1:9", tls=tmp_path)
 
 
 # Clusters of other packages
 
 
+OURS = ("class", "workers", "adapt", "patience", "tls")
+"""Keys that are no arguments of the class."""
+
+
 def test_slurm__page_has_jobs_with_one_thread_per_process():
     jobqueue = pytest.importorskip("dask_jobqueue")
-    config = read_config(ROOT / "deploy/slurm/cluster.yaml")
+    options = yaml.safe_load((ROOT / "deploy/slurm/cluster.yaml").read_text())
     job = jobqueue.slurm.SLURMJob(
         "tls://10.0.0.1:8786",
         name="test",
-        **{k: v for k, v in config.options.items() if k != "scheduler_options"},
+        **{k: v for k, v in options.items() if k not in (*OURS, "scheduler_options")},
     )
     script = job.job_script()
     assert "export OMP_NUM_THREADS=1" in script
@@ -171,15 +107,16 @@ def test_slurm__page_has_jobs_with_one_thread_per_process():
     assert "--dashboard-address 127.0.0.1:0" in script
     # As dask-jobqueue's documentation has it: before the hour at which SLURM kills.
     assert "--lifetime 115m --lifetime-stagger 4m" in script
-    assert config.options["scheduler_options"]["dashboard_address"] == "127.0.0.1:0"
+    assert options["scheduler_options"]["dashboard_address"] == "127.0.0.1:0"
 
 
 def test_kubernetes__page_has_options_of_the_operator():
     operator = pytest.importorskip("dask_kubernetes.operator")
     page = (ROOT / "deploy/kubernetes/README.md").read_text()
     text = re.search(r"```yaml\n(class:.*?)```", page, re.DOTALL)[1]
-    options = parse_config(yaml.safe_load(text)).options
-    of_pods = {k: v for k, v in options.items() if k not in ("namespace", "quiet")}
+    options = yaml.safe_load(text)
+    others = (*OURS, "namespace", "quiet")
+    of_pods = {k: v for k, v in options.items() if k not in others}
     spec = operator.make_cluster_spec(**of_pods)
     worker = spec["spec"]["worker"]["spec"]["containers"][0]
     assert worker["args"][:4] == ["dask", "worker", "--nthreads", "1"]
@@ -209,7 +146,7 @@ class Recording:
 
     @contextmanager
     def get_client(self):
-        yield SimpleNamespace(wait_for_workers=lambda n, timeout: None)
+        yield Mock(spec=["wait_for_workers"])
         self.calls.append("close client")
 
 
@@ -219,23 +156,22 @@ class Recording:
 )
 def test_class__is_started_with_its_options_and_closed(monkeypatch, asked, done):
     monkeypatch.setattr(Recording, "calls", [])
-    config = parse_config({"class": f"{__name__}.Recording", "image": "a", **asked})
-    with ExitStack() as stack:
-        config.open(stack, 1.0)
+    monkeypatch.setattr("dsel.cluster.check_versions", lambda client: None)
+    with connect({"class": f"{__name__}.Recording", "image": "a", **asked}):
+        pass
     assert Recording.calls == [{"image": "a"}, done, "close client", "close cluster"]
 
 
 @pytest.mark.parametrize("name", ["os.system", "pathlib.Path", "os.no_such", "Local"])
 def test_class__is_a_cluster_of_dask_and_nothing_else(name):
     with pytest.raises(ValueError, match="`class` must be a cluster of Dask"):
-        parse_config({"class": name}).open(ExitStack(), 1.0)
+        opening({"class": name})
 
 
 def test_class__that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask_gateway", None)
-    config = parse_config({"class": "dask_gateway.GatewayCluster"})
     with pytest.raises(ModuleNotFoundError, match="pip install dask_gateway"):
-        config.open(ExitStack(), 1.0)
+        opening({"class": "dask_gateway.GatewayCluster"})
 
 
 @pytest.mark.cluster
@@ -303,7 +239,7 @@ def local_client():
     with pytest.MonkeyPatch.context() as patch:
         # Clusters of Dask's own leave this behind, and what is set already wins.
         patch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-        with connect(Local(workers=2, memory="1 GiB")) as client:
+        with connect(workers=2, memory="1 GiB") as client:
             yield client
 
 
@@ -341,7 +277,7 @@ def test_connect__puts_environment_and_settings_back(monkeypatch):
     import distributed  # noqa: F401
 
     before = dask.config.get("distributed.deploy.lost-worker-timeout")
-    with connect(Local(workers=1)) as client:
+    with connect(workers=1) as client:
         assert os.environ["NUMBA_NUM_THREADS"] == "1"
         assert client.submit(sum, [1, 2]).result() == 3
     assert "NUMBA_NUM_THREADS" not in os.environ
@@ -423,13 +359,9 @@ def test_check_here__takes_code_that_is_unknown_and_no_other():
 @pytest.mark.cluster
 @pytest.mark.parametrize("protocol", ["tcp", "tls"])
 def test_connect__says_that_nobody_answers(protocol, certificates):
-    tls = Tls.in_folder(certificates) if protocol == "tls" else None
-    config = Address(f"{protocol}://127.0.0.1:9", tls)
-    with (
-        pytest.raises(ConnectionError, match="no scheduler answered at"),
-        connect(config, timeout=1.0),
-    ):
-        pass
+    tls = certificates if protocol == "tls" else None
+    with pytest.raises(ConnectionError, match="no scheduler answered at"):
+        opening(f"{protocol}://127.0.0.1:9", tls=tls, timeout=1.0)
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9])
@@ -438,11 +370,8 @@ def test_connect__says_that_something_else_listens_there(answer):
         server.answer = answer
         threading.Thread(target=server.serve_forever, daemon=True).start()
         host, port = server.server_address
-        with (
-            pytest.raises(ConnectionError, match="no scheduler answered at"),
-            connect(Address(f"tcp://{host}:{port}"), timeout=1.0),
-        ):
-            pass
+        with pytest.raises(ConnectionError, match="no scheduler answered at"):
+            opening(f"tcp://{host}:{port}", timeout=1.0)
         server.shutdown()
 
 
@@ -456,31 +385,17 @@ class _Answering(socketserver.BaseRequestHandler):
 
 
 def test_scheduler_file__that_never_comes_is_an_error_with_the_command(tmp_path):
-    config = SchedulerFile(str(tmp_path / "none.json"))
-    with (
-        pytest.raises(ConnectionError, match="dask scheduler --scheduler-file"),
-        connect(config, timeout=0.3),
-    ):
-        pass
+    with pytest.raises(ConnectionError, match="dask scheduler --scheduler-file"):
+        opening(str(tmp_path / "none.json"), timeout=0.3)
 
 
 @pytest.mark.cluster
 def test_connect__reaches_running_workers_by_file_and_by_address(tmp_path):
     with running_cluster(tmp_path) as running:
-        with connect(SchedulerFile(str(running.file))) as client:
+        with connect(str(running.file)) as client:
             wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
             versions.check_versions(client)
-        with connect(Address(running.address)) as client:
+        with connect(running.address) as client:
             pids = set(client.run(os.getpid).values())
     assert len(pids) == 2
     assert os.getpid() not in pids
-
-
-def test_room__lists_its_kinds():
-    assert list(cluster.__all__) == sorted(cluster.__all__, key=str)
-
-
-def test_tls__refuses_a_file_that_is_no_certificate(tmp_path):
-    (tmp_path / "ca.pem").write_text("hello")
-    with pytest.raises(ValueError, match=r"`ca` must be a PEM file, but .*ca\.pem"):
-        Tls(*[str(tmp_path / "ca.pem")] * 3)

@@ -22,7 +22,7 @@ from packaging.version import Version
 
 import dsel
 from dsel.cli import main
-from dsel.cluster import Address, Tls, connect, read_config
+from dsel.cluster import connect
 from tests.clusters import environment, make_certificates, wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -234,8 +234,9 @@ def test_image__starts_from_a_named_version():
 
 
 def test_slurm__configuration_is_one_of_ours():
-    config = read_config(DEPLOY / "slurm/cluster.yaml")
-    assert config.adapt == {"minimum_jobs": 32, "maximum_jobs": 32}
+    content = yaml.safe_load((DEPLOY / "slurm/cluster.yaml").read_text())
+    assert content["class"] == "dask_jobqueue.SLURMCluster"
+    assert content["adapt"] == {"minimum_jobs": 32, "maximum_jobs": 32}
 
 
 # Commands
@@ -391,8 +392,8 @@ def hosts(tmp_path):
         ).stdout
 
     run.address = f"tls://127.0.0.1:{port}"
-    run.tls = Tls.in_folder(tmp_path / "certificates")
-    run.config, run.folder = Address(run.address, run.tls), tmp_path
+    run.tls = tmp_path / "certificates"
+    run.folder = tmp_path
     run.variables = variables
     yield run
     run("stop")
@@ -413,7 +414,7 @@ def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "2")
     assert hosts("status") == "scheduler runs\nworkers runs\n"
-    with connect(hosts.config, timeout=60) as client:
+    with connect(hosts.address, tls=hosts.tls, timeout=60) as client:
         wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
         pids = client.run(lambda: __import__("os").getpid()).values()
         assert client.submit(sum, [1, 2]).result() == 3
@@ -461,10 +462,8 @@ def test_hosts__stop_ends_nothing_that_it_did_not_start(hosts):
 def test_hosts__run_the_main_job_with_tls(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "2")
-    tls = hosts.tls
-    files = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key}
-    config = {"address": {"address": hosts.address, "tls": files}}
-    (hosts.folder / "cluster.yaml").write_text(yaml.safe_dump(config))
+    content = {"address": hosts.address, "tls": str(hosts.tls)}
+    (hosts.folder / "cluster.yaml").write_text(yaml.safe_dump(content))
     done = subprocess.run(
         [sys.executable, "-m", "dsel", "demo", "--scheduler", "cluster.yaml"]
         + ["--out", "results"],
@@ -487,14 +486,17 @@ def test_hosts__run_the_main_job_with_tls(hosts):
 def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
     hosts("scheduler")
     hosts("workers", hosts.address, "1")
-    with connect(hosts.config, timeout=60) as client:
+    with connect(hosts.address, tls=hosts.tls, timeout=60) as client:
         client.wait_for_workers(1, timeout=60)
     loop = psutil.Process(int((hosts.folder / "dsel-run/scheduler.pid").read_text()))
     for child in loop.children():
         child.kill()
 
     def has_a_worker():
-        with suppress(OSError), connect(hosts.config, timeout=10) as client:
+        with (
+            suppress(OSError),
+            connect(hosts.address, tls=hosts.tls, timeout=10) as client,
+        ):
             return len(client.nthreads()) == 1
 
     wait_until(has_a_worker, seconds=60, what="a new cluster")

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dsel
 from dsel.cli import main
-from dsel.cluster import Local, connect
+from dsel.cluster import connect
 from tests.job import counts_of
 from tests.object_store import BUCKET, SECRET
 
@@ -57,7 +57,7 @@ def test_run__gives_the_counts_of_memory_and_goes_on(
 ):
     where = {"out": f"{BUCKET}/run", "storage_options": storage_options}
     expected = counts_of(_plan(table, rows).run().results)
-    with connect(Local(workers=2)) as client:
+    with connect(workers=2) as client:
         found = counts_of(_plan(table, pool).run(client, **where).results)
         again = counts_of(_plan(table, pool).run(client, **where).results)
     assert found == expected

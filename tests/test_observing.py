@@ -10,7 +10,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
-from dsel.cluster import Local, connect
+from dsel.cluster import connect
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_log__has_a_line_for_every_fit_and_span(plan, caplog):
 
 @pytest.mark.cluster
 def test_metrics__are_served_by_the_scheduler_on_loopback():
-    with connect(Local(workers=1)) as client:
+    with connect(workers=1) as client:
         client.submit(sum, [1, 2]).result()
         link = client.dashboard_link.replace("/status", "/metrics")
         assert link.startswith("http://127.0.0.1:")

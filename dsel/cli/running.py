@@ -61,7 +61,7 @@ def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | 
     if scheduler is None and workers is None:
         yield None
         return
-    from dsel.cluster import Local, choose_config, connect
+    from dsel.cluster import connect
 
     if scheduler is not None and workers is not None:
         raise click.UsageError(
@@ -69,7 +69,7 @@ def connected(scheduler: str | None, workers: int | None) -> "Iterator[Client | 
         )
     # What distributed logs of a lost scheduler is left to our own line about it.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    with connect(choose_config(scheduler, workers=workers) or Local()) as client:
+    with connect(scheduler, workers=workers) as client:
         yield client
 
 

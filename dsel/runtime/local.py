@@ -4,7 +4,6 @@ import logging
 import queue
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from pickle import PicklingError
 from typing import Any
 
 import psutil
@@ -12,7 +11,7 @@ from sklearn import get_config
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.clients import count_threads
-from dsel.runtime.processes import Processes, SentWork
+from dsel.runtime.processes import NotPicklableError, Processes, SentWork
 from dsel.runtime.tasks import Finished, Task
 from dsel.runtime.threads import run_here, single_threaded
 from dsel.runtime.workers import GO_ON
@@ -118,7 +117,7 @@ class LocalExecutor:
             return None
         error = future.exception()
         task = self._on_processes.pop(key, None)
-        if task is not None and isinstance(error, PicklingError):
+        if task is not None and isinstance(error, NotPicklableError):
             self._stay_on_threads(error)
             self.submit(task)
             return None

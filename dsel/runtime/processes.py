@@ -12,7 +12,6 @@ import threading
 import time
 from concurrent.futures import Future
 from functools import lru_cache
-from pickle import PicklingError
 from typing import Any, Final
 
 import cloudpickle
@@ -28,6 +27,10 @@ IDLE_SECONDS: Final = 60.0  # without a task, after which processes end
 _lock = threading.Lock()
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """By number of processes; kept, since the next run may come soon."""
+
+
+class NotPicklableError(Exception):
+    """What a task returned cannot be brought back."""
 
 
 class Processes:
@@ -126,5 +129,5 @@ def _run(path: str, function: Any, keeps_payload: bool, *arguments: Any) -> Any:
     try:
         cloudpickle.dumps(result)  # else the error does not tell whose it is
     except Exception as error:
-        raise PicklingError(str(error)) from error
+        raise NotPicklableError(str(error)) from None
     return result

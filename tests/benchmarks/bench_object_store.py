@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 import dsel
-from dsel.cluster import Local, connect
+from dsel.cluster import connect
 from tests.object_store import BUCKET, object_store
 
 N_COLUMNS = 8
@@ -52,7 +52,7 @@ def main():
     with tempfile.TemporaryDirectory() as place, object_store(Path(place)) as options:
         rows = make_rows(given.rows)
         counts = {}
-        with connect(Local(workers=2)) as client:
+        with connect(workers=2) as client:
             for name, url in [("local", f"{place}/pool"), ("store", f"{BUCKET}/pool")]:
                 there = options if "://" in url else None
                 pool = dsel.write_pool(

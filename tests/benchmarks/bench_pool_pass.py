@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 from sklearn.svm import LinearSVC
 
 import dsel
-from dsel.cluster import Local, connect
+from dsel.cluster import connect
 
 N_COLUMNS = 50
 
@@ -128,7 +128,7 @@ def main():
     with (
         dask_workers,
         Client(dask_workers, set_as_default=False) as others,
-        connect(Local(workers=2, memory="2 GiB")) as client,
+        connect(workers=2, memory="2 GiB") as client,
     ):
         small = folder / "pool-warm.zarr"
         make_pool(small, 100_000, 50_000)

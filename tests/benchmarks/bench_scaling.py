@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 import dsel
-from dsel.cluster import Local, connect
+from dsel.cluster import connect
 from dsel.runtime.threads import single_threaded
 from dsel.search.comparisons import BestFold
 from dsel.search.tasks import FitJob, SpanJob, count_spans, fit_jobs
@@ -127,7 +127,7 @@ class Bare:
 
 def run_plan(plan, workers, pipe):
     """Run the plan on a cluster of so many workers each time the other side asks."""
-    with connect(Local(workers=workers)) as client:
+    with connect(workers=workers) as client:
         plan().run(client)
         ready = plan()
         pipe.send(None)

@@ -34,8 +34,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import dsel
-from dsel.cluster.base import FREED_MEMORY, ONE_THREAD
-from dsel.cluster.local import SPAWN_ENVIRONMENT
+from dsel.cluster import FREED_MEMORY, ONE_THREAD, SPAWN_ENVIRONMENT
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split, random_folds
 from dsel.families.family import FIT_DONE, Candidate

@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import dsel
-from dsel.cluster import Local, connect
+from dsel.cluster import connect
 from tests.benchmarks.bench_pool_pass import (
     Largest,
     process_numbers,
@@ -141,7 +141,7 @@ def main():
         for number in range(len(CANDIDATES))
     ]
     ratios = []
-    with connect(Local(workers=options.workers, memory="1 GiB")) as client:
+    with connect(workers=options.workers, memory="1 GiB") as client:
         client.run(os.getpid)
         for _ in range(options.rounds):
             results, seconds, used, nbytes = by_dsel(plan, client)

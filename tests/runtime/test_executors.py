@@ -7,7 +7,7 @@ import xarray as xr
 from dask import config
 from distributed import Client
 
-from dsel.cluster import Address, Local, connect
+from dsel.cluster import connect
 from dsel.errors import ClusterLostError, VersionMismatchError
 from dsel.runtime import workers
 from dsel.runtime.local import LocalExecutor
@@ -124,7 +124,7 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
                 path = os.pathsep.join([str(other), str(ROOT)])
                 running.start_worker("late", PYTHONPATH=path)
 
-        with connect(Address(running.address), timeout=60) as client:
+        with connect(running.address, timeout=60) as client:
             client.wait_for_workers(1, timeout=120)
             expected = r"worker tcp://127.*scikit-learn 0\.1 \(client "
             with pytest.raises(VersionMismatchError, match=expected):
@@ -136,7 +136,7 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
 def test_run__workers_with_the_least_memory_that_messages_name_live():
     plan = make_plan(prune=False)
     expected = counts_of(plan.run().results)
-    with connect(Local(workers=2, memory="700 MiB")) as client:
+    with connect(workers=2, memory="700 MiB") as client:
         before = client.run(os.getpid)
         found = counts_of(plan.run(client).results)
         assert client.run(os.getpid) == before
@@ -171,7 +171,7 @@ def die(work, payloads):
 def test_cluster_executor__a_task_that_kills_its_workers_is_short_of_memory():
     with (
         config.set({"distributed.scheduler.allowed-failures": 0}),
-        connect(Local(workers=1)) as client,
+        connect(workers=1) as client,
     ):
         executor = make_executor(None, client)
         executor.submit(Task("task", die))

@@ -7,7 +7,7 @@ from dask import config
 from distributed import Client
 from distributed.core import Status
 
-from dsel.cluster import Address, Local, connect
+from dsel.cluster import connect
 from dsel.data import open_pool
 from dsel.errors import ClusterLostError
 from dsel.runtime import workers
@@ -157,7 +157,7 @@ def two_workers(monkeypatch):
     monkeypatch.setattr(workers, "PAUSED_SECONDS", 3.0)
     with (
         config.set({"distributed.worker.memory.pause": False}),
-        connect(Local(workers=2)) as client,
+        connect(workers=2) as client,
     ):
         yield client
 
@@ -196,7 +196,7 @@ def test_run__lets_paused_workers_of_others_be_and_says_so(
     with running_cluster(tmp_path, workers=0) as running:
         for name in ("one", "other"):
             running.start_worker(name, **never)
-        with connect(Address(running.address), timeout=60) as client:
+        with connect(running.address, timeout=60) as client:
             client.wait_for_workers(2, timeout=60)
             first = min(client.nthreads())
 
@@ -214,7 +214,7 @@ def test_run__lets_paused_workers_of_others_be_and_says_so(
 def test_run__asks_for_memory_once_not_for_each_candidate(rng, monkeypatch):
     monkeypatch.setattr(workers, "POLL_SECONDS", 1e9)
     asked = []
-    with connect(Local(workers=1)) as client:
+    with connect(workers=1) as client:
         ask = client.scheduler_info
         monkeypatch.setattr(
             client, "scheduler_info", lambda **ways: asked.append(1) or ask(**ways)
@@ -237,7 +237,7 @@ def test_reduce__many_passes_ask_about_workers_once(rng, monkeypatch):
     monkeypatch.setattr(workers, "POLL_SECONDS", 1e9)
     asked = []
     pool = open_pool(rng.normal(size=(100, 2)))
-    with connect(Local(workers=1)) as client:
+    with connect(workers=1) as client:
         for name in ("scheduler_info", "run", "run_on_scheduler"):
             ask = noting(asked, getattr(client, name))
             monkeypatch.setattr(client, name, ask)

@@ -1,0 +1,407 @@
+"""A Dask `Client` for a run; nothing else in dsel creates one.
+
+`connect` starts worker processes on this machine, reaches a scheduler that is running,
+or starts any cluster class of another package. It compares the versions of the packages
+that decide a result on all workers, and closes at its end what it has started. Any
+other `distributed.Client` does as well: a run takes the current one.
+
+To add a kind of cluster: nothing but the name of its class. The pages of `deploy/` say
+which options matter: one thread for each worker, BLAS with one thread, HTTP ports on
+loopback.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import dask.config
+
+from dsel import checks
+from dsel.runtime.clients import local_threads
+from dsel.runtime.versions import check_versions
+from dsel.runtime.workers import STARTED
+
+if TYPE_CHECKING:
+    from distributed import Client, Security
+
+__all__ = ["connect"]
+
+LOOPBACK_HTTP: Final = "127.0.0.1:0"
+"""Where dashboards listen. `None` and `":0"` would open them to everyone."""
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+"""Environment of a worker: Dask runs one task per process, and each task one thread."""
+FREED_MEMORY: Final = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**25),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
+"""Environment in which glibc keeps freed memory for the next chunk of a pool.
+
+With Dask's defaults a worker returns freed memory to the system at once, and for every
+chunk the system has to clear new pages. glibc allows at most 32 MiB here; larger arrays
+are returned at once as before. With huge pages too (`glibc.malloc.hugetlb`) chunks of
+200 MB are read in half the processor time, but fits of SVMs take 5 to 20 % more.
+"""
+SPAWN_ENVIRONMENT: Final = "distributed.nanny.pre-spawn-environ"
+SETTINGS: Final = {
+    # By default tasks wait for ever after the last worker has left.
+    "distributed.scheduler.no-workers-timeout": "60s",
+}
+"""Dask's settings for schedulers that run in this process."""
+LOCAL_SETTINGS: Final = {
+    f"{SPAWN_ENVIRONMENT}.{name}": n for name, n in (ONE_THREAD | FREED_MEMORY).items()
+} | {
+    # Dask pauses a worker that uses 80 % of its limit. With a small limit the
+    # imports alone take that much, and the worker would never run a task.
+    "distributed.worker.memory.pause": False,
+    # With the default of 15 s a worker that dies while it restarts may never be
+    # replaced.
+    "distributed.deploy.lost-worker-timeout": "24h",
+    # While the machine sleeps, workers that are alive send no heartbeat. That one has
+    # died the scheduler learns from the closed connection.
+    "distributed.scheduler.worker-ttl": None,
+}
+"""Dask's settings for worker processes on this machine."""
+ADDRESS: Final = re.compile(r"(tcp|tls)://(\[[^]]+\]|[^:/\s]+):\d+")
+CERTIFICATES: Final = ("ca.pem", "cert.pem", "key.pem")
+
+
+@contextmanager
+def connect(
+    scheduler: str | Mapping[str, Any] | None = None,
+    *,
+    workers: int | None = None,
+    memory: str = "auto",
+    tls: str | Path | None = None,
+    timeout: float = 10.0,
+) -> "Iterator[Client]":
+    """Open a client, for a ``with`` block.
+
+    The client is the current one inside of the block, so that `plan.run()` and `fit`
+    find it. What was started for it ends with the block, and the environment and Dask's
+    settings are as before. A script that starts workers on its own machine needs
+    ``if __name__ == "__main__":``, since they are processes that import it.
+
+    Parameters
+    ----------
+    scheduler
+        Address of a running scheduler, ``tcp://host:8786`` or ``tls://host:8786``; path
+        of the file that it has written (``.json``); path of a YAML file or a mapping
+        with ``address`` and perhaps ``tls``, or with ``class``, the name of a cluster
+        class such as ``dask_jobqueue.SLURMCluster``, and its arguments. Four keys
+        beside ``class`` are no arguments: ``workers`` for `scale`, or ``adapt``, a
+        mapping, for `adapt`; ``patience``, seconds until the first worker must have
+        joined, 600 by default; ``tls``. None starts workers on this machine.
+    workers
+        Processes on this machine, >= 1; None means one for each core. They have one
+        thread each, listen on loopback, and ask for a key that is made as they start,
+        so that other users of this machine cannot connect.
+    memory
+        Limit of each of these processes, such as "4 GiB"; "auto" divides the machine's.
+    tls
+        Folder with ``ca.pem``, ``cert.pem`` and ``key.pem``, for a ``tls://`` address.
+        Without it the certificates of Dask's own configuration count.
+    timeout
+        Seconds within which a running scheduler must answer.
+
+    Yields
+    ------
+    distributed.Client
+        Connected; the versions of its workers were compared with ours.
+
+    Raises
+    ------
+    ConnectionError
+        Where no scheduler answers.
+    FileNotFoundError
+        Where a file does not exist.
+    ModuleNotFoundError
+        Where a cluster class needs a package that is not installed.
+    ValueError
+        Where an argument is none of these, or two exclude each other.
+    VersionMismatchError
+        Where a worker has another version of a package that decides results.
+
+    Examples
+    --------
+    >>> with connect(workers=1) as client:       # doctest: +SKIP
+    ...     client.submit(sum, [1, 2]).result()
+    3
+    """
+    # Its defaults must stand in Dask's configuration before `set` remembers them.
+    import distributed  # noqa: F401
+
+    if scheduler is not None and workers is not None:
+        raise ValueError(
+            f"`workers` starts processes here, but `scheduler` {scheduler!r} brings "
+            "its own; give one of the two."
+        )
+    if isinstance(scheduler, str) and scheduler.endswith((".yaml", ".yml")):
+        scheduler = _read(scheduler)
+    if isinstance(scheduler, Mapping) and "class" not in scheduler:
+        scheduler, tls = _running(scheduler, tls)
+    with ExitStack() as stack:
+        stack.enter_context(_environment(ONE_THREAD))
+        stack.enter_context(dask.config.set(SETTINGS))
+        if scheduler is None:
+            client = _start_here(workers, memory, stack)
+        elif isinstance(scheduler, Mapping):
+            client = _start_class(scheduler, stack)
+        else:
+            client = _reach(scheduler, tls, timeout, stack)
+        check_versions(client)
+        yield client
+
+
+def _read(path: str) -> Mapping[str, Any]:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"`scheduler` {path!r} does not exist.")
+    try:
+        (content,) = dask.config.collect_yaml([path])  # with YAML's safe loader
+    except ValueError as error:
+        raise ValueError(f"`scheduler` {path!r} is no YAML: {error}") from error
+    return content
+
+
+def _running(
+    content: Mapping[str, Any], tls: str | Path | None
+) -> tuple[str, str | Path | None]:
+    """Return address and certificates of a mapping that has no class."""
+    if "address" not in content or not content.keys() <= {"address", "tls"}:
+        raise ValueError(
+            "`scheduler` must have the key `class` and the arguments of that class, or "
+            f"`address` and perhaps `tls`, got the keys {', '.join(map(str, content))}."
+        )
+    return str(content["address"]), content.get("tls", tls)
+
+
+def _start_here(workers: int | None, memory: str, stack: ExitStack) -> "Client":
+    from dask.utils import parse_bytes
+    from distributed import Client, LocalCluster, Security
+
+    if workers is not None:
+        checks.check_integer(workers, "workers", at_least=1)
+    try:
+        is_amount = memory == "auto" or parse_bytes(str(memory)) > 0
+    except ValueError:
+        is_amount = False
+    if not (is_amount and isinstance(memory, str)):
+        raise ValueError(f'`memory` must be an amount such as "4 GiB", got {memory!r}.')
+    stack.enter_context(dask.config.set(LOCAL_SETTINGS))
+    with _interrupts_wait():
+        cluster = LocalCluster(
+            n_workers=workers or local_threads(),
+            threads_per_worker=1,
+            memory_limit=memory,
+            host="127.0.0.1",
+            # Every account on this machine can connect to loopback.
+            security=Security.temporary(),
+            dashboard_address=LOOPBACK_HTTP,
+            worker_dashboard_address=LOOPBACK_HTTP,
+            silence_logs=logging.CRITICAL,
+        )
+        stack.enter_context(cluster)
+    client: Client = stack.enter_context(Client(cluster))
+    STARTED.add(client)
+    return client
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Delay Ctrl-C and SIGHUP until the block is left.
+
+    Dask cannot close a cluster whose start was interrupted. Workers, and those that
+    replace them later, are started by a thread that begins here. They inherit that
+    both signals, which a terminal sends to all processes, are blocked: this process
+    ends them instead, without their tracebacks.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        # Starting Python's resource tracker unblocks SIGINT, so it is started first.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_class(content: Mapping[str, Any], stack: ExitStack) -> "Client":
+    """Start a cluster class, and return once the first worker has joined."""
+    options = dict(content)
+    found = _class(options.pop("class"))
+    workers, adapt = options.pop("workers", None), options.pop("adapt", None)
+    patience, tls = options.pop("patience", 600.0), options.pop("tls", None)
+    checks.check_positive(patience, "patience")
+    if workers is not None:
+        checks.check_integer(workers, "workers", at_least=1)
+    if workers is not None and adapt is not None:
+        raise ValueError(
+            f"`workers` is a fixed number, but `adapt` is {adapt!r}; give one of them."
+        )
+    if tls is not None:
+        options |= {"protocol": "tls://", "security": _security(tls)}
+    cluster = stack.enter_context(found(**options))
+    if workers is not None:
+        cluster.scale(workers)
+    if adapt is not None:
+        cluster.adapt(**adapt)
+    client: Client = stack.enter_context(cluster.get_client())
+    client.wait_for_workers(1, timeout=patience)
+    STARTED.add(client)
+    return client
+
+
+def _class(name: str) -> Any:
+    """Return the cluster class of that name.
+
+    Whoever writes its name decides which code runs: importing a module already runs it.
+    """
+    module, _, last = name.rpartition(".")
+    try:
+        found = getattr(import_module(module or "builtins"), last, None)
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"`class` {name!r} needs the package {missing.name!r}; install it, for "
+            f"example with: pip install {module.partition('.')[0]}"
+        ) from missing
+    # Not every one is a `distributed.deploy.Cluster`: that of dask-gateway is not.
+    is_cluster = isinstance(found, type) and hasattr(found, "scale")
+    if not (is_cluster and hasattr(found, "adapt")):
+        raise ValueError(
+            "`class` must be a cluster of Dask, such as dask_jobqueue.SLURMCluster, "
+            f"got {name!r}."
+        )
+    return found
+
+
+def _reach(
+    scheduler: str, tls: str | Path | None, timeout: float, stack: ExitStack
+) -> "Client":
+    from distributed import Client, Security
+
+    address = scheduler
+    if scheduler.endswith(".json"):
+        address = _address_in(scheduler, timeout)
+    found = ADDRESS.fullmatch(address)
+    if found is None:
+        raise ValueError(
+            "`scheduler` must look like tcp://host:8786 or tls://host:8786, or be the "
+            f"path of a .json or .yaml file, got {address!r}."
+        )
+    if tls is not None and found[1] == "tcp":
+        raise ValueError(
+            f"`tls` was given but {address!r} is not encrypted; start the scheduler "
+            "with certificates and use its tls:// address."
+        )
+    security = Security() if tls is None else _security(tls)
+    # Checked here: a client that fails for this reason hangs when it is closed.
+    if found[1] == "tls" and _ssl_context(security) is None:
+        raise ValueError(
+            f"`scheduler` {address!r} is encrypted and needs `tls`, a folder with "
+            f"{', '.join(CERTIFICATES)}."
+        )
+    try:
+        # In a thread of its own, since an event loop may be running in this one.
+        with ThreadPoolExecutor(1) as thread:
+            answer = _identity(address, security, timeout)
+            thread.submit(asyncio.run, answer).result()
+    except Exception as error:  # another protocol there raises many kinds of errors
+        raise ConnectionError(
+            f"no scheduler answered at {address} within {timeout:g} s; check that it "
+            "runs, that the address and port are right, and whether it asks for TLS "
+            "certificates."
+        ) from error
+    client: Client = stack.enter_context(
+        Client(address, timeout=timeout, security=security)
+    )
+    return client
+
+
+def _address_in(path: str, timeout: float) -> str:
+    """Wait for a scheduler file for at most `timeout` seconds; return the address."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return str(json.loads(Path(path).read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if time.monotonic() > deadline:
+                raise ConnectionError(
+                    f"`scheduler` {path!r} does not hold the address of a scheduler "
+                    f"after {timeout:g} s; start one with: "
+                    f"dask scheduler --scheduler-file {path}"
+                ) from error
+        time.sleep(0.1)
+
+
+async def _identity(address: str, security: "Security", timeout: float) -> None:
+    """Wait for the answer to a short request, for which a client waits for ever."""
+    from distributed import rpc
+
+    arguments = security.get_connection_args("client")
+    async with rpc(address, connection_args=arguments, timeout=timeout) as scheduler:
+        await asyncio.wait_for(scheduler.identity(), timeout)
+
+
+def _security(folder: str | Path) -> "Security":
+    """Return the certificates of a folder, for client, scheduler and workers."""
+    from distributed import Security
+
+    for path in (Path(folder) / name for name in CERTIFICATES):
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"`tls` must be a folder with {', '.join(CERTIFICATES)}, but {path} "
+                "does not exist."
+            )
+    ca, certificate, key = (str(Path(folder) / name) for name in CERTIFICATES)
+    roles = ("client", "scheduler", "worker")
+    security = Security(
+        tls_ca_file=ca,
+        **{f"tls_{role}_cert": certificate for role in roles},
+        **{f"tls_{role}_key": key for role in roles},
+        require_encryption=True,
+    )
+    _ssl_context(security)
+    return security
+
+
+def _ssl_context(security: "Security") -> Any:
+    """Return what encrypts a client's connections, which takes reading its files."""
+    from ssl import SSLError
+
+    try:
+        return security.get_connection_args("client").get("ssl_context")
+    except SSLError as error:
+        raise ValueError(
+            f"`tls` must be a folder with {', '.join(CERTIFICATES)} that fit together: "
+            f"the authority's certificate, yours, and the key of yours; {error}"
+        ) from error
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables that processes started here inherit, and put them back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
