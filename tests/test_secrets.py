@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import dsel
 from dsel.cli import main
-from dsel.data.blocks import read_blocks
+from dsel.data.pool import read_blocks
 
 SECRET = "nothing-to-be-seen"
 

@@ -1,136 +1,14 @@
-"""Rows in blocks: computed inside a task one at a time, put together, cut."""
+"""Rows of a block: in one layout, checked, put together, cut."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from dask.local import get_sync
-from dask.optimization import cull
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dsel.data.filters import RowFilter
-from dsel.data.frames import NUMBER, Frame, FrameSchema, frame_of, taken
-from dsel.errors import reached
-
-
-@dataclass(frozen=True)
-class Span:
-    """Consecutive rows of a pool that one task reads."""
-
-    start: int
-    """Global number of the first row."""
-    stop: int
-    """Global number after the last row."""
-    n_rows: int
-    """Rows that the pool's filter leaves in it."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Rows in memory."""
-
-    rows: NDArray[np.int64]
-    """Global row numbers, ascending."""
-    X: Any
-    """The rows: a C-contiguous 2-d array in the pool's dtype, CSR, or a `Frame`."""
-
-
-@dataclass(frozen=True)
-class SpanGraph:
-    """The tasks that compute the blocks of a span: first entry of its sources."""
-
-    boundaries: tuple[int, ...]
-    """Row numbers at which blocks begin, and the one after the last row."""
-    keys: tuple[Any, ...]
-    graph: Mapping[Any, Any]
-    """Dask graph, but for what comes beside it."""
-    beside: tuple[Any, ...]
-    """Keys of what a cluster holds: its values are the other entries of the sources."""
-    dtype: np.dtype[Any]
-    """Of the blocks; of data frames, Python objects."""
-    columns: tuple[str, ...] | None
-    schema: FrameSchema | None
-    """What blocks are to be like; None for rows as they come."""
-    filter: RowFilter
-    stored: str
-    """How messages call the files that the tasks read; "" where there are none."""
-
-
-def read_blocks(
-    sources: Sequence[Any], block_rows: int, *, allow_nan: bool = False
-) -> Iterator[Block]:
-    """Yield the rows of a span in order, at most `block_rows` at a time.
-
-    Runs inside a task, on what `Pool.sources` returned with its futures resolved; no
-    client is needed. A block of the pool is computed once and sliced, small ones
-    are put together; nothing is read where the pool's filter leaves no row. Whoever
-    lets go of a block before asking for the next one never has more than one of the
-    pool in memory. Raises ValueError where a value is infinite, or NaN unless
-    allowed, or a block has not as many rows as its array says.
-    """
-    span, *values = sources
-    graph = {**span.graph, **dict(zip(span.beside, values, strict=True))}
-    first = 0
-    while first < len(span.boundaries) - 1:
-        start = span.boundaries[first]
-        fitting = np.searchsorted(span.boundaries, start + block_rows, side="right")
-        last = max(int(fitting) - 1, first + 1)
-        mask = span.filter.mask(start, span.boundaries[last])
-        if mask.any():
-            parts = [_computed(graph, span, at) for at in range(first, last)]
-            rows = stacked(parts)
-            del parts
-            for at in range(0, len(mask), block_rows):
-                part = slice(at, at + block_rows)
-                block = _block(span, start + at, taken(rows, part), mask[part])
-                if len(block.rows):
-                    check_finite(block.X, "`pool`", block.rows, span.columns, allow_nan)
-                    yield block
-                del block
-            del rows  # else they would be there beside the next ones
-        first = last
-
-
-def _computed(graph: Mapping[Any, Any], span: SpanGraph, number: int) -> Any:
-    """Compute one block here, whatever scheduler is set, and show no progress of it."""
-    needed, _ = cull(graph, span.keys[number])
-    start, stop = span.boundaries[number : number + 2]
-    try:
-        rows = reached(
-            span.stored or "`pool`",
-            lambda: get_sync(needed, span.keys[number], callbacks=()),
-        )
-    except (OSError, RuntimeError, ValueError) as error:
-        if not span.stored or isinstance(error, ConnectionError):
-            raise
-        raise ValueError(
-            f"{span.stored} is damaged: rows {start} to {stop - 1} cannot be read "
-            f"({error}); write the pool again."
-        ) from error
-    if rows.shape[0] != stop - start:
-        raise ValueError(
-            f"`pool` must have the chunk lengths that it tells, but its rows {start} "
-            f"to {stop - 1} are {rows.shape[0]} rows; correct them, as "
-            f"compute_chunk_sizes() of a Dask array does."
-        )
-    return rows
-
-
-def _block(span: SpanGraph, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
-    """Return rows of which the first has a number, without those that are masked."""
-    numbers = np.arange(first, first + len(mask))
-    if not mask.all():
-        numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
-    if not isinstance(X, pd.DataFrame):
-        X = in_one_layout(X, span.dtype)
-    elif span.dtype.kind != "O":
-        X = numbers_of(X, span.dtype)
-    elif span.schema is None:
-        return Block(numbers, frame_of(X))
-    return Block(numbers, X if span.schema is None else Frame(X, span.schema))
+from dsel.data.frames import NUMBER, Frame
 
 
 def in_one_layout(X: Any, dtype: np.dtype[Any]) -> Any:

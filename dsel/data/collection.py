@@ -50,9 +50,9 @@ class Collection:
     n_columns: int
     row_nbytes: float
     """Bytes of a row in memory, on average."""
-    tell: Callable[[], tuple[str, bool]] = field(repr=False)
+    tell: Callable[[], tuple[str, bool]] | None = field(repr=False)
     """Returns a text for the content as it is now, at a cost far below that of reading
-    the rows, and whether that text changes with the content."""
+    the rows, and whether that text changes with the content; None inside a task."""
     columns: tuple[str, ...] | None = None
     schema: FrameSchema | None = None
     """Of data frames; None of arrays."""
@@ -62,6 +62,8 @@ class Collection:
     read: "Callable[[tuple[str, ...]], Collection] | None" = None
     """Opens some columns anew, where that saves reading the others."""
     is_in_memory: bool = False
+    beside: tuple[Any, ...] = ()
+    """Keys of what a cluster holds for the graph: a task gets it beside this."""
     sent: dict[str, Graph] = field(default_factory=dict, init=False, repr=False)
     """Futures of rows in memory, by client and key."""
 
@@ -78,6 +80,7 @@ class Collection:
     @cached_property
     def told(self) -> tuple[str, bool]:
         """What `tell` said when it was asked first."""
+        assert self.tell is not None
         return self.tell()
 
     @property
@@ -123,14 +126,10 @@ class Collection:
             schema=schema,
         )
 
-    def blocks(
-        self, start: int, stop: int, client: Any
-    ) -> tuple[NDArray[np.int64], tuple[Any, ...], Graph, Graph]:
-        """Return what computes the blocks between two boundaries.
+    def between(self, start: int, stop: int, client: Any) -> tuple["Collection", Graph]:
+        """Return the blocks between two boundaries for a task to compute.
 
-        That is where the blocks begin, and `stop`; their keys in the graph; all tasks
-        that they need, and no others; and by key what of it the cluster of `client`
-        holds, which is not in the graph.
+        Their graph has no other tasks. By key, what the cluster of `client` holds.
         """
         first, last = np.searchsorted(self.boundaries, [start, stop])
         keys = self.keys[first:last]
@@ -141,8 +140,16 @@ class Collection:
             held = {}
         else:
             held |= self._sent(graph, client)
-        graph = {key: task for key, task in graph.items() if key not in held}
-        return self.boundaries[first : last + 1], keys, graph, held
+        part = replace(
+            self,
+            graph={key: task for key, task in graph.items() if key not in held},
+            keys=keys,
+            boundaries=self.boundaries[first : last + 1],
+            tell=None,
+            read=None,
+            beside=tuple(held),
+        )
+        return part, held
 
     def _sent(self, graph: Graph, client: Any) -> Graph:
         """Send rows that the graph holds to workers; return their futures by key.
@@ -204,9 +211,7 @@ def new_name() -> str:
     return f"pool-{uuid.uuid4().hex}"
 
 
-def _told_of_columns(
-    tell: Callable[[], tuple[str, bool]], names: tuple[str, ...]
-) -> tuple[str, bool]:
+def _told_of_columns(tell: Any, names: tuple[str, ...]) -> tuple[str, bool]:
     text, changes = tell()
     return f"columns-{tokenize(text, names)}", changes
 

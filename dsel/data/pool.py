@@ -1,24 +1,28 @@
 """The unlabeled pool: rows in blocks with global row numbers, and a row filter."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, partial, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from dask.base import tokenize
+from dask.local import get_sync
+from dask.optimization import cull
 from numpy.typing import ArrayLike, NDArray
 
 from dsel.checks import check_integer
-from dsel.data.blocks import Block, Span, SpanGraph, read_blocks
+from dsel.data.blocks import check_finite, in_one_layout, numbers_of, stacked
 from dsel.data.cache import process_cache
 from dsel.data.collection import Collection
-from dsel.data.filters import RowFilter
-from dsel.data.frames import FrameSchema, encoded
+from dsel.data.frames import Frame, FrameSchema, encoded, frame_of, taken
 from dsel.data.identity import row_hashes
-from dsel.data.row_random import PART_STREAM, row_random_at
+from dsel.data.row_random import PART_STREAM, row_random, row_random_at
+from dsel.errors import reached
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import records_in_order
 from dsel.runtime.tasks import Task
@@ -29,7 +33,71 @@ SMALL_SPAN_NBYTES: Final = 2**23
 """A task's share where the pool is small and still divided among a few workers."""
 BLOCK_NBYTES: Final = 2**23
 """Rows handed to `count_chunk` at once: what it makes of them stays small too."""
+_EVERY: Final = 2**62
 _HASH_SEEDS: Final = (0x72_6F_77_73, 0x77_6F_72_64)
+
+
+@dataclass(frozen=True, eq=False)
+class RowFilter:
+    """Leaves out listed rows, those outside of a range, and a random share."""
+
+    excluded: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Ascending global row numbers without repeats."""
+    first: int = 0
+    last: int = _EVERY
+    """One past the last row that may remain."""
+    shares: tuple[tuple[float, float, int, int], ...] = ()
+    """Lower and upper limit, seed and stream: a row remains whose random number,
+    divided by 2**64, lies in ``[lower, upper)``."""
+
+    @property
+    def is_void(self) -> bool:
+        """Whether every row remains."""
+        limits = self.first, self.last
+        return not len(self.excluded) and not self.shares and limits == (0, _EVERY)
+
+    @property
+    def token(self) -> str:
+        """Text that tells the rule from others."""
+        return str(tokenize(self.excluded, self.first, self.last, self.shares))
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Tell which of the rows ``start`` to ``stop - 1`` remain."""
+        remains = np.ones(stop - start, dtype=np.bool_)
+        remains[: max(self.first - start, 0)] = False
+        remains[max(self.last - start, 0) :] = False
+        remains[self.within(start, stop).excluded - start] = False
+        for lower, upper, seed, stream in self.shares:
+            drawn = row_random(seed, stream, start, stop)
+            remains &= _below(drawn, upper) & ~_below(drawn, lower)
+        return remains
+
+    def within(self, start: int, stop: int) -> "RowFilter":
+        """Return the filter with only the listed rows of this range."""
+        first, last = np.searchsorted(self.excluded, [start, stop])
+        return replace(self, excluded=self.excluded[first:last])
+
+
+@dataclass(frozen=True)
+class Span:
+    """Consecutive rows of a pool that one task reads."""
+
+    start: int
+    """Global number of the first row."""
+    stop: int
+    """Global number after the last row."""
+    n_rows: int
+    """Rows that the pool's filter leaves in it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows in memory."""
+
+    rows: NDArray[np.int64]
+    """Global row numbers, ascending."""
+    X: Any
+    """The rows: a C-contiguous 2-d array in the pool's dtype, CSR, or a `Frame`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +117,7 @@ class Pool:
 
     collection: Collection
     """All rows, also those that the filter leaves out."""
-    filter: RowFilter = RowFilter()  # noqa: RUF009
+    filter: RowFilter = RowFilter()
     """Tells by their numbers which rows remain."""
     schema: FrameSchema | None = None
     """Of the data frames that blocks become; None for rows as they are stored, frames
@@ -183,21 +251,9 @@ class Pool:
         list as futures; it must reach `submit` as a plain argument so that they are
         resolved.
         """
-        edges, keys, graph, beside = self.collection.blocks(
-            span.start, span.stop, client
-        )
-        tasks = SpanGraph(
-            boundaries=tuple(edges.tolist()),
-            keys=keys,
-            graph=graph,
-            beside=tuple(beside),
-            dtype=self.dtype,
-            columns=self.columns,
-            schema=self.schema,
-            filter=self.filter.within(span.start, span.stop),
-            stored=self.collection.where if self.collection.is_stored else "",
-        )
-        return [tasks, *beside.values()]
+        part, held = self.collection.between(span.start, span.stop, client)
+        kept = self.filter.within(span.start, span.stop)
+        return [replace(self, collection=part, filter=kept), *held.values()]
 
     def excluding(self, rows: ArrayLike) -> "Pool":
         """Return the pool without the rows of these global numbers.
@@ -333,3 +389,86 @@ def _counted(count: Callable[..., Any], blocks: Iterable[Block]) -> Iterator[Any
     for block in blocks:
         yield count(block.X, block.rows)
         del block  # else it would be there beside the next one
+
+
+def read_blocks(
+    sources: Sequence[Any], block_rows: int, *, allow_nan: bool = False
+) -> Iterator[Block]:
+    """Yield the rows of a span in order, at most `block_rows` at a time.
+
+    Runs inside a task, on what `Pool.sources` returned with its futures resolved. A
+    block of the pool is computed once and sliced, small ones are put together; nothing
+    is read where the filter leaves no row. Whoever lets go of a block before asking for
+    the next one never has more than one of the pool in memory. Raises ValueError where
+    a value is infinite, or NaN unless allowed.
+    """
+    pool, *values = sources
+    graph = {
+        **pool.collection.graph,
+        **dict(zip(pool.collection.beside, values, strict=True)),
+    }
+    edges, first = pool.boundaries, 0
+    while first < len(edges) - 1:
+        start = int(edges[first])
+        fitting = np.searchsorted(edges, start + block_rows, side="right")
+        last = max(int(fitting) - 1, first + 1)
+        mask = pool.filter.mask(start, int(edges[last]))
+        if mask.any():
+            parts = [_computed(graph, pool, at) for at in range(first, last)]
+            rows = stacked(parts)
+            del parts
+            for at in range(0, len(mask), block_rows):
+                part = slice(at, at + block_rows)
+                block = _block(pool, start + at, taken(rows, part), mask[part])
+                if len(block.rows):
+                    check_finite(block.X, "`pool`", block.rows, pool.columns, allow_nan)
+                    yield block
+                del block
+            del rows  # else they would be there beside the next ones
+        first = last
+
+
+def _computed(graph: Mapping[Any, Any], pool: Pool, number: int) -> Any:
+    """Compute one block here, whatever scheduler is set, and show no progress of it."""
+    key, where = pool.collection.keys[number], pool.collection.where
+    needed, _ = cull(graph, key)
+    start, stop = pool.boundaries[number : number + 2]
+    try:
+        rows = reached(where, lambda: get_sync(needed, key, callbacks=()))
+    except (OSError, RuntimeError, ValueError) as error:
+        if not pool.collection.is_stored or isinstance(error, ConnectionError):
+            raise
+        raise ValueError(
+            f"{where} is damaged: rows {start} to {stop - 1} cannot be read "
+            f"({error}); write the pool again."
+        ) from error
+    if rows.shape[0] != stop - start:
+        raise ValueError(
+            f"`pool` must have the chunk lengths that it tells, but its rows {start} "
+            f"to {stop - 1} are {rows.shape[0]} rows; correct them, as "
+            f"compute_chunk_sizes() of a Dask array does."
+        )
+    return rows
+
+
+def _block(pool: Pool, first: int, X: Any, mask: NDArray[np.bool_]) -> Block:
+    """Return rows of which the first has a number, without those that are masked."""
+    numbers = np.arange(first, first + len(mask))
+    if not mask.all():
+        numbers, X = numbers[mask], taken(X, np.flatnonzero(mask))
+    if not isinstance(X, pd.DataFrame):
+        X = in_one_layout(X, pool.dtype)
+    elif pool.dtype.kind != "O":
+        X = numbers_of(X, pool.dtype)
+    elif pool.schema is None:
+        return Block(numbers, frame_of(X))
+    return Block(numbers, X if pool.schema is None else Frame(X, pool.schema))
+
+
+def _below(drawn: NDArray[np.uint64], limit: float) -> NDArray[np.bool_]:
+    """Compare in integers: as floats, numbers near a limit would be rounded."""
+    least = -int(-Fraction(limit) * 2**64 // 1)
+    if least >= 2**64:
+        return np.ones(len(drawn), dtype=np.bool_)
+    below: NDArray[np.bool_] = drawn < np.uint64(least)
+    return below

@@ -22,6 +22,7 @@ FULL: Final = "full"
 """Name of the split on all labeled rows."""
 LEAVE_ONE_OUT: Final = "leave-one-out"
 """Name of the split that holds out every row in turn."""
+_NOTHING: Final = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -43,25 +44,15 @@ class Split:
     """Whether errors on the training rows are counted, too."""
 
     @property
-    def counts_others(self) -> bool:
-        """Whether there is a second count."""
-        return self.counts_train or self.second_rows is not None
-
-    @property
     def tests(self) -> tuple[NDArray[np.int64], ...]:
         """The parts of the rows on which errors are counted, each part by itself.
 
         Of a pair of folds they are both; else the test rows, then the training rows
         where their errors are counted, too.
         """
-        if not self.counts_others:
-            return (self.test_rows,)
-        return self.test_rows, self.other_rows
-
-    @property
-    def other_rows(self) -> NDArray[np.int64]:
-        """Rows of the second count: training rows, unless other rows are held out."""
-        return self.train_rows if self.second_rows is None else self.second_rows
+        if self.second_rows is not None:
+            return self.test_rows, self.second_rows
+        return (self.test_rows, *([self.train_rows] if self.counts_train else ()))
 
 
 def splits_token(splits: Iterable[Split]) -> str:
@@ -69,10 +60,8 @@ def splits_token(splits: Iterable[Split]) -> str:
     digest = blake2b(digest_size=12)
     for split in splits:
         digest.update(split.name.encode())
-        digest.update(split.train_rows.tobytes())
-        digest.update(split.test_rows.tobytes())
-        if split.second_rows is not None:
-            digest.update(split.second_rows.tobytes())
+        for rows in (split.train_rows, split.test_rows, split.second_rows):
+            digest.update(b"" if rows is None else rows.tobytes())
     return digest.hexdigest()
 
 
@@ -106,15 +95,7 @@ def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
     """
     numbers = np.asarray(folds)
     n_folds = int(numbers.max()) + 1
-    splits = [
-        Split(
-            number=fold,
-            name=f"fold-{fold}",
-            train_rows=np.flatnonzero(numbers != fold),
-            test_rows=np.flatnonzero(numbers == fold),
-        )
-        for fold in range(n_folds)
-    ]
+    splits = [_tested(fold, f"fold-{fold}", numbers == fold) for fold in range(n_folds)]
     return (*splits, full_split(len(numbers), number=n_folds))
 
 
@@ -201,20 +182,15 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     """
     check_integer(n_rows, "n_rows", at_least=2)
     check_integer(repeats, "repeats", at_least=1)
-    splits = []
-    for repeat in range(repeats):
-        in_first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
-        halves = np.flatnonzero(in_first), np.flatnonzero(~in_first)
-        splits += [
-            Split(
-                number=2 * repeat + half,
-                name=f"repeat-{repeat}-half-{half}",
-                train_rows=halves[half],
-                test_rows=halves[1 - half],
-            )
-            for half in (0, 1)
-        ]
-    return tuple(splits)
+    firsts = [
+        _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
+        for repeat in range(repeats)
+    ]
+    return tuple(
+        _tested(2 * repeat + half, f"repeat-{repeat}-half-{half}", tested)
+        for repeat, first in enumerate(firsts)
+        for half, tested in enumerate((~first, first))
+    )
 
 
 def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
@@ -229,15 +205,9 @@ def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
     [3, 3, 3]
     """
     check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
-    ranks, size = _ranks(n_rows, BLOCK_STREAM, seed), n_rows // n_blocks
-    nothing = np.empty(0, dtype=np.int64)
+    blocks = _ranks(n_rows, BLOCK_STREAM, seed) // (n_rows // n_blocks)
     return tuple(
-        Split(
-            number=block,
-            name=f"block-{block}",
-            train_rows=np.flatnonzero(ranks // size == block),
-            test_rows=nothing,
-        )
+        Split(block, f"block-{block}", np.flatnonzero(blocks == block), _NOTHING)
         for block in range(n_blocks)
     )
 
@@ -251,19 +221,12 @@ def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
     7
     """
     check_integer(n_test, "n_test", at_least=1, at_most=n_rows - 1)
-    in_test = _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test
-    return Split(
-        number=0,
-        name="holdout",
-        train_rows=np.flatnonzero(~in_test),
-        test_rows=np.flatnonzero(in_test),
-    )
+    return _tested(0, "holdout", _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test)
 
 
 def full_split(n_rows: int, *, number: int = 0) -> Split:
     """Return the split on all rows, ``full``, which holds nothing out."""
-    nothing = np.empty(0, dtype=np.int64)
-    return Split(number, FULL, np.arange(n_rows, dtype=np.int64), nothing)
+    return Split(number, FULL, np.arange(n_rows, dtype=np.int64), _NOTHING)
 
 
 def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
@@ -274,6 +237,10 @@ def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
     """
     rows = np.arange(n_rows, dtype=np.int64)
     return Split(number, LEAVE_ONE_OUT, rows, rows)
+
+
+def _tested(number: int, name: str, in_test: NDArray[np.bool_]) -> Split:
+    return Split(number, name, np.flatnonzero(~in_test), np.flatnonzero(in_test))
 
 
 def _ranks(n_rows: int, stream: int, seed: int) -> NDArray[np.int64]:

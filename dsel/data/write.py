@@ -22,10 +22,9 @@ from zarr.storage import FsspecStore
 
 from dsel.checks import check_integer, check_path, check_url
 from dsel.data.blocks import check_finite, rechunked
-from dsel.data.filters import RowFilter
 from dsel.data.frames import NUMERIC
 from dsel.data.open import open_pool, rooted
-from dsel.data.pool import Pool
+from dsel.data.pool import Pool, RowFilter
 from dsel.data.tables import (
     CSV,
     NPZ,

@@ -15,8 +15,7 @@ from zarr.errors import ContainsArrayError
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel.checks import check_choice
-from dsel.data.blocks import read_blocks
-from dsel.data.pool import Pool
+from dsel.data.pool import Pool, read_blocks
 from dsel.results.place import Place
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import completed, make_executor

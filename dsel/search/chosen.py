@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.blocks import Span
 from dsel.data.frames import Frame
+from dsel.data.pool import Span
 from dsel.errors import AllFitsFailedError
 from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.runtime.submission import run_tasks

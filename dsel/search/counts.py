@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.bounds import best_fold_number
-from dsel.data.blocks import Span
+from dsel.data.pool import Span
 from dsel.families.family import FIT_DONE, FIT_FAILED, FitCounts
 from dsel.search.comparisons import BestFold, Comparison
 from dsel.search.folds import Layout

@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.blocks import Span
-from dsel.data.pool import SPAN_NBYTES, Pool
+from dsel.data.pool import SPAN_NBYTES, Pool, Span
 from dsel.families.family import FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks

@@ -27,12 +27,11 @@ from dsel.candidates import (
 )
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
-from dsel.data.blocks import Span
 from dsel.data.cache import nbytes_of
 from dsel.data.identity import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
-from dsel.data.pool import Pool
+from dsel.data.pool import Pool, Span
 from dsel.data.row_random import SUBSET_STREAM, seed_from
 from dsel.data.splits import full_split, splits_token
 from dsel.families.assignment import assign_families

@@ -17,9 +17,9 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.blocks import Block, read_blocks
 from dsel.data.cache import LastUse, process_cache, spare_memory
 from dsel.data.frames import Frame, numbers
+from dsel.data.pool import Block, read_blocks
 from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.families.batches import has_function, refuse_batches
 from dsel.families.family import Candidate, Family, FitCounts, FittedGroup

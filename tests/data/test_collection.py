@@ -14,7 +14,7 @@ from scipy import sparse
 
 from dsel.data import open_pool, write_pool
 from dsel.data import pool as pool_module
-from dsel.data.blocks import read_blocks
+from dsel.data.pool import read_blocks
 from dsel.runtime.local import LocalExecutor
 from tests.clusters import wait_until
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dsel.data import open_pool
-from dsel.data.blocks import read_blocks
+from dsel.data.pool import read_blocks
 from dsel.data.row_random import PART_STREAM, row_random
 
 N_ROWS, N_COLUMNS = 97, 3

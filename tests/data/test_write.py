@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dsel.data import open_pool
-from dsel.data.blocks import read_blocks, rechunked
+from dsel.data.blocks import rechunked
+from dsel.data.pool import read_blocks
 from dsel.data.write import write_pool
 
 
