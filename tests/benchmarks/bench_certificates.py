@@ -341,7 +341,10 @@ def summary(folder):
     raised = records.get("failed", pd.Series(index=records.index, dtype=object))
     draws = records[raised.isna()]
     means = draws.groupby(ROW).mean(numeric_only=True)
-    sides = {part: means[f"{part}.dsel"] / means[f"{part}.grid"] for part in SIDES}
+    # Medians, since a machine that stands still for minutes is no part of a search.
+    usual = draws.groupby(ROW).median(numeric_only=True)
+    sides = {part: usual[f"{part}.dsel"] / usual[f"{part}.grid"] for part in SIDES}
+    sides["fits"] = means["fits.dsel"] / means["fits.grid"]
     failed = pd.DataFrame({name: failures(draws, name, "errors") for name in BOUNDS})
     counts = failed.groupby([draws[key] for key in ROW]).sum().astype(int).astype(str)
     shown = {"draws": draws.groupby(ROW).size()}
@@ -349,8 +352,9 @@ def summary(folder):
     shown |= {f"error {name}": means[f"errors.{name}"].round(4) for name in ERRORS}
     shown["failed"] = counts.agg("/".join, axis=1)
     columns = [f"{part}.{side}" for part in SIDES for side in ("grid", "dsel")]
-    shown |= {column: means[column].round(2) for column in columns}
-    print(f"Means of draws; failed are draws of {'/'.join(BOUNDS)}\n")
+    shown |= {column: usual[column].round(2) for column in columns}
+    order = "/".join(BOUNDS)
+    print(f"Means of draws (medians of seconds); failed are draws of {order}\n")
     print(pd.DataFrame(shown).to_string(na_rep="-"))
     print(f"\n{len(records)} pieces, of which {raised.notna().sum()} raised an error")
     for _, record in records[raised.notna()].iterrows():
@@ -371,11 +375,11 @@ def summary(folder):
 def print_ratios(draws, sides):
     """Print geometric means of the rows' ratios to the fifth, and the worst rows."""
     table = pd.DataFrame({f"{part} dsel/grid": ratio for part, ratio in sides.items()})
+    spreads = {}
     for part, names in (("bounds", BOUNDS[1:]), ("errors", ERRORS[1:])):
         for name in names:
-            table[f"{part} {name}"], error = ratios(draws, part, name, ROW)
-            if name == "one_fold":
-                table[f"{part} spread"] = (error / table[f"{part} {name}"]) ** 2
+            ratio, error = ratios(draws, part, name, ROW)
+            table[f"{part} {name}"], spreads[part, name] = ratio, (error / ratio) ** 2
     n, learner = (table.index.get_level_values(key) for key in ("n", "learner"))
     groups = {"n <= 2000": n <= 2000} | {f"n = {each}": n == each for each in DRAWS}
     groups |= {each: learner == each for each in LEARNERS}
@@ -384,8 +388,8 @@ def print_ratios(draws, sides):
         rows = table[chosen]
         lines[title] = np.exp(np.log(rows).mean())
         for part in ("bounds", "errors"):  # standard error of the mean's logarithm
-            spread = np.sqrt(rows[f"{part} spread"].sum()) / max(1, len(rows))
-            lines[title][f"{part} spread"] = spread
+            spread = np.sqrt(spreads[part, "one_fold"][chosen].sum())
+            lines[title][f"{part} spread"] = spread / max(1, len(rows))
         lines[title]["rows"] = len(rows)
         lines[title]["smaller bounds"] = (rows["bounds one_fold"] < 1).sum()
     print("\nGeometric means of rows' ratios to the fifth (spread: standard error of")
