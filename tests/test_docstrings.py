@@ -75,11 +75,3 @@ def test_public_functions__describe_every_parameter(function):
 def test_bounds_and_criteria__state_guarantee_assumptions_and_source(value):
     notes = _section(value.__doc__, "Notes")
     assert [word for word in LEAD_WORDS if word not in notes] == []
-
-
-def test_main_path__names_what_is_there():
-    named = re.findall(r"^\d+\. `([\w.]+)`", dsel.search.__doc__, re.MULTILINE)
-
-    assert len(named) == 10
-    for name in named:
-        pkgutil.resolve_name(f"dsel.search.{name}")

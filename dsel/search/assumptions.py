@@ -31,6 +31,7 @@ from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
 from dsel.data.splits import Split
 from dsel.results import Assumption
 from dsel.results.certificate import DECLARED, VIOLATED, full_list
+from dsel.search.folds import Layout
 
 SAMPLE_ROWS: Final = 500
 """Rows of the pool that are compared with as many labeled ones."""
@@ -42,6 +43,8 @@ ALARM: Final = 0.001
 MANY_COPIES: Final = 0.01
 """Share of labeled rows with a copy in another fold that a remark is worth."""
 SMALL_POOL: Final = 1_000
+FEW_ROWS: Final = 20
+"""Folds with fewer rows bound almost nothing."""
 _FEW_VALUES: Final = 10
 _TOLERANCE: Final = {np.dtype(np.float32): 1e-4}
 """By how much a scaled column's moments may differ; else 1e-5, as of four decimals."""
@@ -83,8 +86,12 @@ def look_at_pool(
 ) -> PoolFacts:
     """Count rows that equal labeled ones, and make the two-sample test, in one pass."""
     share = min(1.0, SAMPLE_ROWS / pool.n_rows)
-    look = partial(_look, equal_rows(pool, labeled), share, seed)
-    n_equal, rows = pool.reduce(look, _joined, client=client, allow_nan=allow_nan)
+    n_equal, rows = pool.reduce(
+        partial(_look, equal_rows(pool, labeled), share, seed),
+        lambda earlier, later: (earlier[0] + later[0], earlier[1] + later[1]),
+        client=client,
+        allow_nan=allow_nan,
+    )
     sample = stacked(rows) if rows else None
     if sample is None or min(sample.shape[0], labeled.n_rows) < FEWEST_ROWS:
         return PoolFacts(n_equal)
@@ -100,10 +107,6 @@ def _look(
     return equal(X, rows), [X[drawn]] if len(drawn) else []
 
 
-def _joined(earlier: tuple[int, list[Any]], later: tuple[int, list[Any]]) -> Any:
-    return earlier[0] + later[0], earlier[1] + later[1]
-
-
 def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, float]:
     """Compare rows of two kinds by a classifier; return AUC and p-value.
 
@@ -114,10 +117,14 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, 
 
     labeled, unlabeled = _in_one_precision([encoded(labeled), encoded(unlabeled)])
     rng = np.random.default_rng(hashed_seed(seed, "two-sample test"))
-    X = _ranked(
-        stacked([_drawn(each, SAMPLE_ROWS, rng) for each in (labeled, unlabeled)])
-    )
-    is_pool = np.arange(X.shape[0]) >= min(labeled.shape[0], SAMPLE_ROWS)
+    drawn = []
+    for each in (labeled, unlabeled):
+        if each.shape[0] > SAMPLE_ROWS:
+            rows = rng.choice(each.shape[0], SAMPLE_ROWS, replace=False)
+            each = each[np.sort(rows)]
+        drawn.append(each)
+    X = _ranked(stacked(drawn))
+    is_pool = np.arange(X.shape[0]) >= drawn[0].shape[0]
     is_scored = np.zeros(len(is_pool), dtype=bool)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(is_pool == kind))
@@ -182,12 +189,6 @@ def _rank_test(
     return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
 
 
-def _drawn(X: Any, n_rows: int, rng: np.random.Generator) -> Any:
-    if X.shape[0] <= n_rows:
-        return X
-    return X[np.sort(rng.choice(X.shape[0], n_rows, replace=False))]
-
-
 def assumptions_of_plan(
     *, in_groups: bool, has_pool: bool, is_fitted: bool
 ) -> tuple[Assumption, ...]:
@@ -212,32 +213,40 @@ def with_pool_facts(
     assumptions: Sequence[Assumption], facts: PoolFacts
 ) -> tuple[Assumption, ...]:
     """Return the assumptions with what the pass over the pool showed about A1."""
-    found = []
-    for each in assumptions:
-        if each.name == "A1" and facts.finds_shift:
-            found.append(Assumption("A1", VIOLATED, facts.finding))
-        elif each.name == "A1" and not each.is_violated:
-            found.append(Assumption("A1", each.state, facts.finding))
-        else:
-            found.append(each)
-    return tuple(found)
-
-
-def remarks_on_rows(labeled: LabeledRows, folds: Sequence[Split]) -> list[str]:
-    """Return what the labeled rows look like that an assumption may not hold for."""
-    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
-    found = [_standardised(X), _copies(labeled.X, folds)]
-    return [remark for remark in found if remark]
-
-
-def remark_on_pool(pool: Pool | None) -> str:
-    """Return a remark where a pool has few rows, whose term is then large."""
-    if pool is None or pool.n_rows >= SMALL_POOL:
-        return ""
-    return (
-        f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part of "
-        f"the bound that comes from the pool is large"
+    return tuple(
+        Assumption("A1", VIOLATED if facts.finds_shift else each.state, facts.finding)
+        if each.name == "A1" and (facts.finds_shift or not each.is_violated)
+        else each
+        for each in assumptions
     )
+
+
+def remarks_on_rows(
+    labeled: LabeledRows, layout: Layout, pool: Pool | None, certificate: str
+) -> list[str]:
+    """Return what weakens a search though it breaks no assumption for certain."""
+    X = labeled.X.float_columns if isinstance(labeled.X, Frame) else labeled.X
+    found = [_standardised(X), _copies(labeled.X, layout.held_out)]
+    if pool is not None and pool.n_rows < SMALL_POOL:
+        found.append(
+            f"`pool` has {pool.n_rows:,} rows: of fewer than {SMALL_POOL:,} the part "
+            f"of the bound that comes from the pool is large"
+        )
+    smallest = min(map(len, (each.test_rows for each in layout.held_out)))
+    if certificate and smallest < FEW_ROWS:
+        found.append(
+            f"a fold has {smallest} rows: with fewer than {FEW_ROWS} its limit says "
+            f"almost nothing; ask for fewer folds"
+        )
+    trained = [len(np.unique(labeled.y[each.train_rows])) for each in layout.splits]
+    if n_lacking := sum(n < len(np.unique(labeled.y)) for n in trained):
+        found.append(
+            f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
+            f"never predict"
+        )
+    if certificate == "nested" and layout.n_folds == 2:
+        found.append("of 2 folds, each model has seen half of the labels")
+    return [remark for remark in found if remark]
 
 
 def _standardised(X: Any) -> str:

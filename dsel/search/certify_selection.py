@@ -5,7 +5,7 @@ fold that it has not seen, so that no number of candidates and no adaptivity has
 paid for. It is a nested search of a single candidate.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -166,9 +166,9 @@ def certify_selection(
         **options,
     )  # fmt: skip
     outcome = plan.run(client, **running)
-    return outcome if is_estimator else replace(outcome, make_models=_inner(outcome))
-
-
-def _inner(outcome: Outcome) -> Callable[[], Mapping[str, Any]]:
-    """Return what makes the models as the function returned them."""
-    return lambda: {name: model.model_ for name, model in outcome.models.items()}
+    if is_estimator:
+        return outcome
+    return replace(  # the models as the function returned them
+        outcome,
+        make_models=lambda: {name: m.model_ for name, m in outcome.models.items()},
+    )

@@ -4,10 +4,10 @@ A comparison names the splits whose models answer each row (its *queries*), and 
 of the cube in which a disagreement is counted. Both need two answers a row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,64 +23,59 @@ from dsel.data.row_random import (
 Codes = NDArray[np.int64]
 
 
-class Comparison(Protocol):
-    """Answers to every pool row, and the bins in which differences are counted."""
+class Comparison:
+    """Pairs of answers to every pool row, and the bins of their differences."""
 
-    @property
-    def variable(self) -> str:
-        """Name of the cube's variable that the counts become."""
-
-    @property
-    def n_bins(self) -> int:
-        """Bins a candidate has."""
+    variable: str
+    """Name of the cube's variable that the counts become."""
+    n_bins: int
+    """Bins of a candidate; unless a comparison says otherwise, one for each pair."""
 
     def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
-        """Return split numbers, as `FittedGroup.predict` takes them."""
+        """Return split numbers, as `FittedGroup.predict` takes them, pair by pair."""
+        raise NotImplementedError
 
     def tally(self, codes: Codes, rows: Codes) -> Codes:
         """Count rows whose answers differ, shape (n_candidates, n_bins)."""
+        del rows
+        return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows that belong to each bin, shape (n_bins,)."""
+        return np.full(self.n_bins, len(rows))
 
 
 @dataclass(frozen=True)
-class RandomFold:
+class RandomFold(Comparison):
     """The full model against a fold's model drawn for each row: f against f_rand."""
 
     seed: int
-    n_folds: int
-    """Folds; split k is the full one."""
+    n_bins: int
+    """Folds, by which is counted; split k is the full one."""
     variable: str = names.DISAGREEMENTS
-    """Counted by the fold that was drawn."""
-
-    @property
-    def n_bins(self) -> int:
-        """One bin a fold."""
-        return self.n_folds
 
     def drawn(self, rows: Codes) -> Codes:
         """Return the fold that is drawn for each row: a function of its number."""
         first, stop = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
         if stop - first == len(rows):
-            return _drawn_folds(self.seed, self.n_folds, first, stop)
+            return _drawn_folds(self.seed, self.n_bins, first, stop)
         words = row_random_at(self.seed, RANDOM_FOLD_STREAM, rows)
-        return uniform_integers(words, self.n_folds)
+        return uniform_integers(words, self.n_bins)
 
     def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return the full split, and the fold that is drawn for each row."""
         del candidates  # the same draws for all
-        return [np.array(self.n_folds), self.drawn(rows)]
+        return [np.array(self.n_bins), self.drawn(rows)]
 
     def tally(self, codes: Codes, rows: Codes) -> Codes:
         """Count by the drawn fold."""
-        drawn, n = self.drawn(rows), self.n_folds
+        drawn, n = self.drawn(rows), self.n_bins
         differs = codes[0] != codes[1]
         return np.stack([np.bincount(drawn[each], minlength=n) for each in differs])
 
     def rows_by_bin(self, rows: Codes) -> Codes:
         """Count the rows that each fold is drawn for."""
-        return np.bincount(self.drawn(rows), minlength=self.n_folds)
+        return np.bincount(self.drawn(rows), minlength=self.n_bins)
 
 
 @lru_cache(maxsize=8)
@@ -92,7 +87,7 @@ def _drawn_folds(seed: int, n_folds: int, first: int, stop: int) -> Codes:
 
 
 @dataclass(frozen=True)
-class BestFold:
+class BestFold(Comparison):
     """The full model against that of the fold with the smallest error rate."""
 
     n_folds: int
@@ -100,7 +95,6 @@ class BestFold:
     folds: Codes
     """Fold of each candidate of the plan, shape (n_candidates,); -1 not known yet."""
     variable: str = names.BEST_FOLD_DISAGREEMENTS
-    """Counted on the whole pool."""
     n_bins: int = 1
 
     def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
@@ -108,47 +102,24 @@ class BestFold:
         del rows
         return [np.array(self.n_folds), self.folds[np.asarray(candidates), np.newaxis]]
 
-    def tally(self, codes: Codes, rows: Codes) -> Codes:
-        """Count all differing rows."""
-        del rows
-        return np.asarray(np.count_nonzero(codes[:1] != codes[1:2], axis=2).T)
-
-    def rows_by_bin(self, rows: Codes) -> Codes:
-        """Every row is compared."""
-        return np.array([len(rows)])
-
 
 @dataclass(frozen=True)
-class Halves:
+class Halves(Comparison):
     """The two models of each random halving, splits 2r and 2r + 1."""
 
-    n_repeats: int
+    n_bins: int
+    """Halvings, by which is counted."""
     variable: str = names.DISAGREEMENTS
-    """Counted by halving."""
-
-    @property
-    def n_bins(self) -> int:
-        """One bin a halving."""
-        return self.n_repeats
 
     def queries(self, rows: Codes, candidates: Sequence[int]) -> list[Codes]:
         """Return all halves."""
         del rows, candidates
-        return [np.array(number) for number in range(2 * self.n_repeats)]
-
-    def tally(self, codes: Codes, rows: Codes) -> Codes:
-        """Count by halving the rows on which its two models differ."""
-        del rows
-        return np.asarray(np.count_nonzero(codes[0::2] != codes[1::2], axis=2).T)
-
-    def rows_by_bin(self, rows: Codes) -> Codes:
-        """Every row is compared by every halving."""
-        return np.full(self.n_repeats, len(rows))
+        return [np.array(number) for number in range(2 * self.n_bins)]
 
 
 def tallies(
     comparisons: Sequence[Comparison],
-    codes_of: Any,
+    codes_of: Callable[[list[Codes]], Codes],
     rows: Codes,
     members: Sequence[int],
 ) -> list[Codes]:
@@ -157,22 +128,16 @@ def tallies(
     `codes_of` takes a list of queries and returns codes, (n_queries, n_candidates,
     n_rows).
     """
-    queries: list[Codes] = []
-    places: list[list[int]] = []
-    for comparison in comparisons:
-        places.append([])
-        for query in comparison.queries(rows, members):
-            known = (i for i, each in enumerate(queries) if _same(each, query))
-            found = next(known, len(queries))
-            if found == len(queries):
-                queries.append(query)
-            places[-1].append(found)
-    codes = codes_of(queries)
+    asked = [comparison.queries(rows, members) for comparison in comparisons]
+    queries = {_name(each): each for mine in asked for each in mine}
+    places = {name: place for place, name in enumerate(queries)}
+    codes = codes_of(list(queries.values()))
     return [
-        comparison.tally(codes[place], rows)
-        for comparison, place in zip(comparisons, places, strict=True)
+        comparison.tally(codes[[places[_name(each)] for each in mine]], rows)
+        for comparison, mine in zip(comparisons, asked, strict=True)
     ]
 
 
-def _same(one: Codes, other: Codes) -> bool:
-    return one is other or (one.shape == other.shape and np.array_equal(one, other))
+def _name(query: Codes) -> Any:
+    """Return the number of a split that all rows ask for; other queries are unique."""
+    return query.item() if query.ndim == 0 else f"query {id(query)}"

@@ -5,7 +5,7 @@ candidates by their keys, and the split, or the rows of the span.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -110,11 +110,12 @@ class CountTable:
         Returns the candidates whose models are others than those that were counted.
         """
         span = self.span_number[record.job.start, record.job.stop]
-        strangers = []
+        strangers, splits = [], self.layout.with_models
         for place, number in enumerate(record.job.candidates):
             if self.visited[number, span]:
                 continue
-            if record.tokens[place] != self.token_of(number):
+            told = {s: self.tokens.get((number, s), "") for s in splits}
+            if record.tokens[place] != joined_tokens(told):
                 strangers.append(number)
                 continue
             for total, found in zip(self.differences, record.differences, strict=True):
@@ -124,11 +125,6 @@ class CountTable:
             self.visited[number, span] = True
             self.score_seconds[number] += record.seconds / len(record.job.candidates)
         return strangers
-
-    def token_of(self, number: int) -> str:
-        """Return one text of the tokens of all models of a candidate."""
-        splits = self.layout.with_models
-        return joined_tokens({s: self.tokens.get((number, s), "") for s in splits})
 
     @property
     def in_order(self) -> NDArray[np.bool_]:
@@ -179,30 +175,25 @@ class CountTable:
         status[self.failed] = names.STATUS_FAILED
         return status
 
-    def best_folds(self) -> NDArray[np.int64]:
-        """Return each candidate's fold of smallest error rate; -1 where unknown."""
-        k, rows = self.layout.n_folds, self.layout.fold_rows
-        errors = self.test_errors[:, :k]
-        known = (errors >= 0).all(axis=1)
-        best = np.full(self.n_candidates, -1)
-        if known.any():
-            best[known] = best_fold_number(errors[known], rows)
-        return best
-
     def current_comparisons(self) -> tuple[Comparison, ...]:
         """Return what is counted, each candidate's best fold as it is known now."""
+        k, best = self.layout.n_folds, np.full(self.n_candidates, -1)
+        known = (self.test_errors[:, :k] >= 0).all(axis=1)
+        if known.any():
+            errors = self.test_errors[known, :k]
+            best[known] = best_fold_number(errors, self.layout.fold_rows)
         return tuple(
-            BestFold(c.n_folds, self.best_folds()) if isinstance(c, BestFold) else c
-            for c in self.comparisons
+            replace(each, folds=best) if isinstance(each, BestFold) else each
+            for each in self.comparisons
         )
 
-    def message(self, number: int, shown: NDArray[np.bool_]) -> str:
-        """Return the message of the first fit of a candidate that has one."""
-        for split in self.layout.splits:
-            text = self.messages.get((number, split.number))
-            if text and shown[split.number]:
-                return f"{split.name}: {text}"
-        return ""
+    def texts(self, shown: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return for each candidate what its first fit with a message says, or ""."""
+        texts = np.full(self.n_candidates, "", dtype=object)
+        for (number, split), text in sorted(self.messages.items(), reverse=True):
+            if text and shown[number, split]:
+                texts[number] = f"{self.layout.splits[split].name}: {text}"
+        return texts
 
     def evidence(
         self,

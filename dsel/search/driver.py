@@ -9,23 +9,23 @@ winner and its counts do not.
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.data.pool import SPAN_NBYTES, Pool, Span
+from dsel.data.pool import SPAN_NBYTES, Pool
 from dsel.families.family import FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import run_tasks
-from dsel.runtime.tasks import Executor, Finished, Task
+from dsel.runtime.tasks import Executor, Task
 from dsel.search.counts import CountTable, span_entry
-from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, logger
-from dsel.search.pruning import Race
-from dsel.search.tasks import SpanJob, count_spans, models_of
+from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
+from dsel.search.pruning import ExactRace, NestedRace
+from dsel.search.tasks import SpanJob, SpanRecord, count_spans, models_of
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
 MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
@@ -37,7 +37,7 @@ class Driver:
     """One run: its loop, its fits and its passes over the pool."""
 
     table: CountTable
-    race: Race
+    race: ExactRace | NestedRace
     executor: Executor
     fitting: Fitting
     pool: Pool | None = None
@@ -58,9 +58,8 @@ class Driver:
     def run(self) -> None:
         """Run until every candidate is complete, pruned or failed."""
         while True:
-            for finished in run_tasks(
-                self.executor, self._next_fit, on_turn=self._begin_turn
-            ):
+            turns = run_tasks(self.executor, self._next_fit, on_turn=self._begin_turn)
+            for finished in turns:
                 self.fitting.take(finished)
             members = self._next_members()
             if not members:
@@ -69,8 +68,7 @@ class Driver:
                 self._count(members)
 
     def _begin_turn(self) -> None:
-        if self.on_progress is not None:
-            self.on_progress(self.progress())
+        self._report()
         self.lower = self.race.prune(self.table)
 
     def _next_fit(self) -> Task | None:
@@ -92,8 +90,7 @@ class Driver:
     def forget(self, number: int) -> None:
         """Drop all that was counted of a candidate whose models are others now."""
         self.table.forget_fits(number)
-        self.fitting.models.forget(number)
-        self.fitting.submitted[number] = False
+        self.fitting.forget(number)
         self.changed[number] += 1
         if self.changed[number] >= ATTEMPTS:
             why = "its models were lost and made again several times, never the same"
@@ -121,7 +118,7 @@ class Driver:
         is_over = self.fitting.is_over
         # Joining copies the models, and a block needs memory too.
         budget = min(MODELS_NBYTES, self.executor.slot_memory // 4)
-        sizes = np.cumsum([self.fitting.models.nbytes[int(n)] for n in ready])
+        sizes = np.cumsum([self.fitting.model_nbytes[int(n)] for n in ready])
         if not (is_over or leads or sizes[-1] >= budget):
             return ()
         n_fitting = max(1, int(np.searchsorted(sizes, budget, side="right")))
@@ -130,7 +127,8 @@ class Driver:
 
     def _count(self, members: tuple[int, ...]) -> None:
         """Read the pool once for some candidates, whose models are all kept."""
-        table, kept = self.table, self.fitting.models
+        table, fitting, pool = self.table, self.fitting, self.pool
+        assert pool is not None  # else there are no spans
         numbers = np.array(members)
         waiting = deque(
             SpanJob(span.start, span.stop, tuple(numbers[missing].tolist()))
@@ -142,25 +140,54 @@ class Driver:
         self.n_spans += len(waiting)
         comparisons = table.current_comparisons()
         splits = table.layout.with_models
-        whole = {kept.keys[c, split] for c in members for split in splits}
+        whole = {fitting.model_keys[c, split] for c in members for split in splits}
         derived = []
         inputs = []
         for key in sorted(whole):
-            unwanted = sum(n for c, n in kept.sizes[key].items() if c not in members)
+            unwanted = sum(
+                n for c, n in fitting.kept_nbytes[key].items() if c not in members
+            )
             if unwanted > WORTH_A_TASK:  # take only what this pass needs to workers
                 smaller = f"models-{next(self.serial)}"
                 self.executor.derive(Task(smaller, models_of, (members,)), source=key)
                 derived.append(smaller)
                 key = smaller
             inputs.append(key)
-        assert self.pool is not None  # else there are no spans
-        counting = _Counting(
-            self, self.pool, waiting, comparisons, tuple(inputs), next(self.serial)
-        )
-        for finished in run_tasks(
-            self.executor, counting.next_task, on_turn=self._report
+        this_pass = f"{self.run_id}-{next(self.serial)}"
+        size = BatchSize()
+
+        def jobs_of_tasks() -> Iterator[list[SpanJob]]:
+            """Yield spans of the same candidates, few enough to be read at once."""
+            while waiting:
+                n_left, rows_left = len(waiting), SPAN_NBYTES // pool.row_nbytes
+                most = size.jobs_per_task(n_left, self.executor.n_slots)
+                jobs: list[SpanJob] = []
+                while waiting and len(jobs) < most:
+                    job = waiting[0]
+                    rows_left -= job.stop - job.start
+                    if jobs and (rows_left < 0 or job.candidates != jobs[0].candidates):
+                        break
+                    jobs.append(waiting.popleft())
+                yield jobs
+
+        def task_of(jobs: list[SpanJob]) -> Task:
+            numbers = [table.span_number[job.start, job.stop] for job in jobs]
+            cached = f"{this_pass}-{hash(jobs[0].candidates)}"
+            return Task(
+                f"count-rows={jobs[0].start}-{next(self.serial)}",
+                count_spans,
+                (jobs, comparisons, cached),
+                lambda client: [pool.sources(table.spans[n], client) for n in numbers],
+                inputs=tuple(inputs),
+                priority=10,
+            )
+
+        for _, records in attempts(
+            self.executor, jobs_of_tasks(), task_of, on_turn=self._report
         ):
-            counting.take(finished)
+            for record in records:
+                size.seconds.append(record.seconds)
+                self._take(record)
         for key in derived:
             self.executor.forget(key)
         self.lower = self.race.prune(table)
@@ -168,7 +195,26 @@ class Driver:
         complete = np.flatnonzero(table.fitted & table.scored)
         if len(complete):  # whoever leads may be handed over
             needed.add(int(complete[np.argmin(self.lower[complete])]))
-        self.fitting.release(needed)
+        fitting.release(needed)
+
+    def _take(self, record: SpanRecord) -> None:
+        """Write counts of a span to the table and the store.
+
+        Where a model was made again on the way, and is another one than was counted,
+        nothing that was counted of its candidate is kept.
+        """
+        job, fitting = record.job, self.fitting
+        logger.info(
+            "span rows=%d-%d candidates=%s seconds=%.6f",
+            job.start, job.stop, job.candidates, record.seconds,
+        )  # fmt: skip
+        for number in self.table.add_span(record):
+            self.forget(number)
+        if fitting.store is not None:
+            entries = span_entry(record, fitting.keys, self.table.comparisons)
+            for key, entry in entries.items():
+                fitting.store.append(key, entry)
+        self.n_spans_done += 1
 
     def _report(self) -> None:
         if self.on_progress is not None:
@@ -190,86 +236,3 @@ class Driver:
             pool_rows_done=int(max(rows, default=0)),
             seconds=time.perf_counter() - self.started,
         )
-
-
-@dataclass
-class _Counting:
-    """The tasks of one pass over the pool."""
-
-    driver: Driver
-    pool: Pool
-    waiting: deque[SpanJob]
-    comparisons: tuple[Any, ...]
-    inputs: tuple[str, ...]
-    """Keys of the tasks that keep the models."""
-    number: int
-    running: dict[str, list[SpanJob]] = field(default_factory=dict)
-    again: deque[SpanJob] = field(default_factory=deque)
-    attempts: Counter[SpanJob] = field(default_factory=Counter)
-    batch_size: BatchSize = field(default_factory=BatchSize)
-
-    def next_task(self) -> Task | None:
-        """Return the next task: spans of the same candidates."""
-        if self.again:
-            return self._task([self.again.popleft()])
-        if not self.waiting:
-            return None
-        n_slots = self.driver.executor.n_slots
-        most = self.batch_size.jobs_per_task(len(self.waiting), n_slots)
-        rows_left = SPAN_NBYTES // self.pool.row_nbytes
-        jobs: list[SpanJob] = []
-        while self.waiting and len(jobs) < most:
-            job = self.waiting[0]
-            rows_left -= job.stop - job.start
-            if jobs and (rows_left < 0 or job.candidates != jobs[0].candidates):
-                break
-            jobs.append(self.waiting.popleft())
-        return self._task(jobs)
-
-    def _task(self, jobs: list[SpanJob]) -> Task:
-        table, members = self.driver.table, jobs[0].candidates
-        key = f"count-rows={jobs[0].start}-{next(self.driver.serial)}"
-        self.running[key] = jobs
-        spans: list[Span] = [
-            table.spans[table.span_number[job.start, job.stop]] for job in jobs
-        ]
-        cached = f"{self.driver.run_id}-{self.number}-{hash(members)}"
-        return Task(
-            key,
-            count_spans,
-            (jobs, self.comparisons, cached),
-            lambda client: [self.pool.sources(span, client) for span in spans],
-            inputs=self.inputs,
-            priority=10,
-        )
-
-    def take(self, finished: Finished) -> None:
-        """Write counts to the table, or submit again.
-
-        Where a model was made again on the way, and is another one than was counted,
-        nothing that was counted of its candidate is kept.
-        """
-        driver, jobs = self.driver, self.running.pop(finished.key)
-        if finished.error is not None:
-            is_final = isinstance(finished.error, ValueError | TypeError | KeyError)
-            for job in jobs:
-                self.attempts[job] += 1
-                if is_final or self.attempts[job] >= ATTEMPTS:
-                    raise finished.error
-                logger.warning("retry %s: %s", job, type(finished.error).__name__)
-                self.again.append(job)
-            return
-        for record in finished.record:
-            logger.info(
-                "span rows=%d-%d candidates=%s seconds=%.6f",
-                record.job.start, record.job.stop, record.job.candidates,
-                record.seconds,
-            )  # fmt: skip
-            for number in driver.table.add_span(record):
-                driver.forget(number)
-            if driver.fitting.store is not None:
-                keys, comparisons = driver.fitting.keys, driver.table.comparisons
-                for key, entry in span_entry(record, keys, comparisons).items():
-                    driver.fitting.store.append(key, entry)
-            self.batch_size.add(record.seconds)
-            driver.n_spans_done += 1

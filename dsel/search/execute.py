@@ -7,7 +7,7 @@ the same place reads it.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -27,7 +27,6 @@ from dsel.bounds import (
 )
 from dsel.checks import check_choice
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
-from dsel.families.family import FittedGroup
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
@@ -44,7 +43,7 @@ from dsel.search.chosen import ChosenCounts, count_what_was_chosen
 from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
 from dsel.search.fits import Fitting
-from dsel.search.pruning import ExactRace, InnerSearches, NestedRace
+from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.select import CHOICE, certificate_of, choose, remarks_on, with_terms
 
 if TYPE_CHECKING:
@@ -144,20 +143,14 @@ class _Run:
     store: Any = None
     on_progress: Callable[[Progress], None] | None = None
 
-    @property
-    def make_executor(self) -> Callable[[Any], Executor]:
-        return partial(
-            make_executor,
-            client=self.client,
-            n_jobs=self.n_jobs,
-            processes=self._processes,
-        )
-
     @cached_property
-    def _processes(self) -> Processes | None:
-        """Those of this machine, for families whose fits hold the interpreter."""
+    def make_executor(self) -> Callable[[Any], Executor]:
+        """What runs tasks: processes beside threads where fits hold the interpreter."""
         holds = any(each.family.holds_interpreter for each in self.plan.work.groups)
-        return Processes(count_threads(self.n_jobs)) if holds else None
+        return partial(
+            make_executor, client=self.client, n_jobs=self.n_jobs,
+            processes=Processes(count_threads(self.n_jobs)) if holds else None,
+        )  # fmt: skip
 
     def tokens_of_rows(self) -> dict[str, str]:
         """Return what changes with the rows, which are read if they must be."""
@@ -190,18 +183,15 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """Make all counts, and what is read out of them."""
-        facts = self.facts()
-        executor = self.make_executor(self.plan.work)
-        try:
+        facts, work = self.facts(), self.plan.work
+        with closing(self.make_executor(work)) as executor:
             # The other half is for what a family does not count, such as pool blocks.
-            for group in self.plan.work.groups:
-                n_rows = len(self.plan.work.y)
-                group.family.check_budget(n_rows, executor.slot_memory // 2)
-            if self.plan.layout.is_nested:
-                return self._nested(executor, facts)
-            return self._of_all_candidates(executor, facts)
-        finally:
-            executor.close()
+            for group in work.groups:
+                group.family.check_budget(len(work.y), executor.slot_memory // 2)
+            make = (
+                self._nested if self.plan.layout.is_nested else self._of_all_candidates
+            )
+            return make(executor, facts)
 
     def driver(
         self, executor: Executor, race: Any, candidates: NDArray[np.int64] | None = None
@@ -227,10 +217,9 @@ class _Run:
     def fixed_evidence(self, facts: PoolFacts) -> dict[str, NDArray[Any]]:
         """Return what no task counts."""
         plan = self.plan
-        n_pool = 0 if plan.pool is None else plan.pool.n_rows
         return {
             names.N_LABELED: np.array(plan.labeled.n_rows),
-            names.N_UNLABELED: np.array(n_pool),
+            names.N_UNLABELED: np.array(0 if plan.pool is None else plan.pool.n_rows),
             names.N_CLASSES: np.array(len(plan.classes)),
             names.EQUAL_ROWS: np.array(facts.equal_rows),
         }
@@ -245,23 +234,21 @@ class _Run:
         self._check_failures(evidence)
         cube = self._cube(evidence, facts)
         choice = choose(cube, plan.criterion.name, certificate=plan.certificate)
-        split = self._deployed_split(choice)
-        fitted = driver.model(choice.candidate, split)
-        model = fitted.model(choice.candidate, split)
+        models = self.deployed(driver, choice)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
-        return Outcome(cube, choice, None, lambda: {choice.deploy: model})
+        return Outcome(cube, choice, None, lambda: models)
 
-    def _deployed_split(self, choice: Choice) -> int:
-        """Return the number of the split whose model is handed over."""
-        layout = self.plan.layout
-        if layout.full is None:
-            return 0
-        return layout.full if choice.fold is None else choice.fold
+    def deployed(self, driver: Driver, choice: Choice) -> dict[str, Any]:
+        """Return the model that is handed over, by its deployment."""
+        split, number = self.plan.layout.full or 0, choice.candidate
+        if split and choice.fold is not None:
+            split = choice.fold
+        return {choice.deploy: driver.model(number, split).model(number, split)}
 
     def _nested(self, executor: Executor, facts: PoolFacts) -> Outcome:
         """Search without each fold, then fit and count what was chosen."""
         plan = self.plan
-        race = NestedRace(InnerSearches(plan.layout), plan.prune)
+        race = NestedRace(plan.layout, plan.prune)
         driver = self.driver(executor, race)
         race.begin(driver.table)
         driver.run()
@@ -279,10 +266,16 @@ class _Run:
         if counts.disagreements is not None:
             evidence[names.OUTER_DISAGREEMENTS] = counts.disagreements
         cube = self._cube(evidence, facts)
+        table, splits = driver.table, plan.layout.splits
+        # Folds of ``pair-0-1``; of ``quarter-2``, that which it and another make.
+        numbers = [[int(part) for part in s.name.split("-")[1:]] for s in splits]
+        seconds = [0 if s.second_rows is None else len(s.second_rows) for s in splits]
         pairs = make_pair_cube(
             plan.axes,
-            [_pair_of(split.name) for split in plan.layout.splits],
-            *_pair_counts(driver.table),
+            [(folds[0], folds[-1]) for folds in numbers],
+            np.stack([table.test_errors, table.second_errors], axis=-1),
+            np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
+            table.fit_seconds,
         )
         choice, models = nested_choice(plan, cube, counts, facts)
         cube = cube.assign_attrs({CHOICE: choice.to_json()})
@@ -301,15 +294,10 @@ class _Run:
         assumptions = plan.assumptions
         if plan.pool is not None and plan.certificate:
             assumptions = with_pool_facts(assumptions, facts)
-        splits = (
-            {names.REPEAT: layout.n_halvings, names.HALF: 2}
-            if layout.n_halvings
-            else {names.FOLD: layout.n_folds}
-        )
-        versions = {
-            f"version_{name}": found or "none"
-            for name, found in installed_versions().items()
-        }
+        splits = {names.FOLD: layout.n_folds}
+        if layout.n_halvings:
+            splits = {names.REPEAT: layout.n_halvings, names.HALF: 2}
+        versions = installed_versions().items()
         cube = make_cube(
             plan.axes, splits, evidence, assumptions=assumptions,
             attributes={
@@ -325,7 +313,7 @@ class _Run:
                     if layout.is_nested
                     else "the model without this fold"
                 ),
-                **versions,
+                **{f"version_{name}": found or "none" for name, found in versions},
             },
         )  # fmt: skip
         return with_terms(cube, plan.criterion, plan.settings, plan.delta)
@@ -412,22 +400,6 @@ def share_in_words(n_folds: int) -> str:
     return f"{counts.get(n, n)} {parts[n_folds]}s of the labels"
 
 
-def _pair_of(name: str) -> tuple[int, int]:
-    """Return the folds of ``pair-0-1``; of ``quarter-2``, that it and another make."""
-    numbers = [int(part) for part in name.split("-")[1:]]
-    return (numbers[0], numbers[-1])
-
-
-def _pair_counts(table: CountTable) -> tuple[Any, Any, Any]:
-    """Return errors and rows of both folds of each pair, and seconds of the fits."""
-    errors = np.stack([table.test_errors, table.second_errors], axis=-1)
-    rows = np.array([
-        [len(s.test_rows), 0 if s.second_rows is None else len(s.second_rows)]
-        for s in table.layout.splits
-    ]).reshape(-1, 2)  # fmt: skip
-    return errors, rows, table.fit_seconds
-
-
 def _kept(outcome: Outcome, store: Any) -> Outcome:
     """Write what was found, make it final, and return what is final."""
     store.save(CUBE, outcome.results)
@@ -488,22 +460,13 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
     else:
         fixed = run.fixed_evidence(PoolFacts())
         race = ExactRace(plan.criterion, plan.settings, fixed, may_prune=False)
-        executor = run.make_executor(plan.work)
-        try:
-            driver = run.driver(executor, race, np.array([choice.candidate]))
+        number, before = choice.candidate, read_evidence(cube)
+        with closing(run.make_executor(plan.work)) as executor:
+            driver = run.driver(executor, race, np.array([number]))
             driver.run()
             found = driver.table.evidence()
-            split = run._deployed_split(choice)
-            fitted: FittedGroup = driver.model(choice.candidate, split)
-            models = {choice.deploy: fitted.model(choice.candidate, split)}
-        finally:
-            executor.close()
-        before, number = read_evidence(cube), choice.candidate
-        counted = (
-            names.FOLD_ERRORS,
-            names.DISAGREEMENTS,
-            names.BEST_FOLD_DISAGREEMENTS,
-        )
+            models = run.deployed(driver, choice)
+        counted = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
         same = all(
             np.array_equal(found[name][number], before[name][number])
             for name in counted

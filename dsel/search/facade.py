@@ -32,11 +32,8 @@ SCORING = (
 
 def _best_has(method: str) -> Any:
     def check(self: Any) -> bool:
-        if hasattr(self, "best_estimator_"):
-            getattr(self.best_estimator_, method)
-        elif self.estimator is not None:
-            getattr(self.estimator, method)
-        return True
+        model = getattr(self, "best_estimator_", self.estimator)
+        return model is None or callable(getattr(model, method))
 
     return check
 

@@ -8,8 +8,8 @@ are lost with a worker, or a run, are fitted again.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
 from statistics import fmean
 from typing import Any, Final
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from dsel.errors import ClusterLostError
 from dsel.families.family import FIT_DONE, FittedGroup
+from dsel.runtime.submission import run_tasks
 from dsel.runtime.tasks import Executor, Finished, Task, died_of_task
 from dsel.runtime.workers import GO_ON, MORE_MEMORY
 from dsel.search.counts import UNKNOWN, CountTable, fit_entry
-from dsel.search.tasks import FitJob, FitRecord, Payload, fit_jobs
+from dsel.search.tasks import FitJob, Payload, fit_jobs
 
 logger = logging.getLogger("dsel.search")
 
@@ -39,17 +40,13 @@ class BatchSize:
     Examples
     --------
     >>> size = BatchSize()
-    >>> size.add(0.1)
+    >>> size.seconds.append(0.1)
     >>> size.jobs_per_task(n_left=100, n_slots=2), size.jobs_per_task(3, 2)
     (2, 1)
     """
 
     task_seconds: float = TASK_SECONDS
     seconds: deque[float] = field(default_factory=lambda: deque(maxlen=64))
-
-    def add(self, seconds: float) -> None:
-        """Take the time of a finished job."""
-        self.seconds.append(seconds)
 
     def jobs_per_task(self, n_left: int, n_slots: int) -> int:
         """Return how many of `n_left` jobs to submit as one task, at least one.
@@ -62,42 +59,41 @@ class BatchSize:
         return max(1, min(wanted, n_left // (2 * n_slots)))
 
 
-@dataclass
-class KeptModels:
-    """Which task keeps which models, and how large they are."""
+def attempts(
+    executor: Executor,
+    jobs_of_tasks: Iterator[list[Any]],
+    task_of: Callable[[list[Any]], Task],
+    *,
+    on_turn: Callable[[], object] | None = None,
+) -> Iterator[tuple[list[Any], Any]]:
+    """Run jobs in tasks; yield the jobs of each task that ends, and its record.
 
-    keys: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Key of the task that keeps a model, by candidate and split number."""
-    sizes: dict[str, dict[int, int]] = field(default_factory=dict)
-    """Bytes of the models that a task keeps, by task and candidate."""
-    nbytes: Counter[int] = field(default_factory=Counter)
-    """Bytes of all models that were ever fitted of a candidate, by its number."""
+    `jobs_of_tasks` is read as slots get free. The jobs of a task that failed are tried
+    again one by one, unless the rows or the code are to blame.
+    """
+    running: dict[str, list[Any]] = {}
+    again: deque[Any] = deque()
+    tries: Counter[Any] = Counter()
 
-    @property
-    def kept_nbytes(self) -> int:
-        """Bytes of all models that tasks keep."""
-        return sum(sum(sizes.values()) for sizes in self.sizes.values())
+    def next_task() -> Task | None:
+        jobs = [again.popleft()] if again else next(jobs_of_tasks, None)
+        if jobs is None:
+            return None
+        task = task_of(jobs)
+        running[task.key] = jobs
+        return task
 
-    def add(self, key: str, record: FitRecord) -> None:
-        """Add the models that a task keeps of one job."""
-        numbers, sizes = record.job.candidates, self.sizes.setdefault(key, {})
-        share = record.nbytes // max(1, len(numbers))
-        for number in numbers:
-            self.keys[number, record.job.split] = key
-            sizes[number] = sizes.get(number, 0) + share
-            self.nbytes[number] += share
-
-    def forget(self, number: int) -> None:
-        """Take a candidate's models for lost."""
-        self.keys = {at: key for at, key in self.keys.items() if at[0] != number}
-
-    def release(self, needed: Collection[int]) -> set[str]:
-        """Remove tasks that keep no model of a needed candidate, and return them."""
-        kept = {key for (number, _), key in self.keys.items() if number in needed}
-        dropped = set(self.sizes) - kept
-        self.keys = {at: key for at, key in self.keys.items() if key in kept}
-        self.sizes = {key: self.sizes[key] for key in kept}
-        return dropped
+    for finished in run_tasks(executor, next_task, on_turn=on_turn):
+        jobs, error = running.pop(finished.key), finished.error
+        if error is None:
+            yield jobs, finished.record
+            continue
+        tries.update(jobs)
+        is_final = isinstance(error, ValueError | TypeError | KeyError)
+        if is_final or max(tries[job] for job in jobs) >= ATTEMPTS:
+            raise error
+        logger.warning("retry %s: %s", jobs, type(error).__name__)
+        again.extend(jobs)
 
 
 @dataclass
@@ -116,7 +112,12 @@ class Fitting:
     """Whether a fit that raises ends the run."""
     keeps_models: bool = False
     """Whether tasks keep the models that they fit."""
-    models: KeptModels = field(default_factory=KeptModels)
+    model_keys: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Key of the task that keeps a model, by candidate and split number."""
+    kept_nbytes: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Bytes of the models that a task keeps, by task and candidate."""
+    model_nbytes: Counter[int] = field(default_factory=Counter)
+    """Bytes of all models that were ever fitted of a candidate, by its number."""
     submitted: NDArray[np.bool_] = field(init=False)
     floor: NDArray[np.float64] | None = None
     """Lower bounds before anything was counted, (n_candidates,)."""
@@ -150,7 +151,12 @@ class Fitting:
     @property
     def is_over(self) -> bool:
         """Whether no fit is running and none is needed."""
-        return not (self.running or self.again or self._open().any())
+        return not (self.running or self.again or self.open_fits.any())
+
+    @property
+    def open_fits(self) -> NDArray[np.bool_]:
+        """Fits that are needed and not submitted, (n_candidates, n_splits)."""
+        return np.asarray(self.table.open_fits & ~self.submitted)
 
     def next_task(self, n_slots: int, lower: NDArray[np.float64]) -> Task | None:
         """Return the next task, if there is one."""
@@ -161,12 +167,9 @@ class Fitting:
             return None
         return self._task(jobs, self._place(jobs[0].group, n_slots))
 
-    def _open(self) -> NDArray[np.bool_]:
-        return np.asarray(self.table.open_fits & ~self.submitted)
-
     def _take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
         """Return the jobs of the next task, best first; none where none is left."""
-        open_fits = self._open()
+        open_fits = self.open_fits
         n_groups = len(np.unique(self.group_of[open_fits.any(axis=1)]))
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
@@ -248,7 +251,7 @@ class Fitting:
         self.running[key] = jobs
         if place is not None:
             self.places[key] = place
-        still_open = set(self.group_of[self._open().any(axis=1)].tolist())
+        still_open = set(self.group_of[self.open_fits.any(axis=1)].tolist())
         ending = {job.group for job in jobs} - still_open
         arguments = (jobs, self.keeps_models, ending)
         return Task(
@@ -263,7 +266,7 @@ class Fitting:
         lost = np.zeros(self.table.fit_status.shape, bool)
         for split in self.table.layout.with_models:
             for number in members:
-                lost[number, split] = (number, split) not in self.models.keys
+                lost[number, split] = (number, split) not in self.model_keys
         is_missing = lost.any()
         for jobs in (*self.running.values(), *self.again):
             for job in jobs:
@@ -279,17 +282,29 @@ class Fitting:
 
         None where it was made again on the way, and is another one than was counted.
         """
-        payload: Payload = self.executor.fetch(self.models.keys[candidate, split])
+        payload: Payload = self.executor.fetch(self.model_keys[candidate, split])
         token = self.table.tokens.get((candidate, split), "")
         for kept in payload.values():
             if kept.tokens.get((candidate, split)) == token:
                 return kept.models
         return None
 
+    def forget(self, number: int) -> None:
+        """Fit a candidate again: its models are lost, or were others than counted."""
+        self.submitted[number] = False
+        kept = self.model_keys.items()
+        self.model_keys = {at: key for at, key in kept if at[0] != number}
+
     def release(self, needed: Collection[int]) -> None:
-        """Drop the models of all but some candidates."""
-        for key in self.models.release(needed):
+        """Drop the tasks that keep no model of some candidates."""
+        wanted = {
+            key for (number, _), key in self.model_keys.items() if number in needed
+        }
+        for key in self.kept_nbytes.keys() - wanted:
             self.executor.forget(key)
+            del self.kept_nbytes[key]
+        kept = self.model_keys.items()
+        self.model_keys = {at: key for at, key in kept if key in wanted}
 
     def take(self, finished: Finished) -> None:
         """Write the counts of a task to the table, or submit it again."""
@@ -299,12 +314,12 @@ class Fitting:
             self._try_again(jobs, finished.error)
             return
         for record in finished.record:
-            self.batch_size.add(float(np.nansum(record.counts.seconds)))
-            split = self.table.layout.splits[record.job.split].name
+            job, seconds = record.job, float(np.nansum(record.counts.seconds))
+            self.batch_size.seconds.append(seconds)
+            split = self.table.layout.splits[job.split].name
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
-                record.job.candidates, split, np.nansum(record.counts.seconds),
-                len(record.counts.messages),
+                job.candidates, split, seconds, len(record.counts.messages),
             )  # fmt: skip
             if self.raise_failures and (record.counts.status != FIT_DONE).any():
                 raise RuntimeError(next(iter(record.counts.messages.values())))
@@ -314,7 +329,12 @@ class Fitting:
                     self.store.append(key, entry)
             self.table.add_fit(record)
             if self.keeps_models:
-                self.models.add(finished.key, record)
+                sizes = self.kept_nbytes.setdefault(finished.key, {})
+                share = record.nbytes // max(1, len(job.candidates))
+                for number in job.candidates:
+                    self.model_keys[number, job.split] = finished.key
+                    sizes[number] = sizes.get(number, 0) + share
+                    self.model_nbytes[number] += share
 
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:
         """Run jobs again, one by one, then each candidate; the last try may fail it."""
@@ -322,7 +342,7 @@ class Fitting:
             self._count_death(jobs[0], error)
         # Memory is needed for the work that candidates share, alone no less.
         if len(jobs) == 1 and not isinstance(error, MemoryError):
-            jobs = jobs[0].one_by_one()
+            jobs = [replace(jobs[0], candidates=(n,)) for n in jobs[0].candidates]
         for job in jobs:
             self.attempts[job] += 1
             if len(jobs) > 1 or (

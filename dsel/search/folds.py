@@ -6,7 +6,6 @@ fold j of the model without both, and the other way round. Only what was chosen 
 trained without fold i, and on all rows. Co-validation trains on random halves.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from numbers import Real
@@ -32,8 +31,6 @@ from dsel.data.splits import (
 
 ALL_PAIRS: Final = 6
 """Up to so many folds every pair is left out; of more, four neighbours on a circle."""
-FEW_ROWS: Final = 20
-"""Folds with fewer rows bound almost nothing."""
 FEWEST_ROWS: Final = 4
 """A nested search needs so many rows in each fold."""
 
@@ -87,12 +84,12 @@ class Layout:
     @property
     def full(self) -> int | None:
         """Number of the split on all labeled rows, or None."""
-        return self._number_of(FULL)
+        return next((s.number for s in self.splits if s.name == FULL), None)
 
     @property
     def leave_one_out(self) -> int | None:
         """Number of the split that holds out every row in turn, or None."""
-        return self._number_of(LEAVE_ONE_OUT)
+        return next((s.number for s in self.splits if s.name == LEAVE_ONE_OUT), None)
 
     @property
     def with_models(self) -> tuple[int, ...]:
@@ -103,9 +100,6 @@ class Layout:
     def fold_rows(self) -> NDArray[np.int64]:
         """Held-out rows of each fold, shape (n_folds,)."""
         return np.array([len(split.test_rows) for split in self.held_out])
-
-    def _number_of(self, name: str) -> int | None:
-        return next((s.number for s in self.splits if s.name == name), None)
 
 
 def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
@@ -132,8 +126,17 @@ def folds_layout(
     cv: Any, X: Any, labels: NDArray[Any], seed: int, *, groups: Any = None
 ) -> Layout:
     """Return plain random folds, or those of a splitter, and the full split."""
-    splits, is_plain = _fold_splits(cv, X, labels, seed, groups)
-    return Layout(splits, len(splits) - 1, is_plain)
+    n_folds = number_of_folds(cv, len(labels))
+    if n_folds is None:
+        splits = given_splits(cv, X, labels, groups)
+    elif groups is None:
+        splits = fold_splits(random_folds(len(labels), n_folds, seed=seed))
+    else:
+        raise ValueError(
+            f"`groups` need a splitter that keeps them together, got cv={cv!r}; use "
+            f"cv=sklearn.model_selection.GroupKFold({n_folds})."
+        )
+    return Layout(splits, len(splits) - 1, is_plain_random=n_folds is not None)
 
 
 def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) -> Layout:
@@ -151,16 +154,9 @@ def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) ->
         )
     fold_of = random_folds(n_rows, n_folds, seed=seed)
     folds = fold_splits(fold_of)
-    if n_candidates == 1:
-        return Layout((), n_folds, True, folds=folds)
-    if n_folds == 2:
-        splits, quarters = _quarters(n_rows, seed)
-        return Layout(
-            splits, 2, True, folds=folds, inner_tests=quarters, first=(0, 1, 2, 3)
-        )
     found: list[Split] = []
     tests: list[InnerTest] = []
-    pairs = pairs_of_folds(n_folds)
+    pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
     for number, (one, other) in enumerate(pairs):
         rows = folds[one].test_rows, folds[other].test_rows
         train = np.flatnonzero((fold_of != one) & (fold_of != other))
@@ -169,30 +165,19 @@ def nested_layout(n_folds: int, n_rows: int, seed: int, *, n_candidates: int) ->
             InnerTest(other, number, 0, one, len(rows[0])),
             InnerTest(one, number, 1, other, len(rows[1])),
         ]
+    if n_candidates > 1 and n_folds == 2:
+        # Quarters q and q + 2 make fold q, as ranks modulo 4 and modulo 2 do.
+        quarter = random_folds(n_rows, 4, seed=seed)
+        parts = [np.flatnonzero(quarter == number) for number in range(4)]
+        for number, train in enumerate(parts):
+            test, fold = parts[(number + 2) % 4], number % 2
+            found.append(Split(number, f"quarter-{number}", train, test))
+            tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
+    n_first = 4 if n_folds == 2 else n_folds
     return Layout(
         tuple(found), n_folds, True, folds=folds, inner_tests=tuple(tests),
-        first=tuple(range(min(n_folds, len(pairs)))),
+        first=tuple(range(min(n_first, len(found)))),
     )  # fmt: skip
-
-
-def _quarters(
-    n_rows: int, seed: int
-) -> tuple[tuple[Split, ...], tuple[InnerTest, ...]]:
-    """Return the trainings of a nested search of two folds: four quarters.
-
-    Quarters q and q + 2 make fold q, as ranks modulo 4 and modulo 2 do.
-    """
-    quarter = random_folds(n_rows, 4, seed=seed)
-    splits, tests = [], []
-    for number in range(4):
-        other = (number + 2) % 4
-        test = np.flatnonzero(quarter == other)
-        splits.append(
-            Split(number, f"quarter-{number}", np.flatnonzero(quarter == number), test)
-        )
-        fold = number % 2
-        tests.append(InnerTest(1 - fold, number, 0, fold, len(test)))
-    return tuple(splits), tuple(tests)
 
 
 def halves_layout(n_rows: int, repeats: int, seed: int) -> Layout:
@@ -208,12 +193,6 @@ def with_leave_one_out(layout: Layout, n_rows: int) -> Layout:
         return layout
     added = leave_one_out_split(n_rows, number=len(layout.splits))
     return replace(layout, splits=(*layout.splits, added))
-
-
-def only_folds(layout: Layout, n_folds: int | None = None) -> Layout:
-    """Return the layout without the full split, or with the first folds only."""
-    kept = layout.splits[: layout.n_folds if n_folds is None else n_folds]
-    return replace(layout, splits=kept, n_folds=len(kept))
 
 
 def number_of_folds(cv: Any, n_rows: int) -> int | None:
@@ -252,40 +231,3 @@ def check_groups(groups: Any, n_rows: int) -> None:
             f"`groups` must hold a group for every labeled row, but row {missing[0]} "
             f"has none; give each such row a group of its own."
         )
-
-
-def _fold_splits(
-    cv: Any, X: Any, labels: NDArray[Any], seed: int, groups: Any
-) -> tuple[tuple[Split, ...], bool]:
-    n_folds = number_of_folds(cv, len(labels))
-    if n_folds is None:
-        return given_splits(cv, X, labels, groups), False
-    if groups is not None:
-        raise ValueError(
-            f"`groups` need a splitter that keeps them together, got cv={cv!r}; use "
-            f"cv=sklearn.model_selection.GroupKFold({n_folds})."
-        )
-    return fold_splits(random_folds(len(labels), n_folds, seed=seed)), True
-
-
-def few_rows(splits: Sequence[Split]) -> str:
-    """Return a remark where folds are so small that their limits say little."""
-    sizes = [len(each.test_rows) for each in splits if len(each.test_rows)]
-    if not sizes or min(sizes) >= FEW_ROWS:
-        return ""
-    return (
-        f"a fold has {min(sizes)} rows: with fewer than {FEW_ROWS} its limit says "
-        f"almost nothing; ask for fewer folds"
-    )
-
-
-def lacking_classes(splits: Sequence[Split], y: NDArray[np.int64]) -> str:
-    """Return a remark where models are trained without a class."""
-    n_classes = len(np.unique(y))
-    lacking = [s for s in splits if len(np.unique(y[s.train_rows])) < n_classes]
-    if not lacking:
-        return ""
-    return (
-        f"{len(lacking)} of {len(splits)} trainings lack a class, which their models "
-        f"never predict"
-    )

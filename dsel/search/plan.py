@@ -40,23 +40,16 @@ from dsel.families.fit_arguments import check_pool_learners, checked_params, tak
 from dsel.results import Assumption
 from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.runtime.threads import single_threaded
-from dsel.search.assumptions import (
-    assumptions_of_plan,
-    remark_on_pool,
-    remarks_on_rows,
-)
+from dsel.search.assumptions import assumptions_of_plan, remarks_on_rows
 from dsel.search.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.execute import Outcome, execute
 from dsel.search.folds import (
     Layout,
     check_groups,
-    few_rows,
     folds_layout,
     halves_layout,
-    lacking_classes,
     nested_layout,
     number_of_folds,
-    only_folds,
     with_leave_one_out,
 )
 from dsel.search.tasks import Group, Work, fit_splits
@@ -235,15 +228,12 @@ class Plan:
         >>> plan.model(1, fold=3).predict(X[:2]).tolist()
         [0, 0]
         """
-        last = self.n_candidates - 1
+        last, split = self.n_candidates - 1, full_split(self.labeled.n_rows)
         number = check_integer(candidate, "candidate", at_least=0, at_most=last)
-        n = self.labeled.n_rows
-        if fold is None:
-            split = full_split(n)
-        else:
-            last = len(self.layout.held_out) - 1
-            place = check_integer(fold, "fold", at_least=0, at_most=last)
-            split = self.layout.held_out[place]
+        if fold is not None:
+            there = self.layout.held_out
+            last = len(there) - 1
+            split = there[check_integer(fold, "fold", at_least=0, at_most=last)]
         with single_threaded():
             group = self.work.group_of(number)
             fitted = fit_splits(self.work, group, (number,), [split])
@@ -252,38 +242,42 @@ class Plan:
         return fitted.model(number, split.number)
 
     def __repr__(self) -> str:
-        lines = _wrapped("", self._title(), 4)
-        for name, text in self._facts():
-            begin, indent = (f"  {name:<14} ", 17) if name else ("  ", 4)
-            lines += _wrapped(begin, text, indent)
-        return "\n".join(lines)
-
-    def _title(self) -> str:
-        dims = ", ".join(self.axes.dims)
-        return f"Plan of {self.n_candidates} candidates over ({dims})"
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Return names and texts of what will be done; remarks have no name."""
         n, d = self.labeled.X.shape
         pool = "none"
         if self.pool is not None:
-            size = format_bytes(self.pool.nbytes)
-            pool = f"{self.pool.n_rows:,} rows, {size}, {len(self.spans)} tasks a pass"
-        found = [
-            ("labeled rows", f"{n:,} x {d}, {len(self.classes)} classes"),
-            ("pool", pool),
-            ("folds", self._folds()),
-            ("fits", self._fits()),
-            ("memory", self._memory()),
-            ("certificate", self._certificate()),
-            ("seed", str(self.seed)),
-        ]
+            n_tasks, size = len(self.spans), format_bytes(self.pool.nbytes)
+            tasks = f"{n_tasks} task{'s' if n_tasks != 1 else ''} a pass"
+            pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
+        facts = {
+            "labeled rows": f"{n:,} x {d}, {len(self.classes)} classes",
+            "pool": pool,
+            "folds": self._folds(),
+            "fits": self._fits(),
+            "memory": self._memory(),
+            "certificate": self._certificate(),
+            "seed": str(self.seed),
+        }
         violated = [each.reason for each in self.assumptions if each.is_violated]
         remarks = [
             *self.remarks,
             *(f"NOT CERTIFIED: {why}" for why in (*self.objections, *violated)),
         ]
-        return [*found, *(("", remark) for remark in remarks)]
+        title = (
+            f"Plan of {self.n_candidates} candidates over ({', '.join(self.axes.dims)})"
+        )
+        paragraphs = [
+            (title, 4),
+            *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
+            *((f"  {remark}", 4) for remark in remarks),
+        ]
+        return "\n".join(
+            line
+            for text, indent in paragraphs
+            for line in wrap(
+                text, WIDTH, subsequent_indent=" " * indent, break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )  # fmt: skip
 
     def _folds(self) -> str:
         k = self.layout.n_folds
@@ -296,16 +290,15 @@ class Plan:
         return f"{k}{' and all rows' if self.layout.full is not None else ''}"
 
     def _fits(self) -> str:
-        n, splits = self.n_candidates, len(self.layout.splits)
-        if not self.layout.is_nested:
-            most = " at most: candidates that cannot win are dropped"
-            return f"{n * splits:,}{most if self.prune else ''}"
-        last = self.layout.n_folds + (self.pool is not None)
-        if self.prune == "halving" and len(self.layout.first) < splits:
-            first = len(self.layout.first)
-            kept = min(n, 3 * -(-n // 3))
-            least = n * first + -(-n // 3) * (splits - first) + last
-            highest = n * first + kept * (splits - first) + last
+        n, splits, last = self.n_candidates, len(self.layout.splits), 0
+        if self.layout.is_nested:
+            last = self.layout.n_folds + (self.pool is not None)
+        first, third = len(self.layout.first), -(-n // 3)
+        if self.prune == "halving" and first < splits:
+            least, highest = (
+                n * first + kept * (splits - first) + last
+                for kept in (third, min(n, 3 * third))
+            )
             return (
                 f"{least:,} to {highest:,}: each search keeps its best third after a "
                 f"first round, so it may choose another candidate than the exhaustive "
@@ -332,16 +325,14 @@ class Plan:
     def _certificate(self) -> str:
         if not self.certificate:
             return f"none: {self.criterion.name} is an estimate"
-        text = f"{self.certificate} at delta={self.delta:g}"
+        text, k = f"{self.certificate} at delta={self.delta:g}", self.layout.n_folds
         if self.certificate != "nested":
             return text
-        k = self.layout.n_folds
-        one = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
+        model = f"of the best fold, which has seen {k - 1} of {k} parts of the labels"
         if self.pool is None:
-            return f"{text}; the model {one}"
-        both = "both models are certified"
-        model = one if self.deploy == ONE_FOLD else "of all labels"
-        return f"{text}; {both}, and handed over is that {model}"
+            return f"{text}; the model {model}"
+        model = model if self.deploy == ONE_FOLD else "of all labels"
+        return f"{text}; both models are certified, and handed over is that {model}"
 
 
 def plan_search(
@@ -451,10 +442,25 @@ def plan_search(
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
     params = checked_params(fit_params, labeled.n_rows)
     sharing, notes = _groups(candidates, labeled, seed, params)
-    if _needs_numbers(sharing):
+    is_fitted = any(takes_pool(each.estimator) for each in candidates)
+    if is_fitted or not any(group.family.takes_frames for group in sharing):
         labeled = labeled.as_numbers()
-    counted, fitting = _divide_pool(pool, labeled, candidates, seed, params)
-    counted = _at_most(counted, max_pool_rows, seed)
+    if max_pool_rows is not None:
+        check_integer(max_pool_rows, "max_pool_rows", at_least=1)
+    counted = fitting = None
+    if pool is not None:
+        counted = matching_pool(open_pool(pool), labeled)
+        if counted.n_rows == 0:
+            raise ValueError(
+                "`pool` must have rows, got none; use None to go without it."
+            )
+        check_pool_learners((each.estimator for each in candidates), params)
+        if is_fitted:
+            fitting = counted.part(0.0, FITTING_PART, seed=seed)
+            counted = counted.part(FITTING_PART, 1.0, seed=seed)
+        if max_pool_rows is not None and max_pool_rows < counted.n_rows:
+            share = max_pool_rows / counted.n_rows
+            counted = counted.part(0.0, share, seed=seed, stream=SUBSET_STREAM)
 
     in_groups = groups is not None or "groups" in params
     certificate, rule, prune_by, model = _decide(
@@ -465,23 +471,14 @@ def plan_search(
         cv, labeled, seed, certificate, rule, groups, n_candidates=len(candidates)
     )
     comparisons: tuple[Comparison, ...] = ()
-    if counted is not None and layout.full is not None and not layout.is_nested:
+    if counted is not None and layout.full is not None:
         k = layout.n_folds
         comparisons = (
             (Halves(layout.n_halvings),)
             if layout.n_halvings
             else (RandomFold(seed, k), BestFold(k, np.full(len(candidates), -1)))
         )
-    remarks = [
-        *notes,
-        *remarks_on_rows(labeled, layout.held_out),
-        remark_on_pool(counted),
-        few_rows(layout.held_out) if certificate else "",
-        lacking_classes(layout.splits, labeled.y),
-        "of 2 folds, each model has seen half of the labels" if (
-            certificate == "nested" and layout.n_folds == 2
-        ) else "",
-    ]  # fmt: skip
+    remarks = remarks_on_rows(labeled, layout, counted, certificate)
     return Plan(
         axes=grid_axes(grid), labeled=labeled, layout=layout, pool=counted,
         work=Work(labeled.X, labeled.y, layout.splits, sharing, fitting, allow_nan),
@@ -491,7 +488,7 @@ def plan_search(
             in_groups=in_groups, has_pool=counted is not None,
             is_fitted=fitting is not None,
         ),
-        remarks=tuple(filter(None, remarks)),
+        remarks=(*notes, *remarks),
         identity={
             "estimator": _short_hash(exact_text(estimator)),
             "candidates": _short_hash([group.keys for group in sharing]),
@@ -611,7 +608,7 @@ def _layout(
         labels = labeled.classes[labeled.y]
         layout = folds_layout(cv, labeled.X, labels, seed, groups=groups)
         if certificate == "holdout":
-            layout = only_folds(layout, 1)
+            layout = replace(layout, splits=layout.splits[:1], n_folds=1)
     if layout.n_halvings and groups is not None:
         raise ValueError(
             "`groups` cannot be kept together by random halves; leave them out, or "
@@ -620,8 +617,8 @@ def _layout(
     if names.LOO_ERRORS in rule.needs:
         layout = with_leave_one_out(layout, labeled.n_rows)
     if not layout.n_halvings:  # nobody reads the errors on training rows
-        splits = (replace(split, counts_train=False) for split in layout.splits)
-        layout = replace(layout, splits=tuple(splits))
+        splits = tuple(replace(each, counts_train=False) for each in layout.splits)
+        layout = replace(layout, splits=splits)
     return layout
 
 
@@ -668,52 +665,8 @@ def _label(members: tuple[Candidate, ...]) -> str:
         if all(as_text(each.params.get(name)) == as_text(value) for each in members)
     }
     text = ",".join(f"{name}={as_text(value)}" for name, value in shared.items())
-    return text if 0 < len(text) <= 60 else ""
-
-
-def _needs_numbers(groups: tuple[Group, ...]) -> bool:
-    """Whether labeled rows and pool are read as numbers: learners of the pool do."""
-    for group in groups:
-        if any(takes_pool(candidate.estimator) for candidate in group.candidates):
-            return True
-    return not any(group.family.takes_frames for group in groups)
-
-
-def _divide_pool(
-    pool: Any,
-    labeled: LabeledRows,
-    candidates: tuple[Candidate, ...],
-    seed: int,
-    params: Mapping[str, Any],
-) -> tuple[Pool | None, Pool | None]:
-    """Return the counted part of the pool and the part for fits, or None."""
-    if pool is None:
-        return None, None
-    opened = matching_pool(open_pool(pool), labeled)
-    if opened.n_rows == 0:
-        raise ValueError("`pool` must have rows, got none; use None to go without it.")
-    check_pool_learners((each.estimator for each in candidates), params)
-    if not any(takes_pool(candidate.estimator) for candidate in candidates):
-        return opened, None
-    fitting = opened.part(0.0, FITTING_PART, seed=seed)
-    return opened.part(FITTING_PART, 1.0, seed=seed), fitting
-
-
-def _at_most(pool: Pool | None, n_rows: int | None, seed: int) -> Pool | None:
-    """Return a random part with about `n_rows` rows, or all if there are fewer."""
-    if n_rows is not None:
-        check_integer(n_rows, "max_pool_rows", at_least=1)
-    if pool is None or n_rows is None or n_rows >= pool.n_rows:
-        return pool
-    return pool.part(0.0, n_rows / pool.n_rows, seed=seed, stream=SUBSET_STREAM)
+    return text if len(text) <= 60 else ""
 
 
 def _short_hash(value: Any) -> str:
     return blake2b(str(value).encode(), digest_size=12).hexdigest()
-
-
-def _wrapped(begin: str, text: str, indent: int) -> list[str]:
-    return wrap(
-        begin + text, WIDTH, subsequent_indent=" " * indent, break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip

@@ -34,9 +34,6 @@ holding out a fifth of the labels gives without dsel."""
 MOST_ROWS: Final = 10**9
 """Most rows that are tried in the search for needed rows."""
 
-USELESS: Final = 0.5
-"""A bound that cannot be smaller, whatever is counted, is worth a warning."""
-
 DISAGREEMENT_OF_ERROR: Final = 1 / 3
 """How often models that have not seen a fifth of the rows differ from that of all rows,
 for each error, where nothing is declared: .3 to .5 on letter, magic, optdigits,
@@ -137,7 +134,11 @@ def plan_bound(
     terms = np.array(
         [[expected_terms(case, c, k) for k in folds] for c in CERTIFICATES]
     )
-    seen = [[_share_seen(c, k) for k in folds] for c in CERTIFICATES]
+    without = {ONE_FOLD, HOLDOUT}  # whose models have not seen one of the folds
+    seen = [
+        [0.8 if c == FIFTH else 1.0 - (c in without) / k for k in folds]
+        for c in CERTIFICATES
+    ]
     plan = xr.Dataset(
         {
             names.BOUND: (table, terms.sum(axis=2)),
@@ -153,7 +154,14 @@ def plan_bound(
         },
         coords={names.CERTIFICATE: list(CERTIFICATES), names.N_FOLDS: folds},
     )
-    remarks = [_guess(case, folds, is_declared=disagreement is not None)]
+    rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
+    how = "a third of the error in five" if disagreement is None else (
+        "as declared of five"
+    )  # fmt: skip
+    remarks = [
+        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
+        f"rows ({how}, more in fewer)."
+    ]
     of_dsel = plan[names.BOUND].sel({names.CERTIFICATE: list(CERTIFICATES[:-1])})
     fifth = plan[names.BOUND].sel({names.CERTIFICATE: FIFTH}).min()
     if fifth <= of_dsel.min():
@@ -224,30 +232,6 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
     )
 
 
-def too_large(case: Case, certificate: str, n_folds: int) -> str:
-    """Return why a bound is useless whatever the labels are; else nothing."""
-    best = replace(case, error=0.0, of_fifth=0.0)
-    least = sum(expected_terms(best, certificate, n_folds))
-    if not least > USELESS:
-        return ""
-    beginning = f"the bound cannot be below {least:.2f}, even where no "
-    if sum(
-        expected_terms(replace(best, n_unlabeled=MOST_ROWS), certificate, n_folds)
-    ) <= (USELESS):
-        return (
-            f"{beginning}models differ: {case.n_unlabeled:,} pool rows are few; take "
-            f"more, or deploy='one_fold', which needs no pool"
-        )
-    is_nested = certificate in (ONE_FOLD, ALL_ROWS)
-    candidates = "" if is_nested else f"{case.n_candidates:,} candidates and "
-    way_out = "" if is_nested else ", or take certificate='nested'"
-    return (
-        f"{beginning}error is counted: {case.n_labeled:,} labeled rows are few for "
-        f"{candidates}{n_folds} folds; label more (dsel.plan_bound says how many)"
-        f"{way_out}"
-    )
-
-
 @lru_cache(maxsize=4096)
 def mean_limit(n_rows: int, rate: float, share: float) -> float:
     """Return the average upper limit of a rate, from so many rows."""
@@ -286,21 +270,6 @@ def mean_of_smallest(tables: list[tuple[Floats, Floats, int]]) -> float:
         survival *= np.clip(1.0 - cumulative[below], 0.0, 1.0) ** number
     before = np.concatenate([[1.0], survival[:-1]])
     return float(points @ (before - survival))
-
-
-def _share_seen(certificate: str, n_folds: int) -> float:
-    if certificate == FIFTH:
-        return 0.8
-    return 1.0 - 1.0 / n_folds if certificate in (ONE_FOLD, HOLDOUT) else 1.0
-
-
-def _guess(case: Case, folds: list[int], *, is_declared: bool) -> str:
-    rates = ", ".join(f"{case.disagreement(k):.2g} in {k} folds" for k in folds)
-    how = "as declared of five" if is_declared else "a third of the error in five"
-    return (
-        f"Guessed: the model of all rows differs from that of a fold on {rates} of the "
-        f"rows ({how}, more in fewer)."
-    )
 
 
 def _unreachable(case: Case, folds: list[int], wanted: float) -> list[str]:

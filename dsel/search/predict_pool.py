@@ -1,6 +1,6 @@
 """Answers of a fitted model for every row of a pool."""
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -74,7 +74,7 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     n_columns = getattr(model, "n_features_in_", opened.n_columns)
     opened = with_columns(opened, n_columns, getattr(model, "feature_names_in_", None))
     classes = np.asarray(model.classes_) if is_classifier(model) else None
-    answers = Answers(model, classes)
+    answers = partial(_answers, model, classes)
     fitted = getattr(model, "best_estimator_", model)  # of a search
     allow_nan = takes_nan([fitted])
     if opened.n_rows == 0:
@@ -101,18 +101,13 @@ def predict_pool(model: Any, pool: Any, path: Any, *, client: Any = None) -> Non
     )
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What a fitted model predicts, as the arrays that are written for a pool."""
-
-    model: Any
-    classes: NDArray[Any] | None
-
-    def __call__(self, X: Any, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return the codes of labels, or values, of a block."""
-        del rows
-        found = np.asarray(self.model.predict(unchangeable(X)))
-        if self.classes is None:
-            return {"value": found}
-        # Answers that are no class have codes of their own, too long for an int32.
-        return {"label": np.maximum(codes_of(found, self.classes), -2)}
+def _answers(
+    model: Any, classes: NDArray[Any] | None, X: Any, rows: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the codes of labels, or values, that a model predicts for a block."""
+    del rows
+    found = np.asarray(model.predict(unchangeable(X)))
+    if classes is None:
+        return {"value": found}
+    # Answers that are no class have codes of their own, too long for an int32.
+    return {"label": np.maximum(codes_of(found, classes), -2)}

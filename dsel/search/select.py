@@ -76,25 +76,17 @@ def select(
     results = getattr(results, "results", results)
     check_cube(results)
     if criterion is None and delta is None and CHOICE in results.attrs:
-        return declared_choice(results)
+        choice = Choice.from_json(results.attrs[CHOICE])
+        if results.attrs.get(TOKEN) == content_token(results):
+            return choice
+        certificates = {  # the numbers stay, and are estimates
+            deploy: replace(each, objections=(CHANGED, *each.objections))
+            for deploy, each in choice.certificates.items()
+        }
+        return replace(choice, certificates=certificates)
     name = criterion or str(results[names.CRITERION].values[0])
     certificate = str(results.attrs.get("certificate", ""))
     return choose(results, name, certificate=certificate, delta=delta)
-
-
-def declared_choice(cube: xr.Dataset) -> Choice:
-    """Return what the run has chosen, as its cube tells.
-
-    Of a cube that was changed since, the numbers stay, and are estimates.
-    """
-    choice = Choice.from_json(cube.attrs[CHOICE])
-    if cube.attrs.get(TOKEN) == content_token(cube):
-        return choice
-    certificates = {
-        deploy: replace(each, objections=(CHANGED, *each.objections))
-        for deploy, each in choice.certificates.items()
-    }
-    return replace(choice, certificates=certificates)
 
 
 def choose(
@@ -105,25 +97,19 @@ def choose(
     delta: float | None = None,
 ) -> Choice:
     """Choose by a criterion, and read the declared certificate, or an estimate."""
-    counts = evidence(cube)
-    declared = float(cube.attrs["delta"])
-    delta = declared if delta is None else check_probability(delta, "delta")
-    rule = get_criterion(criterion)
     # The certificate of the best fold is about whichever candidate the mean bound ranks
     # first: limits of all folds of all candidates hold at once.
     of_best = criterion == "best_fold" or (
         certificate == "best_fold" and criterion == "cv_bound"
     )
-    reported = get_criterion("best_fold") if of_best else rule
-    rule = get_criterion("cv_bound") if of_best else rule
-    for each in (rule, reported):
-        _check_counted(each, counts, cube)
-    shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
-    settings = Settings(shares[: counts[names.STATUS].size])
-    terms = rule.evaluate(counts, settings)
+    rule, terms = terms_of(cube, "cv_bound" if of_best else criterion, delta=delta)
+    reported, own = (
+        terms_of(cube, "best_fold", delta=delta) if of_best else (rule, terms)
+    )
+    counts, declared = evidence(cube), float(cube.attrs["delta"])
+    delta = declared if delta is None else delta
     number = rule.choose(terms, counts)
-    _check_exact(rule, counts, settings, terms, number)
-    own = terms if reported is rule else reported.evaluate(counts, settings)
+    _check_exact(rule, counts, _settings(counts, delta), terms, number)
     fold = None
     if reported.deploys == FIRST_FOLD:
         fold = 0
@@ -183,9 +169,12 @@ def terms_of(
     _check_counted(rule, counts, cube)
     declared = float(cube.attrs.get("delta", 0.05))
     delta = declared if delta is None else check_probability(delta, "delta")
+    return rule, rule.evaluate(counts, _settings(counts, delta))
+
+
+def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
     shares = uniform_shares(int(counts[names.N_CANDIDATES]), delta=delta)
-    settings = Settings(shares[: counts[names.STATUS].size])
-    return rule, rule.evaluate(counts, settings)
+    return Settings(shares[: counts[names.STATUS].size])
 
 
 def with_terms(

@@ -8,7 +8,7 @@ that was counted.
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
@@ -70,12 +70,8 @@ class Work:
         return self.X if family.takes_frames else numbers(self.X)
 
     def group_of(self, candidate: int) -> Group:
-        """Return a candidate's group; raise ValueError where there is none."""
-        for group in self.groups:
-            if group.members((candidate,)):
-                return group
-        n = sum(len(group.candidates) for group in self.groups)
-        raise ValueError(f"`candidate` must be in [0, {n - 1}], got {candidate!r}.")
+        """Return a candidate's group."""
+        return next(group for group in self.groups if group.members((candidate,)))
 
 
 @dataclass(frozen=True)
@@ -86,10 +82,6 @@ class FitJob:
     candidates: tuple[int, ...]
     """Candidate numbers, ascending."""
     split: int
-
-    def one_by_one(self) -> "list[FitJob]":
-        """Return a job for each candidate."""
-        return [replace(self, candidates=(number,)) for number in self.candidates]
 
 
 @dataclass(frozen=True)
@@ -154,22 +146,16 @@ def fit_jobs(
         budget = ending if first.group in last_of else cache
         splits = [work.splits[job.split] for job in together]
         models = fit_splits(work, group, first.candidates, splits, budget)
+        told: dict[tuple[int, int], str] = {}
         for place, job in enumerate(together):
-            tokens = tuple(
-                model_token(models, number, job.split) if keeps_models else ""
-                for number in job.candidates
-            )
+            mine = dict.fromkeys(((number, job.split) for number in job.candidates), "")
+            if keeps_models:
+                mine = {key: model_token(models, *key) for key in mine}
+                told |= mine
             counts = models.counts.select(np.s_[:, [place]], job.split)
             nbytes = models.nbytes // len(together) if keeps_models else 0
-            records.append(FitRecord(job, counts, nbytes, tokens))
+            records.append(FitRecord(job, counts, nbytes, tuple(mine.values())))
         if keeps_models:
-            told = {
-                (number, record.job.split): token
-                for record in records[-len(together) :]
-                for number, token in zip(
-                    record.job.candidates, record.tokens, strict=True
-                )
-            }
             fitted[first] = KeptModels(models, told)
     cache.forget(ending.own_keys)
     return records, fitted
@@ -210,29 +196,17 @@ def model_token(fitted: FittedGroup, candidate: int, split: int) -> str:
     return blake2b(content, digest_size=12).hexdigest()
 
 
-@dataclass(frozen=True)
-class ChosenJob:
-    """One candidate on the splits for which it was chosen."""
-
-    candidate: int
-    splits: tuple[int, ...]
-    """Numbers of the folds that it was chosen without; that after the last fold stands
-    for all labeled rows."""
-
-
 def fit_chosen(
-    work: Work, payloads: Sequence[Any], job: ChosenJob
+    work: Work, payloads: Sequence[Any], job: FitJob
 ) -> tuple[tuple[FittedGroup, str], None]:
-    """Fit what was chosen; models and their counts go to the driver in one message.
+    """Fit what was chosen; model and counts go to the driver in one message.
 
-    Beside the models is what tells them from those of another fit.
+    Beside the model is what tells it from that of another fit.
     """
     del payloads
-    group = work.group_of(job.candidate)
-    splits = [work.splits[number] for number in job.splits]
-    fitted = fit_splits(work, group, (job.candidate,), splits)
-    tokens = {n: model_token(fitted, job.candidate, n) for n in job.splits}
-    return (fitted, joined_tokens(tokens)), None
+    group, split = work.groups[job.group], work.splits[job.split]
+    fitted = fit_splits(work, group, job.candidates, [split])
+    return (fitted, model_token(fitted, job.candidates[0], job.split)), None
 
 
 @dataclass(frozen=True)
@@ -309,11 +283,9 @@ def count_spans(
                 mine = [members.index(number) for number in part.candidates]
                 with _naming_rows(block):
                     found = tallies(
-                        comparisons,
-                        partial(part.predict, block.X),
-                        block.rows,
+                        comparisons, partial(part.predict, block.X), block.rows,
                         part.candidates,
-                    )
+                    )  # fmt: skip
                 for total, more in zip(differences, found, strict=True):
                     total[mine] += more
             for total, comparison in zip(in_bins, comparisons, strict=True):
@@ -353,37 +325,30 @@ def joined_tokens(tokens: dict[int, str]) -> str:
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-@dataclass(frozen=True)
-class ChosenModels:
-    """The models of the last step of a nested search, as every task gets them."""
-
-    models: tuple[tuple[ChosenJob, FittedGroup], ...]
-    n_folds: int
-    """Number of the model of all rows; those before it are the folds'."""
-    are_frames: bool
-    """Whether rows are data frames."""
-    allow_nan: bool
-
-
 def count_chosen(
-    chosen: ChosenModels, payloads: Sequence[Any], sources: list[Any]
+    models: Sequence[tuple[Sequence[int], FittedGroup]],
+    payloads: Sequence[Any],
+    sources: list[Any],
+    n_folds: int,
+    are_frames: bool,
+    allow_nan: bool,
 ) -> tuple[NDArray[np.int64], None]:
     """Count in a span the rows on which each fold's model and that of all rows differ.
 
-    What stands for a model that could not be fitted differs everywhere.
+    `models` has the splits of each group; that after the last fold is of all rows. What
+    stands for a model that could not be fitted differs everywhere.
     """
     del payloads
-    k = chosen.n_folds
-    row_nbytes = max(group.row_nbytes for _, group in chosen.models) + 8 * (k + 1)
-    total: NDArray[np.int64] = np.zeros(k, np.int64)
+    row_nbytes = max(group.row_nbytes for _, group in models) + 8 * (n_folds + 1)
+    total: NDArray[np.int64] = np.zeros(n_folds, np.int64)
     for block in _blocks(
-        sources, row_nbytes, are_frames=chosen.are_frames, allow_nan=chosen.allow_nan
+        sources, row_nbytes, are_frames=are_frames, allow_nan=allow_nan
     ):
-        codes: Any = np.full((k + 1, len(block.rows)), np.iinfo(np.int64).min)
-        for job, group in chosen.models:
+        codes: Any = np.full((n_folds + 1, len(block.rows)), np.iinfo(np.int64).min)
+        for splits, group in models:
             with _naming_rows(block):
-                numbers = [np.array(number) for number in job.splits]
-                codes[list(job.splits)] = group.predict(block.X, numbers)[:, 0]
+                which = [np.array(split) for split in splits]
+                codes[list(splits)] = group.predict(block.X, which)[:, 0]
         total += (codes[:-1] != codes[-1]).sum(axis=1)
         del block  # else it would be in memory beside the next one
     return total, None

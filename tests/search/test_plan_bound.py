@@ -3,7 +3,7 @@ import pytest
 
 from dsel.bounds import nested_all_rows, nested_one_fold
 from dsel.bounds.cross_validation import best_fold, cv_bound
-from dsel.search.plan_bound import Case, mean_of_smallest, plan_bound, too_large
+from dsel.search.plan_bound import mean_of_smallest, plan_bound
 
 GIVEN = {"n_candidates": 20, "error": 0.1}
 
@@ -147,28 +147,6 @@ def test_plan_bound__says_why_a_bound_cannot_be_had(wanted, words):
 
     assert words in plan.attrs["remarks"][-1]
     assert (plan.labels_needed.sel(certificate=["all_rows", "cv_bound"]) == -1).all()
-
-
-@pytest.mark.parametrize(
-    ("certificate", "case", "words"),
-    [
-        ("one_fold", {"n_labeled": 20}, "20 labeled rows are few for 5 folds"),
-        ("cv_bound", {"n_labeled": 60}, "for 225 candidates and 5 folds; label more"),
-        ("all_rows", {"n_unlabeled": 9}, "9 pool rows are few; take more"),
-        ("all_rows", {}, ""),
-    ],
-)
-def test_too_large__says_why_a_bound_is_useless_whatever_is_counted(
-    certificate, case, words
-):
-    usual = {"n_labeled": 500, "n_unlabeled": 100_000, "n_candidates": 225}
-
-    found = too_large(
-        Case(**usual | case, delta=0.05, error=0.1, of_fifth=0.03), certificate, 5
-    )
-
-    assert words in found
-    assert bool(words) == bool(found)
 
 
 @pytest.mark.parametrize(
