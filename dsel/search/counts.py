@@ -5,7 +5,7 @@ candidates by their keys, and the split, or the rows of the span.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -40,35 +40,24 @@ class CountTable:
     spans: tuple[Span, ...]
     """Parts of the pool, one task each; empty without one."""
     n_candidates: int
-    test_errors: NDArray[np.int64] = field(init=False)
-    second_errors: NDArray[np.int64] = field(init=False)
-    """On the second rows of a pair of folds, or on a half's training rows."""
-    fit_status: NDArray[np.int8] = field(init=False)
-    fit_seconds: NDArray[np.float64] = field(init=False)
-    tokens: dict[tuple[int, int], str] = field(default_factory=dict)
-    """What tells each model from another fit's, by candidate and split."""
-    messages: dict[tuple[int, int], str] = field(default_factory=dict)
-    differences: list[NDArray[np.int64]] = field(init=False)
-    pool_rows: list[NDArray[np.int64]] = field(init=False)
-    score_seconds: NDArray[np.float64] = field(init=False)
-    visited: NDArray[np.bool_] = field(init=False)
-    allowed: NDArray[np.bool_] = field(init=False)
-    """Fits that may be made: all at first, unless candidates go by rounds."""
-    pruned: NDArray[np.bool_] = field(init=False)
-    """Candidates that cannot win any more."""
 
     def __post_init__(self) -> None:
         n, fits = self.n_candidates, (self.n_candidates, len(self.layout.splits))
         self.test_errors = np.full(fits, names.UNCOUNTED, np.int64)
-        self.second_errors = np.full(fits, names.UNCOUNTED, np.int64)
+        # On the second rows of a pair of folds, or on a half's training rows.
+        self.second_errors = self.test_errors.copy()
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
+        # By candidate and split; tokens tell each model from another fit's.
+        self.tokens: dict[tuple[int, int], str] = {}
+        self.messages: dict[tuple[int, int], str] = {}
         self.differences = [np.zeros((n, c.n_bins), np.int64) for c in self.comparisons]
-        self.pool_rows = [np.zeros((n, c.n_bins), np.int64) for c in self.comparisons]
+        self.pool_rows = [np.zeros_like(counts) for counts in self.differences]
         self.score_seconds = np.zeros(n)
         self.visited = np.zeros((n, len(self.spans)), bool)
+        # Fits that may be made: all at first, unless candidates go by rounds.
         self.allowed = np.ones(fits, bool)
-        self.pruned = np.zeros(n, bool)
+        self.pruned = np.zeros(n, bool)  # they cannot win any more
         self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
 
     def add_fit(self, record: FitRecord) -> None:

@@ -10,12 +10,11 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsel.data.pool import SPAN_NBYTES, Pool
 from dsel.families.family import FittedGroup
@@ -42,18 +41,15 @@ class Driver:
     fitting: Fitting
     pool: Pool | None = None
     on_progress: Callable[[Progress], None] | None = None
-    n_spans: int = 0
-    """Spans of all passes that have begun."""
-    n_spans_done: int = 0
-    changed: Counter[int] = field(default_factory=Counter)
-    """How often models of a candidate were others than those that were counted."""
-    lower: NDArray[np.float64] = field(init=False)
-    """Lower bound of every candidate's criterion, by the counts so far."""
 
     def __post_init__(self) -> None:
-        self.run_id = uuid.uuid4().hex[:12]
-        self.serial = count(1)
+        self.run_id, self.serial = uuid.uuid4().hex[:12], count(1)
         self.started = time.perf_counter()
+        self.n_spans = self.n_spans_done = 0  # of all passes that have begun
+        # How often models of a candidate were others than those that were counted.
+        self.changed: Counter[int] = Counter()
+        # Of every candidate's criterion, by the counts so far.
+        self.lower = np.zeros(self.table.n_candidates)
 
     def run(self) -> None:
         """Run until every candidate is complete, pruned or failed."""
@@ -74,7 +70,7 @@ class Driver:
     def _next_fit(self) -> Task | None:
         if not self.fitting.again and self._next_members():
             return None  # what is running ends, then the pool is read
-        return self.fitting.next_task(self.executor.n_slots, self.lower)
+        return self.fitting.next_task(self.lower)
 
     def model(self, candidate: int, split: int) -> FittedGroup:
         """Return the group that holds the counted model, fitted again if it is lost."""

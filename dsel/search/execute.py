@@ -51,6 +51,11 @@ if TYPE_CHECKING:
 
 FACTS: Final = "pool/facts"
 """Key of the record of the pass that looks at the pool."""
+WORDS: Final = {
+    2: "half", 3: "two thirds", 4: "three quarters", 5: "four fifths",
+    6: "five sixths", 8: "7 eighths", 10: "9 tenths",
+}  # fmt: skip
+"""The part of the labels that a model without one of so many folds has seen."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -349,11 +354,12 @@ def nested_choice(
     fold, limit = nested_one_fold(counts.errors, counts.rows, delta=share * plan.delta)
     models = {ONE_FOLD: counts.models.get(int(fold))}
     pooled = float(counts.errors.sum() / counts.rows.sum())
+    seen = WORDS.get(k, f"{k - 1} of {k} parts")
     common = {"estimate": pooled, "objections": plan.objections}
     certificates = {
         ONE_FOLD: certificate_of(
             cube, float(limit), plan.delta, "nested", ONE_FOLD, label_term=float(limit),
-            fold=int(fold), share=share_in_words(k), **common,
+            fold=int(fold), share=f"{seen} of the labels", **common,
         )
     }  # fmt: skip
     candidates = {ONE_FOLD: counts.candidates[int(fold)]}
@@ -380,24 +386,6 @@ def nested_choice(
         (*counts.messages, *remarks_on(cube)), candidates,
     )  # fmt: skip
     return choice, models
-
-
-def share_in_words(n_folds: int) -> str:
-    """Return the part of the labels that a fold's model has seen.
-
-    Examples
-    --------
-    >>> share_in_words(5), share_in_words(2), share_in_words(10)
-    ('four fifths of the labels', 'half of the labels', '9 tenths of the labels')
-    """
-    parts = {3: "third", 4: "quarter", 5: "fifth", 6: "sixth", 8: "eighth", 10: "tenth"}
-    counts = {2: "two", 3: "three", 4: "four", 5: "five"}
-    if n_folds == 2:
-        return "half of the labels"
-    if n_folds not in parts:
-        return f"{n_folds - 1} of {n_folds} parts of the labels"
-    n = n_folds - 1
-    return f"{counts.get(n, n)} {parts[n_folds]}s of the labels"
 
 
 def _kept(outcome: Outcome, store: Any) -> Outcome:

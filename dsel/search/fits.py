@@ -112,34 +112,30 @@ class Fitting:
     """Whether a fit that raises ends the run."""
     keeps_models: bool = False
     """Whether tasks keep the models that they fit."""
-    model_keys: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Key of the task that keeps a model, by candidate and split number."""
-    kept_nbytes: dict[str, dict[int, int]] = field(default_factory=dict)
-    """Bytes of the models that a task keeps, by task and candidate."""
-    model_nbytes: Counter[int] = field(default_factory=Counter)
-    """Bytes of all models that were ever fitted of a candidate, by its number."""
-    submitted: NDArray[np.bool_] = field(init=False)
-    floor: NDArray[np.float64] | None = None
-    """Lower bounds before anything was counted, (n_candidates,)."""
-    batch_size: BatchSize = field(init=False)
-    running: dict[str, list[FitJob]] = field(default_factory=dict)
-    """Jobs of each task that has not ended."""
-    again: deque[list[FitJob]] = field(default_factory=deque)
-    """What to submit before anything else: what failed once, and lost models."""
-    places: dict[str, int] = field(default_factory=dict)
-    """To which place each task was sent."""
-    warm: dict[int, list[int]] = field(default_factory=dict)
-    """Places that tasks of each group were sent to."""
-    attempts: Counter[FitJob] = field(default_factory=Counter)
-    deaths: list[FitJob] = field(default_factory=list)
-    """Jobs whose workers died, each alone in its task, while no fit was done."""
-    serial: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
+        # By candidate and split: the task that keeps a model.
+        self.model_keys: dict[tuple[int, int], str] = {}
+        # Bytes of the models that a task keeps, by task and candidate.
+        self.kept_nbytes: dict[str, dict[int, int]] = {}
+        # Bytes of all models that were ever fitted of a candidate.
+        self.model_nbytes: Counter[int] = Counter()
         self.batch_size = BatchSize(
             PRUNED_TASK_SECONDS if self.best_first else TASK_SECONDS
         )
         self.submitted = np.zeros(self.table.fit_status.shape, bool)
+        # Lower bounds of all candidates before anything was counted.
+        self.floor: NDArray[np.float64] | None = None
+        self.running: dict[str, list[FitJob]] = {}  # jobs by task
+        # To be submitted before anything else: what failed once, and lost models.
+        self.again: deque[list[FitJob]] = deque()
+        self.attempts: Counter[FitJob] = Counter()
+        # Alone in a task whose worker died, while no fit was done.
+        self.deaths: list[FitJob] = []
+        # To which place each task was sent, and where those of each group went.
+        self.places: dict[str, int] = {}
+        self.warm: dict[int, list[int]] = {}
+        self.serial = count(1)
         self.members = [
             np.array([candidate.number for candidate in group.candidates])
             for group in self.table.groups
@@ -158,18 +154,11 @@ class Fitting:
         """Fits that are needed and not submitted, (n_candidates, n_splits)."""
         return np.asarray(self.table.open_fits & ~self.submitted)
 
-    def next_task(self, n_slots: int, lower: NDArray[np.float64]) -> Task | None:
-        """Return the next task, if there is one."""
+    def next_task(self, lower: NDArray[np.float64]) -> Task | None:
+        """Return the next task, of the best open fits; None where there is none."""
         if self.again:
             return self._task(self.again.popleft())
-        jobs = self._take(n_slots, lower)
-        if not jobs:
-            return None
-        return self._task(jobs, self._place(jobs[0].group, n_slots))
-
-    def _take(self, n_slots: int, lower: NDArray[np.float64]) -> list[FitJob]:
-        """Return the jobs of the next task, best first; none where none is left."""
-        open_fits = self.open_fits
+        open_fits, n_slots = self.open_fits, self.executor.n_slots
         n_groups = len(np.unique(self.group_of[open_fits.any(axis=1)]))
         left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
@@ -185,7 +174,7 @@ class Fitting:
                 jobs += self._jobs_of_group(group, sibling, wanted)
             if len(jobs) >= size:
                 break
-        return jobs
+        return self._task(jobs, self._place(jobs[0].group, n_slots)) if jobs else None
 
     def _jobs_of_group(
         self, group: int, split: int, wanted: NDArray[np.bool_]
@@ -267,15 +256,14 @@ class Fitting:
         for split in self.table.layout.with_models:
             for number in members:
                 lost[number, split] = (number, split) not in self.model_keys
-        is_missing = lost.any()
+        none_missing = not lost.any()
         for jobs in (*self.running.values(), *self.again):
             for job in jobs:
                 lost[list(job.candidates), job.split] = False
         for split in np.flatnonzero(lost.any(axis=0)).tolist():
             for group in np.unique(self.group_of[lost[:, split]]).tolist():
-                jobs = self._jobs_of_group(group, split, lost[:, split])
-                self.again.append(jobs)
-        return not is_missing
+                self.again.append(self._jobs_of_group(group, split, lost[:, split]))
+        return none_missing
 
     def fetch(self, candidate: int, split: int) -> FittedGroup | None:
         """Return the group that holds a kept model, brought to this process.

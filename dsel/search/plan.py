@@ -636,17 +636,21 @@ def _groups(
     groups: list[Group] = []
     notes = []
     for assigned in assignments:
+        family = assigned.family
         for members in assigned.groups:
-            family = assigned.family
             keys = tuple(
                 candidate_key(family.name, each, texts[each.number]) for each in members
             )
-            groups.append(Group(len(groups), family, members, keys, _label(members)))
+            first, *others = (
+                [f"{name}={as_text(value)}" for name, value in each.params.items()]
+                for each in members
+            )
+            label = ",".join(text for text in first if all(text in o for o in others))
+            label = label if len(label) <= 60 else ""  # for names of tasks
+            groups.append(Group(len(groups), family, members, keys, label))
         n = len(assigned.candidates)
         plural = "s" if n != 1 else ""
-        notes.append(
-            f"{n} candidate{plural} by {assigned.family.name}: {assigned.remark}"
-        )
+        notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
     n_unknown = sum(NEVER_AGAIN in text for text in texts.values())
     if n_unknown:
         notes.append(
@@ -654,18 +658,6 @@ def _groups(
             f"same `out` counts them again"
         )
     return tuple(groups), notes
-
-
-def _label(members: tuple[Candidate, ...]) -> str:
-    """Return the parameters that all members share, for names of tasks."""
-    first = members[0].params
-    shared = {
-        name: value
-        for name, value in first.items()
-        if all(as_text(each.params.get(name)) == as_text(value) for each in members)
-    }
-    text = ",".join(f"{name}={as_text(value)}" for name, value in shared.items())
-    return text if len(text) <= 60 else ""
 
 
 def _short_hash(value: Any) -> str:

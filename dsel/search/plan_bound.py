@@ -169,11 +169,11 @@ def plan_bound(
     if wanted is not None:
         limit = check_probability(wanted, "wanted")
         remarks += _unreachable(case, folds, limit)
-        for field in ("n_labeled", "n_unlabeled"):
+        needed = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
+        for name, field in needed.items():
             needs = [
                 [_needed(case, field, c, k, limit) for k in folds] for c in CERTIFICATES
             ]
-            name = "labels_needed" if field == "n_labeled" else "pool_rows_needed"
             plan[name] = (table, np.array(needs))
     return plan.assign_attrs(remarks=remarks)
 
@@ -224,26 +224,21 @@ def expected_terms(case: Case, certificate: str, n_folds: int) -> tuple[float, f
         return np.nan, np.nan
     # Of a nested search delta is divided among folds, else among candidates.
     whole = case.delta if certificate == ALL_ROWS else each
-    label_term = _mean_of_limits if certificate == CV_BOUND else _smallest_limit
+    first = LABEL_SHARE * whole
     second = (1.0 - LABEL_SHARE) * whole / (k if certificate == ALL_ROWS else 1)
-    return (
-        label_term(case, k, LABEL_SHARE * whole),
-        mean_limit(case.n_unlabeled, case.disagreement(k), second),
-    )
+    if certificate == CV_BOUND:
+        sizes = case.fold_sizes(k)
+        limits = (m * mean_limit(rows, case.error, first / k) for rows, m in sizes)
+        label_term = sum(limits) / k
+    else:
+        label_term = _smallest_limit(case, k, first)
+    return label_term, mean_limit(case.n_unlabeled, case.disagreement(k), second)
 
 
 @lru_cache(maxsize=4096)
 def mean_limit(n_rows: int, rate: float, share: float) -> float:
     """Return the average upper limit of a rate, from so many rows."""
     return expected_holdout_bound(rate, n_rows, delta=share)
-
-
-def _mean_of_limits(case: Case, n_folds: int, share: float) -> float:
-    limits = (
-        number * mean_limit(rows, case.error, share / n_folds)
-        for rows, number in case.fold_sizes(n_folds)
-    )
-    return sum(limits) / n_folds
 
 
 def _smallest_limit(case: Case, n_folds: int, share: float) -> float:
