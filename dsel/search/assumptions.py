@@ -239,7 +239,8 @@ def remarks_on_rows(
             f"almost nothing; ask for fewer folds"
         )
     trained = [len(np.unique(labeled.y[each.train_rows])) for each in layout.splits]
-    if n_lacking := sum(n < len(np.unique(labeled.y)) for n in trained):
+    n_classes = len(np.unique(labeled.y))
+    if n_lacking := sum(n < n_classes for n in trained):
         found.append(
             f"{n_lacking} of {len(trained)} trainings lack a class, which their models "
             f"never predict"

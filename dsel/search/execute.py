@@ -1,16 +1,22 @@
 """From a plan to an outcome: on a cluster or on local threads.
 
 A run reads the pool once to compare it with the labeled rows, makes the fits and passes
-of the search, and ends with the models that were counted. A nested search then fits
-what was chosen (`chosen`). A certificate that was written is final: the same plan in
-the same place reads it.
+of the search, and ends with the models that were counted. A certificate that was
+written is final: the same plan in the same place reads it.
+
+In the last step of a nested search the k models without a fold and that of all rows
+come to this process with their counts, each in one message, before the pool is read.
+The pass over the pool gets these objects, so no task of it depends on a fit that could
+run twice, and what is handed over is what was counted, whatever the learner draws.
 """
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from hashlib import blake2b
 from importlib.util import find_spec
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +32,10 @@ from dsel.bounds import (
     upper_pool_rows,
 )
 from dsel.checks import check_choice
+from dsel.data.frames import Frame
+from dsel.data.pool import Span
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
+from dsel.families.family import FIT_DONE, FittedGroup
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD
 from dsel.results.cube import evidence as read_evidence
@@ -36,15 +45,15 @@ from dsel.runtime.clients import count_threads, resolve_client
 from dsel.runtime.processes import Processes
 from dsel.runtime.progress import Progress, run_progress
 from dsel.runtime.submission import make_executor
-from dsel.runtime.tasks import Executor
+from dsel.runtime.tasks import Executor, Task
 from dsel.runtime.versions import installed_versions
 from dsel.search.assumptions import PoolFacts, look_at_pool, with_pool_facts
-from dsel.search.chosen import ChosenCounts, count_what_was_chosen
 from dsel.search.counts import CountTable, replay
 from dsel.search.driver import Driver
-from dsel.search.fits import Fitting
+from dsel.search.fits import Fitting, attempts
 from dsel.search.pruning import ExactRace, NestedRace
 from dsel.search.select import CHOICE, certificate_of, choose, remarks_on, with_terms
+from dsel.search.tasks import FitJob, count_chosen, fit_chosen
 
 if TYPE_CHECKING:
     from dsel.search.plan import Plan
@@ -101,6 +110,25 @@ class Outcome:
 
     def __repr__(self) -> str:
         return f"Outcome of a search:\n{self.choice}"
+
+
+@dataclass(frozen=True)
+class ChosenCounts:
+    """What was counted of the models of the last step."""
+
+    candidates: tuple[int, ...]
+    """Candidate chosen without each fold, then that of all rows."""
+    errors: NDArray[np.int64]
+    """Errors on each fold of the model without it, (n_folds,)."""
+    rows: NDArray[np.int64]
+    """Rows of each fold."""
+    disagreements: NDArray[np.int64] | None
+    """Pool rows on which each fold's model and that of all rows differ; None without a
+    pool, or a model of all rows."""
+    models: Mapping[int, Any]
+    """Fitted estimators by fold; that of all rows under `n_folds`."""
+    messages: tuple[str, ...]
+    """What went wrong in a fit."""
 
 
 def execute(
@@ -287,12 +315,92 @@ class _Run:
         return Outcome(cube, choice, pairs, lambda: models)
 
     def last_step(self, chosen: list[int]) -> ChosenCounts:
-        """Fit what was chosen, and count it."""
-        plan = self.plan
-        return count_what_was_chosen(
-            plan.work, plan.layout, chosen, self.make_executor,
-            pool=plan.pool, spans=plan.spans, store=self.store,
-        )  # fmt: skip
+        """Fit what was chosen, and count it; by all rows first, then without each fold.
+
+        Raises AllFitsFailedError where no model of a fold could be fitted.
+        """
+        plan, layout, k = self.plan, self.plan.layout, self.plan.layout.n_folds
+        candidates = (*chosen[1:], chosen[0])
+        work = replace(plan.work, splits=layout.folds)
+        jobs = [
+            FitJob(work.group_of(number).number, (number,), split)
+            for split, number in enumerate(candidates[: k + 1 if plan.spans else k])
+        ]
+        serial = count(1)
+
+        def task_of(jobs: list[FitJob]) -> Task:
+            name = layout.folds[jobs[0].split].name.replace("fold-", "fold=")
+            return Task(f"fit-chosen-{name}-{next(serial)}", fit_chosen, (jobs[0],))
+
+        with closing(self.make_executor(work)) as executor:
+            made = {
+                job: record
+                for [job], record in attempts(executor, ([j] for j in jobs), task_of)
+            }
+        rows = layout.fold_rows
+        errors = rows.copy()  # of a model that does not exist every row counts as wrong
+        models, messages, fitted = {}, [], {}
+        for job in jobs:
+            (group, _), split, [number] = made[job], job.split, job.candidates
+            if group.counts.status[0, 0] != FIT_DONE:
+                why = group.counts.messages.get((number, split), "the fit failed")
+                messages.append(f"{layout.folds[split].name}: {why}")
+                continue
+            fitted[job] = group
+            models[split] = group.model(number, split)
+            if split < k:
+                errors[split] = group.counts.test_errors[0, 0]
+        if not any(split < k for split in models):
+            raise AllFitsFailedError(f"what was chosen cannot be fitted: {messages[0]}")
+        disagreements = None
+        if k in models:
+            told = f"{[(job, made[job][1]) for job in jobs]}"
+            token = blake2b(told.encode(), digest_size=12).hexdigest()
+            disagreements = self._disagreements(fitted, token)
+        return ChosenCounts(
+            candidates, errors, rows, disagreements, models, tuple(messages)
+        )
+
+    def _disagreements(
+        self, fitted: Mapping[FitJob, FittedGroup], token: str
+    ) -> NDArray[np.int64]:
+        """Count the pool rows on which each fold's model and the full one differ."""
+        plan, spans, work = self.plan, self.plan.spans, self.plan.work
+        pool, n_folds = plan.pool, plan.layout.n_folds
+        assert pool is not None  # else there is no model of all rows
+        keys = {span: f"last/{span.start}-{span.stop}/{token}" for span in spans}
+        known = {} if self.store is None else self.store.records
+        counted = {
+            span: known[key]["differences"]
+            for span, key in keys.items()
+            if key in known
+        }
+        together: dict[int, list[FitJob]] = {}  # they share work when they answer
+        for job in fitted:
+            together.setdefault(job.candidates[0], []).append(job)
+        models = []
+        for number, jobs in together.items():
+            groups = [fitted[job] for job in jobs]
+            family = work.group_of(number).family
+            whole = family.join(groups, [number]) if len(groups) > 1 else groups[0]
+            models.append(([job.split for job in jobs], whole))
+        arguments = n_folds, isinstance(work.X, Frame), work.allow_nan
+        serial, waiting = count(1), ([span] for span in spans if span not in counted)
+
+        def task_of(spans: list[Span]) -> Task:
+            sources = partial(pool.sources, spans[0])
+            key = f"count-rows={spans[0].start}-{next(serial)}"
+            return Task(key, count_chosen, arguments, sources)
+
+        with closing(self.make_executor(models)) as executor:
+            for [span], found in attempts(executor, waiting, task_of):
+                counted[span] = found
+                if self.store is not None:
+                    self.store.append(keys[span], {"differences": found})
+        total = np.sum([counted[span] for span in spans], axis=0)
+        has_model = np.isin(range(n_folds), [job.split for job in fitted])
+        # A model that does not exist differs everywhere.
+        return np.where(has_model, total, pool.n_rows).astype(np.int64)
 
     def _cube(self, evidence: dict[str, Any], facts: PoolFacts) -> xr.Dataset:
         plan, layout = self.plan, self.plan.layout

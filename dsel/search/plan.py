@@ -246,7 +246,7 @@ class Plan:
         pool = "none"
         if self.pool is not None:
             n_tasks, size = len(self.spans), format_bytes(self.pool.nbytes)
-            tasks = f"{n_tasks} task{'s' if n_tasks != 1 else ''} a pass"
+            tasks = f"{n_tasks} task{'s' * (n_tasks != 1)} a pass"
             pool = f"{self.pool.n_rows:,} rows, {size}, {tasks}"
         facts = {
             "labeled rows": f"{n:,} x {d}, {len(self.classes)} classes",
@@ -262,11 +262,9 @@ class Plan:
             *self.remarks,
             *(f"NOT CERTIFIED: {why}" for why in (*self.objections, *violated)),
         ]
-        title = (
-            f"Plan of {self.n_candidates} candidates over ({', '.join(self.axes.dims)})"
-        )
+        candidates = f"{self.n_candidates} candidate{'s' * (self.n_candidates != 1)}"
         paragraphs = [
-            (title, 4),
+            (f"Plan of {candidates} over ({', '.join(self.axes.dims)})", 4),
             *((f"  {name:<14} {text}", 17) for name, text in facts.items()),
             *((f"  {remark}", 4) for remark in remarks),
         ]

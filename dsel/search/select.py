@@ -166,7 +166,18 @@ def terms_of(
     check_cube(cube)
     counts = evidence(cube)
     rule = get_criterion(criterion or str(cube[names.CRITERION].values[0]))
-    _check_counted(rule, counts, cube)
+    if rule.by_halves and names.HALF not in cube.dims:
+        raise ValueError(
+            f"{rule.name!r} needs random halvings, and `results` are of folds; run "
+            f"plan_search(..., criterion={rule.name!r}), with an `out` of its own."
+        )
+    if missing := [name for name in rule.needs if name not in counts]:
+        kind = "certificate" if rule.is_guarantee else "criterion"
+        raise ValueError(
+            f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
+            f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "
+            f"an `out` of its own."
+        )
     declared = float(cube.attrs.get("delta", 0.05))
     delta = declared if delta is None else check_probability(delta, "delta")
     return rule, rule.evaluate(counts, _settings(counts, delta))
@@ -193,24 +204,6 @@ def with_terms(
     terms = {rule.name: rule.evaluate(counts, settings) for rule in wanted}
     cube = with_criteria(cube, terms, delta_shares=settings.delta_shares, delta=delta)
     return cube.assign_attrs({TOKEN: content_token(cube)})
-
-
-def _check_counted(
-    rule: Criterion, counts: Mapping[str, Any], cube: xr.Dataset
-) -> None:
-    if rule.by_halves and names.HALF not in cube.dims:
-        raise ValueError(
-            f"{rule.name!r} needs random halvings, and `results` are of folds; run "
-            f"plan_search(..., criterion={rule.name!r}), with an `out` of its own."
-        )
-    missing = [name for name in rule.needs if name not in counts]
-    if missing:
-        kind = "certificate" if rule.is_guarantee else "criterion"
-        raise ValueError(
-            f"`results` lack {', '.join(missing)}, which {rule.name!r} needs and this "
-            f"search did not count; run plan_search(..., {kind}={rule.name!r}), with "
-            f"an `out` of its own."
-        )
 
 
 def _check_exact(

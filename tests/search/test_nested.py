@@ -79,6 +79,12 @@ def test_inner_search__a_failed_predict_counts_in_the_search_that_reads_it_alone
     )
 
 
+def test_plan__counts_one_candidate_and_one_task_in_words():
+    text = str(plan(grid={"max_depth": [3]}))
+    assert "Plan of 1 candidate over" in text
+    assert "1 task a pass" in text
+
+
 def test_halving__keeps_the_best_third_of_each_search_and_chooses_among_them():
     halved, whole = plan().run(), plan(prune=False).run()
     counts = halved.pair_results["fold_errors"]
