@@ -73,7 +73,18 @@ def make_candidates(estimator: Any, grid: Grid) -> tuple[Candidate, ...]:
     grid is empty or names a parameter that the estimator lacks.
     """
     if estimator is None:
-        return _listed(grid)
+        if isinstance(grid, Mapping) or not isinstance(grid, Sequence):
+            raise TypeError(
+                "`param_grid` must be a list of unfitted estimators where `estimator` "
+                f"is None, got {type(grid).__name__}."
+            )
+        if not grid:
+            raise ValueError(
+                "`param_grid` must hold at least one estimator, got an empty list."
+            )
+        for number, each in enumerate(grid):
+            _check_classifier(each, f"param_grid[{number}]")
+        return tuple(Candidate(at, {}, clone(each)) for at, each in enumerate(grid))
     _check_classifier(estimator, "estimator")
     known = estimator.get_params(deep=True)
     if not all(product_grids(grid)):
@@ -107,24 +118,6 @@ def takes_nan(estimators: Iterable[Any]) -> bool:
     )
 
 
-def _listed(estimators: Any) -> tuple[Candidate, ...]:
-    if isinstance(estimators, Mapping) or not isinstance(estimators, Sequence):
-        raise TypeError(
-            "`param_grid` must be a list of unfitted estimators where `estimator` is "
-            f"None, got {type(estimators).__name__}."
-        )
-    if not estimators:
-        raise ValueError(
-            "`param_grid` must hold at least one estimator, got an empty list."
-        )
-    for number, estimator in enumerate(estimators):
-        _check_classifier(estimator, f"param_grid[{number}]")
-    return tuple(
-        Candidate(number, {}, clone(estimator))
-        for number, estimator in enumerate(estimators)
-    )
-
-
 def _check_classifier(estimator: Any, name: str) -> None:
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(
@@ -132,17 +125,13 @@ def _check_classifier(estimator: Any, name: str) -> None:
             f"got {estimator!r}."
         )
     if not is_classifier(estimator):
-        bases = type(estimator).__mro__
-        mixed = [each.__name__ for each in bases]
-        wrong_order = "ClassifierMixin" in mixed and mixed.index(
-            "ClassifierMixin"
-        ) > mixed.index("BaseEstimator")
-        why = (
-            "its class names BaseEstimator before ClassifierMixin, which hides that it "
-            "is one: write class T(ClassifierMixin, BaseEstimator)"
-            if wrong_order
-            else "the bounds are about wrong labels"
-        )
+        why = "the bounds are about wrong labels"
+        bases = " ".join(each.__name__ for each in type(estimator).__mro__)
+        if "ClassifierMixin" in bases.partition("BaseEstimator ")[2]:
+            why = (
+                "its class names BaseEstimator before ClassifierMixin, which hides "
+                "that it is one: write class T(ClassifierMixin, BaseEstimator)"
+            )
         raise TypeError(
             f"`{name}` must be a classifier, got {type(estimator).__name__}; {why}."
         )

@@ -171,21 +171,25 @@ def load_set(name: str, *, folder: str | Path | None = None) -> BenchmarkSet:
     ValueError
         Where it has no such set; the message lists those there are.
     """
-    path = _path(name, ".npz", folder)
-    with np.load(path, allow_pickle=False) as arrays:
-        return BenchmarkSet(
-            name=name,
-            X=arrays["X"],
-            y=arrays["y"].astype(np.int64),
-            classes=arrays["classes"],
-            split=_optional(arrays, "split", np.int64),
-            columns=(
-                tuple(map(str, arrays["feature_names"]))
-                if "feature_names" in arrays
-                else None
-            ),
-            categorical=_optional(arrays, "categorical", np.bool_),
-        )
+    place = data_folder(folder)
+    known = sorted(path.stem for path in place.glob("*.npz"))
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise ValueError(f"`name` must be a set in {place}, got {name!r} of {listed}.")
+    with np.load(place / f"{name}.npz", allow_pickle=False) as arrays:
+        found = dict(arrays)
+    names, types = found.get("feature_names"), {"split": np.int64, "categorical": bool}
+    return BenchmarkSet(
+        name=name,
+        X=found["X"],
+        y=found["y"].astype(np.int64),
+        classes=found["classes"],
+        columns=None if names is None else tuple(map(str, names)),
+        **{
+            key: found[key].astype(dtype) if key in found else None
+            for key, dtype in types.items()
+        },
+    )
 
 
 def load_digits_problem(*, n_labeled: int = 600) -> PoolProblem:
@@ -209,16 +213,3 @@ def load_digits_problem(*, n_labeled: int = 600) -> PoolProblem:
         digits.data / 16.0, digits.target, train_size=n_labeled, random_state=0
     )
     return PoolProblem(X, y, pool, pool_labels, tuple(digits.feature_names))
-
-
-def _path(name: str, ending: str, folder: str | Path | None) -> Path:
-    place = data_folder(folder)
-    known = sorted(p.name.removesuffix(ending) for p in place.glob(f"*{ending}"))
-    if name not in known:
-        listed = ", ".join(known) or "none"
-        raise ValueError(f"`name` must be a set in {place}, got {name!r} of {listed}.")
-    return place / f"{name}{ending}"
-
-
-def _optional(arrays: Any, name: str, dtype: Any) -> Any:
-    return arrays[name].astype(dtype) if name in arrays else None

@@ -68,28 +68,23 @@ class ByteCache:
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
         with making:
-            found = self._find(key)
-            if found is None:
-                found = make()
-                self._keep(key, found, group)
+            with self._lock:
+                entry = self._values.get(key)
+                if entry is not None:
+                    self._values.move_to_end(key)
+                    entry.used = time.monotonic()
+            value = make() if entry is None else entry.value
+            if entry is None:
+                self._keep(key, value, group)
         with self._lock:
             self._making.pop(key, None)
-        return found
+        return value
 
     def forget(self, keys: Collection[str]) -> None:
         """Drop the values of some keys, as far as they are there."""
         with self._lock:
             for key in self._values.keys() & keys:
                 self._drop(key)
-
-    def _find(self, key: str) -> Any:
-        with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            entry = self._values[key]
-            entry.used = time.monotonic()
-            return entry.value
 
     def _keep(self, key: str, value: Any, group: str) -> None:
         entry = _Entry(value, nbytes_of(value), group, time.monotonic())
@@ -172,19 +167,13 @@ def nbytes_of(value: Any) -> int:
             total += len(item)
         elif hasattr(item, "nbytes") and not sparse.issparse(item):
             total += int(item.nbytes)
-        else:
-            waiting.extend(_parts(item))
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            waiting.extend(item)
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif hasattr(item, "__dict__") and not callable(item):
+            waiting.extend(vars(item).values())
     return total
-
-
-def _parts(item: Any) -> list[Any]:
-    if isinstance(item, (list, tuple, set, frozenset)):
-        return list(item)
-    if isinstance(item, dict):
-        return list(item.values())
-    if callable(item) or not hasattr(item, "__dict__"):
-        return []
-    return list(vars(item).values())
 
 
 @lru_cache(maxsize=1)
@@ -197,8 +186,7 @@ def process_cache() -> ByteCache:
     left: the rest is for code that is still to be loaded, models and blocks. A search
     that has ended leaves nothing: values go that nobody used for `IDLE_SECONDS`.
     """
-    limit, n_threads = _worker_limits() or _machine_limits()
-    held = int(psutil.Process().memory_info().rss)
+    limit, held, n_threads = _memory()
     left = limit - held
     share = max(left - limit // 2, (int(SPILL_SHARE * limit) - held) // 2, left // 8, 0)
     return ByteCache(share // n_threads, idle_seconds=IDLE_SECONDS)
@@ -206,21 +194,18 @@ def process_cache() -> ByteCache:
 
 def spare_memory() -> int:
     """Return the bytes that each task of this process may still take, now."""
-    limit, n_threads = _worker_limits() or _machine_limits()
-    held = psutil.Process().memory_info().rss
-    return max(limit - int(held), 0) // n_threads
+    limit, held, n_threads = _memory()
+    return max(limit - held, 0) // n_threads
 
 
-def _worker_limits() -> tuple[int, int] | None:
-    """Return memory limit and threads of the Dask worker that runs this, if any."""
+def _memory() -> tuple[int, int, int]:
+    """Return the bytes that this process may use and that it holds, and its threads.
+
+    On a Dask worker the first is its limit, else what the machine has left.
+    """
+    held, machine = int(psutil.Process().memory_info().rss), psutil.virtual_memory()
     worker = current_worker()
     if worker is None:
-        return None
-    limit = worker.memory_manager.memory_limit or psutil.virtual_memory().total
-    return int(limit), int(worker.state.nthreads)
-
-
-def _machine_limits() -> tuple[int, int]:
-    process = psutil.Process()
-    available = psutil.virtual_memory().available + process.memory_info().rss
-    return int(available), local_threads()
+        return int(machine.available) + held, held, local_threads()
+    limit = worker.memory_manager.memory_limit or machine.total
+    return int(limit), held, int(worker.state.nthreads)

@@ -59,9 +59,13 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
     >>> pool.reduce(equal_rows(pool, labeled), add)
     2
     """
-    X = _rounded(encoded(labeled.X), pool)
+    X, schema = encoded(labeled.X), pool.collection.schema
+    if pool.dtype.kind == "O" and schema is not None:  # rounded as the pool's floats
+        X = np.array(X)
+        for place in np.flatnonzero([column.is_single for column in schema.columns]):
+            X[:, place] = X[:, place].astype(np.float32)
     is_frame = pool.dtype.kind == "O"
-    dtype = np.dtype(np.float64) if is_frame else coarser(X.dtype, pool.dtype)
+    dtype = np.dtype(np.float64) if is_frame else _coarser(X.dtype, pool.dtype)
     if sparse.issparse(X) and not pool.is_sparse:
         X = X.toarray()
     known = comparable(sparse.csr_matrix(X) if pool.is_sparse else X, dtype)
@@ -74,19 +78,7 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
     )
 
 
-def _rounded(X: Any, pool: Pool) -> Any:
-    """Return labeled rows rounded as the floats of a pool of frames were."""
-    schema = pool.collection.schema
-    if pool.dtype.kind != "O" or schema is None:
-        return X
-    rounded = np.array(X)
-    for place, column in enumerate(schema.columns):
-        if column.is_single:
-            rounded[:, place] = X[:, place].astype(np.float32)
-    return rounded
-
-
-def coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+def _coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
     """Return the type to compare rows of two types in.
 
     A float64 is equal to the float32 that it was rounded to. No float becomes a whole

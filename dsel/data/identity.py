@@ -34,12 +34,10 @@ _CONSTANTS: Final = (*_SCALARS, tuple, frozenset, CodeType, CellType)
 _AT_ONCE: Final = 2**24
 _HASH_SEED: Final = 0x64_73_65_6C
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
-_OF_CLASSES: Final = frozenset(
-    (
-        *("__dict__", "__weakref__", "__doc__", "_abc_impl", "__firstlineno__"),
-        "__slotnames__",
-    )
-)
+_OF_CLASSES: Final = frozenset({
+    "__dict__", "__weakref__", "__doc__", "_abc_impl", "__firstlineno__",
+    "__slotnames__",
+})  # fmt: skip
 """Entries of a class that say nothing of what it does; pickling adds the last one."""
 _OF_CODE: Final = (
     *("code", "consts", "names", "varnames", "freevars", "cellvars", "argcount"),
@@ -101,20 +99,13 @@ def content_hash(*tables: Any) -> str:
             digest.update(f"{[part.dtype.str for part in parts]}".encode())
         else:
             parts = [array]
-        for part in parts:
-            for rows in _slices(np.asarray(part)):
-                if rows.size:
-                    digest.update(np.ascontiguousarray(rows).view(np.uint8).data)
+        for part in map(np.atleast_1d, parts):
+            # In slices: an array that is not contiguous is not copied whole.
+            step = max(_AT_ONCE * len(part) // max(part.nbytes, 1), 1)
+            for first in range(0, len(part) if part.size else 0, step):
+                rows = np.ascontiguousarray(part[first : first + step])
+                digest.update(rows.view(np.uint8).data)
     return digest.hexdigest()[:32]
-
-
-def _slices(array: NDArray[Any]) -> Iterable[NDArray[Any]]:
-    """Cut an array into pieces: one that is not contiguous is not copied whole."""
-    if array.ndim == 0:
-        return (array[np.newaxis],)
-    row_nbytes = max(array.nbytes // max(len(array), 1), 1)
-    step = max(_AT_ONCE // row_nbytes, 1)
-    return (array[first : first + step] for first in range(0, len(array), step))
 
 
 def row_hashes(X: Any) -> NDArray[np.uint64]:

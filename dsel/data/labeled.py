@@ -94,9 +94,11 @@ def labeled_rows(
     if hasattr(X, "to_dask_array"):
         X = X.compute()
     frame = frame_of(X) if has_named_columns(X) else None
-    names = _column_names(X, columns)
-    if frame is not None:
-        names = names or frame.schema.names
+    if columns is None and hasattr(X, "columns"):
+        columns = list(X.columns) if frame is None else frame.schema.names
+    names = None if columns is None else tuple(map(str, columns))
+    if names is not None and len(getattr(X, "shape", ())) == 2:
+        check_number_of_names(names, X.shape[1])
     features = frame if as_frame and frame is not None else _numbers(X, frame)
     labels = check_labels(y)
     if len(labels) != features.shape[0]:
@@ -112,30 +114,21 @@ def labeled_rows(
             "`y` must hold at least two classes, got one class only: "
             f"{classes.tolist()[0]!r}; label rows of another class."
         )
-    _check_unlabeled_mark(classes)
-    return LabeledRows(features, codes.astype(np.int64), classes, names)
-
-
-def _check_unlabeled_mark(classes: NDArray[Any]) -> None:
-    """Raise where -1 stands beside two or more classes from 0 on, or for no text.
-
-    So scikit-learn's semi-supervised estimators mark rows without a label; -1 and +1
-    alone are two classes. Of a missing label numpy and pandas make the text "nan".
-    """
-    if classes.dtype.kind == "U":
-        for label in classes.tolist():
-            if label.strip() in ("", "nan", "<NA>"):
-                raise ValueError(
-                    f"`y` holds {label!r}, as a missing label is written; leave these "
-                    "rows out of `X` and `y` and pass them as `pool`. Where it is a "
-                    "class, name it otherwise."
-                )
+    # Of a missing label numpy and pandas make the text "nan".
+    for label in classes.tolist() if classes.dtype.kind == "U" else ():
+        if label.strip() in ("", "nan", "<NA>"):
+            raise ValueError(
+                f"`y` holds {label!r}, as a missing label is written; leave these rows "
+                "out of `X` and `y` and pass them as `pool`. Where it is a class, name "
+                "it otherwise."
+            )
     if classes.dtype.kind in "if" and len(classes) > 2 and classes[0] == -1:
-        raise ValueError(
+        raise ValueError(  # -1 and +1 alone are two classes
             "`y` holds -1 beside other classes, scikit-learn's mark of rows without a "
             "label; leave these rows out of `X` and `y` and pass them as `pool`. Where "
             "-1 is a class, name it otherwise, such as by text."
         )
+    return LabeledRows(features, codes.astype(np.int64), classes, names)
 
 
 def check_labels(y: Any) -> NDArray[Any]:
@@ -186,14 +179,19 @@ def codes_of(answers: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     compares the answers themselves. (Any rule would do for the bounds: where two
     models answer with no class, both are wrong.)
     """
-    if (_number_kind(answers) == _number_kind(classes)) and answers.dtype.kind != "O":
+    kinds = {
+        "n" if a.dtype.kind in "biuf" else a.dtype.kind for a in (answers, classes)
+    }
+    if len(kinds) == 1 and kinds != {"O"}:
         near = np.searchsorted(classes, answers).clip(max=len(classes) - 1)
         codes = np.where(classes[near] == answers, near, -1)
     else:
         places = {label: place for place, label in enumerate(classes.tolist())}
         codes = np.array([places.get(each, -1) for each in answers.tolist()], int)
     others = np.flatnonzero(codes < 0)
-    codes[others] = [_code_of_none(each) for each in answers[others].tolist()]
+    for row, answer in zip(others, answers[others].tolist(), strict=True):
+        digest = blake2b(repr(answer).encode(), digest_size=7).digest()
+        codes[row] = -2 - int.from_bytes(digest)
     return np.asarray(codes, dtype=np.int64)
 
 
@@ -217,25 +215,22 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
                 _check_filled(where, column, NUMBER)
         return replace(pool, schema=None)
     for place, column in enumerate(X.schema.columns):
-        if of_pool is not None:
-            _check_same_kind(where, of_pool.columns[place], column)
-        elif not column.is_number and column.kind != NOTHING:
+        if of_pool is None:
+            if not column.is_number and column.kind != NOTHING:
+                raise TypeError(
+                    f"{where} must be of data frames, as `X` is: it holds numbers "
+                    f"only, where column {column.name!r} of `X` holds {column.kind}."
+                )
+            continue
+        found = of_pool.columns[place]
+        if not column.is_empty:
+            _check_filled(where, found, column.kind)
+        if found.kind != column.kind and NOTHING not in (found.kind, column.kind):
             raise TypeError(
-                f"{where} must be of data frames, as `X` is: it holds numbers only, "
-                f"where column {column.name!r} of `X` holds {column.kind}."
+                f"{where} holds {found.kind} ({found.dtype}) in column {found.name!r}, "
+                f"where `X` holds {column.kind} ({column.dtype}); convert one of them."
             )
     return replace(pool, schema=X.schema)
-
-
-def _check_same_kind(where: str, found: Column, labeled: Column) -> None:
-    """Raise where the values of a pool's column are not like those of labeled rows."""
-    if not labeled.is_empty:
-        _check_filled(where, found, labeled.kind)
-    if found.kind != labeled.kind and NOTHING not in (found.kind, labeled.kind):
-        raise TypeError(
-            f"{where} holds {found.kind} ({found.dtype}) in column {found.name!r}, "
-            f"where `X` holds {labeled.kind} ({labeled.dtype}); convert one of them."
-        )
 
 
 def _check_filled(where: str, column: Column, kind: str) -> None:
@@ -298,17 +293,6 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
     return summed(found)
 
 
-def _column_names(X: Any, columns: Sequence[str] | None) -> tuple[str, ...] | None:
-    if columns is None and hasattr(X, "iloc") and hasattr(X, "columns"):
-        columns = list(X.columns)
-    if columns is None:
-        return None
-    names = tuple(map(str, columns))
-    if hasattr(X, "shape") and len(X.shape) == 2:
-        check_number_of_names(names, X.shape[1])
-    return names
-
-
 def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels held as objects in their own type."""
     missing = np.flatnonzero(pd.isna(labels))
@@ -338,12 +322,3 @@ def _kind(label: Any) -> str:
         if isinstance(label, types):
             return kind
     return "number" if np.isscalar(label) else type(label).__name__
-
-
-def _number_kind(labels: NDArray[Any]) -> str:
-    return "number" if labels.dtype.kind in "biuf" else labels.dtype.kind
-
-
-def _code_of_none(answer: Any) -> int:
-    digest = blake2b(repr(answer).encode(), digest_size=7).digest()
-    return -2 - int.from_bytes(digest)

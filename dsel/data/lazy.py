@@ -1,7 +1,7 @@
 """Methods of rows on Dask arrays: nothing is computed until it is asked for."""
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -63,25 +63,18 @@ def by_block(function: Callable[[Any, Rows], Any], X: Any) -> Any:
     changed = (
         {"drop_axis": 1} if one.ndim == 1 else {"chunks": (X.chunks[0], one.shape[1:])}
     )
+
+    def of_block(X: Any, function: Any, block_id: tuple[int, ...] = (0,)) -> Any:
+        if not X.shape[0]:  # of a chunk that a filter left empty
+            return one[:0]
+        start = starts[block_id[0]]
+        return np.asarray(function(summed(X), np.arange(start, start + X.shape[0])))
+
     # As a value of its own the function, with its model, enters the graph once.
     return X.rechunk({1: -1}).map_blocks(
-        partial(_of_block, starts=starts, nothing=one[:0]),
+        of_block,
         function=delayed(function, pure=False),
         dtype=one.dtype,
         meta=one[:0],
         **changed,
     )
-
-
-def _of_block(
-    X: Any,
-    *,
-    function: Callable[[Any, Rows], Any],
-    starts: NDArray[np.int64],
-    nothing: NDArray[Any],
-    block_id: tuple[int, ...] = (0,),
-) -> NDArray[Any]:
-    if not X.shape[0]:  # of a chunk that a filter left empty
-        return nothing
-    start = starts[block_id[0]]
-    return np.asarray(function(summed(X), np.arange(start, start + X.shape[0])))

@@ -115,7 +115,11 @@ def _open_object(source: Any, names: Names) -> Collection:
         names = names or tuple(map(str, source.columns))
         return _from_memory(_checked(source.to_numpy()), names)
     if is_frame(source):
-        frame = frame_of(_renamed(source, names))
+        if names is not None:
+            given = nw.from_native(source)
+            check_number_of_names(names, len(given.columns))
+            source = given.rename(dict(zip(given.columns, names, strict=True)))
+        frame = frame_of(source)
         return _from_memory(frame.given, frame.schema.names, frame.schema)
     if isinstance(source, zarr.Array):
         return from_zarr(_checked(source), names, *place_of(source))
@@ -145,14 +149,6 @@ def _checked(array: Any) -> Any:
     if np.dtype(array.dtype).kind not in NUMERIC:
         raise TypeError(f"`pool` must be numeric, got values of type {array.dtype}.")
     return array
-
-
-def _renamed(frame: Any, names: Names) -> Any:
-    if names is None:
-        return frame
-    found = nw.from_native(frame)
-    check_number_of_names(names, len(found.columns))
-    return found.rename(dict(zip(found.columns, names, strict=True))).to_native()
 
 
 def _from_memory(

@@ -77,16 +77,16 @@ def csv_frames(path: str, *, target: str | None = None) -> Iterator[pd.DataFrame
     The first frame has no rows.
     """
     with naming_file(path):
-        head = _read_csv(path, nrows=0)
+        head = _of_one_width(_read_csv(path, nrows=0), path)
         columns = list(feature_columns(list(head.columns), target, path))
         yield head[columns]
-        with pd.read_csv(path, sep=_separator(path), chunksize=_READ_ROWS) as reader:
+        with _read_csv(path, chunksize=_READ_ROWS) as reader:
             for frame in reader:
                 yield _of_one_width(frame, path)[columns]
 
 
-def _read_csv(path: str, **options: Any) -> pd.DataFrame:
-    return _of_one_width(pd.read_csv(path, sep=_separator(path), **options), path)
+def _read_csv(path: str, **options: Any) -> Any:
+    return pd.read_csv(path, sep=_separator(path), **options)
 
 
 def _separator(path: str) -> str:
@@ -180,29 +180,29 @@ def read_table(path: str | Path, *, target: str | None = None) -> Table:
         raise FileNotFoundError(
             f"`path` must be a table that exists, but there is nothing at {location!r}."
         )
-    with naming_file(location):
-        return _read_kind(location, target)
-
-
-def _read_kind(location: str, target: str | None) -> Table:
     lower = location.lower()
-    if lower.endswith(CSV):
-        return _from_frame(_read_csv(location), target, location)
-    if lower.endswith(PARQUET):
-        frame = parquet_module().read_table(location).to_pandas()
-        return _from_frame(frame, target, location)
-    if lower.endswith(NPZ):
-        # numpy would leave a file open that is no archive.
-        with open(location, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            if "indptr" in arrays and target is None:
-                return Table(sparse.load_npz(location).tocsr(), None, None)
-            return _from_arrays(arrays, target, location)
-    if lower.endswith(SVMLIGHT):
-        from sklearn.datasets import load_svmlight_file  # takes a while to import
+    with naming_file(location):
+        if lower.endswith(CSV):
+            frame = _of_one_width(_read_csv(location), location)
+            return _from_frame(frame, target, location)
+        if lower.endswith(PARQUET):
+            frame = parquet_module().read_table(location).to_pandas()
+            return _from_frame(frame, target, location)
+        if lower.endswith(NPZ):
+            # numpy would leave a file open that is no archive.
+            with (
+                open(location, "rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
+                if "indptr" in arrays and target is None:
+                    return Table(sparse.load_npz(location).tocsr(), None, None)
+                return _from_arrays(arrays, target, location)
+        if lower.endswith(SVMLIGHT):
+            from sklearn.datasets import load_svmlight_file  # takes a while to import
 
-        X, y = load_svmlight_file(location)
-        return Table(X, _as_integers(y), None)
-    return _from_zarr(location, target)
+            X, y = load_svmlight_file(location)
+            return Table(X, _as_integers(y), None)
+        return _from_zarr(location, target)
 
 
 def _from_frame(frame: pd.DataFrame, target: str | None, path: str) -> Table:
