@@ -33,24 +33,6 @@ def check_probability(value: Any, name: str) -> float:
     return number
 
 
-def check_reserve(reserve: Any, delta: float) -> float:
-    """Return a probability set aside beside `delta`, or raise."""
-    number = _number(reserve, "reserve", "a probability")
-    if not 0.0 <= number < 1.0 - delta:
-        raise ValueError(
-            f"`reserve` must be at least 0 and below 1 - `delta`, which is "
-            f"{1.0 - delta:g}, got {reserve!r}."
-        )
-    return number
-
-
-def check_flag(value: Any, name: str) -> bool:
-    """Return `value` if it is True or False, or raise TypeError: "no" is neither."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"`{name}` must be True or False, got {value!r}.")
-    return bool(value)
-
-
 def check_integer(
     value: Any, name: str, *, at_least: int, at_most: int | None = None
 ) -> int:

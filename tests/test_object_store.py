@@ -34,14 +34,33 @@ def pool(rows, storage_options):
     )
 
 
-def test_write_pool__takes_options_for_one_of_two_places(
-    rows, pool, tmp_path, storage_options
-):
-    place = tmp_path / "pool.zarr"
-    where = {"storage_options": storage_options}
+def count(X, rows):
+    return np.array([len(rows), int(rows.sum()), int((X > 0).sum())])
+
+
+def test_pool__at_a_url_is_that_of_a_path(rows, pool, tmp_path, storage_options):
+    place, where = tmp_path / "pool.zarr", {"storage_options": storage_options}
+    assert (pool.reduce(count, np.add) == count(rows, np.arange(len(rows)))).all()
+    again = dsel.open_pool(f"{BUCKET}/pool.zarr", **where)
+    assert again.token == pool.token
+    # Options are for one of the two places.
     copy = dsel.write_pool(f"{BUCKET}/pool.zarr", place, **where)
     assert copy.n_rows == len(rows)
     assert dsel.open_pool(place, **where).token == copy.token
+    shown = repr(pool) + repr(pool.collection) + repr(pool.array.dask) + pool.token
+    assert SECRET not in shown
+
+
+def test_write_pool__interrupted_leaves_nothing_at_a_url(rows, storage_options):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    place, where = f"{BUCKET}/c.zarr", {"storage_options": storage_options}
+    with pytest.raises(KeyboardInterrupt):
+        dsel.write_pool(rows, place, chunk_rows=1000, on_progress=stop, **where)
+    with pytest.raises(ValueError, match="is no pool"):
+        dsel.open_pool(place, **where)
+    assert dsel.write_pool(rows, place, **where).n_rows == len(rows)
 
 
 def _plan(table, pool):

@@ -33,12 +33,6 @@ class ByteCache:
 
     Two tasks that want the same key make it once; the second waits. What nobody used
     for `idle_seconds` is dropped, after twice that time at most.
-
-    Examples
-    --------
-    >>> cache = ByteCache(100)
-    >>> cache.get("a", lambda: bytes(60)) is cache.get("a", lambda: bytes(60))
-    True
     """
 
     def __init__(self, limit: int, *, idle_seconds: float | None = None) -> None:

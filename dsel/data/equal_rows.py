@@ -48,16 +48,6 @@ def equal_rows(pool: Pool, labeled: LabeledRows) -> EqualRows:
 
     Rows are compared in the type with fewer digits, as rows of the other one were
     rounded. Zeros of either sign are equal, and so are missing values.
-
-    Examples
-    --------
-    >>> from operator import add
-    >>> from dsel.data import open_pool
-    >>> from dsel.data.labeled import labeled_rows
-    >>> pool = open_pool([[0.0, 1.0], [2.0, 3.0], [-0.0, 1.0]])
-    >>> labeled = labeled_rows([[0.0, 1.0], [5.0, 5.0]], ["no", "yes"])
-    >>> pool.reduce(equal_rows(pool, labeled), add)
-    2
     """
     X, schema = encoded(labeled.X), pool.collection.schema
     if pool.dtype.kind == "O" and schema is not None:  # rounded as the pool's floats

@@ -55,11 +55,6 @@ def exact_text(value: Any) -> str:
     The values of a grid mean what they are: ``max_features=1`` is one column,
     ``max_features=1.0`` all of them. Estimators are told by class and parameters, any
     other object by the hash of its content.
-
-    Examples
-    --------
-    >>> exact_text({"b": [1, 1.0], "a": None})
-    "{'a': None, 'b': [1, 1.0]}"
     """
     if _is_plain_generic(value):
         return exact_text(value.item())

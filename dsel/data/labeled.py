@@ -84,12 +84,6 @@ def labeled_rows(
     matrix, which becomes CSR. A frame of numbers becomes an array, any other frame is
     refused, unless it stays one, `as_frame`. `columns` are names of the features where
     it has none. Infinite values are refused always, missing ones unless `allow_nan`.
-
-    Examples
-    --------
-    >>> rows = labeled_rows([[0.0], [1.0], [2.0]], ["no", "yes", "no"])
-    >>> rows.y, rows.classes
-    (array([0, 1, 0]), array(['no', 'yes'], dtype='<U3'))
     """
     if hasattr(X, "to_dask_array"):
         X = X.compute()

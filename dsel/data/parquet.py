@@ -93,14 +93,14 @@ def _fragments(fs: Any, root: str, paths: Sequence[str]) -> list[Any]:
             partition_base_dir=root,
         )
     fragments = list(files.get_fragments())
+
+    def read_footer(fragment: Any) -> None:
+        with _naming_file(fragment.path):
+            fragment.ensure_complete_metadata()
+
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:
-        list(threads.map(_read_footer, fragments))
+        list(threads.map(read_footer, fragments))
     return fragments
-
-
-def _read_footer(fragment: Any) -> None:
-    with _naming_file(fragment.path):
-        fragment.ensure_complete_metadata()
 
 
 @contextmanager
@@ -183,35 +183,29 @@ def _frame_schema(schema: Any, fragments: Sequence[Any]) -> FrameSchema:
     """Return the schema of blocks as frames of pandas, empty columns marked."""
     import pyarrow as pa
 
-    plain = pa.schema([(field.name, _plain(field.type)) for field in schema])
-    n_rows, n_missing = sum(map(_n_rows, fragments)), _missing(fragments)
-    columns = []
-    for field, column in zip(
-        plain, columns_of(plain.empty_table().to_pandas()), strict=True
-    ):
-        is_null = pa.types.is_null(field.type)
-        kind = next(
-            (kind for kind, is_kind in (
-                ("date", pa.types.is_date), ("time of day", pa.types.is_time),
-                (NUMBER, pa.types.is_decimal),
-            ) if is_kind(field.type)), column.kind,  # of objects, which pandas holds
-        )  # fmt: skip
-        is_empty = n_rows > 0 and (is_null or n_missing[column.name] == n_rows)
-        columns.append(replace(column, kind=kind, is_empty=is_empty))
-    return FrameSchema(schema.empty_table().to_pandas(), tuple(columns))
-
-
-def _missing(fragments: Sequence[Any]) -> Counter[str]:
-    """Return the missing values of columns, as far as footers tell of them."""
-    counts: Counter[str] = Counter()
-    for fragment in fragments:
-        metadata = fragment.metadata
+    # Missing values, as far as footers tell of them.
+    n_missing: Counter[str] = Counter()
+    for metadata in (fragment.metadata for fragment in fragments):
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            for column in map(group.column, range(group.num_columns)):
-                told = column.statistics if column.is_stats_set else None
-                if told is not None and told.has_null_count:
-                    counts[column.path_in_schema] += told.null_count
-    return counts
+            for chunk in map(group.column, range(group.num_columns)):
+                if chunk.is_stats_set and chunk.statistics.has_null_count:
+                    n_missing[chunk.path_in_schema] += chunk.statistics.null_count
+    of_objects = {  # which pandas holds of these types
+        "date": pa.types.is_date, "time of day": pa.types.is_time,
+        NUMBER: pa.types.is_decimal,
+    }  # fmt: skip
+    plain = pa.schema([(field.name, _plain(field.type)) for field in schema])
+    n_rows, columns = sum(map(_n_rows, fragments)), []
+    found = columns_of(plain.empty_table().to_pandas())
+    for field, column in zip(plain, found, strict=True):
+        kinds = [kind for kind, is_kind in of_objects.items() if is_kind(field.type)]
+        is_null = pa.types.is_null(field.type) or n_missing[column.name] == n_rows
+        columns.append(
+            replace(
+                column, kind=(*kinds, column.kind)[0], is_empty=n_rows > 0 and is_null
+            )
+        )
+    return FrameSchema(schema.empty_table().to_pandas(), tuple(columns))
 
 
 def _groups(fragment: Any, most_rows: int) -> list[Any]:

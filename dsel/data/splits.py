@@ -70,11 +70,6 @@ def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
 
     Sizes differ by at most 1; the first ``n_rows % n_folds`` folds are the larger ones.
     As many folds as rows are leave-one-out.
-
-    Examples
-    --------
-    >>> np.bincount(random_folds(11, 3, seed=7))
-    array([4, 4, 3])
     """
     check_integer(n_folds, "n_folds", at_least=2)
     if n_folds > n_rows:
@@ -86,13 +81,7 @@ def random_folds(n_rows: int, n_folds: int, *, seed: int) -> NDArray[np.int64]:
 
 
 def fold_splits(folds: ArrayLike) -> tuple[Split, ...]:
-    """Return the k fold splits, ``fold-0`` first, then ``full`` with number k.
-
-    Examples
-    --------
-    >>> [split.name for split in fold_splits([0, 1, 0, 1])]
-    ['fold-0', 'fold-1', 'full']
-    """
+    """Return the k fold splits, ``fold-0`` first, then ``full`` with number k."""
     numbers = np.asarray(folds)
     n_folds = int(numbers.max()) + 1
     splits = [_tested(fold, f"fold-{fold}", numbers == fold) for fold in range(n_folds)]
@@ -174,11 +163,6 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
 
     Split ``repeat-<r>-half-<h>`` has number ``2 * r + h``; of an odd number of rows
     half 0 has the smaller part.
-
-    Examples
-    --------
-    >>> [(t.number, t.name, len(t.train_rows)) for t in half_splits(5, 1, seed=7)]
-    [(0, 'repeat-0-half-0', 2), (1, 'repeat-0-half-1', 3)]
     """
     check_integer(n_rows, "n_rows", at_least=2)
     check_integer(repeats, "repeats", at_least=1)
@@ -213,13 +197,7 @@ def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
 
 
 def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
-    """Return one split, ``holdout``, that leaves out `n_test` random rows.
-
-    Examples
-    --------
-    >>> len(holdout_split(10, 3, seed=7).train_rows)
-    7
-    """
+    """Return one split, ``holdout``, that leaves out `n_test` random rows."""
     check_integer(n_test, "n_test", at_least=1, at_most=n_rows - 1)
     return _tested(0, "holdout", _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test)
 

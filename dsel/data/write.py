@@ -1,7 +1,6 @@
 """Writing a pool to zarr, or a table of text to Parquet, larger than memory."""
 
 import os
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -291,7 +290,14 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) 
         )
     next(frames)
     first = next(frames)
-    unfinished, n_rows, schema = f"{path}.{uuid.uuid4().hex}", 0, _arrow_schema(first)
+    types = {}
+    for field in pa.Schema.from_pandas(first, preserve_index=False):
+        types[field.name] = field.type
+        if pa.types.is_null(field.type):
+            types[field.name] = pa.string()
+        elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+            types[field.name] = pa.float64()  # later rows may have gaps
+    unfinished, n_rows, schema = f"{path}.{uuid.uuid4().hex}", 0, pa.schema(types)
     try:
         with parquet.ParquetWriter(unfinished, schema) as writer:
             for frame in chain([first], frames):
@@ -310,19 +316,6 @@ def _write_parquet(frames: Iterator[pd.DataFrame], path: str, report: Progress) 
         Path(unfinished).unlink(missing_ok=True)
 
 
-def _arrow_schema(frame: pd.DataFrame) -> Any:
-    """Return types for all rows by the first ones: later ones may have gaps."""
-    import pyarrow as pa
-
-    found = pa.Schema.from_pandas(frame, preserve_index=False)
-    types = {}
-    for field in found:
-        types[field.name] = pa.string() if pa.types.is_null(field.type) else field.type
-        if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
-            types[field.name] = pa.float64()
-    return pa.schema(types.items())
-
-
 @contextmanager
 def _writing(
     place: str,
@@ -338,11 +331,20 @@ def _writing(
     Gives None where the same rows are there already. What a killed process began is
     replaced.
     """
-    if "://" in place:
-        check_url(place, "path")
-    else:
-        check_outside(place, "path")
-    there = _attributes_at(place, options)
+    is_url, there = "://" in place, {}
+    (check_url if is_url else check_outside)(place, "path")
+    try:
+        node = zarr.open(place, mode="r", storage_options=options or None)
+        there = {SOURCE: None, **node.attrs}
+    except FileNotFoundError:
+        if is_url:
+            check_empty(FsspecStore.from_url(place, storage_options=options), "path")
+        elif os.path.exists(place) and not (
+            os.path.isdir(place) and not os.listdir(place)
+        ):
+            raise FileExistsError(
+                f"`path` must be free, but {place!r} is there and is no pool."
+            ) from None
     if there.get(SOURCE) == token and there.get(COMPLETE):
         yield None
         return
@@ -356,7 +358,12 @@ def _writing(
         shape=shape,
         chunks=(chunk_rows, max(shape[1], 1)),
         dtype=dtype,
-        compressors=_fast_codecs(dtype),
+        # Measurements hardly compress, so codecs must be quick; the checksum costs a
+        # seventh of reading a chunk that is in the page cache.
+        compressors=[
+            BloscCodec(cname="lz4", shuffle="shuffle", typesize=dtype.itemsize),
+            Crc32cCodec(),
+        ],
         attributes={
             POOL: "dense",
             COLUMNS: None if columns is None else list(columns),
@@ -372,40 +379,9 @@ def _writing(
         yield array
         array.attrs[COMPLETE] = True
     except BaseException:
-        if "://" in place:
-            files, root = fsspec.core.url_to_fs(place, **options)
-            files.rm(root, recursive=True)
-        else:
-            shutil.rmtree(place, ignore_errors=True)
+        files, root = fsspec.core.url_to_fs(place, **options)
+        files.rm(root, recursive=True)
         raise
-
-
-def _attributes_at(place: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of the zarr data at a place; none where it is free."""
-    is_url = "://" in place
-    if not is_url and not os.path.exists(place):
-        return {}
-    try:
-        node = zarr.open(place, mode="r", storage_options=options or None)
-    except FileNotFoundError:
-        if is_url:
-            store = FsspecStore.from_url(place, storage_options=options)
-            check_empty(store, "path")
-        elif not os.path.isdir(place) or os.listdir(place):
-            raise FileExistsError(
-                f"`path` must be free, but {place!r} is there and is no pool."
-            ) from None
-        return {}
-    return {SOURCE: None, **node.attrs}
-
-
-def _fast_codecs(dtype: np.dtype[Any]) -> list[Any]:
-    """Return the codecs of pools: measurements hardly compress, so they must be quick.
-
-    The checksum costs a seventh of reading a chunk that is in the page cache.
-    """
-    blosc = BloscCodec(cname="lz4", shuffle="shuffle", typesize=dtype.itemsize)
-    return [blosc, Crc32cCodec()]
 
 
 def _number_type(dtype: Any, of_source: np.dtype[Any]) -> np.dtype[Any]:

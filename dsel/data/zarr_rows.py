@@ -25,9 +25,9 @@ COMPLETE: Final = "complete"
 """Attribute of a zarr pool that dsel wrote: whether every row is there."""
 
 _STAMPS: Final = (
-    *("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified"),
+    "ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "modified",
     "created",
-)
+)  # fmt: skip
 """How file systems call what changes when a file is written, the best first."""
 
 

@@ -23,100 +23,66 @@ def fixture_X():  # noqa: N802
     return np.where(np.abs(dense) < 0.6, 0.0, dense).astype(np.float32)
 
 
-def as_array(X, folder):
-    return X
-
-
-def as_memmap(X, folder):
+def of_file(X, folder):
     np.save(folder / "X.npy", np.concatenate([X[:5], X]))
     return np.load(folder / "X.npy", mmap_mode="r")[5:]
 
 
-def as_npy_path(X, folder):
+def of_npy(X, folder):
     np.save(folder / "X.npy", X)
     return folder / "X.npy"
 
 
-def as_frame(X, folder):
-    return pd.DataFrame(X, columns=list("abc"))
-
-
-def as_csr(X, folder):
-    return sparse.csr_matrix(X)
-
-
-def as_dask(X, folder):
-    return da.from_array(X, chunks=((10, 0, 40, 47), 2))
-
-
-def as_dask_unknown(X, folder):
+def of_unknown_lengths(X, _):
     array = da.from_array(X, chunks=(20, 3))
     return array[da.from_array(np.ones(N_ROWS, dtype=bool), chunks=20)]
 
 
-def as_dask_csr(X, folder):
-    return da.from_array(X, chunks=(20, 3)).map_blocks(
-        sparse.csr_matrix, meta=sparse.csr_matrix((0, 0), dtype=X.dtype)
-    )
+def of_csr_blocks(X, _):
+    meta = sparse.csr_matrix((0, 0), dtype=X.dtype)
+    return da.from_array(X, chunks=(20, 3)).map_blocks(sparse.csr_matrix, meta=meta)
 
 
-def as_zarr_path(X, folder, **layout):
-    array = zarr.create_array(
-        folder / "pool.zarr", shape=X.shape, dtype=X.dtype, chunks=(15, 2), **layout
-    )
-    array[:] = X
-    return folder / "pool.zarr"
+def of_zarr(X, folder, **layout):
+    path = folder / "pool.zarr"
+    options = {"shape": X.shape, "dtype": X.dtype, "chunks": (15, 2)}
+    zarr.create_array(path, **options, **layout)[:] = X
+    return path
 
 
-def as_zarr_array(X, folder):
-    return zarr.open_array(as_zarr_path(X, folder), mode="r")
-
-
-def as_zarr_shards(X, folder):
-    return as_zarr_path(X, folder, shards=(30, 4))
-
-
-def as_zarr_member(X, folder):
+def of_group(X, folder):
     group = zarr.create_group(folder / "group.zarr")
     group.create_array("features", data=X, chunks=(15, 3))
     group.create_array("ids", data=np.arange(len(X)))
     return folder / "group.zarr"
 
 
-def as_zarr_url(X, folder):
-    return f"file://{as_zarr_path(X, folder)}"
-
-
-def as_data_array(X, folder):
+def of_names(X, _):
     return xr.DataArray(X, dims=("row", "name"), coords={"name": list("abc")})
 
 
-def as_dask_data_array(X, folder):
-    return as_data_array(X, folder).chunk(row=30)
+KINDS = {
+    "array": lambda X, _: X,
+    "memmap": of_file,
+    "npy path": of_npy,
+    "frame": lambda X, _: pd.DataFrame(X, columns=list("abc")),
+    "csr": lambda X, _: sparse.csr_matrix(X),
+    "dask": lambda X, _: da.from_array(X, chunks=((10, 0, 40, 47), 2)),
+    "dask of unknown lengths": of_unknown_lengths,
+    "dask of csr": of_csr_blocks,
+    "zarr path": of_zarr,
+    "zarr array": lambda X, folder: zarr.open_array(of_zarr(X, folder), mode="r"),
+    "zarr shards": lambda X, folder: of_zarr(X, folder, shards=(30, 4)),
+    "zarr member": of_group,
+    "zarr url": lambda X, folder: f"file://{of_zarr(X, folder)}",
+    "data array": of_names,
+    "data array of dask": lambda X, _: of_names(X, _).chunk(row=30),
+}
 
 
-KINDS = [
-    as_array,
-    as_memmap,
-    as_npy_path,
-    as_frame,
-    as_csr,
-    as_dask,
-    as_dask_unknown,
-    as_dask_csr,
-    as_zarr_path,
-    as_zarr_array,
-    as_zarr_shards,
-    as_zarr_member,
-    as_zarr_url,
-    as_data_array,
-    as_dask_data_array,
-]
-
-
-@pytest.fixture(params=KINDS, ids=[kind.__name__ for kind in KINDS])
+@pytest.fixture(params=KINDS)
 def pool(request, X, tmp_path):
-    return open_pool(request.param(X, tmp_path))
+    return open_pool(KINDS[request.param](X, tmp_path))
 
 
 def read_all(pool, span_rows=20, block_rows=7):
@@ -175,10 +141,9 @@ def test_excluding_and_part__leave_the_other_rows(pool, X):
 def test_read_blocks__names_row_and_column_of_a_bad_value(X, tmp_path):
     bad = X.copy()
     bad[61, 2] = np.inf
-    for kind in KINDS:
-        folder = tmp_path / kind.__name__
-        folder.mkdir()
-        pool = open_pool(kind(bad, folder))
+    for name, kind in KINDS.items():
+        (tmp_path / name).mkdir()
+        pool = open_pool(kind(bad, tmp_path / name))
         with pytest.raises(ValueError, match=r"row 61, column 2.* is inf"):
             read_all(pool, span_rows=50)
 
@@ -231,6 +196,14 @@ def test_spans__takes_a_chunk_that_is_too_long_whole():
     assert spans == [(0, 10), (10, 90), (90, 100)]
 
 
+def test_spans__leave_out_chunks_without_rows():
+    pool = open_pool(da.zeros((100, 2), chunks=(10, 2))).excluding(np.arange(15, 60))
+
+    spans = [(span.start, span.stop, span.n_rows) for span in pool.spans(20)]
+
+    assert spans == [(0, 20, 15), (60, 80, 20), (80, 100, 20)]
+
+
 def test_reduce__combines_in_row_order():
     pool = open_pool(da.zeros((1000, 1000), chunks=(10, 1000))).excluding([5])
 
@@ -240,7 +213,7 @@ def test_reduce__combines_in_row_order():
 
 
 def test_token__of_a_zarr_pool_changes_with_its_chunks(X, tmp_path):
-    path = as_zarr_path(X, tmp_path)
+    path = of_zarr(X, tmp_path)
     before = open_pool(path).token
     zarr.open_array(path, mode="r+")[3, 0] = 17
 

@@ -36,15 +36,17 @@ def content(pool):
     return np.concatenate(X)
 
 
+def as_frame(X):
+    return pd.DataFrame(X, columns=list("abcd")).assign(label="x")
+
+
 def as_csv(X, folder):
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(label="x")
-    frame.to_csv(folder / "t.csv", index=False)
+    as_frame(X).to_csv(folder / "t.csv", index=False)
     return folder / "t.csv"
 
 
 def as_parquet(X, folder):
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(label="x")
-    frame.to_parquet(folder / "t.parquet", row_group_size=77)
+    as_frame(X).to_parquet(folder / "t.parquet", row_group_size=77)
     return folder / "t.parquet"
 
 
