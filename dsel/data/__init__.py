@@ -7,7 +7,7 @@ workers, retries and order change no count.
 Vocabulary: a *collection* is a Dask graph of blocks and what that does not carry:
 column names, what tells its content, how some columns are read alone; a *pool* is a
 collection and a row filter; a *span* is some blocks, read by one task; *sources* are
-what the task needs, the small graph of those blocks; a *block* is rows in memory; a
+what the task needs, the pool with those blocks alone; a *block* is rows in memory; a
 *split* names training and test rows.
 
 To add a kind of pool, write a function that returns a `Collection` (see `zarr_rows.py`)

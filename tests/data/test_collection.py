@@ -1,10 +1,12 @@
-"""A pool is a Dask array; a task computes the blocks of its span one at a time."""
+"""A task computes the blocks of its span one at a time; a pass is the same anywhere."""
 
 import gc
+import os
 import pickle
 import shutil
 import tracemalloc
 import uuid
+from operator import add
 
 import dask.array as da
 import numpy as np
@@ -14,7 +16,10 @@ from scipy import sparse
 
 from dsel.data import open_pool, write_pool
 from dsel.data import pool as pool_module
+from dsel.data.cache import process_cache
 from dsel.data.pool import read_blocks
+from dsel.data.row_random import PART_STREAM, row_random
+from dsel.runtime.clients import resolve_client
 from dsel.runtime.local import LocalExecutor
 from tests.clusters import wait_until
 
@@ -82,10 +87,6 @@ def test_read_blocks__computes_no_block_of_which_no_row_is_left(calls):
     assert calls == [0, 4, 5]
 
 
-def sum_of(earlier, later):
-    return earlier + later
-
-
 def make_megabytes(block_info=None):
     return np.ones((2**17, 8))
 
@@ -96,9 +97,9 @@ def test_reduce__has_one_block_of_a_span_in_memory(block_rows, monkeypatch):
     rows = da.map_blocks(make_megabytes, chunks=chunks, dtype=float, meta=np.empty(0))
     monkeypatch.setattr(pool_module, "BLOCK_NBYTES", 64 * block_rows)
     pool = open_pool(rows)
-    pool.reduce(n_rows_of, sum_of, client=in_one_thread)  # imports what it needs
+    pool.reduce(n_rows_of, add, client=in_one_thread)  # imports what it needs
     tracemalloc.start()
-    assert pool.reduce(n_rows_of, sum_of, client=in_one_thread) == 7 * 2**17
+    assert pool.reduce(n_rows_of, add, client=in_one_thread) == 7 * 2**17
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.7 * 2**23
@@ -121,11 +122,11 @@ def test_read_blocks__says_that_a_block_has_other_rows_than_its_array_tells():
     chunks = ((10, 20), (3,))
     wrong = da.map_blocks(lambda: np.zeros((10, 3)), chunks=chunks, dtype=float)
     with pytest.raises(ValueError, match="rows 10 to 29 are 10 rows; correct them"):
-        open_pool(wrong).reduce(n_rows_of, sum_of)
+        open_pool(wrong).reduce(n_rows_of, add)
 
 
 def test_reduce__on_a_cluster_computes_each_block_of_a_dask_array_once(client, calls):
-    assert open_pool(noted()).reduce(n_rows_of, sum_of, client=client) == 60
+    assert open_pool(noted()).reduce(n_rows_of, add, client=client) == 60
     assert sorted(calls) == [0, 1, 2, 3, 4, 5]
 
 
@@ -138,7 +139,7 @@ def test_reduce__takes_a_persisted_array_as_it_is(client, calls, derived, where)
     pool = open_pool(array + 1 if derived else array)
 
     found = pool.reduce(
-        total, sum_of, client=client if where == "client" else in_threads
+        total, add, client=client if where == "client" else LocalExecutor
     )
 
     assert found == 3 * 10 * sum(range(6)) + 180 * derived
@@ -147,10 +148,6 @@ def test_reduce__takes_a_persisted_array_as_it_is(client, calls, derived, where)
 
 def total(X, rows):
     return float(X.sum())
-
-
-def in_threads(work):
-    return LocalExecutor(work)
 
 
 @pytest.mark.parametrize("as_kind", [np.asarray, sparse.csr_matrix, da.from_array])
@@ -162,7 +159,7 @@ def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
     assert futures
     again = pool.excluding([3]).sources(spans[0], client)[1:]
     assert [each.key for each in again] == [each.key for each in futures]
-    assert pool.reduce(total, sum_of, client=client) == X.sum()
+    assert pool.reduce(total, add, client=client) == X.sum()
     keys = {each.key for each in futures}
     del futures, again, pool
     gc.collect()
@@ -173,9 +170,9 @@ def test_reduce__sends_rows_in_memory_to_a_cluster_once(client, as_kind):
 def test_reduce__sends_rows_again_after_they_were_changed(client):
     X = np.ones((50_000, 4))
     pool = open_pool(X)
-    assert pool.reduce(total, sum_of, client=client) == 200_000
+    assert pool.reduce(total, add, client=client) == 200_000
     X[:] = 2
-    assert pool.reopened().reduce(total, sum_of, client=client) == 400_000
+    assert pool.reopened().reduce(total, add, client=client) == 400_000
 
 
 def test_sources__of_a_span_are_small_however_many_blocks_there_are(tmp_path):
@@ -233,7 +230,7 @@ def test_fingerprint__depends_on_rows_and_not_on_chunks():
 def test_pool__sent_to_a_task_leaves_behind_what_it_made(client):
     pool = open_pool(np.ones((50_000, 4)))
     small = len(pickle.dumps(pool))
-    pool.reduce(total, sum_of, client=client)
+    pool.reduce(total, add, client=client)
     assert len(pickle.dumps(pool)) < small + 1000
     assert small < 1.1 * pool.nbytes
     assert pickle.loads(pickle.dumps(pool)).token == pool.token
@@ -247,3 +244,62 @@ def test_open_pool__reads_many_small_chunks_together(tmp_path):
     assert len(lengths) < 2**14
     assert lengths[0] % 1000 == 0
     assert lengths[0] * 8 <= 2**23
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(3).normal(size=(300_000, 60))
+
+
+def moments(X, rows):
+    return np.array([len(rows), rows.sum(), np.sign(X).sum(), (X**2).sum()])
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_reduce__is_the_same_on_a_cluster_as_on_threads(client, rows, keep):
+    drawn = da.random.default_rng(3).normal(size=(300_000, 60), chunks=(70_000, 60))
+    for source in (rows, drawn):
+        pool = open_pool(source).part(0, 0.9, seed=1)
+
+        on_cluster = pool.reduce(moments, add, client=client, keep=keep)
+
+        threads = pool.reduce(moments, add, client=LocalExecutor, keep=keep)
+        assert (on_cluster == threads).all()
+        left = np.flatnonzero(row_random(1, PART_STREAM, 0, 300_000) / 2.0**64 < 0.9)
+        X = np.asarray(source)[left]
+        assert on_cluster == pytest.approx(moments(X, left), rel=1e-12)
+
+
+def test_reduce__inside_a_task_runs_in_that_task(client, rows):
+    pool = open_pool(rows[:1000])
+
+    def inner():
+        return resolve_client() is None, pool.reduce(moments, add)[0]
+
+    assert client.submit(inner).result() == (True, 1000)
+
+
+def test_reduce__keeps_blocks_for_the_next_pass(tmp_path, rows):
+    np.save(tmp_path / "X.npy", rows[:2000])
+    pool = open_pool(tmp_path / "X.npy")
+    before = process_cache().held
+    first = pool.reduce(moments, add, keep=True)
+    assert process_cache().held == before + 2000 * (60 + 1) * 8
+    os.remove(tmp_path / "X.npy")
+
+    assert (pool.reduce(moments, add, keep=True) == first).all()
+
+
+@pytest.mark.cluster
+def test_reduce__uses_more_than_one_process(tmp_path, rows, processes):
+    np.save(tmp_path / "X.npy", rows)
+    pool = open_pool(tmp_path / "X.npy")
+    pids = pool.reduce(process_number, set.union, client=processes)
+    value = pool.reduce(moments, add, client=processes, keep=True)
+    assert os.getpid() not in pids
+    assert len(pids) == 2
+    assert (value == pool.reduce(moments, add)).all()
+
+
+def process_number(X, rows):
+    return {os.getpid()}

@@ -32,9 +32,6 @@ def test_words__are_those_of_philox():
 
     assert (row_random(1, 0, 0, 6) == raw).all()
     assert raw[:2].tolist() == [5599841837815857887, 15655913098571550255]
-
-
-def test_words__tell_large_seeds_apart():
     assert (row_random(2**64 - 1, 1, 0, 4) != row_random(0, 1, 0, 4)).all()
     assert (row_random(2**63, 1, 0, 4) != row_random(2**63 + 1, 1, 0, 4)).all()
 
@@ -76,12 +73,8 @@ def test_canonical_text__is_equal_for_equal_numbers():
     assert canonical_text([0.1, None, float("inf")]) == "[0.1,null,inf]"
 
 
-def test_canonical_text__of_an_estimator_names_class_and_parameters():
+def test_canonical_text__names_class_and_parameters_and_no_addresses():
     text = canonical_text(SVC(C=3))
-
     assert text.startswith("<sklearn.svm._classes.SVC{")
     assert '"C":3,' in text
-
-
-def test_canonical_text__holds_no_addresses():
     assert "0x" not in canonical_text([object(), len, SVC, lambda x: x])

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from operator import add
 
 import dask.array as da
 import fsspec
@@ -12,11 +13,9 @@ import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 
 from dsel.data import open_pool
 from dsel.data.blocks import rechunked
-from dsel.data.pool import read_blocks
 from dsel.data.write import write_pool
 
 
@@ -27,13 +26,7 @@ def fixture_X(rng):  # noqa: N802
 
 
 def content(pool):
-    blocks = [
-        block
-        for span in pool.spans(100)
-        for block in read_blocks(pool.sources(span), 37, allow_nan=True)
-    ]
-    X = [b.X.toarray() if sparse.issparse(b.X) else b.X for b in blocks]
-    return np.concatenate(X)
+    return np.concatenate(pool.reduce(lambda X, rows: [X], add, allow_nan=True))
 
 
 def as_frame(X):
@@ -109,10 +102,8 @@ def test_write_pool__interrupted_leaves_nothing_and_starts_anew(
     kind, failing, X, tmp_path
 ):
     source = kind(X, tmp_path)
-    arguments = {"chunk_rows": 20}
-    if kind in (as_csv, as_parquet):
-        arguments["target"] = "label"
-    seen = []
+    target, seen = "label" if kind in (as_csv, as_parquet) else None, []
+    arguments = {"chunk_rows": 20, "target": target}
 
     def stop(done, total):
         seen.append(done)
@@ -207,9 +198,7 @@ def test_write_pool__writes_text_as_parquet(tmp_path):
 
     pool = write_pool(tmp_path / "t.csv", tmp_path / "t.parquet", target="label")
 
-    (found,) = pool.reduce(
-        lambda X, rows: [X.native], lambda a, b: a + b, allow_nan=True
-    )
+    (found,) = pool.reduce(lambda X, rows: [X.native], add, allow_nan=True)
     pd.testing.assert_frame_equal(found, frame)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.parquet"]
     with pytest.raises(FileExistsError, match="`path` must be free"):
@@ -236,7 +225,5 @@ def test_write_pool__is_at_home_where_it_began(tmp_path, monkeypatch):
         chunk_rows=2,
         on_progress=lambda *_: os.chdir(tmp_path / "elsewhere"),
     )
-    blocks = read_blocks(pool.sources(pool.spans(10)[0]), 10)
-    found = np.concatenate([block.X for block in blocks])
-    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(content(pool), X)
     assert os.listdir(tmp_path / "elsewhere") == []
