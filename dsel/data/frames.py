@@ -68,16 +68,15 @@ class Column:
 
 def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
     """Return names and types of a frame's columns."""
-    return tuple(_column(str(name), frame[name]) for name in frame.columns)
-
-
-def _column(name: str, column: pd.Series) -> Column:
-    text, values = str(column.dtype), column
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        values = pd.Series(column.cat.categories)
-        text = f"{text} {values.to_list()}"
-    is_empty = len(column) > 0 and bool(column.isna().all())
-    return Column(name, _kind(values), text, is_empty)
+    found = []
+    for name, column in frame.items():
+        text, values = str(column.dtype), column
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            values = pd.Series(column.cat.categories)
+            text = f"{text} {values.to_list()}"
+        is_empty = len(column) > 0 and bool(column.isna().all())
+        found.append(Column(str(name), _kind(values), text, is_empty))
+    return tuple(found)
 
 
 def _kind(values: pd.Series) -> str:

@@ -107,16 +107,16 @@ def row_hashes(X: Any) -> NDArray[np.uint64]:
     """Hash each row to 64 bits; a dense row and its CSR form have the same hash."""
     factors = row_random(_HASH_SEED, 0, 0, X.shape[1]) | np.uint64(1)
     if not sparse.issparse(X):
-        dense: NDArray[np.uint64] = mixed_bits(X) @ factors
+        dense: NDArray[np.uint64] = _mixed_bits(X) @ factors
         return dense
-    products = mixed_bits(X.data) * factors[X.indices]
+    products = _mixed_bits(X.data) * factors[X.indices]
     # Unsigned sums wrap, so differences of running sums are right.
     running = np.append(np.uint64(0), np.cumsum(products, dtype=np.uint64))
     hashes: NDArray[np.uint64] = running[X.indptr[1:]] - running[X.indptr[:-1]]
     return hashes
 
 
-def mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+def _mixed_bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     """Return the bits of each value as 64 well-mixed ones; zero stays zero.
 
     Small whole numbers as floats differ in few, high bits: without mixing, products

@@ -106,29 +106,23 @@ def open_zarr(place: str, location: str, options: Mapping[str, Any]) -> Any:
                 f"found {found}; name one as {location.rstrip('/')}/NAME."
             )
         node = next(iter(arrays.values()))
-    if node.ndim == 2:
-        _check_chunks(node, location)
-    return node
-
-
-def _check_chunks(array: Any, location: str) -> None:
-    """Raise ValueError where no chunk of some rows is stored: lost, or never written.
-
-    A chunk of some columns may be left out: zarr does so where it holds zeros only.
-    """
-    stored = sync(_stored_keys(array)) if array.size else set()
-    lengths = array.shards or array.chunks
-    n_rows, n_beside = (-(-n // m) for n, m in zip(array.shape, lengths, strict=True))
-    key_of = array.metadata.encode_chunk_key
+    if node.ndim != 2:
+        return node
+    # Of all columns no chunk of some rows may be missing: lost, or never written. One
+    # of some columns may: zarr leaves it out where it holds zeros only.
+    stored = sync(_stored_keys(node)) if node.size else set()
+    lengths, key_of = node.shards or node.chunks, node.metadata.encode_chunk_key
+    n_rows, n_beside = (-(-n // m) for n, m in zip(node.shape, lengths, strict=True))
     for number in range(n_rows if stored else 0):  # not all places list what they have
         if stored.isdisjoint(key_of((number, j)) for j in range(n_beside)):
             first = number * lengths[0]
-            last = min(first + lengths[0], array.shape[0]) - 1
+            last = min(first + lengths[0], node.shape[0]) - 1
             raise ValueError(
                 f"`pool` {location!r} is damaged, or was not written to the end: "
                 f"nothing is stored for rows {first} to {last}. Write it again with "
                 f"`write_pool`; if zarr left them out as zeros, pass the open array."
             )
+    return node
 
 
 async def _stored_keys(node: Any) -> set[str]:
