@@ -18,6 +18,7 @@ import cloudpickle
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from sklearn import get_config
 
+from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import Task, is_task
 from dsel.runtime.threads import run_here
 
@@ -43,9 +44,9 @@ class Processes:
     """
 
     def __init__(self, n_processes: int) -> None:
-        # In a process of somebody else's pool, those beside it have their own tasks.
-        is_main = multiprocessing.parent_process() is None and not is_task()
-        self.n_processes = n_processes if is_main else 1
+        # In a task, or a process of somebody else's pool, those beside it are busy.
+        is_inside = multiprocessing.parent_process() or current_worker() or is_task()
+        self.n_processes = 1 if is_inside else n_processes
         self._began = time.monotonic()
 
     @property
