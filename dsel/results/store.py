@@ -220,7 +220,7 @@ def _with_texts(dataset: xr.Dataset, change: Callable[[Any], Any]) -> xr.Dataset
     return dataset.assign({
         name: each.copy(data=change(each.to_numpy()))
         for name, each in dataset.variables.items()
-        if each.dtype.kind in "OTU"
+        if each.dtype.kind in "OUT"
     })  # fmt: skip
 
 
