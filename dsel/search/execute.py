@@ -221,29 +221,22 @@ class _Run:
             # The other half is for what a family does not count, such as pool blocks.
             for group in work.groups:
                 group.family.check_budget(len(work.y), executor.slot_memory // 2)
-            make = (
-                self._nested if self.plan.layout.is_nested else self._of_all_candidates
-            )
-            return make(executor, facts)
+            if self.plan.layout.is_nested:
+                return self._nested(executor, facts)
+            return self._of_all_candidates(executor, facts)
 
-    def driver(
-        self, executor: Executor, race: Any, candidates: NDArray[np.int64] | None = None
-    ) -> Driver:
-        """Return a driver with the counts of earlier runs; of some candidates only."""
-        plan, layout = self.plan, self.plan.layout
-        reads_pool = not layout.is_nested
+    def driver(self, executor: Executor, race: ExactRace | NestedRace) -> Driver:
+        """Return a driver with the counts of earlier runs."""
+        plan, reads_pool = self.plan, not self.plan.layout.is_nested
         table = CountTable(
-            layout, plan.work.groups, plan.comparisons,
+            plan.layout, plan.work.groups, plan.comparisons,
             plan.spans if reads_pool else (), plan.n_candidates,
         )  # fmt: skip
-        if candidates is not None:
-            table.pruned[:] = True
-            table.pruned[candidates] = False
-        if self.store is not None and candidates is None:
+        if self.store is not None:
             replay(table, self.store.records, plan.keys)
         fitting = Fitting(
-            table, executor, None if candidates is not None else self.store, plan.keys,
-            race.best_first, self.raise_failures, keeps_models=reads_pool,
+            table, executor, self.store, plan.keys, race.best_first,
+            self.raise_failures, keeps_models=reads_pool,
         )  # fmt: skip
         return Driver(table, race, executor, fitting, plan.pool, self.on_progress)
 
@@ -558,7 +551,8 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
         race = ExactRace(plan.criterion, plan.settings, fixed, may_prune=False)
         number, before = choice.candidate, read_evidence(cube)
         with closing(run.make_executor(plan.work)) as executor:
-            driver = run.driver(executor, race, np.array([number]))
+            driver = run.driver(executor, race)
+            driver.table.pruned[:] = np.arange(plan.n_candidates) != number
             driver.run()
             found = driver.table.evidence()
             models = run.deployed(driver, choice)
