@@ -31,6 +31,8 @@ _KINDS: Final = {
     "timedelta": "duration", "time": "time of day",
 }  # fmt: skip
 """Of what pandas infers from values; any other kind has pandas' own name."""
+_ARE_DEEP: Final = int(pd.__version__.split(".")[0]) < 3
+"""Whether a copy that may be written to copies values; pandas 3 does so on a write."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +288,7 @@ def unchangeable(rows: Any) -> Any:
     """
     rows = native(rows)
     if isinstance(rows, pd.DataFrame):
-        return rows.copy(deep=False)
+        return rows.copy(deep=_ARE_DEEP)
     if sparse.issparse(rows) and rows.format == "csr":
         parts = rows.data, rows.indices, rows.indptr
         rows = type(rows)(parts, shape=rows.shape, copy=False)
@@ -315,7 +317,9 @@ def encoded(rows: Any) -> Any:
 
 def taken(rows: Any, which: Any) -> Any:
     """Return some rows of a table: a slice, their numbers, or a mask."""
-    return rows.iloc[which] if isinstance(rows, pd.DataFrame) else rows[which]
+    if isinstance(rows, pd.DataFrame):
+        return rows.iloc[which].copy(deep=_ARE_DEEP)
+    return rows[which]
 
 
 def table_nbytes(rows: Any) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dsel.data.collection import Collection, in_blocks
-from dsel.data.frames import NUMBER, FrameSchema, columns_of
+from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
 from dsel.data.tables import PARQUET, parquet_module
 from dsel.data.zarr_rows import told_by_stamps
 from dsel.errors import reaching
@@ -192,7 +192,7 @@ def _frame_schema(schema: Any, fragments: Sequence[Any]) -> FrameSchema:
                     n_missing[chunk.path_in_schema] += chunk.statistics.null_count
     of_objects = {  # which pandas holds of these types
         "date": pa.types.is_date, "time of day": pa.types.is_time,
-        NUMBER: pa.types.is_decimal,
+        NUMBER: pa.types.is_decimal, TEXT: pa.types.is_string,
     }  # fmt: skip
     plain = pa.schema([(field.name, _plain(field.type)) for field in schema])
     n_rows, columns = sum(map(_n_rows, fragments)), []

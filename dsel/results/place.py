@@ -122,6 +122,8 @@ class Place:
         """Write a file unless somebody did before; return what is there."""
         path = f"{self._root}/{name}"
         with self._writing():
+            if self.folder is not None:  # older fsspec makes none for "x"
+                self.folder.mkdir(parents=True, exist_ok=True)
             for seconds in (AT_WORK_SECONDS, 0.0):
                 # Object stores that cannot create say so in many ways.
                 with suppress(Exception), self._fs.open(path, "xb") as file:

@@ -129,7 +129,7 @@ def _renamed(payload, module, last):
 
 
 def _put(module, last, node):
-    if (node.get("__module__"), node.get("__class__")) == ("numpy", "square"):
+    if node.get("__class__") == "square":  # of a module by the version of numpy
         return {"__module__": module, "__class__": last, "__loader__": "FunctionNode"}
     return node
 
