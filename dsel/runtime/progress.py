@@ -111,7 +111,9 @@ def _display(verbose: bool = True) -> Any:
         shown.TimeRemainingColumn(),
         shown.TextColumn("{task.fields[left]}"),
     )
-    return shown.Progress(*columns, console=Console(stderr=True), disable=not verbose)
+    # Older releases of rich end what is disabled by an empty line.
+    console = Console(stderr=True, quiet=not verbose)
+    return shown.Progress(*columns, console=console, disable=not verbose)
 
 
 def _is_watched() -> bool:
