@@ -135,16 +135,17 @@ class Job:
         )
 
 
-def counted_twice(written, counted, *, has_ended=True):
+def counted_twice(written, counted, *, has_ended=True, handed_over=None):
     """What was counted though it was written; a model that a pass still needs is not.
 
     Models are not stored: those of candidates whose pass over the pool was not
     written, or not to its end, are fitted again. Which these were can be told only of
-    a start that went on to its end.
+    a start that went on to its end. So are those of the candidate that is handed over,
+    where the run was killed after its last pass.
     """
     passes = {number for place, number in written if place[0].isdigit()}
     passes -= {number for place, number in counted if place[0].isdigit()}
-    passes = passes if has_ended else set()
+    passes = passes - {handed_over} if has_ended else set()
     again = {
         (place, number)
         for place, number in written & set(counted)
