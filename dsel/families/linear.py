@@ -72,7 +72,7 @@ def _scores_of(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return weights (n_scores, n_columns) and offsets; one score for two classes."""
     weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    offsets = np.broadcast_to(np.float64(model.intercept_), weights.shape[:1])
+    offsets = np.broadcast_to(np.asarray(model.intercept_, float), weights.shape[:1])
     if len(classes) == 2:
         return weights, offsets
     if len(weights) == 1:  # two of more than two classes were seen: sign as argmax
