@@ -11,7 +11,12 @@ from sklearn import get_config
 
 from dsel.errors import ClusterLostError
 from dsel.runtime.clients import count_threads
-from dsel.runtime.processes import NotPicklableError, Processes, SentWork
+from dsel.runtime.processes import (
+    NotPicklableError,
+    Processes,
+    SentWork,
+    WorkMissingError,
+)
 from dsel.runtime.tasks import Finished, Task
 from dsel.runtime.threads import run_here, single_threaded
 from dsel.runtime.workers import GO_ON
@@ -89,16 +94,16 @@ class LocalExecutor:
     def _processes_are_ready(self) -> bool:
         if self._processes is None or not self._processes.are_wanted:
             return False
-        if self._sent is None:
-            try:
+        try:
+            if self._sent is None:
                 self._sent = SentWork(self._work, self._processes)
-            except Exception as error:  # pickle raises what an object's own code raises
-                self._stay_on_threads(error)
-                return False
-        return self._sent.has_arrived
+            return self._sent.has_arrived()
+        except Exception as error:  # pickle raises what an object's own code raises
+            self._stay_on_threads(error)
+            return False
 
     def _stay_on_threads(self, error: BaseException) -> None:
-        logger.warning("all tasks run on threads, since pickle says: %s", error)
+        logger.warning("all tasks run on threads; processes do not: %s", error)
         self._processes = None
 
     def derive(self, task: Task, source: str) -> None:
@@ -121,7 +126,12 @@ class LocalExecutor:
             self._stay_on_threads(error)
             self.submit(task)
             return None
-        if task is not None and isinstance(error, BrokenExecutor):
+        if task is not None and isinstance(error, WorkMissingError) and self._sent:
+            self._on_processes[key] = task
+            self._keep(task, self._sent.submit(task, again=True))
+            return None
+        if self._processes and task is not None and isinstance(error, BrokenExecutor):
+            self._processes.kill()
             raise ClusterLostError(
                 "a process of this machine ended while it ran a task, most often for "
                 f"lack of memory; use fewer, as with `n_jobs=1`, and {GO_ON}"
@@ -134,6 +144,7 @@ class LocalExecutor:
 
     def forget(self, key: str) -> None:
         """Drop the task and its payload."""
+        self._on_processes.pop(key, None)
         future = self._futures.pop(key, None)
         if future is not None:
             future.cancel()
@@ -143,8 +154,6 @@ class LocalExecutor:
         is_running = any(not self._futures[key].done() for key in self._on_processes)
         if self._processes is not None and is_running:
             self._processes.kill()
-        if self._sent is not None:
-            self._sent.close()
         self._alone.shutdown(wait=True, cancel_futures=True)
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._futures.clear()

@@ -5,13 +5,11 @@ begin. So a run begins on threads, and has processes begin beside them when it l
 """
 
 import multiprocessing
-import os
 import signal
-import tempfile
 import threading
 import time
+import uuid
 from concurrent.futures import Future
-from functools import lru_cache
 from typing import Any, Final
 
 import cloudpickle
@@ -28,10 +26,16 @@ IDLE_SECONDS: Final = 60.0  # without a task, after which processes end
 _lock = threading.Lock()
 _pools: Final[dict[int, ProcessPoolExecutor]] = {}
 """By number of processes; kept, since the next run may come soon."""
+_received: Final[dict[str, tuple[Any, dict[str, Any]]]] = {}
+"""In such a process: the work of the run, and scikit-learn's configuration there."""
 
 
 class NotPicklableError(Exception):
     """What a task returned cannot be brought back."""
+
+
+class WorkMissingError(Exception):
+    """The process has begun after the work was sent."""
 
 
 class Processes:
@@ -78,33 +82,37 @@ class Processes:
 
 
 class SentWork:
-    """The work of an executor in a file, from which every process reads it once."""
+    """The work of an executor, which a process keeps once it has come."""
 
     def __init__(self, work: Any, processes: Processes) -> None:
-        content = cloudpickle.dumps((work, get_config()))
-        handle, self._path = tempfile.mkstemp(prefix="dsel-work-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
+        self._packed = work, get_config()
+        self._key = uuid.uuid4().hex
         self._processes = processes
-        self._reading = [
-            processes.submit(_read, self._path) for _ in range(processes.n_processes)
+        self._coming = [
+            processes.submit(_receive, self._key, self._packed)
+            for _ in range(processes.n_processes)
         ]
 
-    @property
     def has_arrived(self) -> bool:
-        """Whether the processes have begun and imported what the work needs."""
-        return all(future.done() for future in self._reading)
+        """Whether processes have begun and imported what the work needs.
 
-    def submit(self, task: Task) -> "Future[tuple[Any, Any]]":
-        """Run a task there; its payload comes back only if it is to be kept."""
+        Raises whatever kept it from coming, such as an object that cannot be pickled.
+        """
+        if not all(future.done() for future in self._coming):
+            return False
+        for future in self._coming:
+            future.result()
+        return True
+
+    def submit(self, task: Task, *, again: bool = False) -> "Future[tuple[Any, Any]]":
+        """Run a task there; its payload comes back only if it is to be kept.
+
+        `again` sends the work, too: the process had begun after it was sent.
+        """
         return self._processes.submit(
-            _run, self._path, task.function, task.keeps_payload,
-            *task.all_arguments(None),
+            _run, self._key, self._packed if again else None, task.function,
+            task.keeps_payload, *task.all_arguments(None),
         )  # fmt: skip
-
-    def close(self) -> None:
-        """Remove the file."""
-        os.unlink(self._path)
 
 
 def _leave_interrupts() -> None:
@@ -112,21 +120,19 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@lru_cache(maxsize=1)
-def _load(path: str) -> tuple[Any, dict[str, Any]]:
-    with open(path, "rb") as file:
-        work, config = cloudpickle.load(file)
-    return work, config
+def _receive(key: str, packed: tuple[Any, dict[str, Any]]) -> None:
+    _received.clear()  # one run works at a time; what another lost is sent again
+    _received[key] = packed
 
 
-def _read(path: str) -> None:
-    _load(path)
-
-
-def _run(path: str, function: Any, keeps_payload: bool, *arguments: Any) -> Any:
-    work, config = _load(path)
+def _run(key: str, packed: Any, function: Any, keeps: bool, *arguments: Any) -> Any:
+    if packed is not None:
+        _receive(key, packed)
+    if key not in _received:
+        raise WorkMissingError
+    work, config = _received[key]
     record, payload = run_here(config, function, work, [], *arguments)
-    result = record, payload if keeps_payload else None
+    result = record, payload if keeps else None
     try:
         cloudpickle.dumps(result)  # else the error does not tell whose it is
     except Exception as error:

@@ -65,6 +65,10 @@ def _import_all():
     time.sleep(0.1)
 
 
+def _forget(key, packed):
+    """Leave a process without the work that was sent to it."""
+
+
 def search(folder, n_jobs, estimator=None, **options):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 3))
@@ -84,7 +88,7 @@ def counted(made):
 
 
 def pids(folder):
-    return {int(each.name) for each in folder.iterdir()}
+    return {int(each.name) for each in folder.iterdir() if each.name.isdigit()}
 
 
 def test_processes__fit_what_threads_would_and_count_the_same(tmp_path, there):
@@ -109,7 +113,7 @@ def test_processes__do_not_begin_for_a_kernel_svm():
 
 def test_processes__leave_to_threads_what_cannot_be_pickled(tmp_path, there, caplog):
     made = search(tmp_path, n_jobs=2, has_lock=True)
-    assert "all tasks run on threads" in caplog.text
+    assert "all tasks run on threads; processes do not" in caplog.text
     assert os.getpid() in pids(tmp_path)
     assert made.best_estimator_.lock_ is not None
 
@@ -119,7 +123,22 @@ def test_processes__end_the_run_where_one_of_them_dies(tmp_path, there):
         ClusterLostError, match=r"a process of this machine ended.*n_jobs"
     ):
         search(tmp_path, n_jobs=2, dies=True)
-    assert search(tmp_path, n_jobs=2).certificates_  # others begin
+    before = pids(tmp_path)
+    own = processes.Processes(2)  # others begin
+    for begun in [own.submit(_import_all) for _ in range(8)]:
+        begun.result()
+    search(tmp_path, n_jobs=2)
+    assert pids(tmp_path) - before
+
+
+def test_processes__that_begin_late_are_sent_the_work(tmp_path, there, monkeypatch):
+    # As if all had ended, idle, and begun again after the work had come.
+    monkeypatch.setattr(processes.SentWork, "has_arrived", lambda self: True)
+    monkeypatch.setattr(processes, "_receive", _forget)
+    made = search(tmp_path, n_jobs=2)
+    assert pids(tmp_path) - {os.getpid()}
+    (tmp_path / "one").mkdir()
+    assert counted(made) == counted(search(tmp_path / "one", n_jobs=1))
 
 
 def test_processes__end_with_an_interrupted_run(tmp_path, there):
