@@ -174,7 +174,7 @@ class NestedRace:
                 for split in range(len(first), len(self.layout.splits)):
                     tests = self.layout.inner_tests
                     readers = [1 + t.search for t in tests if t.split == split]
-                    table.allowed[:, split] = kept[[0, *readers]].any(axis=0)
+                    table.allowed[:, split] = kept[readers].any(axis=0)
             return np.zeros(table.n_candidates)
         lower, complete = self.scores(table, table.in_order)
         if self.prune_by == "exact":
@@ -183,7 +183,10 @@ class NestedRace:
         return np.asarray(lower.min(axis=0))
 
     def survivors(self, table: CountTable) -> Flags:
-        """Return whom each search keeps, (n_searches, n_candidates)."""
+        """Return whom each search keeps, (n_searches, n_candidates).
+
+        That of all folds drops nobody, and asks for no fits of its own.
+        """
         shown = np.zeros(table.fit_status.shape, bool)
         shown[:, list(self.layout.first)] = True
         scores, _ = self.scores(table, shown)
@@ -192,6 +195,7 @@ class NestedRace:
         order = np.argsort(scores, axis=1, kind="stable")
         kept = np.zeros(scores.shape, bool)
         np.put_along_axis(kept, order[:, : -(-table.n_candidates // KEPT)], True, 1)
+        kept[0] = True
         return kept
 
     def choices(self, table: CountTable) -> list[int]:
@@ -200,6 +204,13 @@ class NestedRace:
         Raises AllFitsFailedError where a search has no candidate left.
         """
         scores, complete = self.scores(table, table.fit_status != UNKNOWN)
+        if self.prune_by == "halving":
+            # Any function of the labeled rows may choose here. Whom most searches kept
+            # has most fits, all of them as a rule: the best of these is chosen.
+            fits = np.where(
+                np.isinf(scores[0]), -1, (table.fit_status == FIT_DONE).sum(1)
+            )
+            complete[0] = fits == fits.max()
         found = np.where(complete & self.survivors(table), scores, np.inf)
         for number in np.flatnonzero(np.isinf(found).all(axis=1)):
             which = "by all folds" if number == 0 else f"without fold {number - 1}"
