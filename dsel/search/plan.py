@@ -295,7 +295,7 @@ class Plan:
         if self.prune == "halving" and first < splits:
             least, highest = (
                 n * first + kept * (splits - first) + last
-                for kept in (third, min(n, 3 * third))
+                for kept in (third, min(n, 2 * third))
             )
             return (
                 f"{least:,} to {highest:,}: each search keeps its best third after a "
