@@ -46,14 +46,12 @@ def refuse_batches(fitted: FittedGroup, split: Split, X: Any) -> None:
     # of the others, show it.
     _, kinds, n = np.unique(together[0], return_inverse=True, return_counts=True)
     order = np.argsort(n[kinds], kind="stable")
-    some = np.unique(np.r_[order[:4], order[-4:]])
+    some, cause = np.unique(np.r_[order[:4], order[-4:]]), ""
     try:
         alone = np.concatenate([ask(rows[[place]]) for place in some], axis=1)
     except Exception as error:
-        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
         cause = f" (alone: {type(error).__name__}: {error})"
-    else:
-        cause = ""
+        alone = np.full((len(done), len(some)), np.iinfo(np.int64).min)
     n_differ = np.sum(alone != together[:, some], axis=1)
     for place, n in zip(done.tolist(), n_differ, strict=True):
         if n > 1 or cause:

@@ -1,11 +1,11 @@
 """The seam by which the candidates of a grid are fitted and predict together."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,34 +106,32 @@ class FitCounts:
         )
 
 
-class FittedGroup(Protocol):
+class FittedGroup:
     """Models of some candidates, one per split, that predict together.
 
     Class codes and numbers of candidates and splits are those of the plan.
     """
 
-    @property
-    def candidates(self) -> tuple[int, ...]:
-        """Numbers of the candidates, in the order of every candidate axis."""
-
-    @property
-    def splits(self) -> tuple[int, ...]:
-        """Numbers of the splits, in the order of every split axis."""
-
-    @property
-    def counts(self) -> FitCounts:
-        """Errors of every model on its test and training rows."""
+    candidates: tuple[int, ...]
+    """Numbers of the candidates, in the order of every candidate axis."""
+    splits: tuple[int, ...]
+    """Numbers of the splits, in the order of every split axis."""
+    counts: FitCounts
+    """Errors of every model on each part of its test rows."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the models.
-
-        `__sizeof__` of the members returns the same: Dask uses it to move and spill.
-        """
+        """What moving the models costs."""
+        raise NotImplementedError
 
     @property
     def row_nbytes(self) -> int:
         """Working memory of `predict` for one row, so that callers size blocks."""
+        raise NotImplementedError
+
+    def __sizeof__(self) -> int:
+        """Return what Dask takes for the size, to move and spill."""
+        return self.nbytes
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return the class codes that the chosen splits give to each row.
@@ -143,8 +141,8 @@ class FittedGroup(Protocol):
         X
             Rows to predict, shape (n_rows, n_columns), dense, CSR, or a `Frame`.
         which
-            Split numbers: each entry broadcasts to (n_candidates, n_rows), so
-            one asks for one split, for one per row, or for one per candidate.
+            Queries, each of which asks for a split (), for one per row (n_rows,), or
+            for one per candidate (n_candidates, 1).
 
         Returns
         -------
@@ -153,21 +151,20 @@ class FittedGroup(Protocol):
             failed, below that for what is no class. A row's codes do not depend on
             which other rows are in `X`.
         """
+        raise NotImplementedError
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores, shape (len(which), n_candidates, n_rows, n_classes).
 
         The larger a score the more likely the class; two-class margins f are given
-        as the pair (-f, f). Classes that a split has not seen score -inf.
-
-        Raises
-        ------
-        TypeError
-            Where the models have no real-valued scores.
+        as the pair (-f, f). Classes that a split has not seen score -inf. Raises
+        TypeError where the models have no real-valued scores.
         """
+        raise NotImplementedError
 
     def model(self, candidate: int, split: int) -> Any:
-        """Return the fitted scikit-learn estimator of one candidate and split."""
+        """Return the fitted estimator of one candidate and split; KeyError for none."""
+        raise NotImplementedError
 
 
 class Cache(Protocol):
@@ -181,34 +178,23 @@ class Cache(Protocol):
         """Return what is stored under `key`, or make it, keep it if it fits."""
 
 
-class Family(Protocol):
-    """How candidates are fitted and predict together.
+@dataclass(frozen=True)
+class Family:
+    """How candidates are fitted and predict together; members pickle small.
 
-    Members are frozen dataclasses that pickle small. They are made of what all fits
-    need beside the rows: ``classes`` (label of each class code, sorted), ``seed`` (of
-    the plan) and ``fit_params`` (keyword arguments of every `fit`). Learners see
-    labels, not codes, so that ``class_weight`` works.
+    Learners see labels, not codes, so that ``class_weight`` works.
     """
 
-    @property
-    def name(self) -> str:
-        """Short name, shown by the plan."""
-
-    @property
-    def fit_params(self) -> Mapping[str, Any]:
-        """Keyword arguments of every `fit`."""
-
-    @property
-    def fits_splits_together(self) -> bool:
-        """Whether all splits of a group share work, so that one task fits them."""
-
-    @property
-    def holds_interpreter(self) -> bool:
-        """Whether two threads fit no faster than one, so that processes are wanted."""
-
-    @property
-    def takes_frames(self) -> bool:
-        """Whether `fit` gets data frames, as a `Frame`, where labeled rows are one."""
+    name: ClassVar[str]
+    """Shown by the plan."""
+    holds_interpreter: ClassVar[bool] = True
+    """Whether two threads fit no faster than one, so that processes are wanted."""
+    classes: NDArray[Any]
+    """Label of each class code, sorted."""
+    seed: int
+    """Of the plan; a `random_state` that is None gets a hash of it."""
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+    """Keyword arguments of every `fit`; arrays of one value a row are cut to rows."""
 
     def refusal(self, estimator: Any) -> str | None:
         """Return why an estimator is left to the next family; None if it is taken.
@@ -216,33 +202,35 @@ class Family(Protocol):
         The text is empty where the family is for other estimators altogether; any
         other text is shown by the plan.
         """
+        return None
 
-    def assign(self, candidates: Sequence[Candidate], X: Any) -> "Assignment":
-        """Group candidates that were not refused; raise where one cannot work on `X`.
+    def rows_of(self, estimator: Any, X: Any) -> Any:
+        """Return labeled rows as an estimator's fit reads them: a `Frame`, or numbers.
 
-        Raises
-        ------
-        TypeError, ValueError
-            Naming the parameter, its rule, its value and the way out.
+        Where no candidate reads a frame, the pool is read as numbers, too.
         """
+        return X
+
+    def check(self, candidates: Sequence[Candidate], X: Any) -> None:
+        """Raise TypeError or ValueError where a candidate cannot work on rows `X`."""
+
+    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
+        """Split candidates into groups that share work, by number within."""
+        return [(candidate,) for candidate in candidates]
+
+    def remark(self, n_groups: int, n_rows: int) -> str:
+        """Return how candidates are fitted, for the plan."""
+        return "fitted one by one"
 
     def check_budget(self, n_rows: int, limit: int) -> None:
-        """Raise where a task's `limit` of bytes is too small for any fit of `n_rows`.
-
-        Raises
-        ------
-        MemoryError
-            With the bytes that are needed and that there are.
-        """
+        """Raise MemoryError where a task's `limit` is too small for any fit."""
 
     def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
         """Return the bytes of what the fits of some groups share in one process.
 
         Where its memory does not hold them, less of it is kept.
         """
-
-    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
-        """Split candidates into groups that share work; order by number within."""
+        return 0
 
     def fit(
         self,
@@ -254,7 +242,7 @@ class Family(Protocol):
         pool: Any = None,
         budget: Cache,
     ) -> FittedGroup:
-        """Fit every candidate of the group on every split.
+        """Fit every candidate of a group, or of some of it, on every split.
 
         A candidate that raises is recorded in the counts as failed; it never ends
         the call. The result for one candidate and split does not depend on which
@@ -273,40 +261,34 @@ class Family(Protocol):
         budget
             Byte limit and the process-wide cache of shared arrays.
         """
+        raise NotImplementedError
 
     def join(
-        self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
+        self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups of this family so that they predict in as few products as can be.
 
         The groups may differ in candidates and in splits. With `candidates` only these
         are packed, in the order given. What is returned can be joined again.
         """
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Assignment:
-    """Candidates that one family fits."""
+def asked(
+    which: Sequence[Integers], n_candidates: int
+) -> Iterator[tuple[int, int, Any, Any]]:
+    """Yield each query and split with what indexes the candidates and rows that ask it.
 
-    family: Family
-    candidates: tuple[Candidate, ...]
-    """In the order of their numbers."""
-    groups: tuple[tuple[Candidate, ...], ...]
-    """The same, those that share work together."""
-    remark: str
-    """How they are fitted, for the plan."""
-    breaks_independence: str = ""
-    """Why fold models depend on their held-out rows (A3), empty if they do not."""
-
-
-def group_by(
-    candidates: Iterable[Candidate], key: Callable[[Candidate], str]
-) -> list[tuple[Candidate, ...]]:
-    """Return candidates of equal key together, each group in the order of numbers."""
-    found: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        found.setdefault(key(candidate), []).append(candidate)
-    return [tuple(sorted(group, key=lambda c: c.number)) for group in found.values()]
+    `which` as `FittedGroup.predict` takes it. One of the indices is of all at least.
+    """
+    for query, chosen in enumerate(which):
+        for split in np.unique(chosen).tolist():
+            if np.ndim(chosen) == 1:
+                yield query, split, slice(None), np.flatnonzero(chosen == split)
+            elif np.all(chosen == split):
+                yield query, split, slice(None), slice(None)
+            else:
+                yield query, split, np.flatnonzero(chosen == split), slice(None)
 
 
 def joined_numbers(

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,15 +24,16 @@ from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
 from dsel.families.answers import class_scores, count_errors, predict_codes
 from dsel.families.family import (
-    Assignment,
     Cache,
     Candidate,
+    Family,
     FitCounts,
     FittedGroup,
+    asked,
     joined_numbers,
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
-from dsel.families.linear import LinearStack, stack_linear
+from dsel.families.linear import stack_linear
 from dsel.families.prefixes import (
     cloned,
     fitted_prefix,
@@ -47,7 +48,7 @@ _LIBSVM_DRAWS = threading.Lock()
 
 
 @dataclass(frozen=True)
-class ScikitLearnFamily:
+class ScikitLearnFamily(Family):
     """Any classifier or pipeline, used through its public methods.
 
     Linear models are an exception when they predict: the models of all candidates
@@ -55,20 +56,8 @@ class ScikitLearnFamily:
     """
 
     name: ClassVar[str] = "scikit-learn"
-    fits_splits_together: ClassVar[bool] = False
-    holds_interpreter: ClassVar[bool] = True
-    takes_frames: ClassVar[bool] = True
-    classes: NDArray[Any]
-    seed: int
-    """`random_state` parameters that are None get a hash of it."""
-    fit_params: Mapping[str, Any] = field(default_factory=dict)
-    """Arrays of one value a row are cut to the rows of each fit."""
 
-    def refusal(self, estimator: Any) -> str | None:
-        """Refuse nothing."""
-        return None
-
-    def assign(self, candidates: Sequence[Candidate], X: Any) -> Assignment:
+    def check(self, candidates: Sequence[Candidate], X: Any) -> None:
         """Raise ValueError for what needs a square matrix; else `fit` raises."""
         for estimator in (candidate.estimator for candidate in candidates):
             if get_tags(estimator).input_tags.pairwise:
@@ -78,19 +67,6 @@ class ScikitLearnFamily:
                     f"for SVC(kernel='precomputed') alone, without a pipeline, "
                     f"`break_ties` and `probability`."
                 )
-        groups = tuple(self.groups(candidates))
-        return Assignment(self, tuple(candidates), groups, "fitted one by one")
-
-    def check_budget(self, n_rows: int, limit: int) -> None:
-        """Take any budget."""
-
-    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
-        """Return 0: fits share nothing."""
-        return 0
-
-    def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
-        """Return groups of one: nothing is known about what candidates share."""
-        return [(candidate,) for candidate in candidates]
 
     def fit(
         self,
@@ -132,18 +108,13 @@ class ScikitLearnFamily:
         )
 
     def join(
-        self, fitted: Sequence[FittedGroup], candidates: Sequence[int] | None = None
+        self, fitted: Sequence[Any], candidates: Sequence[int] | None = None
     ) -> FittedGroup:
         """Pack groups into one that predicts together; see `Family.join`."""
-        pieces = [
-            piece
-            for piece in fitted
-            if isinstance(piece, FittedClassifiers | LinearStack)
-        ]
-        numbers, splits = joined_numbers(pieces, candidates)
+        numbers, splits = joined_numbers(fitted, candidates)
         wanted = {
             key: model
-            for piece in pieces
+            for piece in fitted
             for key, model in piece.models.items()
             if key[0] in numbers
         }
@@ -156,7 +127,7 @@ class ScikitLearnFamily:
             FitCounts.empty(len(numbers), len(splits)),
             wanted,
             self.classes,
-            any(isinstance(p, FittedClassifiers) and p.is_dense for p in pieces),
+            any(getattr(piece, "is_dense", False) for piece in fitted),
         )
 
     def _fit_one(
@@ -191,12 +162,12 @@ class ScikitLearnFamily:
         with _LIBSVM_DRAWS if draws else nullcontext():
             if given or not has_prefix(model):
                 return model.fit(native(X[rows]), labels, **given), ()
-            prefix = fitted_prefix(
+            steps, train, tests = fitted_prefix(
                 model, X, y, self.classes, split, seed=self.seed, cache=cache
             )
-            last = model[-1].fit(prefix.train, labels)
-            model.steps = [*prefix.steps, (model.steps[-1][0], last)]
-            return model, prefix.tests
+            last = model[-1].fit(train, labels)
+            model.steps = [*steps, (model.steps[-1][0], last)]
+            return model, tests
 
     def _seeded(self, candidate: Candidate, split: Split) -> Any:
         model = cloned(candidate.estimator)
@@ -223,7 +194,7 @@ class _Length:
 
 
 @dataclass(frozen=True)
-class FittedClassifiers:
+class FittedClassifiers(FittedGroup):
     """Fitted scikit-learn classifiers by candidate and split."""
 
     candidates: tuple[int, ...]
@@ -245,10 +216,6 @@ class FittedClassifiers:
             return nbytes_of(self.models)
         return length.nbytes
 
-    def __sizeof__(self) -> int:
-        """Return what Dask takes for the size."""
-        return self.nbytes
-
     @property
     def row_nbytes(self) -> int:
         """Working memory of `predict` for one row."""
@@ -256,26 +223,22 @@ class FittedClassifiers:
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X = self._as_fitted(X)
-        shape, classes = (len(which), len(self.candidates), X.shape[0]), self.classes
-        codes = np.full(shape, -1, dtype=np.int64)
-        for query, split, places, rows in self._questions(which, X.shape[0]):
-            part = X if len(rows) == X.shape[0] else X[rows]
-            by_encoder: dict[str, list[int]] = {}
-            for place in places:
-                name = self.candidates[place], split
-                if name in self.models:
-                    encoder = self._encoders.get(name, "")
-                    by_encoder.setdefault(encoder, []).append(place)
-            for key, members in by_encoder.items():
-                table = part
-                if key:  # a hash: what it stands for transforms once for all of them
-                    first = self.models[self.candidates[members[0]], split]
-                    table = transformed(first.steps[:-1], unchangeable(part))
-                for place in members:
-                    model = self.models[self.candidates[place], split]
-                    found = predict_codes(model[-1] if key else model, table, classes)
-                    codes[query, place, rows] = found
+        X, numbers = self._as_fitted(X), self.candidates
+        codes = np.full((len(which), len(numbers), X.shape[0]), -1, dtype=np.int64)
+        for query, split, some, rows in asked(which, len(numbers)):
+            part, known = X if isinstance(rows, slice) else X[rows], ""
+            places = np.arange(len(numbers))[some].tolist()
+            hashes = {at: self._encoders.get((numbers[at], split), "") for at in places}
+            for place in sorted(places, key=lambda at: hashes[at]):
+                model = self.models.get((numbers[place], split))
+                encoder, table = hashes[place], part
+                if model is None:
+                    continue
+                if encoder:
+                    if encoder != known:  # it transforms once for all of them
+                        seen = transformed(model.steps[:-1], unchangeable(part))
+                    known, model, table = encoder, model[-1], seen
+                codes[query, place, rows] = predict_codes(model, table, self.classes)
         return codes
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
@@ -283,8 +246,8 @@ class FittedClassifiers:
         X = self._as_fitted(X)
         shape = (len(which), len(self.candidates), X.shape[0], len(self.classes))
         scores = np.full(shape, -np.inf)
-        for query, split, places, rows in self._questions(which, X.shape[0]):
-            for place in places:
+        for query, split, some, rows in asked(which, shape[1]):
+            for place in np.arange(shape[1])[some].tolist():
                 model = self.models.get((self.candidates[place], split))
                 if model is not None:
                     found = class_scores(model, X[rows], self.classes)
@@ -305,21 +268,6 @@ class FittedClassifiers:
         and transform a block once for all of them.
         """
         return prefix_hashes(self.models) if len(self.candidates) > 1 else {}
-
-    def _questions(
-        self, which: Sequence[Integers], n_rows: int
-    ) -> Iterator[tuple[int, int, list[int], Integers]]:
-        """Yield each query and split with the places of candidates, and their rows."""
-        for query, chosen in enumerate(which):
-            wanted = np.broadcast_to(chosen, (len(self.candidates), n_rows))
-            for split in np.unique(chosen).tolist():
-                together: dict[bytes, list[int]] = {}
-                for place, mine in enumerate(wanted == split):
-                    if mine.any():
-                        together.setdefault(mine.tobytes(), []).append(place)
-                for places in together.values():
-                    rows = np.flatnonzero(wanted[places[0]] == split)
-                    yield query, split, places, rows
 
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator; KeyError where its fit failed."""

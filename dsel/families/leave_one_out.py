@@ -29,29 +29,27 @@ def leave_one_out_counts(
     -1 where a fit failed; training errors are -1.
     """
     rows = np.arange(len(y))
-    errors, seconds = np.zeros(len(group), dtype=np.int64), np.zeros(len(group))
     failures: dict[int, str] = {}
+    found = FitCounts.empty(len(group), 1)
+    found.record(np.s_[:], 0)
+    found.seconds[:] = 0.0
     for start in range(0, len(y), TOGETHER):
         splits = [
             Split(
-                row, f"without-{row}", np.delete(rows, row), rows[row : row + 1],
+                row, f"without-{row}", np.delete(rows, row), rows[[row]],
                 counts_train=False,
             )
-            for row in range(start, min(start + TOGETHER, len(y)))
+            for row in rows[start : start + TOGETHER].tolist()
         ]  # fmt: skip
-        budget = process_cache()
-        counts = family.fit(group, X, y, splits, pool=pool, budget=budget).counts
-        errors += counts.test_errors.sum(axis=1)
-        seconds += np.nansum(counts.seconds, axis=1)
-        for place, column in np.argwhere(counts.status == FIT_FAILED):
-            number, row = group[place].number, splits[column].number
-            message = counts.messages.get((number, row), "")
-            failures.setdefault(number, f"without row {row}: {message}")
-    found = FitCounts.empty(len(group), 1)
-    found.seconds[:, 0] = seconds
-    for place, candidate in enumerate(group):
-        if candidate.number in failures:
-            found.messages[candidate.number, split.number] = failures[candidate.number]
-        else:
-            found.record(place, errors[place])
+        counts = family.fit(
+            group, X, y, splits, pool=pool, budget=process_cache()
+        ).counts
+        found.test_errors[:, 0] += counts.test_errors.sum(axis=1)
+        found.seconds[:, 0] += np.nansum(counts.seconds, axis=1)
+        for place, column in np.argwhere(counts.status == FIT_FAILED).tolist():
+            key = group[place].number, splits[column].number
+            why = f"without row {key[1]}: {counts.messages.get(key, '')}"
+            failures.setdefault(place, why)
+    for place, why in failures.items():
+        found.refuse((place, 0), (group[place].number, split.number), why)
     return found

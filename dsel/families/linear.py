@@ -21,8 +21,9 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import LinearSVC
 
+from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
-from dsel.families.family import FitCounts
+from dsel.families.family import FitCounts, FittedGroup, asked
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_. Other
 # classes say so by an attribute `predicts_by_coefficients` of their own: a subclass may
@@ -64,12 +65,11 @@ def stack_linear(
     shape = (len(candidates), len(splits), *parts[0][0].shape)
     weights = np.stack([weights for weights, _ in parts]).reshape(shape)
     offsets = np.stack([offsets for _, offsets in parts]).reshape(shape[:3])
-    return LinearStack(candidates, splits, weights, offsets, models)
+    counts = FitCounts.empty(len(candidates), len(splits))
+    return LinearStack(candidates, splits, counts, weights, offsets, models)
 
 
-def _scores_of(
-    model: Any, classes: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
     """Return weights (n_scores, n_columns) and offsets; one score for two classes."""
     weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     offsets = np.broadcast_to(np.asarray(model.intercept_, float), weights.shape[:1])
@@ -86,33 +86,23 @@ def _scores_of(
 
 
 @dataclass(frozen=True)
-class LinearStack:
+class LinearStack(FittedGroup):
     """Linear models of all candidates and splits, ready for one product."""
 
     candidates: tuple[int, ...]
-    """Candidate numbers, in the order of every candidate axis."""
     splits: tuple[int, ...]
-    """Split numbers, ascending, in the order of every split axis."""
-    weights: NDArray[np.float64]
+    counts: FitCounts
+    weights: Floats
     """Shape (n_candidates, n_splits, n_scores, n_columns)."""
-    offsets: NDArray[np.float64]
+    offsets: Floats
     """Shape (n_candidates, n_splits, n_scores); -inf for classes never seen."""
     models: Mapping[tuple[int, int], Any]
     """The models themselves, by candidate and split."""
 
     @property
-    def counts(self) -> FitCounts:
-        """Nothing: the groups that were joined have the counts."""
-        return FitCounts.empty(len(self.candidates), len(self.splits))
-
-    @property
     def nbytes(self) -> int:
         """What moving the models costs."""
         return int(self.weights.nbytes + self.offsets.nbytes)
-
-    def __sizeof__(self) -> int:
-        """Return what Dask takes for the size."""
-        return self.nbytes
 
     @property
     def row_nbytes(self) -> int:
@@ -123,60 +113,44 @@ class LinearStack:
         """Return the fitted estimator of one candidate and split."""
         return self.models[candidate, split]
 
-    def predict(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X = numbers(X)
-        shape = (len(which), len(self.candidates), X.shape[0])
-        codes = np.empty(shape, dtype=np.int64)
+        X, n_candidates = numbers(X), len(self.candidates)
+        codes = np.empty((len(which), n_candidates, X.shape[0]), dtype=np.int64)
+        every = None
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.splits)))
-            for query, chosen in zip(codes, which, strict=True):
-                query[:] = _chosen(every, self._places(chosen))
-            return codes
-        wanted = self._positions(which, X.shape[0])
-        for position in np.unique(wanted):
-            mine = wanted == position
-            rows = np.flatnonzero(mine.any(axis=(0, 1)))
-            found = self._codes(X[rows], np.array([position]))[:, 0]
-            codes[:, :, rows] = np.where(mine[:, :, rows], found, codes[:, :, rows])
+        for query, split, some, rows in asked(which, n_candidates):
+            position = self.splits.index(split)
+            if every is not None:
+                codes[query][some, rows] = every[some, position, rows]
+            else:
+                part = X if isinstance(rows, slice) else X[rows]
+                found = self._codes(part, np.array([position]))
+                codes[query][some, rows] = found[some, 0]
         return codes
 
-    def scores(self, X: Any, which: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores; see `FittedGroup.scores`."""
-        X = numbers(X)
-        wanted = self._positions(which, X.shape[0])
-        products, _ = self._products(X, np.arange(len(self.splits)))
-        every = np.moveaxis(products, 2, 3)
-        if every.shape[-1] == 1:
-            every = np.concatenate((-every, every), axis=-1)
-        chosen = [
-            np.take_along_axis(every, positions[:, np.newaxis, :, np.newaxis], axis=1)
-            for positions in wanted
-        ]
-        return np.asarray(np.stack(chosen)[:, :, 0])
-
-    def _positions(
-        self, which: Sequence[NDArray[np.int64]], n_rows: int
-    ) -> NDArray[np.int64]:
-        """Return places on the split axis, (n_queries, n_candidates, n_rows)."""
-        shape = (len(self.candidates), n_rows)
-        places = [self._places(chosen) for chosen in which]
-        return np.stack([np.broadcast_to(place, shape) for place in places])
-
-    def _places(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        first, last = self.splits[0], self.splits[-1]
-        if last - first + 1 == len(self.splits):  # consecutive: no search
-            return np.asarray(chosen - first)
-        return np.asarray(np.searchsorted(self.splits, chosen))
+        X, (n_candidates, _, n_scores) = numbers(X), self.offsets.shape
+        shape = len(which), n_candidates, X.shape[0], max(n_scores, 2)
+        scores = np.empty(shape)
+        for query, split, some, rows in asked(which, n_candidates):
+            position = np.array([self.splits.index(split)])
+            found = np.moveaxis(self._products(X[rows], position)[0][:, 0], 1, 2)
+            if n_scores == 1:
+                found = np.concatenate((-found, found), axis=-1)
+            scores[query][some, rows] = found[some]
+        return scores
 
     @cached_property
-    def _sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _sizes(self) -> tuple[Floats, Floats]:
         """Largest sum of absolute weights, and offset, (n_candidates, n_splits)."""
         offsets = np.where(np.isfinite(self.offsets), np.abs(self.offsets), 0.0)
         return np.abs(self.weights).sum(axis=-1).max(axis=-1), offsets.max(axis=-1)
 
     def _products(
-        self, X: Any, positions: NDArray[np.int64], dtype: Any = np.float64
+        self, X: Any, positions: Integers, dtype: Any = np.float64
     ) -> tuple[NDArray[Any], float]:
         """Return scores, shape (n_candidates, n_positions, n_scores, n_rows).
 
@@ -196,7 +170,7 @@ class LinearStack:
         scores = np.add(products.T, offsets.reshape(-1, 1), order="C")
         return scores.reshape(*offsets.shape, -1), largest
 
-    def _codes(self, X: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
+    def _codes(self, X: Any, positions: Integers) -> NDArray[Any]:
         """Return codes or truth values, shape (n_candidates, n_positions, n_rows)."""
         scores, largest, dtype = self._quick_scores(X, positions)
         codes = _decide(scores, axis=2)
@@ -218,7 +192,7 @@ class LinearStack:
         return codes
 
     def _quick_scores(
-        self, X: Any, positions: NDArray[np.int64]
+        self, X: Any, positions: Integers
     ) -> tuple[NDArray[Any], float, Any]:
         """Return scores, the largest absolute value of `X`, and the scores' type.
 
@@ -234,9 +208,7 @@ class LinearStack:
                 return scores, largest, np.float32
         return *self._products(X, positions), np.float64
 
-    def _rounding(
-        self, positions: NDArray[np.int64], largest: NDArray[np.float64], dtype: Any
-    ) -> NDArray[np.float64]:
+    def _rounding(self, positions: Integers, largest: Floats, dtype: Any) -> Floats:
         """Bound what rounding does to margins, shape (n_candidates, n_positions, ...).
 
         `largest` holds the largest absolute feature of each row, or one for all.
@@ -249,19 +221,7 @@ class LinearStack:
         return np.asarray(n_roundings * (unit * reach + least), dtype=np.float64)
 
 
-def _chosen(every: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
-    """Pick codes (n_candidates, n_rows) of places that broadcast to that shape."""
-    n_candidates, n_splits, n_rows = every.shape
-    if places.ndim == 0:
-        return every[:, places]
-    if places.shape[-1] == 1:  # one for all rows: no gathering
-        column = np.broadcast_to(places.reshape(-1), n_candidates)
-        return np.asarray(every[np.arange(n_candidates), column])
-    at = n_splits * np.arange(n_candidates)[:, np.newaxis] + places
-    return np.asarray(every.reshape(-1).take(n_rows * at + np.arange(n_rows)))
-
-
-def _dense(rows: Any) -> NDArray[np.float64]:
+def _dense(rows: Any) -> Floats:
     return np.asarray(rows.toarray() if hasattr(rows, "tocsr") else rows, dtype=float)
 
 
@@ -274,7 +234,7 @@ def _largest(X: Any) -> float:
     return max(abs(float(X.max())), abs(float(X.min())))
 
 
-def _largest_of_rows(X: Any) -> NDArray[np.float64]:
+def _largest_of_rows(X: Any) -> Floats:
     """Return the largest absolute value of each row."""
     largest = abs(X.astype(np.float64)).max(axis=1)  # of int8, -128 has no absolute
     dense = largest.toarray() if hasattr(X, "tocsr") else largest
@@ -288,10 +248,9 @@ def _decide(scores: NDArray[Any], axis: int) -> NDArray[Any]:
     return np.asarray(np.argmax(scores, axis=axis))
 
 
-def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _margins(scores: NDArray[Any]) -> NDArray[Any]:
     """Return the distance to the nearest tie; the classes are on axis 2."""
     if scores.shape[2] == 1:
-        return np.abs(scores[:, :, 0])
+        return np.asarray(np.abs(scores[:, :, 0]))
     top = np.partition(scores, -2, axis=2)
-    margins: NDArray[np.float64] = top[:, :, -1] - top[:, :, -2]
-    return margins
+    return np.asarray(top[:, :, -1] - top[:, :, -2])

@@ -6,7 +6,6 @@ equal on every split. A process keeps what it fitted, with the rows that came ou
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -22,17 +21,6 @@ from dsel.data.identity import content_hash, exact_text
 from dsel.data.row_random import hashed_seed
 from dsel.data.splits import Split
 from dsel.families.family import Cache
-
-
-@dataclass(frozen=True)
-class Prefix:
-    """Fitted steps, and rows as they leave them."""
-
-    steps: Sequence[tuple[str, Any]]
-    train: Any
-    """What `fit_transform` made of the training rows."""
-    tests: tuple[Any, ...]
-    """Each part of the test rows; None where it is empty or a step refuses it."""
 
 
 def has_prefix(estimator: Any) -> bool:
@@ -64,11 +52,13 @@ def fitted_prefix(
     *,
     seed: int,
     cache: Cache,
-) -> Prefix:
+) -> tuple[Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
     """Return the fitted steps before the classifier, from the cache where it has them.
 
     They are fitted on the training rows of `split`; those whose `random_state` is None
     get a hash of `seed`. What the cache does not hold is fitted for each candidate.
+    Beside the steps is what `fit_transform` made of the training rows, and each part of
+    the test rows as they leave it: None where it is empty or a step refuses it.
     """
     front = with_seeds(cloned(estimator[:-1]), seed, split.name)
 
@@ -76,15 +66,15 @@ def fitted_prefix(
         with suppress(Exception):  # each candidate's `predict` will say why
             return transformed(front.steps, native(X[rows])) if len(rows) else None
 
-    def make() -> Prefix:
+    def make() -> Any:
         train = split.train_rows
         rows = front.fit_transform(native(X[train]), labels[y[train]])
         tests = tuple(seen(part) for part in split.tests)
-        return Prefix(front.steps, unchangeable(rows), tests)
+        return front.steps, unchangeable(rows), tests
 
     rows = content_hash(X, y, split.train_rows, *split.tests)
-    made: Prefix = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
-    return made
+    made: Any = cache.get(f"prefix-{rows}-{exact_text([front, labels])}", make)
+    return made[0], made[1], made[2]
 
 
 def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:

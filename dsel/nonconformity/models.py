@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import process_cache
-from dsel.data.frames import numbers
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.assignment import assign_families
@@ -152,5 +151,4 @@ def fit_group(
     """Fit the candidates of a group on a split; the models are what comes back."""
     del payloads  # a fit starts from nothing
     X, y = work
-    rows = X if family.takes_frames else numbers(X)
-    return family.fit(group, rows, y, [split], budget=process_cache()), None
+    return family.fit(group, X, y, [split], budget=process_cache()), None

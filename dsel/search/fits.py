@@ -164,14 +164,9 @@ class Fitting:
         size = self.batch_size.jobs_per_task(max(1, left), n_slots)
         jobs: list[FitJob] = []
         for group, split in self._in_order(open_fits, lower, n_slots):
-            together = [split]
-            if self.table.groups[group].family.fits_splits_together:
-                mine = open_fits[self.members[group]].any(axis=0)
-                together = np.flatnonzero(mine).tolist()
-            for sibling in together:
-                # They may be in a job of another candidate of the group already.
-                wanted = open_fits[:, sibling] & ~self.submitted[:, sibling]
-                jobs += self._jobs_of_group(group, sibling, wanted)
+            # They may be in a job of another candidate of the group already.
+            wanted = open_fits[:, split] & ~self.submitted[:, split]
+            jobs += self._jobs_of_group(group, split, wanted)
             if len(jobs) >= size:
                 break
         return self._task(jobs, self._place(jobs[0].group, n_slots)) if jobs else None

@@ -28,6 +28,7 @@ from dsel.candidates import (
 from dsel.checks import check_choice, check_integer, check_probability
 from dsel.criteria import Criterion, Settings, get_criterion
 from dsel.data.cache import nbytes_of
+from dsel.data.frames import Frame
 from dsel.data.identity import NEVER_AGAIN, exact_text
 from dsel.data.labeled import LabeledRows, labeled_rows, matching_pool
 from dsel.data.open import open_pool
@@ -441,7 +442,12 @@ def plan_search(
     params = checked_params(fit_params, labeled.n_rows)
     sharing, notes = _groups(candidates, labeled, seed, params)
     is_fitted = any(takes_pool(each.estimator) for each in candidates)
-    if is_fitted or not any(group.family.takes_frames for group in sharing):
+    reads_frames = any(
+        isinstance(group.family.rows_of(each.estimator, labeled.X), Frame)
+        for group in sharing
+        for each in group.candidates
+    )
+    if is_fitted or not reads_frames:
         labeled = labeled.as_numbers()
     if max_pool_rows is not None:
         check_integer(max_pool_rows, "max_pool_rows", at_least=1)
@@ -646,7 +652,7 @@ def _groups(
             label = ",".join(text for text in first if all(text in o for o in others))
             label = label if len(label) <= 60 else ""  # for names of tasks
             groups.append(Group(len(groups), family, members, keys, label))
-        n = len(assigned.candidates)
+        n = sum(map(len, assigned.groups))
         plural = "s" if n != 1 else ""
         notes.append(f"{n} candidate{plural} by {family.name}: {assigned.remark}")
     n_unknown = sum(NEVER_AGAIN in text for text in texts.values())

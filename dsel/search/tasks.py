@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.data.cache import LastUse, process_cache, spare_memory
-from dsel.data.frames import Frame, numbers
+from dsel.data.frames import Frame
 from dsel.data.pool import Block, read_blocks
 from dsel.data.splits import LEAVE_ONE_OUT, Split
 from dsel.families.batches import has_function, refuse_batches
@@ -64,10 +64,6 @@ class Work:
     """Part of the pool that semi-supervised learners are fitted on, or None."""
     allow_nan: bool = False
     """Whether every estimator takes missing values."""
-
-    def rows_for(self, family: Family) -> Any:
-        """Return the labeled rows in the form that a family takes."""
-        return self.X if family.takes_frames else numbers(self.X)
 
     def group_of(self, candidate: int) -> Group:
         """Return a candidate's group."""
@@ -137,7 +133,7 @@ def fit_jobs(
         if work.splits[first.split].name == LEAVE_ONE_OUT:
             counts = leave_one_out_counts(
                 group.family, group.members(first.candidates),
-                work.rows_for(group.family), work.y, work.splits[first.split],
+                work.X, work.y, work.splits[first.split],
                 pool=work.fitting_pool,
             )  # fmt: skip
             tokens = ("",) * len(first.candidates)
@@ -169,14 +165,13 @@ def fit_splits(
     budget: Any = None,
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
-    rows = work.rows_for(group.family)
     fitted = group.family.fit(
-        group.members(candidates), rows, work.y, splits,
+        group.members(candidates), work.X, work.y, splits,
         pool=work.fitting_pool, budget=budget or process_cache(),
     )  # fmt: skip
     if any(has_function(each.estimator) for each in group.members(candidates)):
         for split in splits:
-            refuse_batches(fitted, split, rows)
+            refuse_batches(fitted, split, work.X)
     return fitted
 
 

@@ -1,6 +1,6 @@
 """A family and a kernel from outside of dsel: one class and one line each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.datasets import load_iris
@@ -15,21 +15,10 @@ from dsel.kernels.reference_rows import DISTANCES, squared_distances
 
 
 @dataclass(frozen=True)
-class BayesFamily:
+class BayesFamily(ScikitLearnFamily):
     """Naive Bayes, all smoothings in one group."""
 
-    classes: np.ndarray
-    seed: int
-    fit_params: dict
-
     name = "naive Bayes"
-    fits_splits_together = True
-    holds_interpreter = False
-    takes_frames = False
-
-    @property
-    def plain(self):
-        return ScikitLearnFamily(self.classes, self.seed, self.fit_params)
 
     def refusal(self, estimator):
         return None if type(estimator) is GaussianNB else ""
@@ -37,23 +26,8 @@ class BayesFamily:
     def groups(self, candidates):
         return [tuple(candidates)]
 
-    def assign(self, candidates, X):
-        found = self.plain.assign(candidates, X)
-        return replace(
-            found, family=self, groups=(found.candidates,), remark="all together"
-        )
-
-    def check_budget(self, n_rows, limit):
-        """Take any budget."""
-
-    def shared_nbytes(self, n_groups, n_rows):
-        return 0
-
-    def fit(self, *args, **options):
-        return self.plain.fit(*args, **options)
-
-    def join(self, *args):
-        return self.plain.join(*args)
+    def remark(self, n_groups, n_rows):
+        return "all together"
 
 
 def test_families__of_others_fit_the_candidates_that_they_do_not_refuse(monkeypatch):

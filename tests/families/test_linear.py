@@ -82,13 +82,7 @@ def test_predict__does_not_depend_on_the_block(seed, lengths, n_classes, outlier
 def test_predict__decides_exact_ties_alike_in_any_block():
     stack = stack_of(2, learner=RidgeClassifier)
     weights = np.sign(stack.weights) * np.array([1, 1, 1, 1, 1, 1, 0])
-    tied = type(stack)(
-        stack.candidates,
-        stack.splits,
-        weights,
-        np.zeros_like(stack.offsets),
-        stack.models,
-    )
+    tied = replace(stack, weights=weights, offsets=np.zeros_like(stack.offsets))
     X = np.zeros((100, N_COLUMNS), dtype=np.float32)
     X[:, 6] = np.arange(100)
 

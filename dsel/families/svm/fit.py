@@ -1,78 +1,184 @@
-"""Fitting the machines of one training set for every C of a kernel."""
+"""Fitting the machines of a group of candidates, one training set after another."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers
+from dsel.data.identity import content_hash, exact_text
+from dsel.data.splits import Split
+from dsel.families.family import Cache, Candidate, Family, FitCounts
 from dsel.families.svm.decisions import DecisionWeights, decide
-from dsel.families.svm.kernel import LabeledKernel
+from dsel.families.svm.kernel import LabeledKernel, check_limit, labeled_kernel
 from dsel.families.svm.machines import Machines
+from dsel.families.svm.rows import (
+    MOST,
+    RowsByClass,
+    places_in_order,
+    places_of,
+    rows_as_given,
+    rows_of_split,
+)
+from dsel.families.svm.settings import (
+    class_weights,
+    last_step,
+    resolve_kernel,
+    row_weights,
+    step_prefix,
+    steps_before,
+)
 
 if TYPE_CHECKING:
     from dsel.families.svm.smo import Paths
 
 
-@dataclass(frozen=True)
-class Task:
-    """What one training set is to be fitted for."""
+class GroupFit:
+    """The fits of one group, what they share, and what they found."""
 
-    split: int
-    """Its number."""
-    candidates: tuple[int, ...]
-    """Candidate numbers in ascending order of C."""
-    C_values: Floats
-    """Their C, ascending."""
-    tol: float
-    """As of ``SVC``."""
-    max_iter: int
-    """As of ``SVC``."""
-    class_weight: Floats
-    """Factor of C of each class of the training rows, ascending."""
+    def __init__(
+        self,
+        family: Family,
+        group: Sequence[Candidate],
+        X: Any,
+        y: Integers,
+        budget: Cache,
+        counts: FitCounts,
+    ) -> None:
+        self.family, self.X, self.y, self.budget = family, X, y, budget
+        self.counts = counts
+        C_values = [float(last_step(each.estimator).C) for each in group]
+        self.places = np.lexsort(([each.number for each in group], C_values))
+        """Of the candidates in ascending order of C."""
+        self.candidates = tuple(group[place].number for place in self.places)
+        self.C_values = np.array(C_values)[self.places]
+        estimator = group[0].estimator
+        self.svc, self.steps = last_step(estimator), steps_before(estimator)
+        given = family.fit_params.get(f"{step_prefix(estimator)}sample_weight")
+        self.sample_weight = None if given is None else np.asarray(given, dtype=float)
+        self.data_key = content_hash(X, y)
+        self.kernel: LabeledKernel | None = None
+        self.machines: list[Machines] = []
+        self.row_sets: dict[str, RowsByClass] = {}
 
+    def fit(self, column: int, split: Split) -> list[Exception]:
+        """Fit a split, and count errors; return what cannot be predicted of its tests.
 
-@dataclass(frozen=True)
-class Fitted:
-    """Machines and what fitting them showed, per candidate of the task."""
+        `column` of the counts is that of the split.
+        """
+        check_limit(len(self.y), self.budget.limit)
+        labels, own = self.family.classes[self.y[split.train_rows]], self.sample_weight
+        of_classes = class_weights(self.svc, labels)
+        weights = row_weights(
+            of_classes, labels, None if own is None else own[split.train_rows]
+        )
+        labeled, key, refusals = self._rows(split)
+        numbers = labeled.numbers
+        train = labeled.rows[places_of(numbers, split.train_rows)]
+        kernel = self._kernel(labeled, key, resolve_kernel(self.svc, train))
+        at_places = np.zeros(len(self.y))
+        at_places[places_in_order(numbers, split.train_rows)] = weights
+        machines, gaps = self._solve(kernel, split, at_places, of_classes)
+        duals = DecisionWeights.from_machines(machines, numbers, labeled.starts)
+        errors = [
+            len(part) if refusal else
+            count_errors(kernel, duals, places_of(numbers, part))
+            for part, refusal in zip(split.tests, refusals, strict=True)
+        ]  # fmt: skip
+        self.counts.record((self.places, column), *errors)
+        for number, gap in zip(self.candidates, gaps, strict=True):
+            if gap >= self.svc.tol:
+                self.counts.messages[number, split.number] = (
+                    f"The solver stopped at max_iter={self.svc.max_iter} with a KKT "
+                    f"gap of {gap:.3g}, above tol={self.svc.tol:g}; scale the features "
+                    f"or raise max_iter."
+                )
+        self.machines.append(machines)
+        self.row_sets[labeled.origin] = labeled
+        return [each for each in refusals if each]
 
-    machines: Machines
-    """The machines."""
-    errors: tuple[Integers, ...]
-    """Errors on each part of the test rows, (n_candidates,)."""
-    remarks: tuple[str, ...]
-    """What is to be said of each candidate; empty where nothing."""
+    def _rows(
+        self, split: Split
+    ) -> tuple[RowsByClass, str, Sequence[Exception | None]]:
+        """Return all labeled rows as a split sees them, and a name of their contents.
 
+        From the cache where it has them. What cannot be predicted of each part of the
+        test rows comes with them, None where nothing.
+        """
+        classes, kernel, seed = self.family.classes, self.svc.kernel, self.family.seed
+        # Which kernels refuse the same rows, and need them alike.
+        kind = kernel if kernel in ("precomputed", *MOST) else ""
+        key = f"{kind}-{self.data_key}"
+        if not self.steps:
+            labeled, refused = self.budget.get(
+                f"svm-rows-{key}",
+                lambda: rows_as_given(self.X, self.y, len(classes), kernel),
+            )
+            train, *tests = (
+                next((refused[row] for row in refused if row in part), None)
+                for part in (split.train_rows, *split.tests)
+            )
+            if train is not None:
+                raise train
+            return labeled, key, tests
+        named = content_hash(split.train_rows, *split.tests)
+        key += f"-{(exact_text(self.steps), seed, split.name)}-{named}"
+        labeled, refusals = self.budget.get(
+            f"svm-rows-{key}",
+            lambda: rows_of_split(
+                self.steps, self.X, self.y, classes, split, kernel=kernel, seed=seed,
+                origin=blake2b(key.encode(), digest_size=16).hexdigest(),
+            ),
+        )  # fmt: skip
+        return labeled, key, refusals
 
-def fit_split(
-    kernel: LabeledKernel, task: Task, weights: Floats, tests: tuple[Integers, ...]
-) -> Fitted:
-    """Fit all pairs of classes for every C, and count errors.
+    def _kernel(self, labeled: RowsByClass, key: str, kernel: Any) -> LabeledKernel:
+        """Return the kernel of the labeled rows; the last one is kept."""
+        last = self.kernel
+        if not last or last.labeled.rows is not labeled.rows or last.kernel != kernel:
+            self.kernel = last = None  # let go of the old matrix before the new one
+            self.kernel = labeled_kernel(labeled, kernel, key, self.budget)
+        assert self.kernel is not None
+        return self.kernel
 
-    `weights` are factors of C of each of the kernel's rows, 0 for rows left out, and
-    `tests` the places of each part of the test rows among them, ascending.
-    """
-    used = np.flatnonzero(weights > 0)
-    codes = _codes_at(kernel, used)
-    present = np.unique(codes)
-    starts = np.append(np.searchsorted(codes, present), len(used))
-    paths = solve_pairs(
-        kernel.gram, used, starts, weights[used], kernel.diagonal[used],
-        C_values=task.C_values, tol=task.tol, max_iter=task.max_iter,
-    )  # fmt: skip
-    machines = _pack(kernel, task, present, used, starts, paths)
-    labeled = kernel.labeled
-    duals = DecisionWeights.from_machines(machines, labeled.numbers, labeled.starts)
-    errors = tuple(_count_errors(kernel, duals, places) for places in tests)
-    remarks = tuple(
-        f"The solver stopped at max_iter={task.max_iter} with a KKT gap of {gap:.3g}, "
-        f"above tol={task.tol:g}; scale the features or raise max_iter."
-        if gap >= task.tol
-        else ""
-        for gap in paths.gaps.max(axis=0, initial=0.0)
-    )
-    return Fitted(machines, errors, remarks)
+    def _solve(
+        self, kernel: LabeledKernel, split: Split, weights: Floats, of_classes: Floats
+    ) -> tuple[Machines, Floats]:
+        """Solve all pairs of classes for every C; return what gaps are left, too.
+
+        `weights` are factors of C of each of the kernel's rows, 0 for rows left out.
+        Support vectors alone are kept, and equal solutions once.
+        """
+        used = np.flatnonzero(weights > 0)
+        codes = codes_at(kernel, used)
+        present = np.unique(codes)
+        starts = np.append(np.searchsorted(codes, present), len(used))
+        paths = solve_pairs(
+            kernel.gram, used, starts, weights[used], kernel.diagonal[used],
+            C_values=self.C_values, tol=self.svc.tol, max_iter=self.svc.max_iter,
+        )  # fmt: skip
+        coefs, offsets = paths.coefs, paths.offsets
+        is_new = np.ones(len(self.candidates), dtype=np.bool_)
+        is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
+        is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
+        kept = coefs.any(axis=(1, 2))
+        return Machines(
+            split=split.number,
+            rows_of=kernel.labeled.origin,
+            kernel=kernel.kernel,
+            candidates=self.candidates,
+            model_of=np.cumsum(is_new) - 1,
+            present=present,
+            numbers=kernel.labeled.numbers[used[kept]],
+            starts=np.concatenate(([0], np.cumsum(kept)))[starts],
+            coefs=np.ascontiguousarray(coefs[kept][:, :, is_new]),
+            offsets=offsets[:, is_new],
+            steps=paths.steps,
+            stopped=np.asarray((paths.gaps >= self.svc.tol).any(axis=0)),
+            class_weight=of_classes,
+        ), paths.gaps.max(axis=0, initial=0.0)
 
 
 def solve_pairs(
@@ -105,51 +211,19 @@ def solve_pairs(
     return paths
 
 
-def _codes_at(kernel: LabeledKernel, places: Integers) -> Integers:
+def codes_at(kernel: LabeledKernel, places: Integers) -> Integers:
     """Return the class codes of places among the kernel's rows."""
     return np.searchsorted(kernel.labeled.starts, places, side="right") - 1
 
 
-def _pack(
-    kernel: LabeledKernel,
-    task: Task,
-    present: Integers,
-    used: Integers,
-    starts: Integers,
-    paths: "Paths",
-) -> Machines:
-    """Keep support vectors only, and equal solutions once."""
-    coefs, offsets = paths.coefs, paths.offsets
-    is_new = np.ones(len(task.candidates), dtype=np.bool_)
-    is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
-    is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
-    kept = coefs.any(axis=(1, 2))
-    coefs = np.ascontiguousarray(coefs[kept][:, :, is_new])
-    return Machines(
-        split=task.split,
-        rows_of=kernel.labeled.origin,
-        kernel=kernel.kernel,
-        candidates=task.candidates,
-        model_of=np.cumsum(is_new) - 1,
-        present=present,
-        numbers=kernel.labeled.numbers[used[kept]],
-        starts=np.concatenate(([0], np.cumsum(kept)))[starts],
-        coefs=coefs,
-        offsets=offsets[:, is_new],
-        steps=paths.steps,
-        stopped=np.asarray((paths.gaps >= task.tol).any(axis=0)),
-        class_weight=task.class_weight,
-    )
-
-
-def _count_errors(
+def count_errors(
     kernel: LabeledKernel, duals: DecisionWeights, places: Integers
 ) -> Integers:
     """Return the errors on some of the kernel's rows, (n_candidates,)."""
     errors, models = np.zeros(duals.n_models, np.int64), np.arange(duals.n_models)
     for start in range(0, len(places), kernel.block_rows):
         rows = places[start : start + kernel.block_rows]
-        own = _codes_at(kernel, rows)
+        own = codes_at(kernel, rows)
         codes = decide(
             kernel.block(rows), duals, np.arange(len(rows)), models, guess=own
         )

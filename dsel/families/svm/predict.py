@@ -1,6 +1,6 @@
 """Kernel SVMs of many candidates and splits that predict from shared kernels."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Bools, Floats, Integers
+from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
-from dsel.families.family import FitCounts
+from dsel.families.family import FitCounts, FittedGroup, asked
 from dsel.families.svm.decisions import (
     EPS,
     LEAST,
@@ -30,66 +30,6 @@ from dsel.kernels.functions import Kernel, Rbf, reach_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 
 TINY: Final = float(np.finfo(np.float32).tiny)
-
-
-@dataclass(frozen=True)
-class Query:
-    """One entry of `which`: the split that each candidate and row asks."""
-
-    view: Integers
-    """Split numbers, (n_candidates, n_rows); axes that repeat have stride 0."""
-
-    @classmethod
-    def of(cls, chosen: Any, shape: tuple[int, int]) -> "Query":
-        """Return an entry of `which`, broadcast to (n_candidates, n_rows)."""
-        return cls(np.broadcast_to(np.asarray(chosen, dtype=np.int64), shape))
-
-    @property
-    def same_for_candidates(self) -> bool:
-        """Whether all candidates ask alike."""
-        return self.view.strides[0] == 0 or self.view.shape[0] == 1
-
-    @property
-    def same_for_rows(self) -> bool:
-        """Whether all rows ask alike."""
-        return self.view.strides[1] == 0 or self.view.shape[1] == 1
-
-    def at(self, rows: Integers) -> "Query":
-        """Return the query of some rows."""
-        if self.same_for_rows:
-            return Query.of(self.view[:, :1], (self.view.shape[0], len(rows)))
-        if self.same_for_candidates:
-            return Query.of(self.view[0, rows], (self.view.shape[0], len(rows)))
-        return Query(self.view[:, rows])
-
-    def rows_with(self, splits: Collection[int]) -> Bools:
-        """Return which rows ask one of these splits for any candidate."""
-        view = self.view[:1] if self.same_for_candidates else self.view
-        return np.asarray(np.isin(view, list(splits)).any(axis=0))
-
-    @cached_property
-    def rows_of(self) -> dict[int, Integers]:
-        """Row numbers by the split that they ask, where all candidates ask alike."""
-        return {int(t): np.flatnonzero(self.view[0] == t) for t in set(self.view[0])}
-
-    def asks(self, split: int, at: Integers) -> Iterator[tuple[Integers, Integers]]:
-        """Yield pieces of machines' candidates and rows that ask a split.
-
-        `at` has the place of each of the candidates on the candidate axis. Pieces are
-        places among the candidates, and row numbers; neither is empty.
-        """
-        if self.same_for_candidates:
-            if self.view.size and split in self.rows_of:
-                yield np.arange(len(at)), self.rows_of[split]
-        elif self.same_for_rows:
-            chosen = np.flatnonzero(self.view[at, 0] == split)
-            if len(chosen):
-                yield chosen, np.arange(self.view.shape[1])
-        else:
-            for place, row in enumerate(at):
-                rows = np.flatnonzero(self.view[row] == split)
-                if len(rows):
-                    yield np.array([place]), rows
 
 
 @dataclass(frozen=True)
@@ -114,25 +54,25 @@ class ScoringPlan:
         return cls(labeled, tuple((k, tuple(some)) for k, some in by_kernel.items()))
 
     @property
-    def splits(self) -> set[int]:
+    def splits(self) -> list[int]:
         """Numbers of the splits whose machines are here."""
-        return {each.machines.split for _, some in self.by_kernel for each in some}
+        return [each.machines.split for _, some in self.by_kernel for each in some]
 
-    def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[slice, Any]]:
-        """Yield places among `rows`, and `X` there as the machines see it.
+    def blocks(self, X: Any, rows: Integers) -> Iterator[tuple[Integers, Any]]:
+        """Yield some of the row numbers, and `X` there as the machines see it.
 
         Data frames are transformed in one piece, since each call takes milliseconds.
         """
-        whole = None
-        if self.labeled.takes_frames and len(rows):
-            whole = self.labeled.transform(X[rows])
-        X = X if self.labeled.takes_frames else numbers(X)
+        in_one = self.labeled.takes_frames and len(rows)
+        whole = self.labeled.transform(X[rows]) if in_one else None
         for start in range(0, len(rows), self.block_rows):
             mine = slice(start, start + self.block_rows)
-            some = (
-                self.labeled.transform(X[rows[mine]]) if whole is None else whole[mine]
+            seen = (
+                self.labeled.transform(numbers(X)[rows[mine]])
+                if whole is None
+                else whole[mine]
             )
-            yield mine, some
+            yield rows[mine], seen
 
     @cached_property
     def reference(self) -> Mapping[str, ReferenceRows]:
@@ -255,15 +195,12 @@ def score_block(duals: DecisionWeights, block: KernelBlock) -> Floats:
 
 
 @dataclass(frozen=True)
-class PackedSVMs:
-    """Kernel SVMs of some candidates, one per split; a member of `FittedGroup`."""
+class PackedSVMs(FittedGroup):
+    """Kernel SVMs of some candidates, one per split."""
 
     candidates: tuple[int, ...]
-    """Numbers of the candidates, in the order of every candidate axis."""
     splits: tuple[int, ...]
-    """Numbers of the splits, in the order of every split axis."""
     counts: FitCounts
-    """Errors of every model on each part of its test rows."""
     row_sets: Mapping[str, RowsByClass]
     """Support vectors, by their `RowsByClass.origin`."""
     machines: tuple[Machines, ...]
@@ -308,10 +245,6 @@ class PackedSVMs:
         places[list(self.candidates)] = np.arange(len(self.candidates))
         return places
 
-    def __sizeof__(self) -> int:
-        """Return what Dask takes for the size."""
-        return self.nbytes
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is laid out anew."""
         made = ("plans", "place_of")
@@ -320,50 +253,37 @@ class PackedSVMs:
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
-        shape = (len(self.candidates), n_rows)
-        queries = [Query.of(chosen, shape) for chosen in which]
-        codes = np.full((len(which), *shape), -1, dtype=np.int64)
-        order = np.arange(n_rows)  # in which rows that ask one split stand together
-        for query in (each for each in queries if not each.same_for_rows):
-            order = np.argsort(query.view[0], kind="stable")
-            break
+        codes = np.full((len(which), len(self.candidates), n_rows), -1, dtype=np.int64)
+        by_row = [each for each in which if np.ndim(each) == 1]
+        # Rows that ask one split stand together.
+        order = np.argsort(by_row[0], kind="stable") if by_row else np.arange(n_rows)
         for plan in self.plans:
-            asked = np.zeros(n_rows, dtype=np.bool_)
-            for query in queries:
-                asked |= query.rows_with(plan.splits)
-            places = np.flatnonzero(asked[order])
-            for mine, seen in plan.blocks(X, order[places]):
-                at = places[mine]
-                some = [query.at(order[at]) for query in queries]
-                self._predict_block(plan, seen, some, at, codes)
-        if (order[1:] < order[:-1]).any():
-            for row in codes.reshape(-1, n_rows):
-                row[order] = row.copy()
+            is_asked = np.zeros(n_rows, dtype=np.bool_)
+            for chosen in which:
+                is_asked |= np.isin(np.atleast_2d(chosen), plan.splits).any(axis=0)
+            for rows, seen in plan.blocks(X, order[is_asked[order]]):
+                self._predict_block(plan, seen, which, rows, codes)
         return codes
 
     def _predict_block(
         self,
         plan: ScoringPlan,
         seen: Any,
-        queries: list[Query],
-        at: Integers,
+        which: Sequence[Integers],
+        rows: Integers,
         codes: Integers,
     ) -> None:
-        """Write the codes of some rows at their places, (n_queries, ..., n_rows)."""
+        """Write the codes of some rows; what they take is free for the next ones."""
         # The label that was found last, mostly of a neighbouring gamma or training set.
-        guess = np.zeros(len(at), dtype=np.int64)
-        blocks = kernel_blocks(plan, seen, single=True)
-        for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
-            for duals in each:
-                mine = self.place_of[list(duals.machines.candidates)]
-                for query, target in zip(queries, codes, strict=True):
-                    for chosen, places in query.asks(duals.machines.split, mine):
-                        models = duals.machines.model_of[chosen]
-                        found = decide(block, duals, places, models, guess)
-                        guess[places] = found[models[len(models) // 2]]
-                        where = _slice_of(at[places])
-                        for place, model in zip(mine[chosen], models, strict=True):
-                            target[place, where] = found[model]
+        guess = np.zeros(len(rows), dtype=np.int64)
+        for block, duals, query, at, models, places in self._asked(
+            plan, seen, which, rows, single=True
+        ):
+            found = decide(block, duals, places, models, guess)
+            guess[places] = found[models[len(models) // 2]]
+            where, target = rows[places], codes[query]
+            for place, model in zip(at, models, strict=True):
+                target[place, where] = found[model]
 
     def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
         """Return real scores; see `FittedGroup.scores`.
@@ -372,44 +292,56 @@ class PackedSVMs:
         ``SVC(decision_function_shape="ovr").decision_function`` gives: votes, and
         sums of decisions squeezed into (-1/3, 1/3).
         """
-        n_rows = X.shape[0]
-        shape = (len(self.candidates), n_rows)
-        queries = [Query.of(chosen, shape) for chosen in which]
-        found = np.full((len(which), *shape, len(self.classes)), -np.inf)
+        shape = len(which), len(self.candidates), X.shape[0], len(self.classes)
+        scores = np.full(shape, -np.inf)
         for plan in self.plans:
-            for rows, seen in plan.blocks(X, np.arange(n_rows)):
-                some = [query.at(np.arange(n_rows)[rows]) for query in queries]
-                self._score_block(plan, seen, some, found[:, :, rows])
-        return found
+            for rows, seen in plan.blocks(X, np.arange(X.shape[0])):
+                last = None
+                for block, duals, query, at, models, places in self._asked(
+                    plan, seen, which, rows, single=False
+                ):
+                    if duals is not last:
+                        last, values = duals, score_block(duals, block)
+                    for place, model in zip(at, models, strict=True):
+                        cells = np.ix_([place], rows[places], duals.machines.present)
+                        scores[query][cells] = values[places, model]
+        return scores
 
-    def _score_block(
-        self, plan: ScoringPlan, seen: Any, queries: list[Query], found: Floats
-    ) -> None:
-        """Write the scores of some rows, (n_queries, n_candidates, n_rows, ...)."""
-        blocks = kernel_blocks(plan, seen, single=False)
+    def _asked(
+        self,
+        plan: ScoringPlan,
+        seen: Any,
+        which: Sequence[Integers],
+        rows: Integers,
+        *,
+        single: bool,
+    ) -> Iterator[
+        tuple[KernelBlock, DecisionWeights, int, Integers, Integers, Integers]
+    ]:
+        """Yield kernels for some rows, machines, and what a query asks of these.
+
+        The last three are places on the candidate axis, the models of the machines
+        that belong to them, and places among the rows.
+        """
+        every = np.arange(len(self.candidates))
+        which = [each[rows] if np.ndim(each) == 1 else each for each in which]
+        asks: dict[int, list[tuple[int, Any, Integers]]] = {}
+        for query, split, some, places in asked(which, len(every)):
+            at = np.arange(len(rows))[places]
+            asks.setdefault(split, []).append((query, some, at))
+        blocks = kernel_blocks(plan, seen, single=single)
         for block, (_, each) in zip(blocks, plan.by_kernel, strict=True):
             for duals in each:
                 machines = duals.machines
-                at = self.place_of[list(machines.candidates)]
-                asks = [list(query.asks(machines.split, at)) for query in queries]
-                if not any(asks):
-                    continue
-                values = score_block(duals, block)
-                for pieces, target in zip(asks, found, strict=True):
-                    for chosen, rows in pieces:
-                        for place in chosen:
-                            scores = values[rows, machines.model_of[place]]
-                            cells = np.ix_([at[place]], rows, machines.present)
-                            target[cells] = scores
+                own = self.place_of[list(machines.candidates)]
+                for query, some, places in asks.get(machines.split, ()):
+                    mine = np.isin(own, every[some])
+                    if mine.any():
+                        at, models = own[mine], machines.model_of[mine]
+                        yield block, duals, query, at, models, places
 
     def model(self, candidate: int, split: int) -> Any:
-        """Return the fitted scikit-learn estimator; its predictions are the group's.
-
-        Raises
-        ------
-        KeyError
-            Where the fit failed or is not in this group.
-        """
+        """Return the fitted estimator, whose predictions are the group's."""
         for machines in self.machines:
             if machines.split == split and candidate in machines.candidates:
                 labeled = self.row_sets[machines.rows_of]
@@ -421,25 +353,3 @@ class PackedSVMs:
                     machines, labeled, rows, estimator, candidate, self.classes
                 )
         raise KeyError(f"candidate {candidate} has no model of split {split}")
-
-
-def _slice_of(places: Integers) -> slice | Integers:
-    """Return ascending places as a slice where they are contiguous: no copy."""
-    if len(places) and places[-1] - places[0] + 1 == len(places):
-        return slice(int(places[0]), int(places[-1]) + 1)
-    return places
-
-
-def needed_rows(
-    row_sets: Mapping[str, RowsByClass], machines: Sequence[Machines]
-) -> dict[str, RowsByClass]:
-    """Return the rows of the machines with none but their support vectors."""
-    needed: dict[str, list[Integers]] = {}
-    for each in machines:
-        needed.setdefault(each.rows_of, []).append(each.numbers)
-    return {
-        key: row_sets[key].cut(
-            np.flatnonzero(np.isin(row_sets[key].numbers, np.concatenate(numbers)))
-        )
-        for key, numbers in needed.items()
-    }

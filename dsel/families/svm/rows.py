@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from dsel.data.frames import Frame, native, unchangeable
 from dsel.data.splits import Split
 from dsel.families.prefixes import cloned, transformed, with_seeds
 from dsel.kernels.reference_rows import is_sparse, squared_lengths
+
+if TYPE_CHECKING:
+    from dsel.families.svm.machines import Machines
 
 AS_GIVEN: Final = ""
 MOST: Final[Mapping[str, float]] = {"linear": float(np.finfo(np.float32).max)}
@@ -59,19 +62,6 @@ class RowsByClass:
             X
             if self.transformer is None
             else transformed(self.transformer.steps, unchangeable(X))
-        )
-
-    def cut(self, places: Integers) -> "RowsByClass":
-        """Return some of the rows, by ascending place."""
-        # Precomputed values come with the rows that are to be predicted.
-        kept = self.rows[places, :0] if self.by_column else self.rows[places]
-        starts = np.searchsorted(places, self.starts)
-        return replace(
-            self,
-            numbers=self.numbers[places],
-            starts=starts,
-            rows=kept,
-            rows_at_predict=kept,
         )
 
 
@@ -195,29 +185,39 @@ def places_of(numbers: Integers, rows: Integers) -> Integers:
     return np.sort(places_in_order(numbers, rows))
 
 
-def join_rows(pieces: Sequence[Mapping[str, RowsByClass]]) -> dict[str, RowsByClass]:
-    """Return the union of rows, transformer by transformer."""
-    by_origin: dict[str, list[RowsByClass]] = {}
-    for piece in pieces:
-        for key, labeled in piece.items():
-            by_origin.setdefault(key, []).append(labeled)
-    return {key: _union(several) for key, several in by_origin.items()}
+def packed_rows(
+    pieces: Sequence[Mapping[str, RowsByClass]], machines: Sequence["Machines"]
+) -> dict[str, RowsByClass]:
+    """Return the support vectors of the machines, by `RowsByClass.origin`."""
+    needed: dict[str, list[Integers]] = {}
+    for each in machines:
+        needed.setdefault(each.rows_of, []).append(each.numbers)
+    return {
+        origin: _union([p[origin] for p in pieces if origin in p], np.concatenate(some))
+        for origin, some in needed.items()
+    }
 
 
-def _union(several: list[RowsByClass]) -> RowsByClass:
-    """Return the rows of all, class by class."""
+def _union(several: Sequence[RowsByClass], needed: Integers) -> RowsByClass:
+    """Return the rows of all that are needed, class by class."""
     first = several[0]
     n_classes = len(first.starts) - 1
     codes = np.concatenate(
         [np.repeat(np.arange(n_classes), np.diff(each.starts)) for each in several]
     )
     numbers = np.concatenate([each.numbers for each in several])
-    stack = sparse.vstack if is_sparse(first.rows) else np.concatenate
-    rows: Any = stack([each.rows for each in several])
     _, firsts = np.unique(numbers, return_index=True)
+    firsts = firsts[np.isin(numbers[firsts], needed)]
     order = firsts[np.argsort(codes[firsts], kind="stable")]
-    kept = rows.tocsr()[order] if is_sparse(rows) else rows[order]
+    # Precomputed values come with the rows that are to be predicted.
+    tables = [each.rows[:, :0] if first.by_column else each.rows for each in several]
+    rows: Any = tables[0]
+    if len(tables) > 1:
+        stack = sparse.vstack if is_sparse(rows) else np.concatenate
+        rows = stack(tables)
+        rows = rows.tocsr() if is_sparse(rows) else rows
     starts = np.searchsorted(codes[order], np.arange(n_classes + 1))
     return replace(
-        first, numbers=numbers[order], starts=starts, rows=kept, rows_at_predict=kept
-    )
+        first, numbers=numbers[order], starts=starts, rows=rows[order],
+        rows_at_predict=rows[order],
+    )  # fmt: skip

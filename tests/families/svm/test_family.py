@@ -103,63 +103,87 @@ def assert_equals_svc(estimators, X, y, pool, *, fit_params=None, **settings):
                 )
 
 
-def test_fit__rbf_equals_svc_for_many_classes(table):
-    assert_equals_svc(svcs(), *table)
+def two_classes(X, y, pool):
+    return X, np.where(y > "b", "yes", "no"), pool
 
 
-def test_fit__rbf_equals_svc_for_two_classes(table):
-    X, y, pool = table
-    assert_equals_svc(svcs(), X, np.where(y > "b", "yes", "no"), pool)
+def first_fold_varies(X, y, pool):
+    return X * np.where(np.arange(len(X)) % N_FOLDS, 1.0, 2.0)[:, np.newaxis], y, pool
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"kernel": "linear"},
-        {"kernel": "poly", "degree": 2, "coef0": 1.0},
-        {"kernel": "poly", "degree": 3, "coef0": 0.5},
-        {"class_weight": "balanced"},
-        {"class_weight": {"a": 3.0, "c": 0.2}},
-        {"decision_function_shape": "ovo"},
-    ],
-)
-def test_fit__equals_svc_for_other_parameters(table, parameters):
-    assert_equals_svc(svcs((0.1, 1.0), (0.02, 0.1), **parameters), *table)
-
-
-def test_fit__equals_svc_where_all_rows_end_at_balanced_bounds(rng):
-    # Rounding alone then tells whether a row is free, and a free row sets the constant.
-    y = np.repeat(list("abcdefg"), (8, 9, 12, 15, 24, 32, 40))
-    X, pool = rng.normal(size=(len(y), 3)), rng.normal(size=(300, 3))
-    estimators = svcs(2.0 ** np.arange(-8, 0), (0.05, 0.5), class_weight="balanced")
-
-    assert_equals_svc(estimators, X, y, pool)
-
-
-def test_fit__the_sigmoid_equals_svc_where_it_is_nearly_linear(table):
-    # Elsewhere it is not positive semidefinite and has several local solutions.
-    assert_equals_svc(svcs((0.1, 1.0), (0.001, 0.002), kernel="sigmoid"), *table)
-
-
-@pytest.mark.parametrize("gamma", ["scale", "auto"])
-def test_fit__resolves_gamma_for_each_split(table, gamma):
-    X, y, pool = table
-    X[::3] *= 2.0  # the first fold's variance differs
-    assert_equals_svc(svcs((0.1, 10.0), (gamma,)), X, y, pool)
-
-
-@pytest.mark.parametrize("filled", [1e9, 1e12, 1e20, 1e37])
-def test_fit__equals_svc_where_a_row_holds_a_fill_value(table, filled):
-    X, y, pool = table
-    X = X.copy()
-    X[7, 1] = filled
-    assert_equals_svc(svcs((1.0, 1e3), (1e-3, 0.5)), X, y, pool)
-
-
-def test_fit__equals_svc_for_sparse_rows(table):
-    X, y, pool = table
+def sparse_rows(X, y, pool):
     X, pool = (sparse.csr_array(np.where(rows > 0, rows, 0)) for rows in (X, pool))
-    assert_equals_svc(svcs((0.1, 10.0), (0.1, 0.2)), X, y, pool)
+    return X, y, pool
+
+
+def classes_of_one_fold(X, y, pool):
+    held = np.arange(len(y)) % N_FOLDS == 0
+    seen = np.where(held, np.where(y > "b", "c", "a"), np.where(y == "d", "a", "b"))
+    return X, seen, pool
+
+
+def balanced_bounds(X, y, pool):
+    """All rows end at a bound: rounding alone tells whether one is free."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(list("abcdefg"), (8, 9, 12, 15, 24, 32, 40))
+    return rng.normal(size=(len(y), 3)), y, rng.normal(size=(300, 3))
+
+
+def digits(X, y, pool):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16.0, y[:600]
+    return X, y, np.clip(X[:200] + 0.1 * np.sin(np.arange(64)), 0, 1)
+
+
+def filled(value):
+    def with_a_fill_value(X, y, pool):
+        X = X.copy()
+        X[7, 1] = value
+        return X, y, pool
+
+    return with_a_fill_value
+
+
+def behind(*steps, svcs):
+    return [make_pipeline(*clone(steps), svc) for svc in svcs]
+
+
+FEW = {"C_values": (0.1, 1.0), "gammas": (0.02, 0.1)}
+EQUAL = [
+    (svcs(), None),
+    (svcs(), two_classes),
+    (svcs(**FEW, kernel="linear"), None),
+    (svcs(**FEW, kernel="poly", degree=2, coef0=1.0), None),
+    (svcs(**FEW, kernel="poly", degree=3, coef0=0.5), None),
+    (svcs(**FEW, class_weight="balanced"), None),
+    (svcs(**FEW, class_weight={"a": 3.0, "c": 0.2}), None),
+    (svcs(**FEW, decision_function_shape="ovo"), None),
+    (svcs(2.0 ** np.arange(-8, 0), (0.05, 0.5), class_weight="balanced"),
+     balanced_bounds),
+    # Elsewhere it is not positive semidefinite and has several local solutions.
+    (svcs((0.1, 1.0), (0.001, 0.002), kernel="sigmoid"), None),
+    (svcs((0.1, 10.0), ("scale", "auto")), first_fold_varies),
+    *((svcs((1.0, 1e3), (1e-3, 0.5)), filled(v)) for v in (1e9, 1e12, 1e20, 1e37)),
+    (svcs((0.1, 10.0), (0.1, 0.2)), sparse_rows),
+    (svcs((1.0,)), classes_of_one_fold),
+    (behind(MinMaxScaler(), PCA(4, random_state=0),
+            svcs=svcs((0.1, 10.0), (0.5, 1.0, "scale"))),
+     lambda X, y, pool: (X * [1, 10, 100, 1, 1, 1], y, pool)),
+    (behind(PCA(3, random_state=0), svcs=svcs((1.0, 10.0), (0.1,)))
+     + behind(PCA(2, whiten=True, random_state=0), svcs=svcs((1.0, 10.0), (0.1,))),
+     None),
+    (svcs((1.0, 64.0), (2.0**-6, 2.0**-5, 4.0)), digits),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("estimators", "change"), EQUAL)
+def test_fit__counts_codes_and_models_equal_svc(table, estimators, change):
+    assert_equals_svc(estimators, *(change(*table) if change else table))
+
+
+def test_fit__takes_sample_weights_as_svc_does(table):
+    weights = {"sample_weight": np.linspace(0.0, 2.0, len(table[1]))}
+    assert_equals_svc(svcs((1.0, 10.0)), *table, fit_params=weights)
 
 
 def test_fit__equals_svc_for_a_precomputed_kernel(table):
@@ -183,45 +207,6 @@ def test_fit__equals_svc_for_a_precomputed_kernel(table):
             np.testing.assert_array_equal(model.predict(values), expected)
 
 
-def test_fit__takes_sample_weights_as_svc_does(table):
-    X, y, pool = table
-    weights = np.linspace(0.0, 2.0, len(y))
-    assert_equals_svc(
-        svcs((1.0, 10.0)), X, y, pool, fit_params={"sample_weight": weights}
-    )
-
-
-def test_fit__a_pipeline_is_fitted_on_each_split(table):
-    X, y, pool = table
-    estimators = [
-        make_pipeline(MinMaxScaler(), PCA(4, random_state=0), svc)
-        for svc in svcs((0.1, 10.0), (0.5, 1.0, "scale"))
-    ]
-    assert_equals_svc(estimators, X * [1, 10, 100, 1, 1, 1], y, pool)
-
-
-def test_fit__digits_equal_svc():
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:600] / 16.0, y[:600]
-    pool = np.clip(X[:200] + 0.1 * np.sin(np.arange(64)), 0, 1)
-    assert_equals_svc(svcs((1.0, 64.0), (2.0**-6, 2.0**-5, 4.0)), X, y, pool)
-
-
-def test_fit__does_not_depend_on_other_splits(table):
-    X, y, _ = table
-    family, (whole,) = fit(svcs(gammas=(0.1,), tol=1e-3), X, y)
-    group = candidates_of(svcs(gammas=(0.1,), tol=1e-3))
-    codes = np.searchsorted(family.classes, y)
-    for column, split in enumerate(splits_of(len(y))):
-        alone = family.fit(group, X, codes, [split], budget=ByteCache(2**28))
-        np.testing.assert_array_equal(
-            alone.machines[0].coefs, whole.machines[column].coefs
-        )
-        np.testing.assert_array_equal(
-            alone.counts.test_errors[:, 0], whole.counts.test_errors[:, column]
-        )
-
-
 def test_fit__held_out_labels_leave_no_trace(table):
     X, y, _ = table
     other = y.copy()
@@ -235,15 +220,6 @@ def test_fit__held_out_labels_leave_no_trace(table):
     np.testing.assert_array_equal(mine.numbers, yours.numbers)
 
 
-def test_fit__a_class_that_a_split_has_not_seen_is_never_predicted(table):
-    X, y, pool = table
-    y[np.arange(len(y)) % N_FOLDS != 0] = np.where(
-        y[np.arange(len(y)) % N_FOLDS != 0] == "d", "a", "b"
-    )
-    y[::N_FOLDS] = np.where(np.arange(len(y[::N_FOLDS])) % 2, "c", "a")
-    assert_equals_svc(svcs((1.0,)), X, y, pool)
-
-
 def test_fit__one_class_is_always_predicted(table):
     X, _, pool = table
     y = np.where(np.arange(len(X)) % N_FOLDS == 0, "b", "a")
@@ -254,13 +230,6 @@ def test_fit__one_class_is_always_predicted(table):
     assert (piece.predict(pool, [np.array(0)]) == 0).all()
     assert isinstance(piece.model(0, 0), DummyClassifier)
     np.testing.assert_array_equal(piece.model(0, 0).predict(pool), "a")
-
-
-def test_fit__a_stop_at_max_iter_is_told_with_its_gap(table):
-    X, y, _ = table
-    _, (piece,) = fit(svcs((100.0,), (0.1,), max_iter=2), X, y)
-    assert piece.counts.status.tolist() == [[FIT_DONE] * 4]
-    assert "max_iter=2 with a KKT gap of" in piece.counts.messages[0, 0]
 
 
 @pytest.mark.parametrize("sparse_rows", [False, True])
@@ -289,18 +258,25 @@ def test_fit__a_row_that_cannot_be_used_fails_where_it_is_read(
     assert (codes[1] == -1).all()
 
 
-def test_fit__a_budget_below_the_kernel_matrix_fails_and_is_recorded(table):
-    X, y, _ = table
-    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y, limit=4 * len(y) ** 2)
-    assert piece.counts.status.tolist() == [[FIT_FAILED] * 4]
-    assert "150,000 bytes, got 90,000" in piece.counts.messages[0, 0]
+MESSAGES = [
+    (svcs((100.0,), (0.1,), max_iter=2), {}, FIT_DONE, "max_iter=2 with a KKT gap of"),
+    (svcs((1.0,), (0.1,)), {"limit": 90_000}, FIT_FAILED, "150,000 bytes, got 90,000"),
+    (svcs((1.0,), (0.1,)), {"fit_params": {"sample_weight": np.arange(150.0) < 1}},
+     FIT_FAILED, "leaves no training row of class"),
+    (behind(StandardScaler(), svcs=svcs((1.0,), (0.1,), kernel="poly", degree=1.5)),
+     {}, FIT_FAILED, "`degree` must be whole where"),
+    *(([SVC(kernel="poly", degree=9, gamma=1e10)], {"limit": limit}, FIT_FAILED,
+      "kernel values must be below 3.4e38") for limit in (2**28, 2 * 10**5)),
+]  # fmt: skip
 
 
-def test_fit__a_class_without_weight_fails_and_is_recorded(table):
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(("estimators", "options", "status", "words"), MESSAGES)
+def test_fit__says_what_went_wrong(table, estimators, options, status, words):
     X, y, _ = table
-    weights = (y != "a").astype(float)
-    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y, fit_params={"sample_weight": weights})
-    assert "leaves no training row of class" in piece.counts.messages[0, 0]
+    _, (piece,) = fit(estimators, X, y, **options)
+    assert piece.counts.status.tolist() == [[status] * 4]
+    assert words in piece.counts.messages[0, 0]
 
 
 def test_fit__a_real_degree_works_on_nonnegative_features(table):
@@ -316,35 +292,11 @@ def test_fit__a_real_degree_works_on_nonnegative_features(table):
     np.testing.assert_array_equal(piece.model(0, 0).predict(pool), svc.predict(values))
 
 
-def test_fit__a_real_degree_on_negative_features_fails_and_is_recorded(table):
-    X, y, _ = table
-    estimators = [make_pipeline(StandardScaler(), SVC(kernel="poly", degree=1.5))]
-    _, (piece,) = fit(estimators, X, y)
-    assert piece.counts.status.tolist() == [[FIT_FAILED] * 4]
-    assert "`degree` must be whole where" in piece.counts.messages[0, 0]
-
-
 def test_predict__a_real_degree_refuses_negative_features(table):
     X, y, pool = table
     _, (piece,) = fit([SVC(kernel="poly", degree=1.5)], np.abs(X), y)
     with pytest.raises(ValueError, match="the pool's too, to be >= 0"):
         piece.predict(-np.abs(pool), [np.array(FULL)])
-
-
-@pytest.mark.filterwarnings("ignore:overflow encountered")
-@pytest.mark.parametrize("limit", [2**28, 2 * 10**5])
-def test_fit__values_beyond_float32_fail_and_are_recorded(table, limit):
-    X, y, _ = table
-    estimators = [SVC(kernel="poly", degree=9, gamma=1.0)]
-    _, (piece,) = fit(estimators, 1e5 * X, y, limit=limit)
-    assert "kernel values must be below 3.4e38" in piece.counts.messages[0, 0]
-
-
-def test_groups__candidates_of_one_kernel_share_a_group():
-    family = KernelSVMFamily(np.array([0, 1]), 0)
-    mixed = [*svcs((1.0, 2.0), (0.1, 0.2)), SVC(C=3.0, gamma=0.1, tol=TOL)]
-    groups = family.groups(candidates_of(mixed))
-    assert [[c.number for c in group] for group in groups] == [[0, 2, 4], [1, 3]]
 
 
 def test_groups__other_steps_of_a_pipeline_tell_groups_apart():
@@ -374,23 +326,17 @@ def test_predict__does_not_depend_on_blocks_or_on_what_is_joined(table, rng):
         np.testing.assert_array_equal(whole[:, list(piece.candidates)], alone)
 
 
-def test_predict__takes_one_split_for_each_candidate_or_for_each_cell(table, rng):
+def test_predict__takes_one_split_for_each_candidate_or_for_each_row(table, rng):
     X, y, pool = table
     family, pieces = fit(svcs(), X, y)
     joined = family.join(pieces)
     every = [joined.predict(pool, [np.array(t)])[0] for t in range(FULL + 1)]
     by_candidate = rng.integers(0, FULL + 1, (9, 1))
-    by_cell = rng.integers(0, FULL + 1, (9, len(pool)))
-    found = joined.predict(pool, [by_candidate, by_cell])
-    for codes, asked in zip(found, (by_candidate, by_cell), strict=True):
+    by_row = rng.integers(0, FULL + 1, len(pool))
+    found = joined.predict(pool, [by_candidate, by_row])
+    for codes, asked in zip(found, (by_candidate, by_row), strict=True):
         expected = np.choose(np.broadcast_to(asked, codes.shape), every)
         np.testing.assert_array_equal(codes, expected)
-
-
-def test_predict__no_reading_gives_no_codes(table):
-    X, y, pool = table
-    _, (piece, *_) = fit(svcs((1.0,)), X, y)
-    assert piece.predict(pool, []).shape == (0, 1, len(pool))
 
 
 def near_the_border(model, rows, steps=40):
@@ -501,16 +447,6 @@ def test_join__takes_pieces_of_different_splits(table):
     )
 
 
-@pytest.mark.parametrize("n_columns", [(3, 3), (2, 3)])
-def test_join__pipelines_with_other_steps_keep_their_own_rows(table, n_columns):
-    estimators = [
-        make_pipeline(PCA(n, whiten=whiten, random_state=0), SVC(C=C, tol=TOL))
-        for n, whiten in zip(n_columns, (False, True), strict=True)
-        for C in (1.0, 10.0)
-    ]
-    assert_equals_svc(estimators, *table)
-
-
 def test_join__survives_pickling(table):
     X, y, pool = table
     family, pieces = fit(svcs(), X, y)
@@ -553,13 +489,6 @@ def test_model__of_many_classes_comes_without_warnings(rng):
     _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
     svc = SVC(C=1.0, gamma=0.1, tol=TOL).fit(X, y)
     np.testing.assert_array_equal(piece.model(0, FULL).predict(X), svc.predict(X))
-
-
-def test_model__of_an_unknown_split_is_an_error(table):
-    X, y, _ = table
-    _, (piece,) = fit(svcs((1.0,), (0.1,)), X, y)
-    with pytest.raises(KeyError, match="no model of split 9"):
-        piece.model(0, 9)
 
 
 def test_search__keeps_no_gram_matrix_of_a_gamma_that_is_done(rng):

@@ -51,9 +51,9 @@ def test_assign_families__splits_a_mixed_list():
         mixed, X, classes=np.array([0, 1]), seed=0, fit_params={}
     )
     assert machines.family.name == "kernel SVM"
-    assert [c.number for c in machines.candidates] == [0]
+    assert [[c.number for c in group] for group in machines.groups] == [[0]]
     assert "one kernel for all C and folds, 1 in all" in machines.remark
-    assert [c.number for c in others.candidates] == [1, 2]
+    assert [[c.number for c in group] for group in others.groups] == [[1], [2]]
     assert "break_ties" in others.remark
 
 
