@@ -45,9 +45,6 @@ def _packages(script):
     return {name.partition(".")[0] for name in _run(script)} - sys.stdlib_module_names
 
 
-# How long it takes depends on the machine: tests/benchmarks/bench_import.py.
-
-
 def test_import__loads_no_dependency():
     assert _packages(ALONE) == {"dsel"}
 

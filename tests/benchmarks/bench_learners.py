@@ -10,11 +10,8 @@ processor time is that of this process and of all that it has started.
 """
 
 import argparse
-import time
-from statistics import median
 
 import numpy as np
-import psutil
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import dsel
+from tests.benchmarks.measuring import in_turn
 
 JOBS = 2
 LEARNERS = {
@@ -44,20 +42,6 @@ LEARNERS = {
         {"max_depth": [1, 2, 3], "n_estimators": [30, 60, 100]},
     ),
 }
-
-
-def seconds(run):
-    """Return the wall and processor seconds of a call, those of children included."""
-
-    def used():
-        tree = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        times = {each.pid: each.cpu_times() for each in tree}
-        return {pid: each.user + each.system for pid, each in times.items()}
-
-    before, began = used(), time.perf_counter()
-    run()
-    wall = time.perf_counter() - began
-    return wall, sum(each - before.get(pid, 0.0) for pid, each in used().items())
 
 
 def main():
@@ -85,17 +69,13 @@ def main():
 
         runs = {"grid": rival, "one": lambda: search(1), "two": lambda: search(JOBS)}
         rival(), search(JOBS)  # whatever is started, compiled or imported
-        taken = {key: [] for key in runs}
-        for _ in range(given.repeats):
-            for key, run in runs.items():
-                taken[key].append(seconds(run))
-        wall, used = (
-            {key: median(each[i] for each in of) for key, of in taken.items()}
-            for i in (0, 1)
-        )
+        sides = {key: lambda _, run=run: run() for key, run in runs.items()}
+        found = in_turn(sides, given.repeats)
+        medians = {key: np.median(each, axis=0) for key, each in found.items()}
+        wall = {key: each[1] for key, each in medians.items()}
         print(
             f"{name:<14}"
-            + "".join(f"{wall[key]:7.2f} /{used[key]:6.2f} " for key in runs)
+            + "".join(f"{each[1]:7.2f} /{each[0]:6.2f} " for each in medians.values())
             + f"{wall['one'] / wall['two']:6.2f} {wall['two'] / wall['grid']:6.2f}",
             flush=True,
         )

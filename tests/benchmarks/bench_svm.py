@@ -1,32 +1,27 @@
 """Kernel SVM grids against scikit-learn on two cores, both sides in one run.
 
-    python tests/benchmarks/bench_svm.py PART... [--repeat 5] [--batches 4]
+    python -m tests.benchmarks.bench_svm PART... [--repeat 5] [--batches 4]
 
-Parts: digits, pruned, satimage, scoring, letter (the five that have floors; `floors` is
-all of them), threads (two threads against one), schedule (task seconds of the pruned
-grid against its wall time), job, growth (which writes a figure). Ours
-runs on two threads of this process and on two worker processes with the environment of
-those that dsel starts; scikit-learn's is `GridSearchCV(SVC(cache_size=500), n_jobs=2)`
-and `SVC.predict`, timed on a sample of its cells in batches and scaled up. The sides
-take turns. Printed are medians of wall seconds with standard errors, processor seconds
-of all processes together, and the limit: what solving (SMO steps, kernel rows copied)
-and matrix products take by themselves, divided by two. `equal_svm.py` compares all
-counts.
+Parts: digits, pruned, satimage, scoring, threads (two threads against one); `floors` is
+all of them. Ours runs on two threads of this process and on two worker processes with
+the environment of those that dsel starts; scikit-learn's is
+`GridSearchCV(SVC(cache_size=500), n_jobs=2)` and `SVC.predict`, timed on a sample of
+its cells in batches and scaled up. The sides take turns. Printed are medians of wall
+seconds with standard errors, processor seconds of all processes together, and the
+limit: what solving (SMO steps, kernel rows copied) and matrix products take by
+themselves, divided by two. `equal_svm.py` compares all counts.
 """
 
 import argparse
 import cProfile
 import os
 import pstats
-import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
-import psutil
 from dask import config
-from distributed import Client, LocalCluster, get_task_stream
 from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
@@ -40,6 +35,7 @@ from dsel.data.splits import Split, random_folds
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.svm.family import KernelSVMFamily
 from dsel.runtime.threads import single_threaded
+from tests.benchmarks.measuring import in_turn, two_workers
 
 C_VALUES = 2.0 ** np.arange(-2, 13)
 GAMMAS = 2.0 ** np.arange(-10, 5)
@@ -47,41 +43,6 @@ GRID = {"C": C_VALUES, "gamma": GAMMAS}
 SEED = 0
 CORES = 2
 DATA_DIR = os.environ.get("DSEL_DATA", "../shared/data")
-
-
-def processor_seconds():
-    """Processor seconds of this process and all that it started and that still run."""
-    me = psutil.Process()
-    times = [each.cpu_times() for each in [me, *me.children(recursive=True)]]
-    return sum(each.user + each.system for each in times)
-
-
-class Watch:
-    """CPU and wall seconds of a block, and the process's peak memory in GiB after."""
-
-    def __enter__(self):
-        self.cpu, self.wall = processor_seconds(), time.perf_counter()
-        return self
-
-    def __exit__(self, *error):
-        self.cpu = processor_seconds() - self.cpu
-        self.wall = time.perf_counter() - self.wall
-        self.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def in_turn(sides, repetitions):
-    """Run each side, a function by name, in turn; return CPU and wall seconds of each.
-
-    A side that has fewer batches than repetitions is called for its own number.
-    """
-    found = {name: [] for name in sides}
-    for turn in range(repetitions):
-        for name, (function, most) in sides.items():
-            if turn < most:
-                with Watch() as watch:
-                    scale = function(turn) or 1.0
-                found[name].append((watch.cpu * scale, watch.wall * scale))
-    return {name: np.array(each) for name, each in found.items()}
 
 
 def report(title, found, limits, floor):
@@ -117,13 +78,7 @@ def two_processes():
     """A client of two worker processes of one thread each; not the current client."""
     environment = ONE_THREAD | FREED_MEMORY
     names = {f"{SPAWN_ENVIRONMENT}.{name}": text for name, text in environment.items()}
-    with (
-        config.set(names),
-        LocalCluster(
-            n_workers=CORES, threads_per_worker=1, dashboard_address=":0"
-        ) as workers,
-        Client(workers, set_as_default=False) as client,
-    ):
+    with config.set(names), two_workers() as client:
         yield client
 
 
@@ -222,10 +177,8 @@ def against(title, table, floor, options, *, prune, n_points):
         sides = {
             "threads": (lambda _: run(None), options.repeat),
             "processes": (lambda _: run(client), options.repeat),
-            "scikit-learn": (
-                peer_batches(X, y, k, n_points, options.batches),
-                options.batches,
-            ),
+            "scikit-learn": (peer_batches(X, y, k, n_points, options.batches),
+                             options.batches),
         }  # fmt: skip
         Parallel(n_jobs=CORES)(delayed(repr)(SVC()) for _ in range(8))  # starts them
         found = in_turn(sides, max(options.repeat, options.batches))
@@ -246,27 +199,6 @@ def part_digits(options):
 def part_pruned(options):
     X, y = digits()
     against("digits, pruned", (X, y, 10), 50, options, prune="exact", n_points=15)
-
-
-def part_schedule(options):
-    """The pruned grid on two worker processes, beside the time their tasks take."""
-    X, y = digits()
-    plan = dsel.plan_search(
-        SVC(), GRID, X, y, criterion="cv_error", cv=10, random_state=SEED
-    )
-    ratios = []
-    with two_processes() as client:
-        for _ in range(options.repeat + 1):
-            client.run(forget)
-            with get_task_stream(client) as stream, Watch() as watch:
-                plan.run(client)
-            spans = [each for task in stream.data for each in task["startstops"]]
-            busy = sum(each["stop"] - each["start"] for each in spans
-                       if each["action"] == "compute")  # fmt: skip
-            ratios.append(CORES * watch.wall / busy)
-            print(f"  {len(stream.data)} tasks, {busy:.2f} s; wall {watch.wall:.2f} s")
-    print(f"pruned schedule: wall / (task seconds / {CORES}) "
-          f"{np.median(ratios[1:]):.2f} (wanted 1.3)", flush=True)  # fmt: skip
 
 
 def part_satimage(options):
@@ -349,15 +281,6 @@ def part_scoring(options):
     score("scoring digits", fits, 10, digits_pool(40_000), 200, options, n_models=12)
 
 
-def part_letter(options):
-    X, y = scaled(DATA_DIR, "letter")
-    pool = np.repeat(X[18_000:], 10, axis=0)
-    pool += np.random.default_rng(2).normal(0, 0.02, pool.shape)
-    grid = {"C": [1.0, 8.0, 64.0], "gamma": [2.0, 8.0, 32.0]}
-    fits = fitted(X[:18_000], y[:18_000], grid, 3, limit=2**33)
-    score("scoring letter", fits, 3, pool, 30, options, n_models=4)
-
-
 def part_threads(options):
     """Two threads of this process against one: fits, then scoring."""
     X, y = digits()
@@ -380,117 +303,15 @@ def part_threads(options):
         ("fits", lambda n_threads: (forget(), plan.run(n_jobs=n_threads))),
         ("scoring", predict),
     ):  # fmt: skip
-        found = in_turn(
-            {
-                n: (lambda _, n=n, f=function: f(n) and None, options.repeat)
-                for n in (1, CORES)
-            },
-            options.repeat,
-        )
+        sides = {n: lambda _, n=n, f=function: f(n) for n in (1, CORES)}
+        found = in_turn(sides, options.repeat)
         one, both = (np.median(found[n], axis=0) for n in (1, CORES))
         print(f"{title}: one thread {one[1]:.2f} s (CPU {one[0]:.2f}), {CORES} threads "
               f"{both[1]:.2f} s (CPU {both[0]:.2f}), {one[1] / both[1]:.2f} times "
               f"as fast (wanted 1.7)", flush=True)  # fmt: skip
 
 
-def part_job(options, n_pool=1_000_000):
-    X, y = digits()
-    pool = digits_pool(n_pool)
-    plan = dsel.plan_search(
-        SVC(), GRID, X, y, pool, certificate="cv_bound", delta=0.01, cv=10,
-        random_state=SEED,
-    )  # fmt: skip
-    with Watch() as watch:
-        outcome = plan.run(n_jobs=CORES)
-    print(" ", outcome.choice)
-    search = peer_batches(X, y, 10, 15, 1)
-    with Watch() as fits:
-        scale = search(0)
-    models = [SVC(C=C, gamma=g).fit(X, y) for C in C_VALUES[::5] for g in GAMMAS[::3]]
-    with Watch() as predictions:
-        Parallel(n_jobs=CORES)(delayed(model.predict)(pool[:1000]) for model in models)
-    times = 2 * len(C_VALUES) * len(GAMMAS) / len(models) * n_pool / 1000
-    theirs = fits.wall * scale + predictions.wall * times
-    print(f"main job on digits, {n_pool:,} pool rows, threads: wall {watch.wall:.1f} s,"
-          f" CPU {watch.cpu:.1f} s, {theirs / watch.wall:.0f} times faster in wall time"
-          f" (wanted 1000); peak memory {watch.peak:.2f} GiB")  # fmt: skip
-
-
-def growth_of_fits(sizes):
-    X, y = scaled(DATA_DIR, "shuttle")
-    grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
-    for n in sizes:
-        with Watch() as watch:
-            fitted(X[:n], y[:n], grid, 5, limit=2**31)
-        yield watch
-
-
-def growth_of_scoring(sizes):
-    X, y = digits()
-    family, pieces, _ = fitted(X, y, {"C": [1.0, 8.0], "gamma": [0.1, 0.5]}, 10)
-    joined = family.join(pieces)
-    pool = digits_pool(10_000)
-    which = [np.array(10), np.arange(len(pool)) % 10]
-    for m in sizes:
-        with Watch() as watch:
-            for _ in range(m // len(pool)):
-                joined.predict(pool, which)
-        yield watch
-
-
-def growth_of_classes(sizes):
-    X, y = scaled(DATA_DIR, "letter")
-    grid = {"C": [1.0, 8.0, 64.0], "gamma": [8.0]}
-    for n_classes in sizes:
-        mine = np.flatnonzero(np.isin(y, np.unique(y)[:n_classes]))
-        rows, pool = mine[:1500], X[np.resize(mine, 10_000)]
-        with Watch() as watch:
-            family, pieces, _ = fitted(X[rows], y[rows], grid, 5)
-            family.join(pieces).predict(pool, [np.array(5), np.arange(len(pool)) % 5])
-        yield watch
-
-
-def growth_of_grids(sizes):
-    X, y = digits()
-    pool = digits_pool(2000)
-    for n_candidates in sizes:
-        k = round(n_candidates**0.5)
-        some = np.linspace(0, 14, k).round().astype(int) if k > 1 else [7]
-        with Watch() as watch:
-            grid = {"C": C_VALUES[some], "gamma": GAMMAS[some]}
-            family, pieces, _ = fitted(X, y, grid, 10)
-            family.join(pieces).predict(pool, [np.array(10), np.arange(2000) % 10])
-        yield watch
-
-
-GROWTH = (
-    ("labeled rows, n (18 fits)", growth_of_fits, [1000, 2000, 4000, 8000, 16_000]),
-    ("pool rows, m (4 candidates)", growth_of_scoring, [10**4, 10**5, 10**6]),
-    ("classes (1,500 rows, 10,000 in the pool)", growth_of_classes, [2, 4, 8, 16, 26]),
-    ("candidates (2,000 pool rows)", growth_of_grids, [1, 9, 25, 64, 225]),
-)
-
-
-def part_growth(options, path="growth-svm.png"):
-    import matplotlib.pyplot as plt
-
-    _, axes = plt.subplots(1, len(GROWTH), figsize=(16, 4), sharey=True)
-    for ax, (label, growth, sizes) in zip(axes, GROWTH, strict=True):
-        seconds = []
-        for size, watch in zip(sizes, growth(sizes), strict=True):
-            seconds.append(watch.cpu)
-            print(f"  {size:,} {label}: {watch.cpu:.2f} s CPU, peak memory "
-                  f"{watch.peak:.2f} GiB", flush=True)  # fmt: skip
-        exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
-        ax.loglog(sizes, seconds, "o-")
-        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
-        ax.set_xticks([], minor=True)
-        ax.set(xlabel=label, ylabel="CPU seconds", title=f"exponent {exponent:.2f}")
-        print(f"{label}: exponent {exponent:.2f}")
-    plt.savefig(path, bbox_inches="tight")
-
-
-FLOORS = ("digits", "pruned", "satimage", "scoring", "letter")
+FLOORS = ("digits", "pruned", "satimage", "scoring", "threads")
 
 
 def main():
