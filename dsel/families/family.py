@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers
+from dsel.data.cache import ByteCache, LastUse
 from dsel.data.splits import Split
 
 INSTALLED: Final = (
@@ -18,6 +19,8 @@ INSTALLED: Final = (
     *(get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
 )  # fmt: skip
 """What the files of packages begin with, those of Python and dsel included."""
+Cache = ByteCache | LastUse
+"""Arrays that tasks of one process share, within a limit of bytes."""
 FIT_DONE: Final = 0
 FIT_FAILED: Final = 1
 
@@ -90,19 +93,15 @@ class FitCounts:
         self.status[place] = FIT_FAILED
         self.messages[key] = why
 
-    def select(self, places: Any, split: int | None = None) -> "FitCounts":
-        """Return the counts at `places` of the arrays, one split's messages."""
-        kept = {
-            key: text
-            for key, text in self.messages.items()
-            if split is None or key[1] == split
-        }
+    def of_split(self, place: int, split: int) -> "FitCounts":
+        """Return the counts of a split by its place on the axis and its number."""
+        at = np.s_[:, [place]]
         return FitCounts(
-            self.test_errors[places],
-            self.train_errors[places],
-            self.status[places],
-            self.seconds[places],
-            kept,
+            self.test_errors[at],
+            self.train_errors[at],
+            self.status[at],
+            self.seconds[at],
+            {key: text for key, text in self.messages.items() if key[1] == split},
         )
 
 
@@ -165,17 +164,6 @@ class FittedGroup:
     def model(self, candidate: int, split: int) -> Any:
         """Return the fitted estimator of one candidate and split; KeyError for none."""
         raise NotImplementedError
-
-
-class Cache(Protocol):
-    """Arrays that tasks of one process share, within a limit of bytes."""
-
-    @property
-    def limit(self) -> int:
-        """Bytes that cached arrays and a task's own work arrays may take."""
-
-    def get(self, key: str, make: Any) -> Any:
-        """Return what is stored under `key`, or make it, keep it if it fits."""
 
 
 @dataclass(frozen=True)

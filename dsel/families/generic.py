@@ -2,34 +2,27 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
-import cloudpickle
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from dsel.arrays import Floats, Integers
-from dsel.data.cache import nbytes_of
-from dsel.data.frames import Frame, native, unchangeable
+from dsel.arrays import Integers
+from dsel.data.frames import native
 from dsel.data.row_random import canonical_text, hashed_seed
 from dsel.data.splits import Split
-from dsel.families.answers import class_scores, count_errors, predict_codes
+from dsel.families.answers import FittedClassifiers, count_errors
 from dsel.families.family import (
     Cache,
     Candidate,
     Family,
     FitCounts,
     FittedGroup,
-    asked,
     joined_numbers,
 )
 from dsel.families.fit_arguments import cut_to_rows, takes_pool
@@ -38,12 +31,9 @@ from dsel.families.prefixes import (
     cloned,
     fitted_prefix,
     has_prefix,
-    prefix_hashes,
-    transformed,
     with_seeds,
 )
 
-ROW_NBYTES_PER_CLASS = 64  # what predict of a common classifier keeps for a row
 _LIBSVM_DRAWS = threading.Lock()
 
 
@@ -180,100 +170,6 @@ class ScikitLearnFamily(Family):
         }
         model.set_params(**unset)  # of a FrozenEstimator it returns None
         return model
-
-
-class _Length:
-    """A file that keeps no more than its length."""
-
-    nbytes = 0
-
-    def write(self, data: Any) -> int:
-        """Count what is written."""
-        self.nbytes += memoryview(data).nbytes
-        return memoryview(data).nbytes
-
-
-@dataclass(frozen=True)
-class FittedClassifiers(FittedGroup):
-    """Fitted scikit-learn classifiers by candidate and split."""
-
-    candidates: tuple[int, ...]
-    splits: tuple[int, ...]
-    counts: FitCounts
-    models: Mapping[tuple[int, int], Any]
-    """(candidate, split) to the fitted model; failed ones are not there."""
-    classes: NDArray[Any]
-    is_dense: bool = False
-    """Whether they were fitted on arrays; some then refuse CSR."""
-
-    @cached_property
-    def nbytes(self) -> int:
-        """What moving the models costs; trees in Cython show it to a pickle alone."""
-        length = _Length()
-        try:
-            cloudpickle.dump(self.models, length)
-        except Exception:  # what cannot be pickled serves the threads of one process
-            return nbytes_of(self.models)
-        return length.nbytes
-
-    @property
-    def row_nbytes(self) -> int:
-        """Working memory of `predict` for one row."""
-        return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
-
-    def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
-        """Return class codes; see `FittedGroup.predict`."""
-        X, numbers = self._as_fitted(X), self.candidates
-        codes = np.full((len(which), len(numbers), X.shape[0]), -1, dtype=np.int64)
-        for query, split, some, rows in asked(which, len(numbers)):
-            part, known = X if isinstance(rows, slice) else X[rows], ""
-            places = np.arange(len(numbers))[some].tolist()
-            hashes = {at: self._encoders.get((numbers[at], split), "") for at in places}
-            for place in sorted(places, key=lambda at: hashes[at]):
-                model = self.models.get((numbers[place], split))
-                encoder, table = hashes[place], part
-                if model is None:
-                    continue
-                if encoder:
-                    if encoder != known:  # it transforms once for all of them
-                        seen = transformed(model.steps[:-1], unchangeable(part))
-                    known, model, table = encoder, model[-1], seen
-                codes[query, place, rows] = predict_codes(model, table, self.classes)
-        return codes
-
-    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
-        """Return real scores; see `FittedGroup.scores`."""
-        X = self._as_fitted(X)
-        shape = (len(which), len(self.candidates), X.shape[0], len(self.classes))
-        scores = np.full(shape, -np.inf)
-        for query, split, some, rows in asked(which, shape[1]):
-            for place in np.arange(shape[1])[some].tolist():
-                model = self.models.get((self.candidates[place], split))
-                if model is not None:
-                    found = class_scores(model, X[rows], self.classes)
-                    scores[query, place, rows] = found
-        return scores
-
-    def _as_fitted(self, X: Any) -> Any:
-        """Return rows as the models had them: a frame is converted whole, once."""
-        if isinstance(X, Frame):
-            return X.typed()
-        return X.toarray() if self.is_dense and sparse.issparse(X) else X
-
-    @cached_property
-    def _encoders(self) -> dict[tuple[int, int], str]:
-        """Hash of what stands before the classifier of each pipeline.
-
-        Where only parameters of the classifier differ, the steps before it are equal,
-        and transform a block once for all of them.
-        """
-        return prefix_hashes(self.models) if len(self.candidates) > 1 else {}
-
-    def model(self, candidate: int, split: int) -> Any:
-        """Return the fitted estimator; KeyError where its fit failed."""
-        model = self.models[candidate, split]
-        # A pipeline shares steps with others, which its owner may fit again.
-        return deepcopy(model) if isinstance(model, Pipeline) else model
 
 
 def identity(candidate: Candidate) -> str:

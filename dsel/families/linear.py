@@ -6,7 +6,7 @@ again, row by row, in a fixed order, so that a row's class never depends on its 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,8 @@ from sklearn.svm import LinearSVC
 
 from dsel.arrays import Floats, Integers
 from dsel.data.frames import numbers
-from dsel.families.family import FitCounts, FittedGroup, asked
+from dsel.families.answers import FittedClassifiers
+from dsel.families.family import FitCounts, asked
 
 # Classes whose `predict` is the argmax (or the sign) of X @ coef_.T + intercept_. Other
 # classes say so by an attribute `predicts_by_coefficients` of their own: a subclass may
@@ -63,10 +64,11 @@ def stack_linear(
         return None
     parts = [_scores_of(models[key], classes) for key in keys]
     shape = (len(candidates), len(splits), *parts[0][0].shape)
-    weights = np.stack([weights for weights, _ in parts]).reshape(shape)
-    offsets = np.stack([offsets for _, offsets in parts]).reshape(shape[:3])
-    counts = FitCounts.empty(len(candidates), len(splits))
-    return LinearStack(candidates, splits, counts, weights, offsets, models)
+    return LinearStack(
+        candidates, splits, FitCounts.empty(*shape[:2]), models, classes,
+        weights=np.stack([weights for weights, _ in parts]).reshape(shape),
+        offsets=np.stack([offsets for _, offsets in parts]).reshape(shape[:3]),
+    )  # fmt: skip
 
 
 def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -86,32 +88,18 @@ def _scores_of(model: Any, classes: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class LinearStack(FittedGroup):
+class LinearStack(FittedClassifiers):
     """Linear models of all candidates and splits, ready for one product."""
 
-    candidates: tuple[int, ...]
-    splits: tuple[int, ...]
-    counts: FitCounts
-    weights: Floats
+    weights: Floats = field(kw_only=True)
     """Shape (n_candidates, n_splits, n_scores, n_columns)."""
-    offsets: Floats
+    offsets: Floats = field(kw_only=True)
     """Shape (n_candidates, n_splits, n_scores); -inf for classes never seen."""
-    models: Mapping[tuple[int, int], Any]
-    """The models themselves, by candidate and split."""
-
-    @property
-    def nbytes(self) -> int:
-        """What moving the models costs."""
-        return int(self.weights.nbytes + self.offsets.nbytes)
 
     @property
     def row_nbytes(self) -> int:
         """Working memory of `predict` for one row: itself in float64, its scores."""
         return int(8 * (2 * self.weights.shape[-1] + 4 * self.offsets.size))
-
-    def model(self, candidate: int, split: int) -> Any:
-        """Return the fitted estimator of one candidate and split."""
-        return self.models[candidate, split]
 
     def predict(self, X: Any, which: Sequence[Integers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
@@ -129,19 +117,6 @@ class LinearStack(FittedGroup):
                 found = self._codes(part, np.array([position]))
                 codes[query][some, rows] = found[some, 0]
         return codes
-
-    def scores(self, X: Any, which: Sequence[Integers]) -> Floats:
-        """Return real scores; see `FittedGroup.scores`."""
-        X, (n_candidates, _, n_scores) = numbers(X), self.offsets.shape
-        shape = len(which), n_candidates, X.shape[0], max(n_scores, 2)
-        scores = np.empty(shape)
-        for query, split, some, rows in asked(which, n_candidates):
-            position = np.array([self.splits.index(split)])
-            found = np.moveaxis(self._products(X[rows], position)[0][:, 0], 1, 2)
-            if n_scores == 1:
-                found = np.concatenate((-found, found), axis=-1)
-            scores[query][some, rows] = found[some]
-        return scores
 
     @cached_property
     def _sizes(self) -> tuple[Floats, Floats]:

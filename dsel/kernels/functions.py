@@ -6,7 +6,7 @@ it has a `__call__`, too, which gives the kernel matrix of two tables.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +15,25 @@ from dsel.arrays import Floats
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, inner_products
 
 
-class Kernel(Protocol):
+class Kernel:
     """A kernel function of the base that all kernels of a grid share.
 
     Members are frozen dataclasses of numbers; equal parameters make equal members.
     """
 
-    @property
-    def base(self) -> str:
-        """``DISTANCES`` (squared), ``PRODUCTS`` (inner) or ``VALUES`` (as given)."""
+    base: ClassVar[str]
+    """``DISTANCES`` (squared), ``PRODUCTS`` (inner) or ``VALUES`` (as given)."""
 
     def values(self, base: NDArray[Any]) -> NDArray[Any]:
         """Return kernel values in the shape and float type of the base, which stays."""
+        raise NotImplementedError
 
     def diagonal(self, base: Floats) -> Floats:
         """Return the kernel of rows with themselves, from their squared lengths.
 
         For ``VALUES``, from the diagonal of the matrix that was given.
         """
+        return self.values(base)
 
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """Bound the error of values made of a base that is off by `base_error`.
@@ -40,7 +41,7 @@ class Kernel(Protocol):
         Parameters
         ----------
         base_error
-            Largest absolute error of the base, any shape.
+            Largest absolute error of the base, any shape; what was given has none.
         base_size
             Largest absolute value of the base, of the same shape.
 
@@ -50,10 +51,11 @@ class Kernel(Protocol):
             The error of a value k is at most ``relative * abs(k) + absolute``, beside
             the few units in the last place of the last operation.
         """
+        return np.zeros_like(base_error), base_error
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Kernel):
     """The linear kernel, <x, z>.
 
     Examples
@@ -69,17 +71,9 @@ class Linear:
         """Return the inner products."""
         return base.copy()
 
-    def diagonal(self, base: Floats) -> Floats:
-        """Return the squared lengths."""
-        return base
-
-    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Bound the error of values; see `Kernel.rounding`."""
-        return np.zeros_like(base_error), base_error
-
 
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(Kernel):
     """The polynomial kernel, (gamma <x, z> + coef0)^degree, of any real degree.
 
     A fractional degree needs features and coef0 >= 0. It can be called with two tables
@@ -122,13 +116,9 @@ class Polynomial:
             )
         return np.asarray(np.power(scaled, base.dtype.type(self.degree)))
 
-    def diagonal(self, base: Floats) -> Floats:
-        """Return the kernel of the squared lengths."""
-        return self.values(base)
-
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """Bound the error of values; see `Kernel.rounding`."""
-        size, error = _scaled(self.gamma, self.coef0, base_error, base_size)
+        size, error = _scaled(self, base_error, base_size)
         if self.degree < 1:  # |a^d - b^d| <= |a - b|^d
             return np.zeros_like(error), error**self.degree * (self.degree > 0)
         slope = self.degree * (size + error) ** (self.degree - 1)
@@ -140,7 +130,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True)
-class Precomputed:
+class Precomputed(Kernel):
     """A kernel that the user computed: the table is the Gram matrix.
 
     Examples
@@ -156,17 +146,9 @@ class Precomputed:
         """Return the values as they were given."""
         return base
 
-    def diagonal(self, base: Floats) -> Floats:
-        """Return the diagonal as it was given."""
-        return base
-
-    def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
-        """Return zeros: what was given counts as exact."""
-        return np.zeros_like(base_error), np.zeros_like(base_error)
-
 
 @dataclass(frozen=True)
-class Rbf:
+class Rbf(Kernel):
     """The Gaussian kernel, exp(-gamma ||x - z||^2).
 
     Examples
@@ -197,7 +179,7 @@ class Rbf:
 
 
 @dataclass(frozen=True)
-class Sigmoid:
+class Sigmoid(Kernel):
     """The sigmoid kernel, tanh(gamma <x, z> + coef0); not positive definite.
 
     Examples
@@ -218,13 +200,9 @@ class Sigmoid:
         argument = base * base.dtype.type(self.gamma) + base.dtype.type(self.coef0)
         return np.asarray(np.tanh(argument, out=argument))
 
-    def diagonal(self, base: Floats) -> Floats:
-        """Return the kernel of the squared lengths."""
-        return self.values(base)
-
     def rounding(self, base_error: Floats, base_size: Floats) -> tuple[Floats, Floats]:
         """Bound the error of values; see `Kernel.rounding`."""
-        _, error = _scaled(self.gamma, self.coef0, base_error, base_size)
+        _, error = _scaled(self, base_error, base_size)
         return np.zeros_like(error), error  # tanh is nowhere steeper than 1
 
 
@@ -240,8 +218,8 @@ def reach_of(kernel: Kernel) -> float:
 
 
 def _scaled(
-    gamma: float, coef0: float, base_error: Floats, base_size: Floats
+    kernel: Polynomial | Sigmoid, base_error: Floats, base_size: Floats
 ) -> tuple[Floats, Floats]:
     """Bound size and error of gamma x . z + coef0."""
-    size = gamma * base_size + abs(coef0)
-    return size, gamma * base_error + 2 * np.finfo(np.float64).eps * size
+    size = kernel.gamma * base_size + abs(kernel.coef0)
+    return size, kernel.gamma * base_error + 2 * np.finfo(np.float64).eps * size

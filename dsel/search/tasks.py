@@ -148,7 +148,7 @@ def fit_jobs(
             if keeps_models:
                 mine = {key: model_token(models, *key) for key in mine}
                 told |= mine
-            counts = models.counts.select(np.s_[:, [place]], job.split)
+            counts = models.counts.of_split(place, job.split)
             nbytes = models.nbytes // len(together) if keeps_models else 0
             records.append(FitRecord(job, counts, nbytes, tuple(mine.values())))
         if keeps_models:

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-import dsel
 from dsel.data.cache import ByteCache
 from dsel.data.splits import fold_splits, pair_splits
 from dsel.families.assignment import assign_families
@@ -63,35 +60,3 @@ def test_fit__a_part_that_predict_refuses_is_all_errors_and_the_other_one_as_eve
     assert errors[part] == 20
     assert errors[1 - part] == usual[1 - part]
     assert "ValueError" in counts.messages[0, 3]
-
-
-class Doubled(TransformerMixin, BaseEstimator):
-    """Has no state, so that nothing tells that it was fitted."""
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return 2.0 * X
-
-
-@pytest.mark.parametrize("last", [LogisticRegression(), SVC()])
-def test_run__takes_a_transformer_without_a_state(last, rng):
-    X = rng.normal(size=(200, 2))
-    y = (X[:, 0] > 0).astype(int)
-    models = [
-        make_pipeline(Doubled(), type(last)(C=C)) for C in (0.5, 1.0)
-    ]  # the step stands before two candidates
-    plan = dsel.plan_search(
-        None,
-        models,
-        X[:100],
-        y[:100],
-        X[100:],
-        cv=4,
-        prune=False,
-        certificate="cv_bound",
-    )
-    results = plan.run().results
-    assert (results.status == 0).all()
-    assert (results.fold_errors.sum("fold") < 20).all()

@@ -6,8 +6,6 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -160,11 +158,3 @@ def test_model__may_be_fitted_again_without_changing_another(rows):
     first, expected = planned.model(0), planned.model(1).predict(X)
     first[0].fit(100.0 * X)
     np.testing.assert_array_equal(planned.model(1).predict(X), expected)
-
-
-@pytest.mark.parametrize("wrap", [lambda part: part, BaggingClassifier])
-def test_run__takes_a_frozen_classifier(rows, wrap):
-    X, y = rows
-    frozen = FrozenEstimator(SVC(gamma=0.001).fit(X[::2], y[::2]))
-    made = dsel.plan_search(None, [wrap(frozen)], X[1::2], y[1::2], cv=3)
-    assert float(dsel.select(made.run()).estimate) < 0.05

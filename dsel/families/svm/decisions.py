@@ -257,8 +257,6 @@ def _count_again(
     block: KernelBlock, duals: DecisionWeights, places: Integers, models: Integers
 ) -> Integers:
     """Return winners of cells by float64 and, in doubt, by exact sums, (n_cells,)."""
-    from dsel.families.svm import votes
-
     rows, at = np.unique(places, return_inverse=True)
     peaks = block.peaks[duals.machines.present][:, rows]
     if block.less_one:  # of values that are not less 1
@@ -266,14 +264,33 @@ def _count_again(
     decisions, _ = cell_decisions(duals, block.precise(rows), at, models)
     limits = duals.limits(peaks, block.errors[rows])[:, at, models]
     n_present = len(duals.machines.present)
-    winners: Integers = votes.winners_of(decisions, limits, n_present)
+    winners = winners_of(decisions, limits, n_present)
     doubtful = winners < 0
     for row in np.unique(at[doubtful]):
         cells = np.flatnonzero(doubtful & (at == row))
         exact = exact_decisions(duals, block.exact(int(rows[row])), models[cells])
-        none = np.zeros_like(exact)
-        winners[cells] = votes.winners_of(exact, none, n_present)
+        winners[cells] = winners_of(exact, np.zeros_like(exact), n_present)
     return winners
+
+
+def winners_of(decisions: Floats, limits: Floats, n_classes: int) -> Integers:
+    """Return each cell's winner by its place, -1 where rounding could make another one.
+
+    Decisions and bounds of their errors are (n_pairs, n_cells).
+    """
+    fewest = np.zeros((n_classes, decisions.shape[1]), dtype=np.int64)
+    most = np.full_like(fewest, n_classes - 1)
+    for first, second, won in (
+        (0, 1, decisions > limits), (1, 0, decisions <= -limits),
+    ):  # fmt: skip
+        pairs = places_of_pairs(n_classes)
+        np.add.at(fewest, pairs[first], won)
+        np.subtract.at(most, pairs[second], won)
+    best, cells = fewest.argmax(axis=0), np.arange(decisions.shape[1])
+    # The first class with the most votes wins.
+    wanted = most + (np.arange(n_classes)[:, np.newaxis] < best)
+    wanted[best, cells] = 0
+    return np.where((fewest[best, cells] < wanted).any(axis=0), -1, best)
 
 
 def cell_decisions(

@@ -17,7 +17,6 @@ from dsel.families.svm.rows import packed_rows
 from dsel.families.svm.settings import (
     check_candidates,
     group_key,
-    is_svc,
     refusal,
     steps_before,
 )
@@ -46,7 +45,7 @@ class KernelSVMFamily(Family):
 
     def refusal(self, estimator: Any) -> str | None:
         """Refuse what cannot be done exactly; say nothing of what is no SVC."""
-        return refusal(estimator, self.fit_params) if is_svc(estimator) else ""
+        return refusal(estimator, self.fit_params)
 
     def rows_of(self, estimator: Any, X: Any) -> Any:
         """Return numbers, or a data frame for steps that make numbers of it."""
@@ -58,8 +57,9 @@ class KernelSVMFamily(Family):
 
     def check(self, candidates: Sequence[Candidate], X: Any) -> None:
         """Raise where a candidate cannot work; see `Family.check`."""
-        for each in candidates:
-            check_candidates([each], self.rows_of(each.estimator, X))
+        # What a pipeline makes of the rows is seen when it is fitted.
+        are_bare = any(not steps_before(each.estimator) for each in candidates)
+        check_candidates(candidates, numbers(X) if are_bare else None)
 
     def groups(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
         """Return candidates that differ in C alone, together."""

@@ -17,18 +17,15 @@ from dsel.families.svm.machines import Machines
 from dsel.families.svm.rows import (
     MOST,
     RowsByClass,
-    places_in_order,
-    places_of,
     rows_as_given,
     rows_of_split,
 )
 from dsel.families.svm.settings import (
-    class_weights,
     last_step,
     resolve_kernel,
-    row_weights,
     step_prefix,
     steps_before,
+    weights_of,
 )
 
 if TYPE_CHECKING:
@@ -70,21 +67,22 @@ class GroupFit:
         """
         check_limit(len(self.y), self.budget.limit)
         labels, own = self.family.classes[self.y[split.train_rows]], self.sample_weight
-        of_classes = class_weights(self.svc, labels)
-        weights = row_weights(
-            of_classes, labels, None if own is None else own[split.train_rows]
+        of_classes, weights = weights_of(
+            self.svc, labels, None if own is None else own[split.train_rows]
         )
         labeled, key, refusals = self._rows(split)
-        numbers = labeled.numbers
-        train = labeled.rows[places_of(numbers, split.train_rows)]
-        kernel = self._kernel(labeled, key, resolve_kernel(self.svc, train))
+        place_of = np.argsort(labeled.numbers)
+        train = place_of[split.train_rows]
+        kernel = self._kernel(
+            labeled, key, resolve_kernel(self.svc, labeled.rows[np.sort(train)])
+        )
         at_places = np.zeros(len(self.y))
-        at_places[places_in_order(numbers, split.train_rows)] = weights
+        at_places[train] = weights
         machines, gaps = self._solve(kernel, split, at_places, of_classes)
-        duals = DecisionWeights.from_machines(machines, numbers, labeled.starts)
+        duals = DecisionWeights.from_machines(machines, labeled.numbers, labeled.starts)
         errors = [
             len(part) if refusal else
-            count_errors(kernel, duals, places_of(numbers, part))
+            count_errors(kernel, duals, np.sort(place_of[part]))
             for part, refusal in zip(split.tests, refusals, strict=True)
         ]  # fmt: skip
         self.counts.record((self.places, column), *errors)
@@ -112,17 +110,11 @@ class GroupFit:
         kind = kernel if kernel in ("precomputed", *MOST) else ""
         key = f"{kind}-{self.data_key}"
         if not self.steps:
-            labeled, refused = self.budget.get(
+            labeled = self.budget.get(
                 f"svm-rows-{key}",
                 lambda: rows_as_given(self.X, self.y, len(classes), kernel),
             )
-            train, *tests = (
-                next((refused[row] for row in refused if row in part), None)
-                for part in (split.train_rows, *split.tests)
-            )
-            if train is not None:
-                raise train
-            return labeled, key, tests
+            return labeled, key, [None] * len(split.tests)
         named = content_hash(split.train_rows, *split.tests)
         key += f"-{(exact_text(self.steps), seed, split.name)}-{named}"
         labeled, refusals = self.budget.get(

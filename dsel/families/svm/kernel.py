@@ -32,8 +32,6 @@ class LabeledKernel:
     """The rows, prepared for the base of the kernel."""
     gram: NDArray[np.float32]
     """Kernel values of all rows with all rows, in float32 as libsvm keeps them."""
-    base: Floats | None
-    """What they are computed from, where it fits, too."""
     diagonal: Floats
     """Kernel of all rows with themselves, which libsvm keeps without rounding."""
     largest: float
@@ -56,24 +54,15 @@ class LabeledKernel:
             values,
             flush_to_peaks(values, self.labeled.starts),
             relative * self.largest + absolute,
-            lambda some: self._precise(places[some]),
-            lambda one: self._exact_values(seen[places[one] : places[one] + 1]),
+            lambda some: self._values(seen[places[some]]),
+            lambda one: self.kernel.values(
+                self.reference.exact_base_of(seen[[places[one]]])
+            ),
             votes.room_for(len(places), len(self.labeled.starts) - 1),
         )
 
-    def _precise(self, places: Integers) -> Floats:
-        """Return the kernel of rows, as predicted, with all rows in float64."""
-        seen = self.labeled.rows_at_predict
-        if self.base is not None and seen is self.labeled.rows:
-            return self.kernel.values(self.base[places])
-        return self._values(seen[places])
-
     def _values(self, rows: Any) -> Floats:
         return self.kernel.values(self.reference.base_of(rows))
-
-    def _exact_values(self, row: Any) -> Floats:
-        """Return a row's kernel values, computed for it alone."""
-        return self.kernel.values(self.reference.exact_base_of(row))
 
     @property
     def block_rows(self) -> int:
@@ -129,7 +118,7 @@ def labeled_kernel(
             f"scale the features."
         )
     return LabeledKernel(
-        labeled, kernel, reference, gram, base, kernel.diagonal(own), largest
+        labeled, kernel, reference, gram, kernel.diagonal(own), largest
     )
 
 

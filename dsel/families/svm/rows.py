@@ -79,32 +79,13 @@ def usable(rows: Any, kernel: str) -> Any:
     return rows
 
 
-def rows_as_given(
-    X: Any, y: Integers, n_classes: int, kernel: str
-) -> tuple[RowsByClass, Mapping[int, Exception]]:
-    """Return the labeled rows themselves, class by class, and what is wrong with some.
-
-    Those are zeros: a fold that is trained without them knows nothing of them.
-    """
-    refused: dict[int, Exception] = {}
-    try:
-        rows = usable(X, kernel)
-    except ValueError:
-        rows = X.tolil() if is_sparse(X) else np.array(X, dtype=np.float64)
-        for number in range(len(y)):
-            try:
-                usable(X[[number]], kernel)
-            except ValueError as error:
-                refused[number] = error
-                rows[number] = 0.0
-        rows = as_floats(rows)
+def rows_as_given(X: Any, y: Integers, n_classes: int, kernel: str) -> RowsByClass:
+    """Return the labeled rows themselves, class by class."""
     numbers, starts = _class_by_class(y, n_classes)
-    rows = rows[numbers]
-    by_column = kernel == "precomputed"
-    rows = rows[:, numbers] if by_column else rows
-    n_values = len(y) if by_column else 0
-    labeled = RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, n_values)
-    return labeled, refused
+    rows, n_values = usable(X, kernel)[numbers], 0
+    if kernel == "precomputed":
+        rows, n_values = rows[:, numbers], len(y)
+    return RowsByClass(AS_GIVEN, None, numbers, starts, rows, rows, n_values)
 
 
 def rows_of_split(
@@ -171,18 +152,6 @@ def _equal(first: Any, second: Any) -> bool:
     if is_sparse(first):
         return bool((first != second).nnz == 0)
     return bool(np.array_equal(first, second))
-
-
-def places_in_order(numbers: Integers, rows: Integers) -> Integers:
-    """Return the place of each labeled row among all `numbers`, a permutation."""
-    where = np.empty(len(numbers), dtype=np.int64)
-    where[numbers] = np.arange(len(numbers))
-    return where[rows]
-
-
-def places_of(numbers: Integers, rows: Integers) -> Integers:
-    """Return the places of labeled rows among all `numbers`, ascending."""
-    return np.sort(places_in_order(numbers, rows))
 
 
 def packed_rows(

@@ -45,11 +45,6 @@ def step_prefix(estimator: Any) -> str:
     return f"{estimator.steps[-1][0]}__" if type(estimator) is Pipeline else ""
 
 
-def is_svc(estimator: Any) -> bool:
-    """Return whether the estimator, or the last step of a pipeline, is an SVC."""
-    return type(last_step(estimator)) is SVC
-
-
 def group_key(candidate: Candidate) -> str:
     """Return a text that candidates have in common if they differ in C alone."""
     svc = last_step(candidate.estimator)
@@ -58,10 +53,10 @@ def group_key(candidate: Candidate) -> str:
 
 
 def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
-    """Return why an estimator cannot be done exactly by the family, or None."""
+    """Return why an estimator cannot be done exactly; nothing is said of no SVC."""
     svc = last_step(estimator)
-    if not is_svc(estimator):
-        return f"{type(svc).__name__} is no SVC"
+    if type(svc) is not SVC:
+        return ""
     if callable(svc.kernel):
         return "the kernel is a function that only SVC can call"
     if svc.kernel not in KERNELS:
@@ -79,7 +74,7 @@ def refusal(estimator: Any, fit_params: Mapping[str, Any]) -> str | None:
 
 
 def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
-    """Raise where parameters, or the Gram matrix that `X` is, cannot work."""
+    """Raise where parameters cannot work, alone or on the rows `X` of bare SVCs."""
     kernels = set()
     for candidate in candidates:
         svc = last_step(candidate.estimator)
@@ -95,7 +90,6 @@ def check_candidates(candidates: Sequence[Candidate], X: Any) -> None:
             continue
         if svc.degree != 0:
             check_positive(svc.degree, "degree")
-        # What a pipeline makes of the rows is seen when it is fitted.
         if type(candidate.estimator) is Pipeline or float(svc.degree).is_integer():
             continue
         lowest = X.min() if X.shape[0] else 0.0
@@ -143,26 +137,18 @@ def resolve_kernel(svc: Any, X: Any) -> Kernel:
     return KERNELS[svc.kernel](svc, float(gamma))
 
 
-def class_weights(svc: Any, labels: NDArray[Any]) -> Floats:
-    """Return the factor of C of each class among the labels, ascending."""
-    classes = np.unique(labels)
-    if svc.class_weight is None:
-        return np.ones(len(classes))
-    weights = compute_class_weight(svc.class_weight, classes=classes, y=labels)
-    return np.asarray(weights, dtype=np.float64)
+def weights_of(
+    svc: Any, labels: NDArray[Any], sample_weight: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return the factor of C of each class of the labels, ascending, and of each row.
 
-
-def row_weights(
-    of_classes: Floats,
-    labels: NDArray[Any],
-    sample_weight: Floats | None,
-) -> Floats:
-    """Return the factor of C for each training row, from class and sample weights.
-
-    `of_classes` are as `class_weights` returns them. Raises ValueError where no row of
-    a class has a positive weight.
+    Raises ValueError where no row of a class has a positive weight.
     """
     classes, codes = np.unique(labels, return_inverse=True)
+    of_classes = np.ones(len(classes))
+    if svc.class_weight is not None:
+        given = compute_class_weight(svc.class_weight, classes=classes, y=labels)
+        of_classes = np.asarray(given, dtype=np.float64)
     weights = of_classes[codes]
     if sample_weight is not None:
         weights = weights * sample_weight
@@ -170,4 +156,4 @@ def row_weights(
     if lost:
         label = classes[min(lost)]
         raise ValueError(f"`sample_weight` leaves no training row of class {label}.")
-    return weights
+    return of_classes, weights

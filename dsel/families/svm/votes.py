@@ -340,33 +340,3 @@ def add_terms(
                     size += abs(term)
                     count += coef != 0.0
                 terms[i, q, cell], limits[i, q, cell] = total, EPS * count * size
-
-
-@compiled()
-def winners_of(decisions: Any, limits: Any, n_classes: Any) -> Any:
-    """Return each cell's winner by its place, -1 where rounding could make another one.
-
-    Parameters
-    ----------
-    decisions, limits
-        Decisions and bounds of their errors, (n_pairs, n_cells).
-    n_classes
-        How many classes the pairs are of.
-    """
-    winners = np.empty(decisions.shape[1], dtype=np.int64)
-    fewest = np.empty((1, n_classes, 1), dtype=np.int64)
-    most = np.empty((1, n_classes, 1), dtype=np.int64)
-    for cell in range(len(winners)):
-        fewest[:], most[:] = 0, n_classes - 1
-        pair = 0
-        for i in range(n_classes):
-            for j in range(i + 1, n_classes):
-                if decisions[pair, cell] > limits[pair, cell]:
-                    fewest[0, i, 0] += 1
-                    most[0, j, 0] -= 1
-                elif decisions[pair, cell] <= -limits[pair, cell]:
-                    fewest[0, j, 0] += 1
-                    most[0, i, 0] -= 1
-                pair += 1
-        winners[cell] = known_winner(fewest, most, n_classes, 0, 0)
-    return winners

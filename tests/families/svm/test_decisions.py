@@ -109,7 +109,7 @@ def ratios_of(seen, second_row, gammas):
     """
     weights = np.array([[[0.7]], [[0.0]]])
     rows = np.array([[0.0], [second_row]])
-    labeled, _ = rows_as_given(rows, np.arange(2), 2, "rbf")
+    labeled = rows_as_given(rows, np.arange(2), 2, "rbf")
     plan = ScoringPlan.of_machines(labeled, [
         Machines(
             0, -1, Rbf(gamma), (0,), np.arange(1), np.arange(2), np.arange(2),
@@ -160,7 +160,7 @@ def test_limits__hold_for_kernels_less_one_and_are_not_idle(rng, far):
 
 def test_limits__are_small_where_all_kernel_values_are_near_one(machines, rng):
     rows = rng.uniform(0.0, 0.01, (600, 1))
-    labeled, _ = rows_as_given(rows, np.arange(600) // 200, 3, "rbf")
+    labeled = rows_as_given(rows, np.arange(600) // 200, 3, "rbf")
     plan = ScoringPlan.of_machines(labeled, [machines])
     (block,) = kernel_blocks(plan, rows[:N_ROWS], single=True)
     ((_, (duals,)),) = plan.by_kernel
