@@ -13,50 +13,27 @@ To add a member: a function in the file of its kind, with a docstring that says
 Guarantee, Assumes and Source, its line here, and a coverage test that could fail.
 """
 
-from dsel.bounds.binomial import binomial_tail_inversion, binomial_tail_inversion_lower
-from dsel.bounds.bounded_mean import MeanInterval, bounded_mean_interval
-from dsel.bounds.co_validation import (
-    error_from_disagreement,
-    pair_error_bound,
-    row_disagreement,
-)
+from dsel.bounds.binomial import binomial_tail_inversion
+from dsel.bounds.co_validation import error_from_disagreement, pair_error_bound
 from dsel.bounds.cross_validation import (
-    BoundTerms,
     best_fold,
-    best_fold_number,
     cv_bound,
     nested_all_rows,
     nested_one_fold,
     upper_pool_rows,
 )
-from dsel.bounds.holdout import expected_holdout_bound, holdout_bound
-from dsel.bounds.nonconformity import (
-    conformal_p_value,
-    margin_conformity,
-    threshold_bound,
-)
-from dsel.bounds.shares import LABEL_SHARE, uniform_shares
+from dsel.bounds.holdout import holdout_bound
+from dsel.bounds.nonconformity import threshold_bound
 
 __all__ = [
-    "LABEL_SHARE",
-    "BoundTerms",
-    "MeanInterval",
     "best_fold",
-    "best_fold_number",
     "binomial_tail_inversion",
-    "binomial_tail_inversion_lower",
-    "bounded_mean_interval",
-    "conformal_p_value",
     "cv_bound",
     "error_from_disagreement",
-    "expected_holdout_bound",
     "holdout_bound",
-    "margin_conformity",
     "nested_all_rows",
     "nested_one_fold",
     "pair_error_bound",
-    "row_disagreement",
     "threshold_bound",
-    "uniform_shares",
     "upper_pool_rows",
 ]

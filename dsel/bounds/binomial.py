@@ -315,19 +315,3 @@ def _inside(proposed: Floats, lo: Floats, hi: Floats) -> Floats:
     middle = np.where(is_wide, np.sqrt(lo * hi), (lo + hi) / 2)
     is_inside = np.isfinite(proposed) & (proposed > lo) & (proposed < hi)
     return np.where(is_inside, proposed, middle)
-
-
-def bracket_root(
-    is_above: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats
-) -> tuple[Floats, Floats]:
-    """Halve brackets until they are as narrow as floats allow; return both ends."""
-    low, high = low.copy(), high.copy()
-    for _ in range(200):
-        middle = (low + high) / 2
-        # Relative to the root: limits of 1e-9 keep their digits.
-        if (high - low <= 1e-13 * high).all():
-            break
-        above = is_above(middle)
-        high = np.where(above, middle, high)
-        low = np.where(above, low, middle)
-    return low, high

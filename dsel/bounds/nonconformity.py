@@ -1,4 +1,4 @@
-"""Conformity of rows to labels: margins, p-values, counts and their bound.
+"""Conformity of rows to labels: margins, counts and their bound.
 
 The bound is on P(a_k(X, Y) <= t), the probability that a fresh row conforms to its
 label at most t under model k, from the number c of n validation scores up to t. For
@@ -11,92 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsel.bounds.binomial import upper_limits
 from dsel.checks import check_counts_of, check_integer, check_probability
-
-
-def conformal_p_value(
-    validation_scores: ArrayLike, test_scores: ArrayLike, *, smoothing: bool = True
-) -> NDArray[np.float64]:
-    r"""P-value of a label: fraction of validation rows that conform no better.
-
-    With :math:`n` validation scores :math:`a_j` and a test score :math:`a` the
-    count is :math:`c = \#\{j : a_j \le a\}`, the p-value
-
-    .. math:: p = \frac{c + 1}{n + 1} \quad\text{or, as printed,}\quad \frac{c}{n}.
-
-    Parameters
-    ----------
-    validation_scores
-        Conformity of held-out rows to their own labels, larger is more typical,
-        shape ``(..., n)`` with n >= 1. Leading axes are models.
-    test_scores
-        Conformity of test rows to a label, shape ``(..., n_rows)`` with the same
-        leading axes (or any shape where `validation_scores` is one-dimensional).
-    smoothing
-        Whether the test row is counted too. Without it the p-value is the printed
-        one: it can be 0, and its regions miss more often than they say.
-
-    Returns
-    -------
-    ndarray
-        P-values in the shape of `test_scores`: in (0, 1] with smoothing, in [0, 1]
-        without.
-
-    Raises
-    ------
-    ValueError
-        Where a score is NaN, there is no validation score, or the leading axes differ.
-
-    Notes
-    -----
-    Guarantee: with smoothing, for one model fixed in advance and the true label of a
-    fresh row, ``P(p <= epsilon) <= epsilon`` over validation and test row jointly.
-    Assumes: exchangeable rows; a model that saw none of them. The guarantee does not
-    cover a model chosen by its p-value at the test row.
-    Source: Hardoon, Hussain and Shawe-Taylor (2009), section 3; the +1 is the
-    correction that their Proposition 3.2 needs.
-
-    Examples
-    --------
-    The six validation rows of Figure 1 of the paper, two of them errors, and a test
-    row with f(x) = 0.5, taken as positive and as negative:
-
-    >>> validation = [-1.5, -0.2, 0.3, 0.8, 1.2, 2.0]
-    >>> (6 * conformal_p_value(validation, [0.5, -0.5], smoothing=False)).round(12)
-    array([3., 1.])
-    """
-    ascending = sort_scores(validation_scores)
-    scores = _finite_or_infinite(test_scores, "test_scores")
-    if ascending.ndim > 1 and scores.shape[:-1] != ascending.shape[:-1]:
-        raise ValueError(
-            f"`test_scores` must have the leading axes {ascending.shape[:-1]} of "
-            f"`validation_scores`, got shape {scores.shape}."
-        )
-    # Ties count as conforming no better, which is the conservative side.
-    counts = count_not_above(ascending, scores)
-    n = ascending.shape[-1]
-    p_values = (counts + 1.0) / (n + 1.0) if smoothing else counts / n
-    return np.asarray(p_values)
-
-
-def sort_scores(validation_scores: ArrayLike) -> NDArray[np.float64]:
-    """Return validation scores ascending along the last axis, checked."""
-    scores = _finite_or_infinite(validation_scores, "validation_scores")
-    if scores.ndim == 0 or scores.shape[-1] == 0:
-        raise ValueError(
-            "`validation_scores` must hold at least one score on its last axis, "
-            f"got shape {scores.shape}; hold out a larger validation part."
-        )
-    return np.sort(scores, axis=-1)
-
-
-def _finite_or_infinite(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    scores = np.asarray(values, dtype=np.float64)
-    if np.isnan(scores).any():
-        raise ValueError(
-            f"`{name}` must not be NaN, got {int(np.isnan(scores).sum())} NaN of "
-            f"{scores.size}; look for columns or fits that overflow."
-        )
-    return scores
 
 
 def count_not_above(
@@ -133,7 +47,7 @@ def margin_conformity(scores: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
-    Guarantee: none by itself; it is a measure for :func:`conformal_p_value`.
+    Guarantee: none by itself; it is a measure for p-values.
     Assumes: nothing.
     Source: Hardoon, Hussain and Shawe-Taylor (2009), equation (3), with the usual
     extension to more than two classes.

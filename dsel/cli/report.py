@@ -13,7 +13,7 @@ def command(place: str, out: str) -> None:
 
     The page needs no net to read. Nothing is fitted.
     """
-    from dsel.report import write_report
+    from dsel.report.page import write_report
     from dsel.results import open_results
 
     click.echo(f"Wrote {write_report(open_results(place), out)}")

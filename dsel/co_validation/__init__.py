@@ -9,25 +9,15 @@ rate over pool rows, never an error bound, since rows picked by active learning 
 random sample. To add an estimate: a criterion of the counts.
 """
 
-from dsel.co_validation.active_learning import (
-    ActiveStep,
-    learn_actively,
-    sample_uncertain,
-)
+from dsel.co_validation.active_learning import learn_actively, sample_uncertain
 from dsel.co_validation.covalidate import covalidate, plan_covalidation
-from dsel.co_validation.row_disagreement import (
-    most_disputed,
-    write_half_disagreement,
-    write_row_disagreement,
-)
+from dsel.co_validation.row_disagreement import most_disputed, write_row_disagreement
 
 __all__ = [
-    "ActiveStep",
     "covalidate",
     "learn_actively",
     "most_disputed",
     "plan_covalidation",
     "sample_uncertain",
-    "write_half_disagreement",
     "write_row_disagreement",
 ]

@@ -10,8 +10,7 @@ from dsel.candidates import Grid
 from dsel.criteria import get_criterion
 from dsel.data.labeled import check_labels
 from dsel.data.row_random import seed_from
-from dsel.results import Assumption
-from dsel.results.certificate import VIOLATED
+from dsel.results.certificate import VIOLATED, Assumption
 from dsel.search.folds import halves_layout, with_leave_one_out
 from dsel.search.plan import Plan, plan_search
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.bounds import row_disagreement
+from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
 from dsel.data import open_pool

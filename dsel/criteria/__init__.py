@@ -21,7 +21,7 @@ from dsel.checks import check_choice
 from dsel.criteria.base import BEST_FOLD as BEST_FOLD
 from dsel.criteria.base import FIRST_FOLD as FIRST_FOLD
 from dsel.criteria.base import FULL as FULL
-from dsel.criteria.base import Criterion, Settings, Terms
+from dsel.criteria.base import Criterion, Settings
 from dsel.criteria.base import Evidence as Evidence
 from dsel.criteria.certificates import CERTIFICATES, Bound
 from dsel.criteria.co_validation import CO_VALIDATION
@@ -64,9 +64,6 @@ def get_criterion(name: str, argument: str = "criterion") -> Criterion:
 __all__ = [
     "CRITERIA",
     "Bound",
-    "Criterion",
     "Estimate",
     "Settings",
-    "Terms",
-    "get_criterion",
 ]

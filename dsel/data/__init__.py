@@ -15,7 +15,6 @@ and let `open_pool` call it.
 """
 
 from dsel.data.open import open_pool
-from dsel.data.tables import read_table
 from dsel.data.write import write_pool
 
-__all__ = ["open_pool", "read_table", "write_pool"]
+__all__ = ["open_pool", "write_pool"]

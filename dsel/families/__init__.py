@@ -13,6 +13,6 @@ To add a family: one file with a frozen dataclass that is a `Family`, and its li
 `assignment.FAMILIES`.
 """
 
-from dsel.families.family import Candidate, Family, FitCounts, FittedGroup
+from dsel.families.family import Family
 
-__all__ = ["Candidate", "Family", "FitCounts", "FittedGroup"]
+__all__ = ["Family"]

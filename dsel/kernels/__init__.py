@@ -12,22 +12,6 @@ To add a kernel: a frozen dataclass in `functions` with the methods of `Kernel`,
 line in `KERNELS` of `dsel.families.svm.settings`.
 """
 
-from dsel.kernels.functions import (
-    Kernel,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Rbf,
-    Sigmoid,
-)
-from dsel.kernels.reference_rows import squared_distances
+from dsel.kernels.functions import Kernel
 
-__all__ = [
-    "Kernel",
-    "Linear",
-    "Polynomial",
-    "Precomputed",
-    "Rbf",
-    "Sigmoid",
-    "squared_distances",
-]
+__all__ = ["Kernel"]

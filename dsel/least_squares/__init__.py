@@ -17,10 +17,8 @@ the error: its column in `search`, its line in `losses`.
 from dsel.least_squares.estimators import (
     KernelLeastSquares,
     KernelLeastSquaresClassifier,
-    kmeans_centers,
-    random_centers,
 )
-from dsel.least_squares.losses import LossChoice, select_least_squares
+from dsel.least_squares.losses import select_least_squares
 from dsel.least_squares.search import (
     LeastSquaresSearch,
     StreamedLeastSquaresSearch,
@@ -30,9 +28,6 @@ __all__ = [
     "KernelLeastSquares",
     "KernelLeastSquaresClassifier",
     "LeastSquaresSearch",
-    "LossChoice",
     "StreamedLeastSquaresSearch",
-    "kmeans_centers",
-    "random_centers",
     "select_least_squares",
 ]

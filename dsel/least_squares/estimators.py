@@ -16,7 +16,7 @@ from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_nonnegative, check_positive
 from dsel.data.lazy import lazily
 from dsel.errors import GuaranteeWarning, warn
-from dsel.kernels import squared_distances
+from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares.closed_form import solve_dual
 from dsel.least_squares.kernel import (
     EPS,

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from dsel.arrays import Floats
-from dsel.kernels import Rbf, squared_distances
+from dsel.kernels.functions import Rbf
+from dsel.kernels.reference_rows import squared_distances
 
 EPS: Final = float(np.finfo(np.float64).eps)
 NARROWEST: Final = 1e-150

@@ -38,7 +38,7 @@ from dsel.data.splits import (
     random_folds,
     splits_token,
 )
-from dsel.kernels import squared_distances
+from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares.closed_form import (
     block_residuals,
     gcv_losses,

@@ -32,5 +32,4 @@ __all__ = [
     "plot_loss_curves",
     "plot_surface",
     "plot_terms",
-    "plot_timing",
 ]

@@ -8,7 +8,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.bounds import binomial_tail_inversion, binomial_tail_inversion_lower
+from dsel.bounds import binomial_tail_inversion
+from dsel.bounds.binomial import binomial_tail_inversion_lower
 from dsel.least_squares import select_least_squares
 from dsel.plots.style import ACCENT, BLUE, GREEN, INK, MIDDLE, PINK, new_axes, tidy
 

@@ -7,7 +7,3 @@ numbers again. Every number comes from the cube; no fit is run.
 To add a section: its values in `page.report_html`, its place in `report.html.j2`. Needs
 the extra ``report``.
 """
-
-from dsel.report.page import report_html, write_report
-
-__all__ = ["report_html", "write_report"]

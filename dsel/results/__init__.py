@@ -15,12 +15,11 @@ certified if none is violated and nothing else speaks against it.
 and `store` how it is kept, `rows` results for every row of a pool.
 """
 
-from dsel.results.certificate import Assumption, Certificate, Choice
+from dsel.results.certificate import Certificate, Choice
 from dsel.results.models import open_model, save_model
 from dsel.results.store import open_results, save_results
 
 __all__ = [
-    "Assumption",
     "Certificate",
     "Choice",
     "open_model",

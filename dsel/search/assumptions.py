@@ -29,8 +29,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.row_random import SHIFT_STREAM, hashed_seed, row_random_at
 from dsel.data.splits import Split
-from dsel.results import Assumption
-from dsel.results.certificate import DECLARED, VIOLATED, full_list
+from dsel.results.certificate import DECLARED, VIOLATED, Assumption, full_list
 from dsel.search.folds import Layout
 
 SAMPLE_ROWS: Final = 500

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.bounds import best_fold_number
+from dsel.bounds.cross_validation import best_fold_number
 from dsel.data.pool import Span
 from dsel.families.family import FIT_DONE, FIT_FAILED, FitCounts
 from dsel.search.comparisons import BestFold, Comparison

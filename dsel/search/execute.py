@@ -24,13 +24,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel import names
-from dsel.bounds import (
-    LABEL_SHARE,
-    expected_holdout_bound,
-    nested_all_rows,
-    nested_one_fold,
-    upper_pool_rows,
-)
+from dsel.bounds import nested_all_rows, nested_one_fold, upper_pool_rows
+from dsel.bounds.holdout import expected_holdout_bound
+from dsel.bounds.shares import LABEL_SHARE
 from dsel.checks import check_choice
 from dsel.data.frames import Frame
 from dsel.data.pool import Span

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 
 from dsel import names
-from dsel.bounds import uniform_shares
+from dsel.bounds.shares import uniform_shares
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -26,7 +26,8 @@ from dsel.candidates import (
     takes_nan,
 )
 from dsel.checks import check_choice, check_integer, check_probability
-from dsel.criteria import Criterion, Settings, get_criterion
+from dsel.criteria import Settings, get_criterion
+from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame
 from dsel.data.identity import NEVER_AGAIN, exact_text
@@ -38,7 +39,7 @@ from dsel.data.splits import full_split, splits_token
 from dsel.families.assignment import assign_families
 from dsel.families.family import FIT_DONE, Candidate
 from dsel.families.fit_arguments import check_pool_learners, checked_params, takes_pool
-from dsel.results import Assumption
+from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes, as_text, grid_axes
 from dsel.runtime.threads import single_threaded
 from dsel.search.assumptions import assumptions_of_plan, remarks_on_rows

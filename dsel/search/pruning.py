@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.criteria import Criterion, Settings
+from dsel.criteria import Settings
+from dsel.criteria.base import Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.families.family import FIT_DONE, FIT_FAILED
 from dsel.search.counts import UNKNOWN, CountTable

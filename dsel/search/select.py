@@ -10,10 +10,12 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.bounds import best_fold_number, pair_error_bound, uniform_shares
+from dsel.bounds import pair_error_bound
+from dsel.bounds.cross_validation import best_fold_number
+from dsel.bounds.shares import uniform_shares
 from dsel.checks import check_probability
-from dsel.criteria import CRITERIA, Criterion, Settings, Terms, get_criterion
-from dsel.criteria.base import BEST_FOLD, FIRST_FOLD
+from dsel.criteria import CRITERIA, Settings, get_criterion
+from dsel.criteria.base import BEST_FOLD, FIRST_FOLD, Criterion, Terms
 from dsel.results import Certificate, Choice
 from dsel.results.certificate import ALL_ROWS, ONE_FOLD, assumptions_of
 from dsel.results.cube import check_cube, evidence, with_criteria

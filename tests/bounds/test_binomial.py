@@ -5,7 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dsel.bounds import binomial_tail_inversion, binomial_tail_inversion_lower
+from dsel.bounds import binomial_tail_inversion
+from dsel.bounds.binomial import binomial_tail_inversion_lower
 from tests.bounds.exact_tails import lower_tail_ratio, upper_tail_ratio
 
 DELTAS = st.floats(-12, np.log10(0.5)).map(lambda power: 10.0**power)

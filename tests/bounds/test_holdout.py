@@ -4,11 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dsel.bounds import (
-    binomial_tail_inversion,
-    expected_holdout_bound,
-    holdout_bound,
-)
+from dsel.bounds import binomial_tail_inversion, holdout_bound
+from dsel.bounds.holdout import expected_holdout_bound
 
 
 def test_holdout_bound__is_the_inverse_tail():

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from dsel.bounds.nonconformity import (
-    conformal_p_value,
     count_not_above,
     margin_conformity,
-    sort_scores,
     threshold_bound,
 )
 
@@ -36,7 +34,7 @@ def test_count_not_above__equal_the_definition_with_ties(rng, n_classes):
         margin_conformity(validation), labels[np.newaxis, :, np.newaxis], axis=-1
     )[..., 0]
     top = np.sort(scores, axis=-1)
-    found = count_not_above(sort_scores(own), top[..., -2] - top[..., -1])
+    found = count_not_above(np.sort(own), top[..., -2] - top[..., -1])
 
     np.testing.assert_array_equal(found, expected)
 
@@ -45,55 +43,10 @@ def test_count_not_above__need_negative_scores_only(rng):
     scores = rng.normal(0.3, 1.0, 200)
     runner_up = -np.abs(rng.normal(0.0, 1.0, (1, 100)))
 
-    every = count_not_above(sort_scores(scores)[np.newaxis], runner_up)
-    negative = count_not_above(sort_scores(scores[scores <= 0])[np.newaxis], runner_up)
+    every = count_not_above(np.sort(scores)[np.newaxis], runner_up)
+    negative = count_not_above(np.sort(scores[scores <= 0])[np.newaxis], runner_up)
 
     np.testing.assert_array_equal(every, negative)
-
-
-def test_conformal_p_value__equals_figure_1_of_the_paper():
-    validation = [-2.0, -1.0, 0.5, 1.0, 2.0, 3.0]
-
-    found = conformal_p_value(validation, [0.7, -1.5], smoothing=False)
-
-    np.testing.assert_allclose(found, [3 / 6, 1 / 6])
-
-
-def test_conformal_p_value__counts_the_test_row_with_smoothing():
-    found = conformal_p_value([0.0, 1.0, 1.0], [-1.0, 1.0])
-
-    np.testing.assert_allclose(found, [1 / 4, 4 / 4])
-
-
-def test_conformal_p_value__is_valid_with_smoothing_and_not_without(rng):
-    n, epsilon, draws = 10, 0.05, 40_000
-    scores = rng.normal(size=(draws, n + 1))
-    smoothed = conformal_p_value(scores[:, :n], scores[:, n:])
-    printed = conformal_p_value(scores[:, :n], scores[:, n:], smoothing=False)
-
-    margin = 3 * np.sqrt(epsilon / draws)
-    assert (smoothed <= epsilon).mean() <= epsilon + margin
-    assert abs((printed < epsilon).mean() - 1 / (n + 1)) < 0.006  # .091, not .05
-
-
-def test_conformal_p_value__treats_leading_axes_as_models():
-    found = conformal_p_value([[0.0, 1.0], [5.0, 6.0]], [[0.5], [0.5]], smoothing=False)
-
-    np.testing.assert_allclose(found, [[0.5], [0.0]])
-
-
-@pytest.mark.parametrize(
-    ("validation", "scores", "message"),
-    [
-        ([0.0, np.nan], [1.0], "`validation_scores` must not be NaN"),
-        ([0.0], [np.nan], "`test_scores` must not be NaN"),
-        ([], [0.0], "at least one score"),
-        ([[0.0], [1.0]], [[0.0]], "leading axes"),
-    ],
-)
-def test_conformal_p_value__refuses_what_has_no_rank(validation, scores, message):
-    with pytest.raises(ValueError, match=message):
-        conformal_p_value(validation, scores)
 
 
 def test_margin_conformity__is_the_distance_to_the_best_rival(rng):

@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 
-from dsel import bounds, names
+from dsel import names
 from dsel.bounds.cross_validation import best_fold, cv_bound
+from dsel.bounds.holdout import holdout_bound
+from dsel.bounds.shares import uniform_shares
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 
 N_CANDIDATES, N_FOLDS, POOL = 12, 5, 1000
 SHARE = 0.05 / N_CANDIDATES
-SETTINGS = Settings(bounds.uniform_shares(N_CANDIDATES, delta=0.05))
+SETTINGS = Settings(uniform_shares(N_CANDIDATES, delta=0.05))
 GUARANTEES = ["best_fold", "cv_bound", "holdout"]
 ALL = [*GUARANTEES, "cv_error", "loo_error"]
 
@@ -58,7 +60,7 @@ def test_certificates__are_the_bounds_of_their_names(evidence, n_equal):
         "best_fold": best_fold(
             *folds, evidence[names.BEST_FOLD_DISAGREEMENTS], seen, delta=SHARE
         ).bound,
-        "holdout": bounds.holdout_bound(folds[0][:, 0], 41, delta=SHARE),
+        "holdout": holdout_bound(folds[0][:, 0], 41, delta=SHARE),
     }
 
     for name, bound in expected.items():

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dsel.data import open_pool, read_table
+from dsel.data import open_pool
 from dsel.data.equal_rows import equal_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.tables import read_table
 
 
 def counted(pool, X, **options):

@@ -10,10 +10,11 @@ import zarr
 from scipy import sparse
 from sklearn.model_selection import GroupKFold
 
-from dsel.data import open_pool, read_table, write_pool
+from dsel.data import open_pool, write_pool
 from dsel.data.labeled import labeled_rows, matching_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import given_splits, holdout_split, random_folds
+from dsel.data.tables import read_table
 
 X = np.arange(8.0).reshape(4, 2)
 TEXT = pd.DataFrame({"len": [1.0], "colour": ["red"]})

@@ -7,7 +7,8 @@ import zarr
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from dsel.data import read_table, write_pool
+from dsel.data import write_pool
+from dsel.data.tables import read_table
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
 LABELS = np.array(["no", "yes", "yes", "no"])

@@ -8,10 +8,16 @@ from sklearn.metrics.pairwise import (
     sigmoid_kernel,
 )
 
-from dsel.kernels import Linear, Polynomial, Precomputed, Rbf, Sigmoid
-from dsel.kernels import squared_distances as distances_of
-from dsel.kernels.functions import reach_of
+from dsel.kernels.functions import (
+    Linear,
+    Polynomial,
+    Precomputed,
+    Rbf,
+    Sigmoid,
+    reach_of,
+)
 from dsel.kernels.reference_rows import DISTANCES, PRODUCTS, VALUES, reference_rows
+from dsel.kernels.reference_rows import squared_distances as distances_of
 
 KERNELS = [
     Rbf(0.3),

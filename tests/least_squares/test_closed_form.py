@@ -6,7 +6,7 @@ import scipy.sparse
 from hypothesis import given, settings, strategies
 from sklearn.metrics.pairwise import rbf_kernel
 
-from dsel.kernels import squared_distances
+from dsel.kernels.reference_rows import squared_distances
 from dsel.least_squares import kernel
 from dsel.least_squares.closed_form import (
     block_residuals,

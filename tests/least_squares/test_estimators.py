@@ -9,14 +9,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dsel.errors import GuaranteeWarning
-from dsel.kernels import squared_distances
-from dsel.least_squares import (
-    KernelLeastSquares,
-    KernelLeastSquaresClassifier,
-    kmeans_centers,
-    random_centers,
-)
+from dsel.kernels.reference_rows import squared_distances
+from dsel.least_squares import KernelLeastSquares, KernelLeastSquaresClassifier
 from dsel.least_squares.closed_form import solve_dual
+from dsel.least_squares.estimators import kmeans_centers, random_centers
 from dsel.least_squares.kernel import decompose_gram, gaussian_gram
 from dsel.results import open_model, save_model
 

@@ -10,12 +10,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from dsel.errors import StoreMismatchError
-from dsel.least_squares import (
-    KernelLeastSquares,
-    StreamedLeastSquaresSearch,
-    kmeans_centers,
-)
+from dsel.least_squares import KernelLeastSquares, StreamedLeastSquaresSearch
 from dsel.least_squares import search as least_squares_search
+from dsel.least_squares.estimators import kmeans_centers
 from tests.executors import Killed
 
 WIDTHS = [0.5, 1.5]

@@ -16,8 +16,8 @@ from dsel.plots import (
     plot_loss_curves,
     plot_surface,
     plot_terms,
-    plot_timing,
 )
+from dsel.plots.bars import plot_timing
 from dsel.results.certificate import in_percent
 
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}

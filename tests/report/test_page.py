@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import dsel
 from dsel.cli import main
-from dsel.report import report_html, write_report
+from dsel.report.page import report_html, write_report
 
 
 class Sign(ClassifierMixin, BaseEstimator):
