@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,12 @@ def wait_until(condition, seconds=100.0, what="the condition"):
         time.sleep(0.05)
         waited += min(1.0, time.monotonic() - began)
     raise AssertionError(f"{what} did not come true within {seconds:g} s")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def make_certificates(folder, *hosts):
@@ -71,12 +78,7 @@ class RunningCluster:
         self._start(
             "scheduler",
             ["scheduler", "--host", f"{self.protocol}://127.0.0.1", "--port", str(port)]
-            + [
-                "--dashboard-address",
-                "127.0.0.1:0",
-                "--scheduler-file",
-                str(self.file),
-            ],
+            + ["--dashboard-address", "127.0.0.1:0", "--scheduler-file", self.file],
         )
         wait_until(lambda: self.address, 300, "the scheduler file")
 
@@ -84,7 +86,7 @@ class RunningCluster:
         """Start a worker, with environment variables of its own."""
         self._start(
             name,
-            ["worker", "--scheduler-file", str(self.file), "--host", "127.0.0.1"]
+            ["worker", "--scheduler-file", self.file, "--host", "127.0.0.1"]
             + ["--nthreads", "1", "--memory-limit", "2GiB", "--name", name]
             + ["--dashboard-address", "127.0.0.1:0"],
             **changed,

@@ -24,7 +24,7 @@ GRID = {"C": 2.0 ** np.arange(-2, 13), "gamma": 2.0 ** np.arange(-16, -1)}
 N_LABELED = 500
 
 
-def make_plan(prune, pool=None):
+def make_plan():
     """225 candidates, 5 folds, 500 labeled rows; some seconds on two cores."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
@@ -34,10 +34,10 @@ def make_plan(prune, pool=None):
         GRID,
         X[labeled],
         y[labeled],
-        X[unlabeled] if pool is None else pool,
+        X[unlabeled],
         cv=5,
         random_state=0,
-        prune="exact" if prune else False,
+        prune=False,
         certificate="cv_bound",
     )
 
@@ -73,8 +73,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("scheduler")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--prune", action="store_true")
     parser.add_argument("--in-memory", action="store_true", help="a short job")
+    parser.add_argument("--prune", action="store_true", help="of the short one")
     parser.add_argument("--out")
     parser.add_argument("--log", type=Path)
     given = parser.parse_args()
@@ -89,8 +89,8 @@ def main():
         with there as client:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
-            make = make_short_plan if given.in_memory else make_plan
-            cube = make(given.prune).run(client, out=given.out).results
+            plan = make_short_plan(given.prune) if given.in_memory else make_plan()
+            cube = plan.run(client, out=given.out).results
     except (OSError, RuntimeError, ValueError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         sys.exit(3)

@@ -8,7 +8,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 
-from tests.clusters import wait_until
+from tests.clusters import free_port, wait_until
 
 BUCKET = "s3://dsel"
 SECRET = "nothing-to-be-seen"
@@ -19,9 +19,7 @@ def object_store(folder):
     """Start a server with one bucket; give the storage options that reach it."""
     from s3fs import S3FileSystem
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with (folder / "store.log").open("wb") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],

@@ -96,6 +96,8 @@ OURS = ("class", "workers", "adapt", "patience", "tls")
 def test_slurm__page_has_jobs_with_one_thread_per_process():
     jobqueue = pytest.importorskip("dask_jobqueue")
     options = yaml.safe_load((ROOT / "deploy/slurm/cluster.yaml").read_text())
+    assert options["class"] == "dask_jobqueue.SLURMCluster"
+    assert options["adapt"] == {"minimum_jobs": 32, "maximum_jobs": 32}
     job = jobqueue.slurm.SLURMJob(
         "tls://10.0.0.1:8786",
         name="test",

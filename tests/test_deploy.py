@@ -3,7 +3,6 @@
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tomllib
@@ -23,7 +22,7 @@ from packaging.version import Version
 import dsel
 from dsel.cli import main
 from dsel.cluster import connect
-from tests.clusters import environment, make_certificates, wait_until
+from tests.clusters import environment, free_port, make_certificates, wait_until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -38,76 +37,61 @@ def _yaml(name):
     return yaml.safe_load(_read(name))
 
 
-def _shell_blocks(path):
-    return re.findall(r"^```sh\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
-
-
 def _page_commands():
     """Every line of every shell block of every page, split as a shell would."""
     for page in PAGES:
-        for block in _shell_blocks(page):
-            for line in block.splitlines():
-                words = shlex.split(line, comments=True)
-                while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
-                    words.pop(0)
-                if words:
-                    yield pytest.param(words, id=f"{page.parent.name}: {line[:60]}")
+        blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.DOTALL | re.M)
+        for line in "".join(blocks).splitlines():
+            words = shlex.split(line, comments=True)
+            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                words.pop(0)
+            if words:
+                yield pytest.param(words, id=f"{page.parent.name}: {line[:60]}")
 
 
 def _manifest_commands():
     """Command lines inside of the compose file and the Kubernetes manifests."""
-    for name, service in _yaml("containers/compose.yaml")["services"].items():
+    for name, service in SERVICES.items():
         if "command" in service:
             yield pytest.param(shlex.split(service["command"]), id=f"compose {name}")
     for pod in PODS:
         for container in pod["containers"]:
             if "args" in container:
                 yield pytest.param(container["args"], id=f"pod {container['name']}")
-    for line in _read("kubernetes/job.env").splitlines():
-        name, _, command = line.partition("=")
-        assert name == "COMMAND"
-        yield pytest.param(shlex.split(command), id="job.env")
+    yield pytest.param(shlex.split(_variables("job.env")["COMMAND"]), id="job.env")
 
 
+def _variables(file):
+    lines = _read(f"kubernetes/{file}").splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+SERVICES = _yaml("containers/compose.yaml")["services"]
+MADE = _yaml("kubernetes/kustomization.yaml")
 MANIFESTS = [
     manifest
-    for name in _yaml("kubernetes/kustomization.yaml")["resources"]
+    for name in MADE["resources"]
     for manifest in yaml.safe_load_all(_read(f"kubernetes/{name}"))
 ]
-PODS = [
-    each["spec"]["template"]["spec"] for each in MANIFESTS if "template" in each["spec"]
-]
-
-
-def _name_of(manifest):
-    return f"{manifest['kind']} {manifest['metadata']['name']}"
+TEMPLATES = [m["spec"]["template"] for m in MANIFESTS if "template" in m["spec"]]
+PODS = [template["spec"] for template in TEMPLATES]
+CONTAINERS = {each["name"]: each for pod in PODS for each in pod["containers"]}
 
 
 # Schemas
 
 
 def test_compose__follows_the_compose_specification():
-    subprocess.run(
-        [sys.executable, "-m", "check_jsonschema"]
-        + [
-            "--builtin-schema",
-            "vendor.compose-spec",
-            DEPLOY / "containers/compose.yaml",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    command += ["vendor.compose-spec", DEPLOY / "containers/compose.yaml"]
+    subprocess.run(command, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("manifest", MANIFESTS, ids=_name_of)
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda each: each["kind"])
 def test_kubernetes__manifests_have_only_fields_that_kubernetes_has(manifest):
-    kind = _group_version_kind(manifest)
-    _check_fields(manifest, getattr(kubernetes.client, kind), kind)
-
-
-def _group_version_kind(manifest):
     version = manifest["apiVersion"].rpartition("/")[2]
-    return f"{version.capitalize()}{manifest['kind']}"
+    kind = f"{version.capitalize()}{manifest['kind']}"
+    _check_fields(manifest, getattr(kubernetes.client, kind), kind)
 
 
 def _check_fields(node, model, where):
@@ -132,18 +116,15 @@ def test_kubernetes__pods_are_admitted_and_get_files_and_variables_that_are_made
     context, [mount] = container["securityContext"], container["volumeMounts"]
     assert not context["allowPrivilegeEscalation"]
     assert context["capabilities"] == {"drop": ["ALL"]}
-    made = _yaml("kubernetes/kustomization.yaml")
-    secrets = {each["name"]: each["files"] for each in made["secretGenerator"]}
-    maps = {each["name"]: each["envs"] for each in made["configMapGenerator"]}
+    secrets = {each["name"]: each["files"] for each in MADE["secretGenerator"]}
+    maps = {each["name"]: each["envs"] for each in MADE["configMapGenerator"]}
     assert mount["name"] == volume["name"]
     files = {Path(file).name for file in secrets[volume["secret"]["secretName"]]}
     references = [source.get("configMapRef") for source in container["envFrom"]]
-    variables = dict(
-        line.split("=", 1)
-        for reference in filter(None, references)
-        for file in maps[reference["name"]]
-        for line in _read(f"kubernetes/{file}").splitlines()
-    )
+    variables = {}
+    for reference in filter(None, references):
+        for file in maps[reference["name"]]:
+            variables |= _variables(file)
     paths = [Path(value) for value in variables.values() if value.endswith(".pem")]
     assert len(paths) == 7
     assert {str(path.parent) for path in paths} == {mount["mountPath"]}
@@ -155,67 +136,52 @@ def test_kubernetes__variables_are_settings_that_dask_has():
     """A name that Dask does not know would leave the cluster without TLS."""
     import distributed  # noqa: F401  its defaults are settings too
 
-    for line in _read("kubernetes/dask.env").splitlines():
-        name = line.split("=")[0].removeprefix("DASK_").lower()
-        config.get(name.replace("__", "."))  # KeyError for another
+    for name in _variables("dask.env"):
+        place = name.removeprefix("DASK_").lower().replace("__", ".")
+        config.get(place)  # KeyError for another
 
 
 def test_kubernetes__schedulers_have_time_to_answer_and_dask_ends_a_worker_first():
-    containers = {each["name"]: each for pod in PODS for each in pod["containers"]}
-    [probe] = [
-        each["livenessProbe"] for each in containers.values() if "livenessProbe" in each
-    ]
+    [probe] = [c["livenessProbe"] for c in CONTAINERS.values() if "livenessProbe" in c]
     assert probe["timeoutSeconds"] >= 10
     assert probe["failureThreshold"] * probe["periodSeconds"] >= 120
-    made = _yaml("kubernetes/kustomization.yaml")
-    [patch] = yaml.safe_load(made["patches"][0]["patch"])
+    [patch] = yaml.safe_load(MADE["patches"][0]["patch"])
     limit = parse_bytes(patch["value"]["limits"]["memory"])
-    words = containers["worker"]["args"]
+    words = CONTAINERS["worker"]["args"]
     share = float(words[words.index("--memory-limit") + 1])
     assert share * limit + 256 * 2**20 <= limit
 
 
 def test_kubernetes__kustomization_changes_what_is_there():
-    made = _yaml("kubernetes/kustomization.yaml")
     names = [manifest["metadata"]["name"] for manifest in MANIFESTS]
-    for each in [*made["replicas"], *(patch["target"] for patch in made["patches"])]:
+    for each in [*MADE["replicas"], *(patch["target"] for patch in MADE["patches"])]:
         assert each["name"] in names
-    assert all((DEPLOY / "kubernetes" / name).is_file() for name in made["resources"])
-    images = {container["image"] for pod in PODS for container in pod["containers"]}
-    assert images == {image["name"] for image in made["images"]}
+    images = {container["image"] for container in CONTAINERS.values()}
+    assert images == {image["name"] for image in MADE["images"]}
 
 
 def test_kubernetes__service_and_policy_select_the_pods():
-    labels = {
-        pod["labels"]["app.kubernetes.io/component"]: pod["labels"]
-        for pod in map(_template_metadata, MANIFESTS)
-        if pod
-    }
-    assert set(labels) == {"scheduler", "worker", "job"}
-    by_kind = {manifest["kind"]: manifest for manifest in MANIFESTS}
-    assert by_kind["Service"]["spec"]["selector"] == labels["scheduler"]
-    policy = by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]
-    assert all(policy.items() <= each.items() for each in labels.values())
+    labels = [template["metadata"]["labels"] for template in TEMPLATES]
+    by_name = {each["app.kubernetes.io/component"]: each for each in labels}
+    assert set(by_name) == {"scheduler", "worker", "job"}
+    by_kind = {manifest["kind"]: manifest["spec"] for manifest in MANIFESTS}
+    assert by_kind["Service"]["selector"] == by_name["scheduler"]
+    policy = by_kind["NetworkPolicy"]["podSelector"]["matchLabels"]
+    assert all(policy.items() <= each.items() for each in labels)
     for manifest in MANIFESTS:
         if manifest["kind"] == "Deployment":
             selector = manifest["spec"]["selector"]["matchLabels"]
-            assert selector == _template_metadata(manifest)["labels"]
-
-
-def _template_metadata(manifest):
-    return manifest["spec"].get("template", {}).get("metadata")
+            assert selector == manifest["spec"]["template"]["metadata"]["labels"]
 
 
 def test_compose__services_fit_their_memory_restart_and_listen_on_loopback():
-    services = _yaml("containers/compose.yaml")["services"]
-    for service in services.values():
-        assert "mem_limit" in service
-        ports = service.get("ports", [])
-        assert all(port.startswith("127.0.0.1:") for port in ports)
-    assert any("ports" in service for service in services.values())
+    assert all("mem_limit" in service for service in SERVICES.values())
+    ports = [port for each in SERVICES.values() for port in each.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
     for name in ("scheduler", "worker"):  # Dask restarts none of both
-        assert services[name]["restart"] == "unless-stopped"
-    worker = services["worker"]
+        assert SERVICES[name]["restart"] == "unless-stopped"
+    worker = SERVICES["worker"]
     in_memory = [re.search(r"size=(\w+)", entry)[1] for entry in worker["tmpfs"]]
     words = shlex.split(worker["command"])
     mine = parse_bytes(words[words.index("--memory-limit") + 1])
@@ -231,12 +197,6 @@ def _binary(amount):
 def test_image__starts_from_a_named_version():
     (base,) = _containerfile_steps("FROM")
     assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", base)
-
-
-def test_slurm__configuration_is_one_of_ours():
-    content = yaml.safe_load((DEPLOY / "slurm/cluster.yaml").read_text())
-    assert content["class"] == "dask_jobqueue.SLURMCluster"
-    assert content["adapt"] == {"minimum_jobs": 32, "maximum_jobs": 32}
 
 
 # Commands
@@ -282,18 +242,15 @@ def test_pages__name_only_commands_that_exist(words):
 
 @pytest.mark.parametrize("words", list(_manifest_commands()))
 def test_manifests__give_options_that_the_commands_have(words):
-    if words[0] == "dsel":
-        _parse_dsel(words[1:])
-    else:
-        assert words[0] == "dask"
-        _parse_dask(words[1:])
-
-
-def _parse_dask(words):
     from distributed.cli import dask_scheduler, dask_worker
 
-    commands = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
-    commands[words[0]].make_context(words[0], words[1:])
+    program, name, *rest = words
+    if program == "dsel":
+        _parse_dsel(words[1:])
+    else:
+        assert program == "dask"
+        commands = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
+        commands[name].make_context(name, rest)
 
 
 def _parse_dsel(words):
@@ -326,14 +283,14 @@ def _containerfile_steps(instruction):
 def test_image__installs_in_a_clean_environment_from_what_it_copies(tmp_path):
     for step in _containerfile_steps("COPY"):
         *sources, target = shlex.split(step)
-        for source in sources:
-            destination = tmp_path / target
-            if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, destination)
+        for source in map(ROOT.joinpath, sources):
+            to = tmp_path / target
+            if source.is_dir():
+                shutil.copytree(source, to)
             else:
-                folder = destination if target.endswith("/") else destination.parent
+                folder = to if target.endswith("/") else to.parent
                 folder.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / source, folder)
+                shutil.copy(source, folder)
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     (install,) = _containerfile_steps("RUN")
     path = f"{tmp_path / 'venv' / 'bin'}:{environment()['PATH']}"
@@ -375,21 +332,19 @@ def test_constraints_minimum__are_the_lower_bounds_that_are_declared(wanted):
 # Plain hosts, for real
 
 
+PATH = f"{Path(sys.executable).parent}:{environment()['PATH']}"
+
+
 @pytest.fixture
 def hosts(tmp_path):
     make_certificates(tmp_path / "certificates", "127.0.0.1")
-    port = _free_port()
-    variables = environment(DSEL_PORT=str(port), PATH=_path_with_dask())
+    port = free_port()
+    variables = environment(DSEL_PORT=str(port), PATH=PATH)
 
-    def run(*words):
-        return subprocess.run(
-            [DEPLOY / "hosts/cluster.sh", *words],
-            cwd=tmp_path,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+    def run(*words, program=(DEPLOY / "hosts/cluster.sh",)):
+        command = [*program, *words]
+        options = {"capture_output": True, "text": True}
+        return subprocess.run(command, cwd=tmp_path, env=variables, **options)
 
     run.address = f"tls://127.0.0.1:{port}"
     run.tls = tmp_path / "certificates"
@@ -399,25 +354,22 @@ def hosts(tmp_path):
     run("stop")
 
 
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _path_with_dask():
-    return f"{Path(sys.executable).parent}:{environment()['PATH']}"
-
-
 @pytest.mark.cluster
-def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
+def test_hosts__start_a_tls_cluster_check_it_and_stop_it(hosts):
+    check = [sys.executable, DEPLOY / "check.py", hosts.address, "certificates"]
+    nobody = hosts(program=check)
+    assert nobody.returncode == 1
+    assert nobody.stderr.startswith("error: no scheduler answered at tls://")
+    assert len(nobody.stderr.splitlines()) == 1
     hosts("scheduler")
     hosts("workers", hosts.address, "2")
-    assert hosts("status") == "scheduler runs\nworkers runs\n"
+    assert hosts("status").stdout == "scheduler runs\nworkers runs\n"
     with connect(hosts.address, tls=hosts.tls, timeout=60) as client:
         wait_until(lambda: len(client.nthreads()) == 2, what="two workers")
         pids = client.run(lambda: __import__("os").getpid()).values()
         assert client.submit(sum, [1, 2]).result() == 3
+    found = hosts(program=check).stdout
+    assert "2 workers with 2 threads, versions agree" in found
     hosts("stop")
     wait_until(lambda: not any(map(psutil.pid_exists, pids)), what="the end of workers")
 
@@ -431,10 +383,10 @@ def test_hosts__start_a_tls_cluster_and_stop_it(hosts):
 )
 def test_hosts__start_nothing_that_cannot_run(hosts, changed, message):
     hosts.variables.update(changed)
-    with pytest.raises(subprocess.CalledProcessError) as failed:
-        hosts("scheduler")
-    assert message in failed.value.stderr
-    assert len(failed.value.stderr.splitlines()) == 1
+    failed = hosts("scheduler")
+    assert failed.returncode
+    assert message in failed.stderr
+    assert len(failed.stderr.splitlines()) == 1
     assert not (hosts.folder / "dsel-run").exists()
 
 
@@ -442,7 +394,7 @@ def test_hosts__start_nothing_that_cannot_run(hosts, changed, message):
 def test_hosts__status_says_how_often_something_had_to_be_started_again(hosts):
     hosts("workers", hosts.address.replace("tls", "tcp"), "1")
     wait_until(
-        lambda: re.search(r"runs; ended and started again \d+ times", hosts("status")),
+        lambda: "ended and started again" in hosts("status").stdout,
         what="the second start",
     )
 
@@ -464,22 +416,15 @@ def test_hosts__run_the_main_job_with_tls(hosts):
     hosts("workers", hosts.address, "2")
     content = {"address": hosts.address, "tls": str(hosts.tls)}
     (hosts.folder / "cluster.yaml").write_text(yaml.safe_dump(content))
-    done = subprocess.run(
-        [sys.executable, "-m", "dsel", "demo", "--scheduler", "cluster.yaml"]
-        + ["--out", "results"],
-        cwd=hosts.folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    demo = [sys.executable, "-m", "dsel", "demo", "--scheduler", "cluster.yaml"]
+    done = hosts("--out", "results", program=demo)
+    assert done.returncode == 0, done.stderr
     certificate = dsel.select(dsel.open_results(hosts.folder / "results")).certificate
     assert certificate.certified
     assert certificate.headline() in done.stdout
     assert "Observed" in done.stdout
-    assert "PRIVATE KEY" not in done.stdout + done.stderr
     log = (hosts.folder / "dsel-run/workers.log").read_text()
-    assert "PRIVATE KEY" not in log
+    assert "PRIVATE KEY" not in done.stdout + done.stderr + log
 
 
 @pytest.mark.cluster
@@ -503,41 +448,22 @@ def test_hosts__bring_a_killed_scheduler_and_its_workers_back(hosts):
 
 
 @pytest.mark.cluster
-def test_check__counts_workers_and_says_when_nobody_answers(hosts):
-    command = [sys.executable, DEPLOY / "check.py", hosts.address, "certificates"]
-    options = {"cwd": hosts.folder, "env": environment(), "text": True}
-    nobody = subprocess.run(command, capture_output=True, **options)
-    assert nobody.returncode == 1
-    assert nobody.stderr.startswith("error: no scheduler answered at tls://")
-    assert len(nobody.stderr.splitlines()) == 1
-    hosts("scheduler")
-    hosts("workers", hosts.address, "1")
-    wait_until(
-        lambda: "1 workers with 1 threads, versions agree" in
-        subprocess.run(command, capture_output=True, **options).stdout,
-        seconds=60,
-        what="one worker",
-    )  # fmt: skip
-
-
-@pytest.mark.cluster
 def test_kubernetes__its_commands_and_variables_make_a_tls_cluster(tmp_path):
     make_certificates(tmp_path / "tls", "127.0.0.1")
-    variables = dict(
-        line.replace("=/tls/", f"={tmp_path}/tls/").split("=", 1)
-        for line in _read("kubernetes/dask.env").splitlines()
-    )
-    command = "dsel demo --quiet --seed 0"
-    variables |= {"PATH": _path_with_dask(), "COMMAND": command}
+    variables = {
+        name: value.replace("/tls/", f"{tmp_path}/tls/")
+        for name, value in _variables("dask.env").items()
+    }
+    variables |= {"PATH": PATH, "COMMAND": "dsel demo --quiet --seed 0"}
     options = {"cwd": tmp_path, "env": environment(**variables)}
-    port = _free_port()
+    port = free_port()
     local = f"tls://127.0.0.1:{port}"
     scheduler, worker, job = (
         [word.replace("tls://dsel-scheduler:8786", local) for word in words]
         for words in (
-            PODS[0]["containers"][0]["args"],
-            PODS[1]["containers"][0]["args"],
-            PODS[2]["containers"][0]["command"],
+            CONTAINERS["scheduler"]["args"],
+            CONTAINERS["worker"]["args"],
+            CONTAINERS["job"]["command"],
         )
     )
     scheduler = [word.replace("0.0.0.0", "127.0.0.1") for word in scheduler]

@@ -136,7 +136,7 @@ def test_several_hosts__count_what_threads_count(running):
     job = _job(running)
     assert job.wait(timeout=240) == 0, running.log("client")
     found = json.loads((running.folder / "cube.json").read_text())
-    assert found == counts_of(make_plan(prune=False).run().results)
+    assert found == counts_of(make_plan().run().results)
 
 
 @pytest.mark.cluster
@@ -149,7 +149,7 @@ def test_several_hosts__go_on_when_one_is_cut_off(running):
     assert job.wait(timeout=240) == 0, running.log("client")
     wait_until(lambda: "Remove worker" in running.log("scheduler"), 60, "the loss")
     found = json.loads((running.folder / "cube.json").read_text())
-    assert found == counts_of(make_plan(prune=False).run().results)
+    assert found == counts_of(make_plan().run().results)
 
 
 def _lines(path):

@@ -134,7 +134,7 @@ def test_run__a_worker_of_other_versions_that_joins_later_ends_it(
 @pytest.mark.cluster
 @pytest.mark.timeout(300)
 def test_run__workers_with_the_least_memory_that_messages_name_live():
-    plan = make_plan(prune=False)
+    plan = make_plan()
     expected = counts_of(plan.run().results)
     with connect(workers=2, memory="700 MiB") as client:
         before = client.run(os.getpid)
