@@ -30,8 +30,7 @@ class FaultyExecutor:
 
     def __init__(self, inner, fault=no_fault, killed_after=None):
         self.inner, self.fault, self.submitted = inner, fault, []
-        self.derive, self.fetch = inner.derive, inner.fetch
-        self.forget, self.close = inner.forget, inner.close
+        self.fetch, self.forget, self.close = inner.fetch, inner.forget, inner.close
         self.n_left = killed_after
 
     @property

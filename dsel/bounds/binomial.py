@@ -1,7 +1,6 @@
 """The inverse of the binomial tail: Clopper-Pearson limits, rounded the safe way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -149,7 +148,12 @@ def _look_up(
     # Counts of one search repeat a lot; what follows solves each distinct triple once.
     c, m, a = c.ravel(), m.ravel(), a.ravel().astype(np.float64)
     shape = np.broadcast_shapes(np.shape(counts), np.shape(rows), np.shape(shares))
-    _check_underflow(c, a)
+    # Without errors the limit has a closed form that needs no tail.
+    if ((a < SMALLEST_SHARE) & (c > 0)).any():
+        raise ValueError(
+            f"`delta` must be at least {SMALLEST_SHARE:g} for every share, got "
+            f"{float(a.min()):g}; divide it among fewer candidates or folds."
+        )
     limits = np.empty(c.size)
     pairs, inverse = distinct(m.astype(np.float64), a)
     largest = pairs[0].max(initial=0.0)
@@ -178,15 +182,6 @@ def distinct(*columns: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return ordered[:, is_new], inverse
 
 
-def _check_underflow(counts: NDArray[np.int64], shares: Floats) -> None:
-    # Without errors the limit has a closed form that needs no tail.
-    if ((shares < SMALLEST_SHARE) & (counts > 0)).any():
-        raise ValueError(
-            f"`delta` must be at least {SMALLEST_SHARE:g} for every share, got "
-            f"{float(shares.min()):g}; divide it among fewer candidates or folds."
-        )
-
-
 @lru_cache(maxsize=64)
 def _table(direct: _Direct, n_rows: int, share: float) -> Floats:
     counts = np.arange(n_rows + 1.0)
@@ -213,7 +208,9 @@ def _upper_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     if inner.any():
         c, m, a = c[inner], m[inner], a[inner]
         limits[inner] = _solve(
-            _Tail(c + 1, m - c, is_upper=True),
+            c + 1,
+            m - c,
+            is_upper=True,
             log_target=np.log(a) - _TARGET_SHIFT,
             start=special.betainccinv(c + 1, m - c, a),
             fallback=(c + 1) / (m + 1),
@@ -234,7 +231,9 @@ def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     if inner.any():
         c, m, a = c[inner], m[inner], a[inner]
         limits[inner] = _solve(
-            _Tail(c, m - c + 1, is_upper=False),
+            c,
+            m - c + 1,
+            is_upper=False,
             # `betainc` errs by 3e-17 per row, `betaincc` far less.
             log_target=np.log(a) - _TARGET_SHIFT - 5e-17 * m,
             start=special.betaincinv(c, m - c + 1, a),
@@ -244,74 +243,51 @@ def _lower_direct(c: Floats, m: Floats, a: Floats) -> Floats:
     return limits
 
 
-@dataclass(frozen=True)
-class _Tail:
-    """The tail probability of a count as a function of the rate, for many counts."""
-
-    x: Floats
-    y: Floats
-    """Parameters of the Beta distribution that the tail belongs to."""
-    is_upper: bool
-    """Whether an upper limit is wanted: the tail then falls as the rate grows."""
-
-    def at(self, active: NDArray[np.intp]) -> "_Tail":
-        return _Tail(self.x[active], self.y[active], self.is_upper)
-
-    def value(self, q: Floats) -> Floats:
-        tail = special.betaincc if self.is_upper else special.betainc
-        return np.asarray(tail(self.x, self.y, q))
-
-    def slope(self, q: Floats) -> Floats:
-        # The derivative of the incomplete Beta function is the Beta density.
-        log_pdf = special.xlogy(self.x - 1, q) + special.xlog1py(self.y - 1, -q)
-        pdf = np.exp(log_pdf - special.betaln(self.x, self.y))
-        return np.asarray(-pdf if self.is_upper else pdf)
-
-
 def _solve(
-    tail: _Tail, *, log_target: Floats, start: Floats, fallback: Floats
-) -> Floats:
+    x: Floats, y: Floats, *, is_upper: bool, log_target: Floats, start: Floats,
+    fallback: Floats,
+) -> Floats:  # fmt: skip
     """Return rates whose computed tail lies below the target, and hardly below it.
+
+    `x` and `y` are the parameters of the Beta distributions that the tails belong to.
 
     SciPy's inverse is only the start: when a parameter is exactly 1000 it is wrong
     by up to 43 % in SciPy 1.17, towards too small a limit. The logarithm of the
     tail is concave, so every Newton step lands where the tail is small enough.
     """
+    tail, sign = (special.betaincc, -1) if is_upper else (special.betainc, 1)
     q = np.where((start > 0) & (start < 1), start, fallback)
     lo, hi = np.zeros_like(q), np.ones_like(q)
     gap = np.full_like(q, np.inf)
     active = np.arange(q.size)
     for _ in range(100):
-        part, here = tail.at(active), q[active]
+        a, b, here = x[active], y[active], q[active]
         with np.errstate(all="ignore"):
-            mass = part.value(here)
+            mass = tail(a, b, here)
             gap[active] = f = np.log(mass) - log_target[active]
-            newton = here - f * mass / part.slope(here)
+            # The derivative of the incomplete Beta function is the Beta density.
+            log_pdf = special.xlogy(a - 1, here) + special.xlog1py(b - 1, -here)
+            slope = sign * np.exp(log_pdf - special.betaln(a, b))
+            newton = here - f * mass / slope
         # For an upper limit the tail falls in q, for a lower one it rises.
-        goes_up = (f > 0) == tail.is_upper
-        lo[active] = np.where(goes_up, here, lo[active])
-        hi[active] = np.where(goes_up, hi[active], here)
-        following = _inside(newton, lo[active], hi[active])
+        goes_up = (f > 0) == is_upper
+        lo[active] = low = np.where(goes_up, here, lo[active])
+        hi[active] = high = np.where(goes_up, hi[active], here)
+        # A proposal that leaves its bracket is replaced by its arithmetic or geometric
+        # middle; where `low` is still 0 or close to `high`, the former is the better.
+        is_wide = (low > 0) & (high > 4 * low)
+        middle = np.where(is_wide, np.sqrt(low * high), (low + high) / 2)
+        is_inside = np.isfinite(newton) & (newton > low) & (newton < high)
+        following = np.where(is_inside, newton, middle)
         # Close to 1 a rate cannot meet the target exactly: cross over, and stop.
         is_stuck = np.abs(following - here) < 4e-16 * here
-        crossing = here * (1 + 8e-16 if tail.is_upper else 1 - 8e-16)
+        crossing = here * (1 + 8e-16 if is_upper else 1 - 8e-16)
         following = np.where(is_stuck & (f > 0), crossing, following)
-        is_within = (following > lo[active]) & (following < hi[active])
+        is_within = (following > low) & (following < high)
         goes_on = (np.abs(f) >= 1e-12) & is_within & ~(is_stuck & (f <= 0))
         q[active] = np.where(goes_on, following, here)
         active = active[goes_on]
         if not active.size:
             break
     # Without convergence the end of the bracket on the safe side is returned.
-    return np.where(np.abs(gap) < _ACCEPTED, q, hi if tail.is_upper else lo)
-
-
-def _inside(proposed: Floats, lo: Floats, hi: Floats) -> Floats:
-    """Replace proposals that leave their bracket by its arithmetic or geometric middle.
-
-    Where `lo` is still 0 or close to `hi`, the arithmetic one is the better.
-    """
-    is_wide = (lo > 0) & (hi > 4 * lo)
-    middle = np.where(is_wide, np.sqrt(lo * hi), (lo + hi) / 2)
-    is_inside = np.isfinite(proposed) & (proposed > lo) & (proposed < hi)
-    return np.where(is_inside, proposed, middle)
+    return np.where(np.abs(gap) < _ACCEPTED, q, hi if is_upper else lo)

@@ -289,8 +289,7 @@ def nested_one_fold(
     errors, rows = _check_folds(fold_errors, fold_rows)
     share = checks.check_probabilities(delta, "delta")
     limits = _fold_limits(errors, rows, share)
-    fold = np.asarray(limits.argmin(axis=-1))[()]
-    return fold, _at_fold(limits, fold)
+    return np.asarray(limits.argmin(axis=-1))[()], np.asarray(limits.min(axis=-1))[()]
 
 
 def nested_all_rows(

@@ -25,9 +25,6 @@ from dsel.runtime.threads import run_here
 from dsel.runtime.versions import check_here, check_versions
 from dsel.runtime.workers import GO_ON, Workers
 
-DERIVED_PRIORITY: Final = 100
-"""More than that of any task which waits for what is derived."""
-
 LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
 """Dask's configuration in which it does not warn of what is sent on purpose."""
 
@@ -91,11 +88,6 @@ class ClusterExecutor:
             )
         self._futures[task.key] = (whole, record)
         record.add_done_callback(lambda _: self._ended.put(task.key))
-
-    def derive(self, task: Task, source: str) -> None:
-        """Submit the task ahead of those in the queue, since others wait for it."""
-        whole = self._submit(_run_on_worker, task, (source,), DERIVED_PRIORITY)
-        self._futures[task.key] = (whole, whole)
 
     def _submit(
         self, body: TaskFunction, task: Task, inputs: tuple[str, ...], priority: int

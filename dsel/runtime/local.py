@@ -49,8 +49,8 @@ class LocalExecutor:
         self._sent: SentWork | None = None
         self._on_processes: dict[str, Task] = {}
         self._config = get_config()  # else its threads have scikit-learn's defaults
-        self._n_threads = count_threads(n_threads)
-        self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="dsel")
+        self.n_slots = count_threads(n_threads)
+        self._pool = ThreadPoolExecutor(self.n_slots, thread_name_prefix="dsel")
         self._futures: dict[str, Future[tuple[Any, Any]]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         # Fits that hold the interpreter are slower on two threads than on one.
@@ -59,14 +59,9 @@ class LocalExecutor:
         self._limits.enter_context(single_threaded())
 
     @property
-    def n_slots(self) -> int:
-        """Number of threads."""
-        return self._n_threads
-
-    @property
     def slot_memory(self) -> int:
         """Memory that is free now, divided by the threads."""
-        return int(psutil.virtual_memory().available) // self._n_threads
+        return int(psutil.virtual_memory().available) // self.n_slots
 
     def submit(self, task: Task) -> None:
         """Queue the task; threads take tasks in the order of submission.
@@ -105,10 +100,6 @@ class LocalExecutor:
     def _stay_on_threads(self, error: BaseException) -> None:
         logger.warning("all tasks run on threads; processes do not: %s", error)
         self._processes = None
-
-    def derive(self, task: Task, source: str) -> None:
-        """Keep the whole payload under the new key: threads share it."""
-        self._futures[task.key] = self._futures[source]
 
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended."""

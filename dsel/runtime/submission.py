@@ -132,17 +132,19 @@ def completed(
     return run_tasks(executor, partial(next, iter(tasks), None), on_turn=on_turn)
 
 
-def in_order(
-    executor: Executor,
-    tasks: Iterable[Task],
-    *,
-    on_turn: Callable[[], object] | None = None,
-) -> Iterator[Any]:
-    """Run given tasks and yield their records in their own order.
+def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
+    """Run given tasks on an executor of their own; yield their records in order.
 
     A record that comes early is kept until those before it were yielded. At most two
     windows of tasks are submitted beyond the first one that has not ended.
+
+    Inside a task they run in that task, since a worker that waits for tasks that it
+    submitted itself may wait for ever. A single task without a client runs here too.
     """
+    if client is None and (current_worker() is not None or len(tasks) == 1):
+        for task in tasks:
+            yield task.function(work, [], *task.all_arguments(None))[0]
+        return
     waiting = iter(tasks)
     keys: deque[str] = deque()
     early: dict[str, Finished] = {}
@@ -155,21 +157,8 @@ def in_order(
             keys.append(task.key)
         return task
 
-    for finished in run_tasks(executor, next_task, on_turn=on_turn):
-        early[finished.key] = finished
-        while keys and keys[0] in early:
-            yield early.pop(keys.popleft()).result()
-
-
-def records_in_order(work: Any, tasks: Sequence[Task], client: Any) -> Iterator[Any]:
-    """Run given tasks on an executor of their own; yield their records in order.
-
-    Inside a task they run in that task, since a worker that waits for tasks that it
-    submitted itself may wait for ever. A single task without a client runs here too.
-    """
-    if client is None and (current_worker() is not None or len(tasks) == 1):
-        for task in tasks:
-            yield task.function(work, [], *task.all_arguments(None))[0]
-        return
     with closing(make_executor(work, client)) as executor:
-        yield from in_order(executor, tasks)
+        for finished in run_tasks(executor, next_task):
+            early[finished.key] = finished
+            while keys and keys[0] in early:
+                yield early.pop(keys.popleft()).result()

@@ -100,13 +100,6 @@ class Executor(Protocol):
     def submit(self, task: Task) -> None:
         """Start a task."""
 
-    def derive(self, task: Task, source: str) -> None:
-        """Submit a task that makes a smaller payload of the one kept under `source`.
-
-        It runs where that payload is, and `wait` does not return it. An executor that
-        does not move payloads between processes keeps the whole one under the new key.
-        """
-
     def wait(self, timeout: float) -> list[Finished]:
         """Return tasks that ended, at least one unless `timeout` seconds pass first."""
 

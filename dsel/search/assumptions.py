@@ -61,11 +61,6 @@ class PoolFacts:
     """Probability that chance alone does as well."""
 
     @property
-    def finds_shift(self) -> bool:
-        """Whether the rows of both kinds are probably not of one population."""
-        return self.p_value <= ALARM
-
-    @property
     def finding(self) -> str:
         """What was found, in words."""
         equal = f"{self.equal_rows:,} pool rows equal a labeled row"
@@ -73,7 +68,7 @@ class PoolFacts:
             equal = "no pool row equals a labeled row"
         if np.isnan(self.auc):
             return f"{equal}; too few rows for a two-sample test"
-        found = "tells" if self.finds_shift else "does not tell"
+        found = "tells" if self.p_value <= ALARM else "does not tell"
         return (
             f"{equal}; a classifier {found} labeled rows from pool rows "
             f"(AUC {self.auc:.2f}, p = {self.p_value:.2g})"
@@ -132,7 +127,14 @@ def two_sample_test(labeled: Any, unlabeled: Any, *, seed: int) -> tuple[float, 
         n_estimators=50, min_samples_leaf=5, random_state=hashed_seed(seed, "forest")
     ).fit(X[~is_scored], is_pool[~is_scored])
     scores = forest.predict_proba(X[is_scored])[:, 1]
-    return _rank_test(scores, is_pool[is_scored], rng)
+    # The mean rank of one kind, beside what it is in random assignments.
+    ranks, scored = stats.rankdata(scores), is_pool[is_scored]
+    n_pool, n_labeled = int(scored.sum()), int((~scored).sum())
+    shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
+    seen = ranks[scored].sum()
+    as_good = int((shuffled[:, :n_pool].sum(axis=1) >= seen - 1e-9).sum())
+    auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
+    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
 
 
 def _in_one_precision(tables: Sequence[Any]) -> list[Any]:
@@ -174,20 +176,6 @@ def _ranked(X: Any) -> Any:
     return stats.rankdata(X, method="dense", axis=0, nan_policy="omit")
 
 
-def _rank_test(
-    scores: NDArray[np.float64], is_pool: NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[float, float]:
-    """Compare the mean rank of one kind with what it is in random assignments."""
-    ranks = stats.rankdata(scores)
-    n_pool, n_labeled = int(is_pool.sum()), int((~is_pool).sum())
-    shuffled = rng.permuted(np.tile(ranks, (N_PERMUTATIONS, 1)), axis=1)
-    by_chance = shuffled[:, :n_pool].sum(axis=1)
-    seen = ranks[is_pool].sum()
-    as_good = int((by_chance >= seen - 1e-9).sum())
-    auc = (seen - n_pool * (n_pool + 1) / 2) / (n_pool * n_labeled)
-    return float(auc), (1 + as_good) / (1 + N_PERMUTATIONS)
-
-
 def assumptions_of_plan(
     *, in_groups: bool, has_pool: bool, is_fitted: bool
 ) -> tuple[Assumption, ...]:
@@ -212,9 +200,10 @@ def with_pool_facts(
     assumptions: Sequence[Assumption], facts: PoolFacts
 ) -> tuple[Assumption, ...]:
     """Return the assumptions with what the pass over the pool showed about A1."""
+    shifted = facts.p_value <= ALARM  # probably the rows are not of one population
     return tuple(
-        Assumption("A1", VIOLATED if facts.finds_shift else each.state, facts.finding)
-        if each.name == "A1" and (facts.finds_shift or not each.is_violated)
+        Assumption("A1", VIOLATED if shifted else each.state, facts.finding)
+        if each.name == "A1" and (shifted or not each.is_violated)
         else each
         for each in assumptions
     )

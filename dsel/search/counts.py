@@ -4,7 +4,7 @@ The table is what the driver knows; records are how a store keeps it. A record n
 candidates by their keys, and the split, or the rows of the span.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -43,9 +43,9 @@ class CountTable:
 
     def __post_init__(self) -> None:
         n, fits = self.n_candidates, (self.n_candidates, len(self.layout.splits))
-        self.test_errors = np.full(fits, names.UNCOUNTED, np.int64)
-        # On the second rows of a pair of folds, or on a half's training rows.
-        self.second_errors = self.test_errors.copy()
+        # On the test rows; and on the second rows of a pair of folds, or a half's
+        # training rows.
+        self.errors = np.full((*fits, 2), names.UNCOUNTED, np.int64)
         self.fit_status = np.full(fits, UNKNOWN, np.int8)
         self.fit_seconds = np.full(fits, np.nan)
         # By candidate and split; tokens tell each model from another fit's.
@@ -59,6 +59,12 @@ class CountTable:
         self.allowed = np.ones(fits, bool)
         self.pruned = np.zeros(n, bool)  # they cannot win any more
         self.span_number = {(s.start, s.stop): i for i, s in enumerate(self.spans)}
+        # Of every candidate in the store, by its number.
+        self.keys = {
+            candidate.number: key
+            for group in self.groups
+            for candidate, key in zip(group.candidates, group.keys, strict=True)
+        }
 
     def add_fit(self, record: FitRecord) -> None:
         """Write the counts of one job; those of another fit of a model are dropped."""
@@ -67,8 +73,10 @@ class CountTable:
             key, token = (number, split), record.tokens[place]
             if self.fit_status[key] == FIT_DONE and self.tokens.get(key, "") != token:
                 self.forget_pool(number)
-            self.test_errors[key] = counts.test_errors[place, 0]
-            self.second_errors[key] = counts.train_errors[place, 0]
+            self.errors[key] = (
+                counts.test_errors[place, 0],
+                counts.train_errors[place, 0],
+            )
             self.fit_status[key] = counts.status[place, 0]
             self.fit_seconds[key] = counts.seconds[place, 0]
             self.tokens[key] = token
@@ -76,14 +84,14 @@ class CountTable:
 
     def fail(self, number: int, split: int, message: str) -> None:
         """Record that a fit failed."""
-        self.test_errors[number, split] = self.second_errors[number, split] = -1
+        self.errors[number, split] = names.UNCOUNTED
         self.fit_status[number, split] = FIT_FAILED
         self.messages[number, split] = message
 
     def forget_fits(self, number: int) -> None:
         """Drop all counts of a candidate, whose models are others than were counted."""
         self.fit_status[number] = UNKNOWN
-        self.test_errors[number] = self.second_errors[number] = names.UNCOUNTED
+        self.errors[number] = names.UNCOUNTED
         self.forget_pool(number)
 
     def forget_pool(self, number: int) -> None:
@@ -167,10 +175,10 @@ class CountTable:
     def current_comparisons(self) -> tuple[Comparison, ...]:
         """Return what is counted, each candidate's best fold as it is known now."""
         k, best = self.layout.n_folds, np.full(self.n_candidates, -1)
-        known = (self.test_errors[:, :k] >= 0).all(axis=1)
+        errors = self.errors[:, :k, 0]
+        known = (errors >= 0).all(axis=1)
         if known.any():
-            errors = self.test_errors[known, :k]
-            best[known] = best_fold_number(errors, self.layout.fold_rows)
+            best[known] = best_fold_number(errors[known], self.layout.fold_rows)
         return tuple(
             replace(each, folds=best) if isinstance(each, BestFold) else each
             for each in self.comparisons
@@ -197,7 +205,9 @@ class CountTable:
         layout, k = self.layout, self.layout.n_folds
         shown = self.in_order if shown is None else shown
         scored = self.scored if scored is None else scored
-        errors = np.where(shown, self.test_errors, names.UNCOUNTED)
+        errors, train_errors = (
+            np.where(shown, self.errors[..., side], names.UNCOUNTED) for side in (0, 1)
+        )
         seconds = np.where(shown, self.fit_seconds, np.nan)
         evidence: dict[str, NDArray[Any]] = {
             names.FOLD_ERRORS: errors[:, :k],
@@ -207,7 +217,6 @@ class CountTable:
             names.STATUS: self.status,
         }
         if layout.n_halvings:
-            train_errors = np.where(shown, self.second_errors, names.UNCOUNTED)
             evidence[names.TRAIN_ERRORS] = train_errors[:, :k]
         if layout.full is not None:
             evidence[names.FULL_FIT_SECONDS] = seconds[:, layout.full]
@@ -235,16 +244,15 @@ FIT: Final = "fit"
 SPAN: Final = "span"
 
 
-def fit_entry(
-    record: FitRecord, keys: Mapping[int, str], layout: Layout
-) -> dict[str, dict[str, Any]]:
+def fit_entry(record: FitRecord, table: CountTable) -> dict[str, dict[str, Any]]:
     """Return a fit record for the store, by its key: one entry for each candidate.
 
     Failures are not kept: their cause may be gone when the run goes on.
     """
-    job, counts, split = record.job, record.counts, layout.splits[record.job.split]
+    job, counts = record.job, record.counts
+    split = table.layout.splits[job.split]
     return {
-        f"{FIT}/{split.name}/{keys[number]}": {
+        f"{FIT}/{split.name}/{table.keys[number]}": {
             "errors": int(counts.test_errors[place, 0]),
             "second_errors": int(counts.train_errors[place, 0]),
             "seconds": round(float(counts.seconds[place, 0]), 6),
@@ -256,13 +264,11 @@ def fit_entry(
     }
 
 
-def span_entry(
-    record: SpanRecord, keys: Mapping[int, str], comparisons: Sequence[Comparison]
-) -> dict[str, dict[str, Any]]:
+def span_entry(record: SpanRecord, table: CountTable) -> dict[str, dict[str, Any]]:
     """Return a span record for the store, by its key: one entry for each candidate."""
-    job = record.job
+    job, comparisons = record.job, table.comparisons
     return {
-        f"{SPAN}/{job.start}-{job.stop}/{keys[number]}/{record.tokens[place]}": {
+        f"{SPAN}/{job.start}-{job.stop}/{table.keys[number]}/{record.tokens[place]}": {
             "start": job.start,
             "stop": job.stop,
             "seconds": round(record.seconds / len(job.candidates), 6),
@@ -280,11 +286,9 @@ def span_entry(
     }
 
 
-def replay(
-    table: CountTable, records: Mapping[str, Mapping[str, Any]], keys: Mapping[int, str]
-) -> None:
+def replay(table: CountTable, records: Mapping[str, Mapping[str, Any]]) -> None:
     """Write what an earlier run counted into the table: fits first, then spans."""
-    numbers = {key: number for number, key in keys.items()}
+    numbers = {key: number for number, key in table.keys.items()}
     splits = {split.name: split.number for split in table.layout.splits}
     for key in sorted(records):  # "fit" before "span"
         kind, what, *rest = [*key.split("/"), ""]

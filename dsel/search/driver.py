@@ -24,11 +24,10 @@ from dsel.runtime.tasks import Executor, Task
 from dsel.search.counts import CountTable, span_entry
 from dsel.search.fits import ATTEMPTS, BatchSize, Fitting, attempts, logger
 from dsel.search.pruning import ExactRace, NestedRace
-from dsel.search.tasks import SpanJob, SpanRecord, count_spans, models_of
+from dsel.search.tasks import SpanJob, SpanRecord, count_spans
 
 LEADERS: Final = 4  # candidates of the first pass, whose counts then prune the others
 MODELS_NBYTES: Final = 2**30  # of one pass at most, on every worker
-WORTH_A_TASK: Final = 2**17  # bytes not moved, as a slow network moves in 10 ms
 
 
 @dataclass
@@ -136,19 +135,7 @@ class Driver:
         self.n_spans += len(waiting)
         comparisons = table.current_comparisons()
         splits = table.layout.with_models
-        whole = {fitting.model_keys[c, split] for c in members for split in splits}
-        derived = []
-        inputs = []
-        for key in sorted(whole):
-            unwanted = sum(
-                n for c, n in fitting.kept_nbytes[key].items() if c not in members
-            )
-            if unwanted > WORTH_A_TASK:  # take only what this pass needs to workers
-                smaller = f"models-{next(self.serial)}"
-                self.executor.derive(Task(smaller, models_of, (members,)), source=key)
-                derived.append(smaller)
-                key = smaller
-            inputs.append(key)
+        inputs = sorted({fitting.model_keys[c, s] for c in members for s in splits})
         this_pass = f"{self.run_id}-{next(self.serial)}"
         size = BatchSize()
 
@@ -184,8 +171,6 @@ class Driver:
             for record in records:
                 size.seconds.append(record.seconds)
                 self._take(record)
-        for key in derived:
-            self.executor.forget(key)
         self.lower = self.race.prune(table)
         needed = set(np.flatnonzero(table.active).tolist())
         complete = np.flatnonzero(table.fitted & table.scored)
@@ -207,7 +192,7 @@ class Driver:
         for number in self.table.add_span(record):
             self.forget(number)
         if fitting.store is not None:
-            entries = span_entry(record, fitting.keys, self.table.comparisons)
+            entries = span_entry(record, self.table)
             for key, entry in entries.items():
                 fitting.store.append(key, entry)
         self.n_spans_done += 1

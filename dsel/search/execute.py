@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.bounds import nested_all_rows, nested_one_fold, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
-from dsel.bounds.shares import LABEL_SHARE
+from dsel.bounds.shares import LABEL_SHARE, uniform_shares
 from dsel.checks import check_choice
+from dsel.criteria import Settings
 from dsel.data.frames import Frame
 from dsel.data.pool import Span
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
@@ -229,10 +230,10 @@ class _Run:
             plan.spans if reads_pool else (), plan.n_candidates,
         )  # fmt: skip
         if self.store is not None:
-            replay(table, self.store.records, plan.keys)
+            replay(table, self.store.records)
         fitting = Fitting(
-            table, executor, self.store, plan.keys, race.best_first,
-            self.raise_failures, keeps_models=reads_pool,
+            table, executor, self.store, race.best_first, self.raise_failures,
+            keeps_models=reads_pool,
         )  # fmt: skip
         return Driver(table, race, executor, fitting, plan.pool, self.on_progress)
 
@@ -246,10 +247,16 @@ class _Run:
             names.EQUAL_ROWS: np.array(facts.equal_rows),
         }
 
+    def exact_race(self, facts: PoolFacts, *, may_prune: bool) -> ExactRace:
+        """Return what drops candidates that cannot win by the plan's criterion."""
+        plan, fixed = self.plan, self.fixed_evidence(facts)
+        settings = Settings(uniform_shares(plan.n_candidates, delta=plan.delta))
+        return ExactRace(plan.criterion, settings, fixed, may_prune)
+
     def _of_all_candidates(self, executor: Executor, facts: PoolFacts) -> Outcome:
         """Search by counts of every candidate: bounds of all at once, or estimates."""
-        plan, fixed = self.plan, self.fixed_evidence(facts)
-        race = ExactRace(plan.criterion, plan.settings, fixed, bool(plan.prune))
+        plan = self.plan
+        race = self.exact_race(facts, may_prune=bool(plan.prune))
         driver = self.driver(executor, race)
         driver.run()
         evidence = race.evidence(driver.table)
@@ -295,7 +302,7 @@ class _Run:
         pairs = make_pair_cube(
             plan.axes,
             [(folds[0], folds[-1]) for folds in numbers],
-            np.stack([table.test_errors, table.second_errors], axis=-1),
+            table.errors,
             np.stack([[len(s.test_rows) for s in splits], seconds], axis=-1),
             table.fit_seconds,
         )
@@ -418,7 +425,7 @@ class _Run:
                 **{f"version_{name}": found or "none" for name, found in versions},
             },
         )  # fmt: skip
-        return with_terms(cube, plan.criterion, plan.settings, plan.delta)
+        return with_terms(cube, plan.criterion, plan.delta)
 
     def _check_failures(self, evidence: Mapping[str, Any]) -> None:
         plan = self.plan
@@ -543,8 +550,7 @@ def _made_again(run: _Run, cube: xr.Dataset, choice: Choice) -> dict[str, Any]:
             for deploy, c in choice.certificates.items()
         }
     else:
-        fixed = run.fixed_evidence(PoolFacts())
-        race = ExactRace(plan.criterion, plan.settings, fixed, may_prune=False)
+        race = run.exact_race(PoolFacts(), may_prune=False)
         number, before = choice.candidate, read_evidence(cube)
         with closing(run.make_executor(plan.work)) as executor:
             driver = run.driver(executor, race)

@@ -8,7 +8,7 @@ are lost with a worker, or a run, are fitted again.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from statistics import fmean
@@ -104,8 +104,6 @@ class Fitting:
     executor: Executor
     store: Any
     """Where finished fits are written, or None."""
-    keys: Mapping[int, str]
-    """Key of every candidate in the store."""
     best_first: bool
     """Whether counts decide what is fitted next, so that the order matters."""
     raise_failures: bool = False
@@ -116,8 +114,7 @@ class Fitting:
     def __post_init__(self) -> None:
         # By candidate and split: the task that keeps a model.
         self.model_keys: dict[tuple[int, int], str] = {}
-        # Bytes of the models that a task keeps, by task and candidate.
-        self.kept_nbytes: dict[str, dict[int, int]] = {}
+        self.keeping: set[str] = set()  # tasks that keep models
         # Bytes of all models that were ever fitted of a candidate.
         self.model_nbytes: Counter[int] = Counter()
         self.batch_size = BatchSize(
@@ -283,9 +280,9 @@ class Fitting:
         wanted = {
             key for (number, _), key in self.model_keys.items() if number in needed
         }
-        for key in self.kept_nbytes.keys() - wanted:
+        for key in self.keeping - wanted:
             self.executor.forget(key)
-            del self.kept_nbytes[key]
+        self.keeping &= wanted
         kept = self.model_keys.items()
         self.model_keys = {at: key for at, key in kept if key in wanted}
 
@@ -307,16 +304,15 @@ class Fitting:
             if self.raise_failures and (record.counts.status != FIT_DONE).any():
                 raise RuntimeError(next(iter(record.counts.messages.values())))
             if self.store is not None:
-                entries = fit_entry(record, self.keys, self.table.layout)
+                entries = fit_entry(record, self.table)
                 for key, entry in entries.items():
                     self.store.append(key, entry)
             self.table.add_fit(record)
             if self.keeps_models:
-                sizes = self.kept_nbytes.setdefault(finished.key, {})
-                share = record.nbytes // max(1, len(job.candidates))
+                self.keeping.add(finished.key)
                 for number in job.candidates:
                     self.model_keys[number, job.split] = finished.key
-                    sizes[number] = sizes.get(number, 0) + share
+                    share = record.nbytes // len(job.candidates)
                     self.model_nbytes[number] += share
 
     def _try_again(self, jobs: list[FitJob], error: BaseException) -> None:

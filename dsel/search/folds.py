@@ -112,14 +112,14 @@ def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
     >>> len(pairs_of_folds(5)), len(pairs_of_folds(10))
     (10, 20)
     """
-
-    def neighbours(distance: int) -> list[tuple[int, int]]:
-        there = ((fold, (fold + distance) % n_folds) for fold in range(n_folds))
-        return [(min(pair), max(pair)) for pair in there]
-
-    everyone = list(combinations(range(n_folds), 2))
-    others = everyone if n_folds <= ALL_PAIRS else neighbours(2)
-    return list(dict.fromkeys([*neighbours(1), *others]))
+    circle = [
+        (min(fold, other), max(fold, other))
+        for distance in (1, 2)
+        for fold in range(n_folds)
+        for other in [(fold + distance) % n_folds]
+    ]
+    others = combinations(range(n_folds), 2) if n_folds <= ALL_PAIRS else circle
+    return list(dict.fromkeys([*circle[:n_folds], *others]))
 
 
 def folds_layout(

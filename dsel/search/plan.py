@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 
 from dsel import names
-from dsel.bounds.shares import uniform_shares
 from dsel.candidates import (
     Grid,
     candidate_key,
@@ -26,7 +25,7 @@ from dsel.candidates import (
     takes_nan,
 )
 from dsel.checks import check_choice, check_integer, check_probability
-from dsel.criteria import Settings, get_criterion
+from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import Frame
@@ -95,6 +94,8 @@ class Plan:
     """``halving``, ``exact``, or "" for the exhaustive search."""
     seed: int
     assumptions: tuple[Assumption, ...]
+    objections: tuple[str, ...]
+    """Why numbers are no guarantee, beside violated assumptions."""
     remarks: tuple[str, ...]
     identity: Mapping[str, str]
     """What counts depend on besides rows; by it a store knows its plan."""
@@ -108,27 +109,6 @@ class Plan:
     def n_candidates(self) -> int:
         """Candidates, N."""
         return self.axes.n_candidates
-
-    @property
-    def keys(self) -> dict[int, str]:
-        """Key of every candidate by its number."""
-        return {
-            candidate.number: key
-            for group in self.work.groups
-            for candidate, key in zip(group.candidates, group.keys, strict=True)
-        }
-
-    @property
-    def objections(self) -> tuple[str, ...]:
-        """Why numbers are no guarantee, beside violated assumptions."""
-        if self.layout.is_plain_random:
-            return ()
-        return ("the folds are not plain random: `cv` gave them",)
-
-    @property
-    def settings(self) -> Settings:
-        """Equal shares of delta over all candidates."""
-        return Settings(uniform_shares(self.n_candidates, delta=self.delta))
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -493,6 +473,9 @@ def plan_search(
             in_groups=in_groups, has_pool=counted is not None,
             is_fitted=fitting is not None,
         ),
+        objections=()
+        if layout.is_plain_random
+        else ("the folds are not plain random: `cv` gave them",),
         remarks=(*notes, *remarks),
         identity={
             "estimator": _short_hash(exact_text(estimator)),

@@ -94,12 +94,6 @@ class ExactRace:
         }  # fmt: skip
 
 
-def errors_of(table: CountTable, test: InnerTest) -> NDArray[np.int64]:
-    """Return the errors that a test counted, (n_candidates,)."""
-    counted = table.second_errors if test.side else table.test_errors
-    return np.asarray(counted[:, test.split])
-
-
 def mean_rate(errors: NDArray[np.int64], rows: NDArray[np.int64]) -> Floats:
     """Return the mean error rate over the last axis, times a constant.
 
@@ -150,8 +144,8 @@ class NestedRace:
         for score, is_complete, tests in zip(found, complete, self.tests, strict=True):
             if not tests:  # a single candidate is chosen unseen
                 continue
-            errors = np.stack([errors_of(table, test) for test in tests], axis=1)
-            splits = [test.split for test in tests]
+            splits, sides = zip(*((t.split, t.side) for t in tests), strict=True)
+            errors = table.errors[:, splits, sides]
             rows = np.array([test.n_rows for test in tests])
             there = shown[:, splits]
             score[:] = mean_rate(np.where(there, errors, 0), rows)
@@ -249,7 +243,7 @@ class NestedRace:
         errors, answers = np.zeros((2, n, layout.n_folds), np.int64)
         for test in layout.inner_tests:
             there = shown[:, test.split] & (table.fit_status[:, test.split] == FIT_DONE)
-            errors[there, test.fold] += errors_of(table, test)[there]
+            errors[there, test.fold] += table.errors[there, test.split, test.side]
             answers[there, test.fold] += test.n_rows
         return {
             names.FOLD_ERRORS: np.where(answers > 0, errors, names.UNCOUNTED),

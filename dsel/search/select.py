@@ -190,14 +190,13 @@ def _settings(counts: Mapping[str, Any], delta: float) -> Settings:
     return Settings(shares[: counts[names.STATUS].size])
 
 
-def with_terms(
-    cube: xr.Dataset, criterion: Criterion, settings: Settings, delta: float
-) -> xr.Dataset:
+def with_terms(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dataset:
     """Return the cube with what its criterion says, then what else costs nothing.
 
     Beside estimates of the same splits that is what tells the content of the cube.
     """
     counts = evidence(cube)
+    settings = _settings(counts, delta)
     free = [get_criterion("cv_error")]
     if names.HALF in cube.dims:
         of_halves = [each for each in CRITERIA.values() if each.by_halves]
@@ -255,25 +254,18 @@ def remarks_on(cube: xr.Dataset) -> tuple[str, ...]:
             f"larger `max_iter` may help"
         )
     if names.OUTER_DISAGREEMENTS in counts:
-        remarks += _contradiction(counts)
+        # Two models that differ on a row cannot both be right there: half of the lower
+        # limit of their disagreement is one of their mean error, and needs no label.
+        pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
+        delta = 0.05 / len(pairs)
+        limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
+        least = float(limits.mean())
+        said = float(np.mean(errors / counts[names.FOLD_ROWS]))
+        if round(least, 3) > round(said, 3):  # as they are printed
+            remarks.append(
+                f"contradiction: the folds' models err on {100 * said:.1f} % of the "
+                f"labeled rows, but differ so often on the pool that they err on "
+                f"{100 * least:.1f} % of it or more on average; labeled rows are few, "
+                f"unlike the pool, or not independent"
+            )
     return tuple(remarks)
-
-
-def _contradiction(counts: Mapping[str, Any]) -> list[str]:
-    """Return a remark where models differ more than their errors on folds allow.
-
-    Two models that differ on a row cannot both be right there: half of the lower limit
-    of their disagreement is one of their mean error, and needs no label.
-    """
-    pairs, errors = counts[names.OUTER_DISAGREEMENTS], counts[names.OUTER_ERRORS]
-    delta = 0.05 / len(pairs)
-    limits = pair_error_bound(pairs, counts[names.N_UNLABELED], delta=delta)
-    least, said = float(limits.mean()), float(np.mean(errors / counts[names.FOLD_ROWS]))
-    if round(least, 3) <= round(said, 3):  # as they are printed
-        return []
-    return [
-        f"contradiction: the folds' models err on {100 * said:.1f} % of the labeled "
-        f"rows, but differ so often on the pool that they err on {100 * least:.1f} % "
-        f"of it or more on average; labeled rows are few, unlike the pool, or not "
-        f"independent"
-    ]

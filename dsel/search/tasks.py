@@ -230,19 +230,6 @@ class SpanRecord:
     """For each candidate, what tells its models from those of other fits."""
 
 
-def models_of(
-    work: Work, payloads: Sequence[Payload], candidates: tuple[int, ...]
-) -> tuple[None, Payload]:
-    """Return the models of some candidates only, so that less is sent to workers."""
-    held: Payload = {}
-    for job, kept in (item for payload in payloads for item in payload.items()):
-        mine = [number for number in kept.models.candidates if number in candidates]
-        if mine:
-            joined = work.groups[job.group].family.join([kept.models], mine)
-            held[job] = KeptModels(joined, kept.tokens)
-    return None, held
-
-
 def count_spans(
     work: Work,
     payloads: Sequence[Payload],

@@ -65,40 +65,6 @@ def test_cluster_executor__ends_when_workers_stay_away(client, monkeypatch):
         assert executor.n_slots
 
 
-def make_two(work, payloads):
-    return None, {"wanted": 1, "other": 2}
-
-
-def wanted_of(work, payloads):
-    return None, {"wanted": payloads[0]["wanted"]}
-
-
-def tell(work, payloads):
-    return payloads, None
-
-
-def derived_input(executor):
-    """Return what a task gets of a payload that is derived from another."""
-    executor.submit(Task("whole", make_two, keeps_payload=True))
-    assert [finished.key for finished in executor.wait(60.0)] == ["whole"]
-    executor.derive(Task("small", wanted_of), source="whole")
-    executor.submit(Task("told", tell, inputs=("small",)))
-    [finished] = executor.wait(60.0)
-    executor.forget("small")
-    assert executor.fetch("whole")
-    executor.close()
-    return finished.result()
-
-
-@pytest.mark.cluster
-def test_cluster_executor__derives_inputs_that_are_smaller(client):
-    assert derived_input(make_executor(None, client)) == [{"wanted": 1}]
-
-
-def test_local_executor__shares_what_others_would_derive():
-    assert derived_input(LocalExecutor(None, 1)) == [{"wanted": 1, "other": 2}]
-
-
 @pytest.fixture
 def plan_of_sleepers(rng):
     X = rng.normal(size=(60, 2))

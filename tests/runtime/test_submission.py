@@ -11,12 +11,11 @@ from dsel.runtime.submission import (
     LOST_TRIES,
     WINDOW,
     completed,
-    in_order,
     records_in_order,
     run_tasks,
 )
 from dsel.runtime.tasks import LostInputError, Task
-from tests.executors import FaultyExecutor
+from tests.executors import FaultyExecutor, faulty_threads
 
 
 def power(work, payloads, exponent):
@@ -154,28 +153,31 @@ def test_run_tasks__asks_again_for_tasks_that_depend_on_what_ended():
     assert found == [1, 2, 4, 8]
 
 
-def test_in_order__yields_records_in_order_whatever_ends_first():
+def test_records_in_order__yields_them_in_order_whatever_ends_first():
     tries = Losing(1)
 
     def late_first(task):
         if task.key == "power-0":
             tries(task)
 
-    with closing(FaultyExecutor(LocalExecutor(2, 2), late_first)) as executor:
-        assert list(in_order(executor, powers(9))) == [2**n for n in range(9)]
+    records = records_in_order(2, powers(9), faulty_threads(late_first, 2))
+    assert list(records) == [2**n for n in range(9)]
 
 
-def test_in_order__does_not_run_far_ahead_of_the_first():
-    tries, inner = Losing(LOST_TRIES - 1), LocalExecutor(2, 1)
+def test_records_in_order__does_not_run_far_ahead_of_the_first():
+    tries, executor = Losing(LOST_TRIES - 1), None
 
     def late_first(task):
         if task.key == "power-0":
             tries(task)
 
-    with closing(FaultyExecutor(inner, late_first)) as executor:
-        next(in_order(executor, powers(100)))
-        ahead = {task.key for task in executor.submitted}
-    assert len(ahead) <= 2 * WINDOW
+    def client(work):
+        nonlocal executor
+        executor = FaultyExecutor(LocalExecutor(work, 1), late_first)
+        return executor
+
+    next(records_in_order(2, powers(100), client))
+    assert len({task.key for task in executor.submitted}) <= 2 * WINDOW
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
