@@ -84,7 +84,11 @@ class Job:
 
     def written(self):
         """What is on disk, as (rows of the pool or split, candidate)."""
-        numbers = {key: number for number, key in self.plan.keys.items()}
+        numbers = {
+            key: candidate.number
+            for group in self.plan.work.groups
+            for candidate, key in zip(group.candidates, group.keys, strict=True)
+        }
         keys = [
             json.loads(line)[0].split("/")
             for _, *lines in read_journal(Place(self.out))
