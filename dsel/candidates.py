@@ -7,7 +7,7 @@ it a store finds a cell again, in another process.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
 
+from dsel.data.frames import TEXT, Frame, numbers
 from dsel.data.identity import exact_text
 from dsel.families.family import Candidate
 from dsel.families.prefixes import first_step
@@ -23,6 +24,16 @@ from dsel.results.cube import is_list, product_grids
 Grid = Mapping[str, Sequence[Any] | NDArray[Any]] | Iterable[Any]
 """A dict of lists, a list of such dicts, or (with no estimator) of estimators; a
 `ParameterSampler`, or another iterable of dicts of parameters."""
+
+_OF_NUMBERS: Final = tuple(
+    f"sklearn.{room}"
+    for room in (
+        "decomposition", "discriminant_analysis", "ensemble._forest", "ensemble._gb",
+        "linear_model", "naive_bayes", "neighbors", "neural_network",
+        "preprocessing._data", "svm", "tree",
+    )
+)  # fmt: skip
+"""Modules whose estimators take no texts; histograms of gradients take categories."""
 
 
 def drawn(grid: Grid, seed: int) -> Any:
@@ -116,6 +127,17 @@ def takes_nan(estimators: Iterable[Any]) -> bool:
         hasattr(step, "transformers") or get_tags(step).input_tags.allow_nan
         for step in map(first_step, estimators)
     )
+
+
+def check_text(estimators: Iterable[Any], X: Any) -> None:
+    """Raise TypeError where an estimator of numbers begins at a table with texts.
+
+    Only scikit-learn's own are known to take none; of others their fits tell.
+    """
+    if isinstance(X, Frame) and any(each.kind == TEXT for each in X.schema.columns):
+        for step in map(first_step, estimators):
+            if type(step).__module__.startswith(_OF_NUMBERS):
+                numbers(X)
 
 
 def _check_classifier(estimator: Any, name: str) -> None:

@@ -211,8 +211,10 @@ class Frame:
                 value = known.iloc[0] if len(known) else None
                 raise TypeError(
                     f"`X` must be a table of numbers for this estimator, but column "
-                    f"{column.name!r} holds {column.kind} such as {value!r}; encode it "
-                    f"as numbers, or put a ColumnTransformer in front of the estimator."
+                    f"{column.name!r} holds {column.kind} such as {value!r}; put an "
+                    f"encoder in front of it, make_pipeline(make_column_transformer("
+                    f"(OneHotEncoder(handle_unknown='ignore'), [{column.name!r}]), "
+                    f"remainder='passthrough'), estimator)."
                 )
         return check_array(self.given, accept_sparse="csr", ensure_all_finite=False)
 

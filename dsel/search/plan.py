@@ -20,6 +20,7 @@ from dsel.candidates import (
     Grid,
     candidate_key,
     candidate_texts,
+    check_text,
     drawn,
     make_candidates,
     takes_nan,
@@ -420,6 +421,7 @@ def plan_search(
     candidates = make_candidates(estimator, grid)
     allow_nan = takes_nan(each.estimator for each in candidates)
     labeled = labeled_rows(X, y, allow_nan=allow_nan, as_frame=True)
+    check_text((each.estimator for each in candidates), labeled.X)
     params = checked_params(fit_params, labeled.n_rows)
     sharing, notes = _groups(candidates, labeled, seed, params)
     is_fitted = any(takes_pool(each.estimator) for each in candidates)

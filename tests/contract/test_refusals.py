@@ -5,9 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import dsel
@@ -21,6 +24,8 @@ POOL = POOL[:100]
 GRID = {"C": [1.0, 8.0]}
 NO_NUMBER = np.where(np.arange(64) == 5, np.nan, X)
 INFINITE = np.where(np.arange(64) == 5, np.inf, POOL)
+SCALED, FOREST = make_pipeline(StandardScaler(), SVC()), RandomForestClassifier()
+COLOURS = pd.DataFrame({"size": X[:, 2], "colour": "red"})
 
 
 def frame(rows, letter):
@@ -84,6 +89,16 @@ PLANS = {
         {"estimator": LogisticRegression},
         TypeError,
         "`estimator` unfitted LogisticRegression",
+    ),
+    "texts for numbers": (
+        {"estimator": SCALED, "grid": {"svc__C": [1.0]}, "X": COLOURS},
+        TypeError,
+        "`X` 'colour' 'red' make_column_transformer OneHotEncoder",
+    ),
+    "texts for a forest": (
+        {"estimator": FOREST, "grid": {"max_depth": [2]}, "X": COLOURS},
+        TypeError,
+        "`X` 'colour' 'red' make_column_transformer OneHotEncoder",
     ),
     "regressor": ({"estimator": SVR()}, TypeError, "`estimator` classifier SVR"),
     "cv_bound without a pool": (
