@@ -21,8 +21,6 @@ from dsel.data.pool import Pool
 Steps = list[tuple[str, Any]]
 MOST_VALUES: Final = 100
 """Different values of a column that are made one column each."""
-DATES: Final = ("date", "time")
-"""How the kinds of columns of dates begin."""
 
 
 def encoders(X: Any, *, is_scaled: bool) -> tuple[Steps, list[tuple[str, str]]]:
@@ -75,7 +73,7 @@ def _kind(column: Column, values: pd.Series) -> str:
     is_category = isinstance(values.dtype, pd.CategoricalDtype)
     if column.kind == NUMBER and not is_category:
         return "numbers"
-    if column.kind.startswith(DATES) and column.kind != "time of day":
+    if _is_date(column):
         return "dates"
     if column.kind == TEXT and not _days(known).isna().any():
         return "dates"
@@ -96,20 +94,27 @@ def _kind(column: Column, values: pd.Series) -> str:
     return "values"
 
 
-def with_dates_of(X: Any, pool: Pool) -> Any:
-    """Return labeled rows with texts as dates where the pool has dates.
+def _is_date(column: Column) -> bool:
+    return column.kind.startswith(("date", "time")) and column.kind != "time of day"
 
-    CSV has no type for them, and Parquet has.
+
+def with_types_of(X: Any, pool: Pool) -> Any:
+    """Return labeled rows with the pool's types, where their file does not tell them.
+
+    CSV has no type for dates, and no file has one for a column of nothing but gaps.
     """
     schema = pool.collection.schema
     if not isinstance(X, pd.DataFrame) or schema is None:
         return X
-    found = {}
+    found: dict[Any, Any] = {}
     for column in schema.columns:
         given = X.get(column.name)
-        if given is None or given.dtype.kind in "Mbuif":
+        if given is None:
             continue
-        if not column.kind.startswith(DATES) or column.kind == "time of day":
+        if given.isna().all():
+            found[column.name] = None
+            continue
+        if given.dtype.kind in "Mbuif" or not _is_date(column):
             continue
         times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
         if times.isna().sum() > given.isna().sum():

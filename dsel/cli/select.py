@@ -6,7 +6,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from dsel.cli.encoders import with_dates_of
+from dsel.cli.encoders import with_types_of
 from dsel.cli.models import MODELS, build
 from dsel.cli.running import run_options, run_plan, show
 from dsel.data.open import open_pool
@@ -75,7 +75,7 @@ def command(
     rows = None
     if pool is not None:
         rows = open_pool(pool)
-        X = with_dates_of(X, rows)
+        X = with_types_of(X, rows)
     estimator, values, facts = build(model, grid, X)
     plan = plan_search(
         estimator, values, X, table.y, rows, certificate=certificate, deploy=deploy,

@@ -19,6 +19,7 @@ from dsel.data.blocks import check_finite, summed
 from dsel.data.frames import (
     NOTHING,
     NUMBER,
+    TRUTH,
     Column,
     Frame,
     check_number_of_names,
@@ -219,7 +220,9 @@ def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         found = of_pool.columns[place]
         if not column.is_empty:
             _check_filled(where, found, column.kind)
-        if found.kind != column.kind and NOTHING not in (found.kind, column.kind):
+        kinds = found.kind, column.kind
+        is_exact = len(set(kinds)) == 1 or kinds == (TRUTH, NUMBER)
+        if not is_exact and NOTHING not in kinds:
             raise TypeError(
                 f"{where} holds {found.kind} ({found.dtype}) in column {found.name!r}, "
                 f"where `X` holds {column.kind} ({column.dtype}); convert one of them."

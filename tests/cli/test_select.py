@@ -94,6 +94,30 @@ def test_select__encodes_text_categories_dates_and_gaps(folder, suffix, model, g
         assert line in found.stdout
 
 
+TRUTHS = pd.Series([True, False] * 75)
+GAPS = pd.Series([None] * 150, dtype=object)
+TEXTS = pd.Series(["a", "b"] * 75)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(("mine", "pools"), [(TRUTHS, TRUTHS), (GAPS, TEXTS)])
+def test_select__takes_truths_among_numbers_and_columns_of_gaps(
+    tmp_path, rng, suffix, mine, pools
+):
+    frame = pd.DataFrame({"x": rng.normal(size=150), "more": mine})
+    labeled = frame.assign(label=frame.x > 0)
+    if suffix == "csv":
+        labeled.to_csv(tmp_path / "t.csv", index=False)
+    labeled.to_parquet(tmp_path / "t.parquet", index=False)
+    pool = frame.assign(x=rng.normal(size=150), more=pools)
+    pool.to_parquet(tmp_path / "pool.parquet", index=False)
+    found = run(
+        "select", tmp_path / f"t.{suffix}", *ASKED, "--pool", tmp_path / "pool.parquet",
+        "--grid", "C=1", "--quiet",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+
+
 def test_select__says_the_verdict_first_then_the_plan_then_assumptions(numbers):
     text = run(*numbers).stdout
     lines = text.splitlines()
