@@ -5,7 +5,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.auditing.audit import audit, is_sound
-from dsel.cli.running import numbers
+from dsel.cli.running import numbers, wrap
 
 
 @click.command
@@ -32,7 +32,8 @@ def command(
         if held
         else "A certificate FAILED too often, or a control was not caught,"
     )
-    click.echo(f"{verdict} in {int(report['n_draws']):,} draws of each setting.\n")
+    click.echo(wrap(f"{verdict} in {int(report['n_draws']):,} draws of each setting."))
+    click.echo()
     click.echo(_table(report))
     click.get_current_context().exit(0 if held else 1)
 

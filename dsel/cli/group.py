@@ -80,14 +80,18 @@ class LazyGroup(click.Group):
 
 
 def _warned(
-    message: Warning | str, category: type[Warning], *where: Any, **more: Any
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    *_: Any,
+    **__: Any,
 ) -> None:
-    """Show a warning; one of dsel's own in one line, since no code explains it."""
-    del more
-    if issubclass(category, DselWarning):
-        click.echo(f"Warning: {message}", err=True)
-    else:
-        click.echo(warnings.formatwarning(message, category, *where[:2]), err=True)
+    """Show a warning in one line, with the place of one that is not dsel's own."""
+    text = " ".join(str(message).split())
+    if not issubclass(category, DselWarning):
+        text += f" ({category.__name__} of {filename}:{lineno})"
+    click.echo(f"Warning: {text}", err=True)
 
 
 @click.group(cls=LazyGroup)

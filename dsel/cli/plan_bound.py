@@ -69,7 +69,7 @@ def command(
         if needs in plan and (plan[needs] >= 0).any():
             click.echo(f"\nFor a bound of {assumed['wanted']:g}, {title} needed:\n")
             click.echo(_table(plan[needs], _as_rows))
-        elif needs in plan:
+        elif needs in plan and assumed["wanted"] > assumed["error"]:
             click.echo(
                 f"\nNo number of {title} gives a bound of {assumed['wanted']:g}."
             )

@@ -42,8 +42,9 @@ def build(
     from dsel.data.write import write_pool
     from dsel.runtime.progress import row_progress
 
-    with connected(scheduler, workers) as client, row_progress(not quiet) as progress:
-        pool = write_pool(source, path, client=client, on_progress=progress, **options)
+    progress = row_progress(False if quiet else None)
+    with connected(scheduler, workers) as client, progress as shown:
+        pool = write_pool(source, path, client=client, on_progress=shown, **options)
     if not quiet:
         _show(path, pool)
 

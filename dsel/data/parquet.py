@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 import fsspec
@@ -19,15 +20,21 @@ from dsel.data.zarr_rows import told_by_stamps
 from dsel.errors import reaching
 
 _FOOTERS_AT_ONCE: Final = 16
+_MOST_FOLDERS: Final = 100
 BLOCK_NBYTES: Final = 2**25
 """Row groups of a file are read together up to so many bytes."""
 
 
 def has_parquet(location: str, storage_options: Mapping[str, Any]) -> bool:
-    """Whether there is a folder that holds Parquet files."""
+    """Whether there is a folder that holds Parquet files, in the first it looks into.
+
+    A disk takes minutes to be walked, and partitions have files in the first folder.
+    """
     fs, root = fsspec.core.url_to_fs(location, **storage_options)
     with reaching(f"`pool` {location!r}"):
-        return fs.isdir(root) and bool(_paths(fs, root))
+        folders = islice(fs.walk(root), _MOST_FOLDERS)
+        files = (f"{folder}/{name}" for folder, _, names in folders for name in names)
+        return any(_is_part(root, file) for file in files)
 
 
 def from_parquet(
@@ -69,15 +76,13 @@ def _paths(fs: Any, root: str) -> list[str]:
     """Return the Parquet files at a place, in the order of their names."""
     if fs.isfile(root):
         return [root]
-    return [
-        path
-        for path in sorted(fs.find(root))
-        if path.lower().endswith(PARQUET)
-        and not any(
-            name.startswith(("_", "."))
-            for name in path.removeprefix(root).strip("/").split("/")
-        )
-    ]
+    return [path for path in sorted(fs.find(root)) if _is_part(root, path)]
+
+
+def _is_part(root: str, path: str) -> bool:
+    names = path.removeprefix(root).strip("/").split("/")
+    is_hidden = any(name.startswith(("_", ".")) for name in names)
+    return path.lower().endswith(PARQUET) and not is_hidden
 
 
 def _fragments(fs: Any, root: str, paths: Sequence[str]) -> list[Any]:

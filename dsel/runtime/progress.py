@@ -87,9 +87,9 @@ def piece_progress(verbose: bool, total: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def row_progress(verbose: bool) -> Iterator[Callable[[int, int | None], None]]:
+def row_progress(verbose: bool | None) -> Iterator[Callable[[int, int | None], None]]:
     """Show how many rows are written."""
-    with _display(verbose) as display:
+    with _display(_is_watched() if verbose is None else verbose) as display:
         rows = display.add_task("rows", total=None, rate="", left="")
         yield lambda done, total: display.update(
             rows, completed=done, total=total, left="left" if total else ""

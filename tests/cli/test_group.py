@@ -1,11 +1,12 @@
 import subprocess
 import sys
+import warnings
 
 import pytest
 from click.testing import CliRunner
 
 from dsel.cli import main
-from dsel.errors import ClusterLostError
+from dsel.errors import ClusterLostError, DselWarning
 
 
 def test_main__lists_every_command():
@@ -23,6 +24,24 @@ def test_main__shows_its_help_without_importing_what_commands_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (DselWarning, "Warning: two lines\n"),
+        (UserWarning, "two lines (UserWarning of "),
+    ],
+)
+def test_main__shows_a_warning_in_one_line(monkeypatch, kind, shown):
+    def command(**_):
+        warnings.warn("two\nlines", kind, stacklevel=2)
+
+    monkeypatch.setattr("dsel.cli.report.command.callback", command)
+    with warnings.catch_warnings(action="default"):
+        found = CliRunner().invoke(main, ["report", "results"])
+    assert shown in found.stderr
+    assert found.output.count("\n") == 1
 
 
 @pytest.mark.parametrize(

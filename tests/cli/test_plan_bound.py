@@ -25,6 +25,8 @@ def test_plan_bound__says_in_one_line_why_a_bound_cannot_be_had():
     text = " ".join(run(500, 10_000, "--wanted", 0.08).output.split())
     assert "No certificate gives 0.08: the model is assumed to err on 0.1" in text
     assert "never" not in text
+    assert "labeled rows needed" not in text
+    assert "No number" not in text
 
 
 def test_plan_bound__says_how_many_labels_a_bound_needs():

@@ -74,6 +74,14 @@ def test_open_pool__takes_columns_from_the_names_of_folders(tmp_path):
     )
 
 
+def test_open_pool__does_not_walk_a_disk(folder):
+    deep = folder.joinpath("disk", *["d"] * 100)
+    deep.mkdir(parents=True)
+    table(30, 0).to_parquet(deep / "t.parquet")
+    with pytest.raises(ValueError, match="is no pool"):
+        open_pool(folder / "disk")
+
+
 def test_open_pool__tells_parquet_by_its_files(folder):
     pool = open_pool(folder)
     assert pool.token == open_pool(folder).token
