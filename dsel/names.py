@@ -15,9 +15,6 @@ WIDTH: Final = "width"
 REGULARIZATION: Final = "regularization"
 PAIR: Final = "pair"
 SIDE: Final = "side"
-TRUE_CLASS: Final = "true_class"
-PREDICTED_CLASS: Final = "predicted_class"
-OTHER_CLASS: Final = "other_class"
 
 # Counts: whole numbers, NaN in the cube where nothing was counted.
 FOLD_ERRORS: Final = "fold_errors"
@@ -33,11 +30,11 @@ OUTER_CANDIDATE: Final = "outer_candidate"
 OUTER_ERRORS: Final = "outer_errors"
 OUTER_DISAGREEMENTS: Final = "outer_disagreements"
 
-# Sums of squared residuals of least squares, float64.
-FOLD_LOSSES: Final = "fold_losses"
-LOO_LOSSES: Final = "loo_losses"
-GCV_LOSSES: Final = "gcv_losses"
-EXTRA_LOSS: Final = "extra_loss"
+# Squared residuals of least squares, over rows: sums and a mean, as they are called.
+FOLD_LOSS_SUM: Final = "fold_loss_sum"
+LOO_LOSS_SUM: Final = "loo_loss_sum"
+GCV_LOSS_SUM: Final = "gcv_loss_sum"
+EXTRA_LOSS_MEAN: Final = "extra_loss_mean"
 
 # What happened to a candidate, and how long it took.
 STATUS: Final = "status"
@@ -98,8 +95,6 @@ class Variable(NamedTuple):
     """``count``, ``number``, ``seconds``, ``text`` or ``flag``."""
     long_name: str
     """One line that plots and people read."""
-    trailing: tuple[str, ...] = ()
-    """Dimensions that it may have behind these."""
 
 
 _EACH = (CANDIDATES,)
@@ -107,40 +102,34 @@ _FIT = (CANDIDATES, SPLITS)
 _PAIR = (CANDIDATES, COMPARED)
 _OUTER = (FOLD,)
 _JUDGED = (CRITERION, CANDIDATES)
-# Of labeled rows by class and answer; of pool rows by the answers of a fold's model and
-# of the model of all rows.
-_BY_ANSWER = (TRUE_CLASS, PREDICTED_CLASS)
-_BY_TWO_ANSWERS = (PREDICTED_CLASS, OTHER_CLASS)
 
 # fmt: off
 VARIABLES: Final = (
     Variable(STATUS, _EACH, "flag", "what happened to the candidate"),
     Variable(MESSAGE, _EACH, "text", "why the candidate failed"),
-    Variable(FOLD_ERRORS, _FIT, "count", "errors on the held-out rows", _BY_ANSWER),
+    Variable(FOLD_ERRORS, _FIT, "count", "errors on the held-out rows"),
     Variable(FOLD_ROWS, (SPLITS,), "count", "held-out rows"),
     Variable(FOLD_ANSWERS, _FIT, "count",
              "answers behind the errors: several models answer each held-out row"),
     Variable(TRAIN_ROWS, (SPLITS,), "count", "training rows"),
     Variable(TRAIN_ERRORS, _FIT, "count", "errors on the training rows"),
     Variable(DISAGREEMENTS, _PAIR, "count",
-             "pool rows given to this split on which its model and the full one differ",
-             _BY_TWO_ANSWERS),
-    Variable(POOL_ROWS, _PAIR, "count", "pool rows given to this split and visited"),
+             "pool rows of this split on which its model and the full one differ"),
+    Variable(POOL_ROWS, _PAIR, "count", "pool rows of this split that were visited"),
     Variable(BEST_FOLD_DISAGREEMENTS, _EACH, "count",
              "pool rows on which the best fold's model and the full one differ"),
     Variable(LOO_ERRORS, _EACH, "count",
              "labeled rows on which the model of all others errs"),
     Variable(OUTER_CANDIDATE, _OUTER, "count", "candidate chosen without the fold"),
-    Variable(OUTER_ERRORS, _OUTER, "count", "errors on the fold of its model",
-             _BY_ANSWER),
+    Variable(OUTER_ERRORS, _OUTER, "count", "errors on the fold of its model"),
     Variable(OUTER_DISAGREEMENTS, _OUTER, "count",
-             "pool rows on which its model and the full one differ", _BY_TWO_ANSWERS),
-    Variable(FOLD_LOSSES, _FIT, "number",
+             "pool rows on which its model and the full one differ"),
+    Variable(FOLD_LOSS_SUM, _FIT, "number",
              "sum of squared residuals on the held-out rows"),
-    Variable(LOO_LOSSES, _EACH, "number", "sum of squared leave-one-out residuals"),
-    Variable(GCV_LOSSES, _EACH, "number",
+    Variable(LOO_LOSS_SUM, _EACH, "number", "sum of squared leave-one-out residuals"),
+    Variable(GCV_LOSS_SUM, _EACH, "number",
              "generalised cross-validation score times the labeled rows"),
-    Variable(EXTRA_LOSS, _EACH, "number",
+    Variable(EXTRA_LOSS_MEAN, _EACH, "number",
              "mean squared residual of the full model on extra rows"),
     Variable(FIT_SECONDS, _FIT, "seconds", "time of the fit"),
     Variable(SCORE_SECONDS, _PAIR, "seconds", "time of scoring the pool"),
@@ -164,6 +153,6 @@ BY_NAME: Final = {each.name: each for each in VARIABLES}
 
 RESERVED: Final = frozenset({
     FOLD, CRITERION, CANDIDATE, REPEAT, HALF, WIDTH, REGULARIZATION, PAIR, SIDE,
-    TRUE_CLASS, PREDICTED_CLASS, OTHER_CLASS, *BY_NAME,
+    *BY_NAME,
 })  # fmt: skip
 """Names that a grid parameter may not take: its dimension is ``param_<name>`` then."""

@@ -38,7 +38,7 @@ print(search.plan(X, y))
 
 dense = np.linspace(-3, 3, 1000)[:, np.newaxis]
 search.fit(X, y, dense, np.sinc(dense[:, 0]))
-truth = search.results_["extra_loss"]
+truth = search.results_["extra_loss_mean"]
 
 # %%
 # Every estimate is in the cube; choosing by another one costs no fit. Estimates contain

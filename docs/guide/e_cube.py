@@ -73,6 +73,18 @@ bounds = results.estimate.sel(criterion="cv_bound")
 print(bounds.where(bounds < 0.3).to_dataframe().estimate.dropna())
 
 # %%
+# What was counted as a table with a row for each candidate and fold:
+
+print(results.drop_dims("criterion").to_dataframe()[["fold_errors", "disagreements"]])
+
+# %%
+# What xarray does to a Dataset works on the whole cube: here the mean of neighbours among
+# the candidates that are done. Only where a fit failed there is a variable of texts,
+# ``message``. What is selected from a changed cube is an estimate and says so.
+
+print(results.where(results.status == 0).coarsen(n_neighbors=3).mean())
+
+# %%
 # A table with one row for each candidate, and the surface:
 
 results.dsel.table()

@@ -62,16 +62,16 @@ class LossChoice:
 
 
 def _fold_means(cube: xr.Dataset) -> xr.DataArray:
-    return cube[names.FOLD_LOSSES] / cube[names.FOLD_ROWS]
+    return cube[names.FOLD_LOSS_SUM] / cube[names.FOLD_ROWS]
 
 
 ESTIMATES: Final[Mapping[str, Callable[[xr.Dataset], xr.DataArray]]] = {
-    "loo": lambda cube: cube[names.LOO_LOSSES] / cube[names.N_LABELED],
-    "gcv": lambda cube: cube[names.GCV_LOSSES] / cube[names.N_LABELED],
+    "loo": lambda cube: cube[names.LOO_LOSS_SUM] / cube[names.N_LABELED],
+    "gcv": lambda cube: cube[names.GCV_LOSS_SUM] / cube[names.N_LABELED],
     "kfold": lambda cube: _fold_means(cube).mean(names.FOLD),
     "holdout": lambda cube: _fold_means(cube).isel({names.FOLD: 0}, drop=True),
     # Unbiased for the model of all rows, if the extra rows are independent of them.
-    "extra_sample": lambda cube: cube[names.EXTRA_LOSS],
+    "extra_sample": lambda cube: cube[names.EXTRA_LOSS_MEAN],
 }
 """By name, from the sums of squares in a cube."""
 
@@ -116,10 +116,10 @@ def make_loss_cube(
     reasons = text.ravel()
     failed = reasons != ""
     values: dict[str, NDArray[Any]] = {
-        names.LOO_LOSSES: loo.ravel(),
-        names.GCV_LOSSES: gcv.ravel(),
+        names.LOO_LOSS_SUM: loo.ravel(),
+        names.GCV_LOSS_SUM: gcv.ravel(),
         names.FULL_FIT_SECONDS: seconds.ravel(),
-        names.FOLD_LOSSES: losses.reshape(-1, n_folds),
+        names.FOLD_LOSS_SUM: losses.reshape(-1, n_folds),
         names.MESSAGE: reasons,
         names.STATUS: np.where(failed, names.STATUS_FAILED, names.STATUS_DONE),
         names.FOLD_ROWS: np.array([len(f.test_rows) for f in folds] or [n_rows]),
@@ -131,7 +131,7 @@ def make_loss_cube(
     if folds:
         present += ["holdout"] if criterion == "holdout" else ["holdout", "kfold"]
     if not np.isnan(extra).all():
-        values[names.EXTRA_LOSS] = extra.ravel()
+        values[names.EXTRA_LOSS_MEAN] = extra.ravel()
         present.append("extra_sample")
     axes = GridAxes(
         (names.WIDTH, names.REGULARIZATION),

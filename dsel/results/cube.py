@@ -207,10 +207,10 @@ def make_cube(
         Dimensions of the splits: ``fold``, or ``repeat`` and ``half``.
     values
         Variables by name, candidates flattened into the first axis and splits into the
-        next; classes may follow as last axes. Counts are integers, -1 where nothing was
-        counted. The cube has these variables and no other, but ``status`` (``missing``
-        unless given), ``message``, and ``n_candidates`` (that of the grid unless
-        given).
+        next. Counts are integers, -1 where nothing was counted. The cube has these
+        variables and no other, but ``status`` (``missing`` unless given) and
+        ``n_candidates`` (that of the grid unless given); texts and times that are empty
+        are left out, since texts cannot be averaged.
     assumptions
         What the numbers assume; by default `full_list()`.
     attributes
@@ -225,7 +225,6 @@ def make_cube(
     """
     given = {
         names.STATUS: np.full(axes.n_candidates, names.STATUS_MISSING),
-        names.MESSAGE: np.full(axes.n_candidates, "", dtype=object),
         names.N_CANDIDATES: axes.n_candidates,
         **values,
     }
@@ -233,14 +232,11 @@ def make_cube(
     sizes = {**dict(zip(axes.dims, axes.shape, strict=True)), **splits}
     data = {}
     for spec in names.VARIABLES:
-        if spec.name not in given:
+        if spec.name not in given or _is_empty(spec.kind, given[spec.name]):
             continue
-        dims, array = _dims(spec, parts), np.asarray(given[spec.name])
-        shape = tuple(sizes[dim] for dim in dims)
-        if array.size != prod(shape):
-            dims += spec.trailing
-            shape += array.shape[array.ndim - len(spec.trailing) :]
-        data[spec.name] = _variable(spec.name, dims, array.reshape(shape))
+        dims = _dims(spec, parts)
+        array = np.reshape(given[spec.name], [sizes[dim] for dim in dims])
+        data[spec.name] = _variable(spec.name, dims, array)
     coords: dict[str, Any] = dict(axes.coords)
     for dim, size in splits.items():
         coords[dim] = (dim, np.arange(size), {names.N_SPLITS: size})
@@ -303,10 +299,11 @@ def with_criteria(
     """
     dims = (names.CRITERION, *candidate_dims(cube))
     shape = (len(terms), *cube[names.STATUS].shape)
-    added = {
-        name: np.array([getattr(each, name) for each in terms.values()])
-        for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM)
-    }
+    added = {}
+    for name in (names.ESTIMATE, names.LABEL_TERM, names.DISAGREEMENT_TERM):
+        values = np.array([getattr(each, name) for each in terms.values()])
+        if name == names.ESTIMATE or not np.isnan(values).all():
+            added[name] = values  # of terms, only what a criterion has
     shares = np.broadcast_to(delta_shares, cube[names.STATUS].size)
     added[names.DELTA_SHARE] = np.tile(shares, len(terms))
     variables = {
@@ -389,7 +386,7 @@ def check_cube(results: Any) -> None:
         if spec.name not in results.data_vars:
             continue
         array, dims = results[spec.name], _dims(spec, parts)
-        if array.dims not in (dims, (*dims, *spec.trailing)):
+        if array.dims != dims:
             raise ValueError(
                 f"`results` has {spec.name} over {array.dims}, expected {dims}; "
                 f"transpose or select whole candidates only."
@@ -423,6 +420,13 @@ def provenance(attributes: Mapping[str, Any]) -> dict[str, Any]:
             json.dumps(plain, sort_keys=True, default=str) if is_json else plain
         )
     return told
+
+
+def _is_empty(kind: str, values: ArrayLike) -> bool:
+    array = np.asarray(values)
+    if kind == "text":
+        return not np.any(array != "")
+    return kind == "seconds" and bool(np.isnan(array).all())
 
 
 def _parts(

@@ -91,7 +91,7 @@ def _cell(
     rng = np.random.default_rng(seed)
     X, y = draw(target, n, noise, rng)
     cube = search_once(target, X, y, settings, rng)
-    truth = cube.extra_loss.values
+    truth = cube.extra_loss_mean.values
     surfaces = [cube.estimate.sel(criterion=name).values for name in ESTIMATES]
     surfaces.append(truth)
     places = [np.unravel_index(np.nanargmin(each), each.shape) for each in surfaces]
@@ -140,7 +140,7 @@ def search_once(
 
 def by_fold(cube: xr.Dataset) -> xr.DataArray:
     """Return the estimate by each fold alone; their mean is that of ``kfold``."""
-    return cube.fold_losses / cube.fold_rows
+    return cube.fold_loss_sum / cube.fold_rows
 
 
 def loss_of_refits(X: np.ndarray, y: np.ndarray, width: float, lam: float) -> float:

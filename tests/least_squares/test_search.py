@@ -73,8 +73,8 @@ def test_fit__makes_the_cube(table):
         "fold": 5,
         "criterion": 4,
     }
-    assert cube["fold_losses"].dims == ("width", "regularization", "fold")
-    assert cube["fold_losses"].dtype == np.float64
+    assert cube["fold_loss_sum"].dims == ("width", "regularization", "fold")
+    assert cube["fold_loss_sum"].dtype == np.float64
     assert cube["criterion"].values.tolist() == ["loo", "gcv", "holdout", "kfold"]
     assert int(cube["fold_rows"].sum()) == int(cube["n_labeled"]) == 33
     assert "fold_errors" not in cube
@@ -138,7 +138,8 @@ def test_fit__without_folds_holds_out_every_row_in_turn(table):
     assert cube["criterion"].values.tolist() == ["loo", "gcv"]
     assert cube["fold_rows"].values.tolist() == [33]
     assert cube["train_rows"].values.tolist() == [32]
-    np.testing.assert_array_equal(cube["fold_losses"].isel(fold=0), cube["loo_losses"])
+    losses = cube["fold_loss_sum"].isel(fold=0)
+    np.testing.assert_array_equal(losses, cube["loo_loss_sum"])
 
 
 def test_fit__holdout_tests_the_first_fold_only(table):
@@ -162,7 +163,7 @@ def test_fit__extra_sample_is_the_error_on_fresh_rows(table, rng, penalty):
     for width in WIDTHS:
         model = KernelLeastSquares(width, 0.1, penalty=penalty).fit(*table)
         expected = np.mean((model.predict(fresh) - targets) ** 2)
-        found = search.results_["extra_loss"].sel(width=width, regularization=0.1)
+        found = search.results_["extra_loss_mean"].sel(width=width, regularization=0.1)
         np.testing.assert_allclose(found, expected, rtol=1e-8)
     assert search.choice_.criterion == "extra_sample"
 
@@ -208,7 +209,7 @@ def test_select_least_squares__needs_one_finite_estimate():
 
 def test_select_least_squares__holds_out_the_fold_that_is_asked_for(table):
     cube = searched(table).results_
-    means = cube.fold_losses / cube.fold_rows
+    means = cube.fold_loss_sum / cube.fold_rows
     for fold in range(5):
         choice = select_least_squares(cube, "holdout", fold=fold)
         assert choice.estimate == float(means.isel(fold=fold).min())
@@ -235,9 +236,8 @@ def test_fit__regularizations_that_cannot_be_used_are_recorded(table):
 def test_fit__takes_sparse_rows(table):
     X, y = table
     sparse = searched((scipy.sparse.csr_array(X), y))
-    np.testing.assert_allclose(
-        sparse.results_["loo_losses"], searched(table).results_["loo_losses"], rtol=1e-9
-    )
+    found, expected = sparse.results_, searched(table).results_
+    np.testing.assert_allclose(found.loo_loss_sum, expected.loo_loss_sum, rtol=1e-9)
 
 
 REFUSED = [

@@ -51,7 +51,7 @@ def searched(X, y, centers, **options):
 
 
 def losses(search):
-    return search.results_["loo_losses"].values
+    return search.results_["loo_loss_sum"].values
 
 
 @both_penalties

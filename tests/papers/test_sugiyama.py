@@ -33,7 +33,7 @@ def test_search_once__true_error_is_that_of_the_fitted_model():
     rows = np.vstack([basis, np.sqrt(0.1) * np.eye(20)])
     alpha = np.linalg.lstsq(rows, np.append(y, np.zeros(20)))[0]
     error = np.mean((dense @ alpha - np.sin(2 * sugiyama.DENSE[:, 0])) ** 2)
-    found = float(cube.extra_loss.sel(width=0.5, regularization=0.1))
+    found = float(cube.extra_loss_mean.sel(width=0.5, regularization=0.1))
     assert found == pytest.approx(error, rel=1e-8)
     mean = sugiyama.by_fold(cube).mean("fold")
     np.testing.assert_allclose(mean, cube.estimate.sel(criterion="kfold"))

@@ -121,16 +121,6 @@ def test_make_cube__counts_what_was_not_counted_as_nan(cube):
     assert np.isnan(cube.outer_disagreements.values[4])
 
 
-def test_make_cube__takes_counts_by_class(axes):
-    confusion = np.arange(5 * 9).reshape(5, 3, 3)
-    values = {"outer_errors": confusion, "outer_disagreements": confusion}
-    cube = make_cube(axes, {"fold": 5}, values)
-    assert cube.outer_errors.dims == ("fold", "true_class", "predicted_class")
-    assert cube.outer_disagreements.dims == ("fold", "predicted_class", "other_class")
-    check_cube(cube)
-    np.testing.assert_array_equal(evidence(cube)["outer_errors"], confusion)
-
-
 def test_make_cube__takes_halves_of_repeats(axes):
     values = {
         "fold_errors": np.ones((6, 3, 2), dtype=int),
