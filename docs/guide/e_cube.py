@@ -78,9 +78,9 @@ print(bounds.where(bounds < 0.3).to_dataframe().estimate.dropna())
 print(results.drop_dims("criterion").to_dataframe()[["fold_errors", "disagreements"]])
 
 # %%
-# What xarray does to a Dataset works on the whole cube: here the mean of neighbours among
-# the candidates that are done. Only where a fit failed there is a variable of texts,
-# ``message``. What is selected from a changed cube is an estimate and says so.
+# What xarray does to a Dataset works on the whole cube: here all numbers are averaged
+# over the candidates that are done. A variable of texts, ``message``, is there where a
+# fit failed. What is selected from a changed cube is an estimate and says so.
 
 print(results.where(results.status == 0).coarsen(n_neighbors=3).mean())
 
