@@ -1,8 +1,8 @@
-"""The protocol of criteria: counts in, one number per candidate out."""
+"""What criteria share: counts in, one number per candidate out."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ Evidence = Mapping[str, NDArray[Any]]
 
 Counts that were not made (yet) are -1. Scalars have shape ().
 """
+Formula = Callable[[Evidence], Floats]
+"""Takes evidence without a missing count, returns one number per candidate."""
 
 
 @dataclass(frozen=True)
@@ -45,71 +47,101 @@ class Terms:
     """Part of it that comes from the pool."""
 
 
-class Criterion(Protocol):
+@dataclass(frozen=True)
+class Criterion:
     """One way to compare candidates: a pure function of the evidence."""
 
-    @property
-    def name(self) -> str:
-        """Value of `criterion=`, and label along the cube's dimension ``criterion``."""
+    name: str
+    """Value of `criterion=`, and label along the cube's dimension ``criterion``."""
+    formula: Callable[..., Any]
+    """Takes evidence without a missing count."""
+    counts: tuple[str, ...]
+    """Variables of the cube that it reads and that may not be counted yet."""
+    sizes: tuple[str, ...]
+    """Variables of the cube that it reads and that are known from the start."""
+    can_prune: bool = True
+    """Whether the number never falls when a count grows."""
+    deploys: str = FULL
+    """Which model it is about: `FULL`, `BEST_FOLD` or `FIRST_FOLD`."""
+    holds_out_one_fold: bool = False
+    """Whether it reads the first fold only."""
+    by_halves: bool = False
+    """Whether it reads counts of random halves, not of folds."""
+    is_guarantee: bool = False
+    """Whether the number bounds the true error with probability 1 - delta."""
+    exact: Formula | None = None
+    """A multiple of the number without rounding, which is compared in its place."""
+    tie_break: Formula | None = None
+    """The smallest value of this is chosen among equal numbers, then the first."""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Variables of the cube that `evaluate` reads."""
+        return self.counts + self.sizes
 
-    @property
-    def is_guarantee(self) -> bool:
-        """Whether the number bounds the true error with probability 1 - delta."""
-
-    @property
-    def can_prune(self) -> bool:
-        """Whether the number never falls when a count grows."""
-
-    @property
-    def deploys(self) -> str:
-        """Which model it is about: `FULL`, `BEST_FOLD` or `FIRST_FOLD`."""
-
-    @property
-    def by_halves(self) -> bool:
-        """Whether it reads counts of random halves, not of folds."""
-
-    @property
-    def holds_out_one_fold(self) -> bool:
-        """Whether only the first fold is held out, as in a single split."""
+    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
+        """Return the number and its parts, of evidence without a missing count."""
+        raise NotImplementedError
 
     def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
         """Return the terms of candidates whose evidence is complete, NaN for others."""
+        if self.holds_out_one_fold:
+            first = evidence[names.FOLD_ERRORS][:, :1]
+            evidence = {**evidence, names.FOLD_ERRORS: first}
+        n = len(evidence[names.STATUS])
+        there = [evidence[name] >= 0 for name in self.counts]
+        if names.POOL_ROWS in self.sizes:
+            # Every pool row goes to one fold, and to each of the halvings.
+            read = evidence[names.POOL_ROWS]
+            read = read if self.by_halves else read.sum(axis=-1)
+            there.append(read == evidence[names.N_UNLABELED])
+        if names.FOLD_ERRORS in self.counts and names.FOLD_ANSWERS in evidence:
+            # Who was dropped before the last round was asked less often than others.
+            answers = evidence[names.FOLD_ANSWERS]
+            there.append(answers == answers.max(axis=0))
+        known = np.all([each.reshape(n, -1).all(axis=1) for each in there], axis=0)
+        return self._numbers(evidence, settings, known)
 
     def lower_bound(self, evidence: Evidence, settings: Settings) -> Floats:
-        """Return every candidate's number with 0 for each count that is missing."""
+        """Return every candidate's number with 0 for each count that is missing.
+
+        Where the number may fall when a count grows, incomplete counts say nothing
+        about it, and it is 0.
+        """
+        if self.can_prune:
+            every = np.ones(len(evidence[names.STATUS]), dtype=bool)
+            return self._numbers(evidence, settings, every).estimate
+        estimate = self.evaluate(evidence, settings).estimate
+        return np.nan_to_num(estimate, nan=0.0, posinf=np.inf)
 
     def choose(self, terms: Terms, evidence: Evidence) -> int:
-        """Return the number of the best candidate by this criterion's tie rule."""
+        """Return the candidate of smallest number; of equal ones by the tie break."""
+        counts, values = self._filled(evidence), terms.estimate
+        if self.exact is not None:
+            values = np.where(np.isfinite(values), self.exact(counts), np.inf)
+        least = first_smallest(values)  # raises where none is known
+        if self.tie_break is None:
+            return least
+        best = values <= values[least]
+        return first_smallest(np.where(best, self.tie_break(counts), np.inf))
 
+    def _filled(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
+        """Return the evidence with every missing count at 0, its smallest value."""
+        counts = {name: np.fmax(evidence[name], 0) for name in self.counts}
+        return {**evidence, **counts}
 
-def is_counted(evidence: Evidence, *variables: str) -> NDArray[np.bool_]:
-    """Return which candidates have every count of the variables, (n_candidates,)."""
-    counted = [
-        (evidence[name] >= 0).reshape(len(evidence[name]), -1).all(axis=1)
-        for name in variables
-    ]
-    return np.asarray(np.logical_and.reduce(counted))
-
-
-def smallest(evidence: Evidence, *variables: str) -> dict[str, NDArray[Any]]:
-    """Return the evidence with every missing count at 0, its smallest value."""
-    return {**evidence, **{name: np.fmax(evidence[name], 0) for name in variables}}
-
-
-def where_known(known: NDArray[np.bool_], evidence: Evidence, terms: Terms) -> Terms:
-    """Return the terms with inf where a fit failed, and NaN where not known."""
-    failed = evidence[names.STATUS] == names.STATUS_FAILED
-    shown = {
-        name: np.where(known & ~failed, term, np.nan)
-        for name, term in vars(terms).items()
-    }
-    return replace(
-        terms, **shown | {"estimate": np.where(failed, np.inf, shown["estimate"])}
-    )
+    def _numbers(
+        self, evidence: Evidence, settings: Settings, known: NDArray[np.bool_]
+    ) -> Terms:
+        """Return the terms with inf where a fit failed, and NaN where not known."""
+        terms = self.terms(self._filled(evidence), settings)
+        failed = evidence[names.STATUS] == names.STATUS_FAILED
+        shown = {
+            name: np.where(known & ~failed, term, np.nan)
+            for name, term in vars(terms).items()
+        }
+        shown["estimate"] = np.where(failed, np.inf, shown["estimate"])
+        return Terms(**shown)
 
 
 def first_smallest(values: Floats) -> int:

@@ -4,7 +4,6 @@ To add one: the formula, and its line in `ESTIMATES` (of folds and leave-one-out
 of random halves are in `co_validation`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,34 +12,14 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.criteria.base import (
-    FULL,
-    Evidence,
-    Settings,
-    Terms,
-    first_smallest,
-    is_counted,
-    smallest,
-    where_known,
-)
-
-Formula = Callable[[Evidence], Floats]
-"""Takes evidence without a missing count, returns one number per candidate."""
-
-
-def no_term(evidence: Evidence) -> Floats:
-    """Return NaN for every candidate: the term is no part of the criterion."""
-    return np.full(len(evidence[names.STATUS]), np.nan)
-
-
-def no_tie_break(evidence: Evidence) -> Floats:
-    """Return 0 for every candidate: of equal ones the first is chosen."""
-    return np.zeros(len(evidence[names.STATUS]))
+from dsel.criteria.base import Criterion, Evidence, Formula, Settings, Terms
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Criterion):
     """A criterion without a guarantee, which needs no delta.
+
+    Its formula takes the evidence, and returns one number for each candidate.
 
     Notes
     -----
@@ -49,71 +28,20 @@ class Estimate:
     Source: that of its formula.
     """
 
-    name: str
-    """Value of `criterion=`."""
-    estimate: Formula
-    """Function of the evidence that returns one number for each candidate."""
-    counts: tuple[str, ...]
-    """Variables of the cube that it reads and that may not be counted yet."""
-    sizes: tuple[str, ...]
-    """Variables of the cube that it reads and that are known from the start."""
-    label_term: Formula = no_term
+    label_term: Formula | None = None
     """Function that returns the part of the number that comes from labeled rows."""
-    disagreement_term: Formula = no_term
+    disagreement_term: Formula | None = None
     """Function that returns the part of the number that comes from the pool."""
-    exact: Formula | None = None
-    """A multiple of the number without rounding, which is compared in its place."""
-    tie_break: Formula = no_tie_break
-    """The smallest value of this is chosen among equal numbers, then the first."""
-    can_prune: bool = True
-    """Whether the number never falls when a count grows."""
-    by_halves: bool = False
-    """Whether it reads counts of random halves, not of folds."""
-    deploys: str = FULL
-    """Which model it is about."""
-    holds_out_one_fold: bool = False
-    """Always False: a search counts all folds for it."""
-    is_guarantee: bool = False
-    """Always False."""
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Variables of the cube that it reads."""
-        return self.counts + self.sizes
-
-    def evaluate(self, evidence: Evidence, settings: Settings) -> Terms:
-        """Return the terms of candidates whose counts are complete."""
+    def terms(self, evidence: Evidence, settings: Settings) -> Terms:
+        """Return the number and the parts that it has; NaN for those it has not."""
         del settings  # an estimate needs no delta
-        known = is_counted(evidence, *self.counts)
-        if names.POOL_ROWS in self.sizes:
-            whole = evidence[names.POOL_ROWS] == evidence[names.N_UNLABELED]
-            known &= whole.reshape(len(whole), -1).all(axis=1)
-        if names.FOLD_ERRORS in self.counts and names.FOLD_ANSWERS in evidence:
-            # Who was dropped before the last round was asked less often than others.
-            answers = evidence[names.FOLD_ANSWERS]
-            known &= (answers == answers.max(axis=0)).all(axis=1)
-        return self._terms(evidence, known)
-
-    def lower_bound(self, evidence: Evidence, settings: Settings) -> Floats:
-        """Return every number with 0 for each count that is missing."""
-        del settings
-        every = np.ones(len(evidence[names.STATUS]), dtype=bool)
-        return self._terms(evidence, every).estimate
-
-    def choose(self, terms: Terms, evidence: Evidence) -> int:
-        """Return the candidate of smallest number; of equal ones by the tie break."""
-        counts, values = smallest(evidence, *self.counts), terms.estimate
-        if self.exact is not None:
-            values = np.where(np.isfinite(values), self.exact(counts), np.inf)
-        least = first_smallest(values)  # raises where none is known
-        best = values <= values[least]
-        return first_smallest(np.where(best, self.tie_break(counts), np.inf))
-
-    def _terms(self, evidence: Evidence, known: NDArray[np.bool_]) -> Terms:
-        counts = smallest(evidence, *self.counts)
-        formulas = (self.estimate, self.label_term, self.disagreement_term)
-        terms = Terms(*(formula(counts) for formula in formulas))
-        return where_known(known, evidence, terms)
+        none = np.full(len(evidence[names.STATUS]), np.nan)
+        parts = (
+            none if each is None else each(evidence)
+            for each in (self.label_term, self.disagreement_term)
+        )
+        return Terms(self.formula(evidence), *parts)
 
 
 def fold_answers(evidence: Evidence) -> NDArray[np.int64]:
