@@ -14,10 +14,7 @@ def resolve_client(client: Any = None) -> Any:
     Inside a task the result is None: a pass that is started there runs in that task,
     since a worker that waits for tasks that it submitted itself may wait for ever.
 
-    Raises
-    ------
-    TypeError
-        Where `client` is something else.
+    Raises TypeError where `client` is something else.
     """
     # Without distributed there can be no client, and it takes long to import.
     if client is None and "distributed" not in sys.modules:
@@ -56,18 +53,10 @@ def local_threads() -> int:
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` means, as in scikit-learn.
 
-    Parameters
-    ----------
-    n_jobs
-        Number of threads; None and -1 mean one for each processor, -2 one fewer, and
-        so on.
+    None and -1 mean one for each processor, -2 one fewer, and so on.
 
-    Raises
-    ------
-    TypeError
-        Where it is neither None nor an integer.
-    ValueError
-        Where it is 0.
+    Raises TypeError where it is neither None nor an integer. Raises ValueError where it
+    is 0.
     """
     if n_jobs is None:
         return local_threads()

@@ -30,17 +30,7 @@ LARGE_GRAPHS: Final = {"distributed.admin.large-graph-warning-threshold": "1 TiB
 
 
 class ClusterExecutor:
-    """Workers of a Dask cluster.
-
-    Parameters
-    ----------
-    work
-        What every task gets first.
-    client
-        A `distributed.Client`.
-    run_id
-        Tells the tasks of this executor from those of others.
-    """
+    """Workers of a Dask cluster; `run_id` tells its tasks from those of others."""
 
     def __init__(self, work: Any, client: Any, run_id: str) -> None:
         from dask import config

@@ -27,15 +27,8 @@ logger = logging.getLogger(__name__)
 class LocalExecutor:
     """Threads of this process, and processes for what holds the interpreter.
 
-    Parameters
-    ----------
-    work
-        What every task gets first.
-    n_threads
-        Their number, as `count_threads` reads it.
-    processes
-        Where tasks go as soon as it is ready; None keeps all of them on threads. Tasks
-        that need payloads of others stay on threads, where the payloads are.
+    Tasks go to `processes` as soon as these are ready; those that need payloads of
+    others stay on threads, where the payloads are.
     """
 
     def __init__(

@@ -39,13 +39,7 @@ class WorkMissingError(Exception):
 
 
 class Processes:
-    """The processes of one run, which its executors share.
-
-    Parameters
-    ----------
-    n_processes
-        Their number; one is none, since this process does as well.
-    """
+    """The processes of one run, which its executors share; one is none."""
 
     def __init__(self, n_processes: int) -> None:
         # In a task, or a process of somebody else's pool, those beside it are busy.

@@ -43,13 +43,7 @@ class Progress:
 
 @contextmanager
 def run_progress(verbose: bool | None) -> Iterator[Callable[[Progress], None] | None]:
-    """Show what a run reports to the function that this gives; None where nobody looks.
-
-    Parameters
-    ----------
-    verbose
-        As this file says.
-    """
+    """Show what a run reports to the function that this gives; None if nobody looks."""
     if not (_is_watched() if verbose is None else verbose):
         yield None
         return

@@ -38,26 +38,14 @@ def make_executor(
     run_id: str = "",
     processes: Processes | None = None,
 ) -> Executor:
-    """Return what runs tasks.
+    """Return what runs tasks, each of which gets `work` first.
 
-    Parameters
-    ----------
-    work
-        What every task gets first; sent to a cluster once.
-    client
-        A `distributed.Client`; None for threads of this process; or a function that
-        takes `work` and returns an executor of the caller's own.
-    n_jobs
-        Threads, where there is no client.
-    run_id
-        Part of the keys of all its tasks; "" for a random one.
-    processes
-        Where there is no client: those that take over the tasks of a run that lasts.
+    `client` is a `distributed.Client`; None for `n_jobs` threads of this process, and
+    `processes` that take over where a run lasts; or a function that takes `work` and
+    returns an executor of the caller's own. `run_id` is part of the keys of all tasks.
 
-    Raises
-    ------
-    VersionMismatchError
-        Where a worker has another version of a package that decides results.
+    Raises VersionMismatchError where a worker has another version of a package that
+    decides results.
     """
     if client is None:
         return LocalExecutor(work, n_jobs, processes)
@@ -75,23 +63,12 @@ def run_tasks(
 ) -> Iterator[Finished]:
     """Run tasks and yield each as it ends, in any order, until none is left.
 
-    Parameters
-    ----------
-    executor
-        Where they run.
-    next_task
-        Called when another task can be submitted; returns it, or None where there is
-        none now. None while no task is running ends the loop.
-    on_turn
-        Called before tasks are submitted, at least every half second; an error that it
-        raises ends the run.
+    `next_task` is called when another task can be submitted; None means that there is
+    none now, and ends the loop while no task is running. `on_turn` is called before
+    tasks are submitted, at least every half second; what it raises ends the run.
 
-    Raises
-    ------
-    ClusterLostError
-        Where the scheduler is gone, or there were no workers for too long.
-    VersionMismatchError
-        Where a worker joined that has other versions.
+    Raises ClusterLostError where the scheduler is gone, or there were no workers for
+    too long. Raises VersionMismatchError where a worker joined that has other versions.
     """
     running: dict[str, Task] = {}
     n_lost: Counter[str] = Counter()

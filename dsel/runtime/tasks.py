@@ -87,10 +87,7 @@ class Executor(Protocol):
     def n_slots(self) -> int:
         """Number of tasks that can run at the same time, now.
 
-        Raises
-        ------
-        ClusterLostError
-            Where there were no workers for too long.
+        Raises ClusterLostError where there were no workers for too long.
         """
 
     @property
@@ -116,12 +113,8 @@ class Executor(Protocol):
 def check_alive(error: BaseException | None) -> None:
     """Raise where a task's error means that the whole run cannot continue.
 
-    Raises
-    ------
-    ClusterLostError
-        Where scheduler or workers are gone.
-    VersionMismatchError
-        Where a worker joined that has other versions.
+    Raises ClusterLostError where scheduler or workers are gone. Raises
+    VersionMismatchError where a worker joined that has other versions.
     """
     if isinstance(error, VersionMismatchError | ClusterLostError):
         raise error

@@ -71,20 +71,12 @@ def check_versions(
 ) -> dict[str, str]:
     """Compare the versions of scheduler and workers with ours, and return ours.
 
-    Their code of dsel is compared as well, by a hash of its files.
+    Their code of dsel is compared as well, by a hash of its files. `workers` are the
+    addresses of those that matter: where all of them were compared before, nothing is
+    sent. None compares all that there are now.
 
-    Parameters
-    ----------
-    client
-        Whose scheduler and workers are compared.
-    workers
-        Addresses of the workers that matter: where all of them were compared before,
-        nothing is sent. None compares all workers that there are now.
-
-    Raises
-    ------
-    VersionMismatchError
-        Where one differs; names it, the package and both versions.
+    Raises VersionMismatchError where one differs; names it, the package and both
+    versions.
     """
     ours = versions_here()
     if workers is not None and client in _checked and _checked[client] >= {*workers}:
@@ -115,10 +107,7 @@ def check_here(expected: tuple[tuple[str, str], ...]) -> None:
 
     A worker that joins during a run is checked here, by the first task that it gets.
 
-    Raises
-    ------
-    VersionMismatchError
-        Where they differ.
+    Raises VersionMismatchError where they differ.
     """
     address = getattr(current_worker(), "address", "of this process")
     _compare(dict(expected), versions_here(), f"worker {address}")

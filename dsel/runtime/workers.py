@@ -48,13 +48,7 @@ of its own, and a method with many short passes would ask before each of them.
 
 
 class Workers:
-    """The workers of a cluster, and for how long a run has waited for them.
-
-    Parameters
-    ----------
-    client
-        A `distributed.Client`.
-    """
+    """The workers of a cluster, and for how long a run has waited for them."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -70,10 +64,8 @@ class Workers:
     def n_threads(self) -> int:
         """Threads of the workers that take tasks, at least one.
 
-        Raises
-        ------
-        ClusterLostError
-            Where there have been none for too long, or only paused ones.
+        Raises ClusterLostError where there have been none for too long, or only paused
+        ones.
         """
         self._update()
         return self._n_threads
@@ -91,10 +83,7 @@ class Workers:
     def check_limits(self) -> None:
         """Raise where a worker would be killed in its first task, whatever that is.
 
-        Raises
-        ------
-        MemoryError
-            Where a worker's memory limit is below what it imports.
+        Raises MemoryError where a worker's memory limit is below what it imports.
         """
         limits = [int(each["memory_limit"] or 0) for each in self.now().values()]
         least = min((limit for limit in limits if limit), default=IMPORTS_NBYTES)
@@ -107,10 +96,7 @@ class Workers:
     def now(self) -> dict[str, Worker]:
         """Return all workers by address, as they were at most `POLL_SECONDS` ago.
 
-        Raises
-        ------
-        ClusterLostError
-            Where the scheduler is gone.
+        Raises ClusterLostError where the scheduler is gone.
         """
         # A client that is reconnecting has lost its tasks, and a request to the
         # scheduler may then last as long as the client's own timeout.
@@ -131,10 +117,8 @@ class Workers:
 
         Dask alone would wait for ever, also for a value that was lost with its worker.
 
-        Raises
-        ------
-        ClusterLostError
-            Where the scheduler is gone, or workers stay away for too long.
+        Raises ClusterLostError where the scheduler is gone, or workers stay away for
+        too long.
         """
         while True:
             try:
