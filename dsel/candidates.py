@@ -56,12 +56,12 @@ def drawn(grid: Grid, seed: int) -> Any:
         rng = np.random.RandomState(np.random.MT19937(seed))
         grid = ParameterSampler(grid.param_distributions, grid.n_iter, random_state=rng)
     entries = list(grid)
-    if not all(isinstance(each, Mapping) for each in entries):
+    if not all(isinstance(_without_distributions(each), Mapping) for each in entries):
         return entries
     values = [value for each in entries for value in each.values()]
     if isinstance(grid, Sequence) and any(map(is_list, values)):
         # Grids, as scikit-learn reads a list.
-        return [_without_distributions(each) for each in entries]
+        return entries
     return [{name: [value] for name, value in each.items()} for each in entries]
 
 
@@ -147,12 +147,13 @@ def _check_classifier(estimator: Any, name: str) -> None:
             f"got {estimator!r}."
         )
     if not is_classifier(estimator):
-        why = "the bounds are about wrong labels"
-        bases = " ".join(each.__name__ for each in type(estimator).__mro__)
-        if "ClassifierMixin" in bases.partition("BaseEstimator ")[2]:
+        why, last = "the bounds are about wrong labels", estimator
+        while hasattr(last, "steps"):
+            last = last.steps[-1][1]
+        if get_tags(estimator).estimator_type is None and hasattr(estimator, "predict"):
             why = (
-                "its class names BaseEstimator before ClassifierMixin, which hides "
-                "that it is one: write class T(ClassifierMixin, BaseEstimator)"
+                f"its class does not say first that it is one: write "
+                f"class {type(last).__name__}(ClassifierMixin, BaseEstimator)"
             )
         raise TypeError(
             f"`{name}` must be a classifier, got {type(estimator).__name__}; {why}."

@@ -28,6 +28,15 @@ SCORING = (
     "leave `scoring` out, and put decision thresholds into the grid "
     "(FixedThresholdClassifier)"
 )
+DRAWN = "pass sklearn.model_selection.ParameterSampler(..., n_iter=20) as `param_grid`"
+OF_OTHER_SEARCHES = {
+    "scoring": SCORING,
+    "refit": "the model that was counted is handed over, see `deploy`; leave it out",
+    "error_score": "a fit that fails counts as all errors; leave it out",
+    "n_iter": DRAWN,
+    "param_distributions": DRAWN,
+}
+"""What takes the place of parameters that scikit-learn's searches have."""
 
 
 def _best_has(method: str) -> Any:
@@ -142,7 +151,12 @@ class SemiSupervisedSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | None = 0,
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            known = ", ".join(self._get_param_names())
+            why = OF_OTHER_SEARCHES.get(name, f"it has {known}")
+            raise TypeError(f"SemiSupervisedSearchCV has no parameter {name!r}: {why}.")
         self.estimator = estimator
         self.param_grid = param_grid
         self.certificate = certificate

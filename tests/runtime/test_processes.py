@@ -8,7 +8,9 @@ import numpy as np
 import psutil
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import RandomizedSearchCV
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.errors import ClusterLostError
@@ -100,6 +102,24 @@ def test_processes__fit_what_threads_would_and_count_the_same(tmp_path, there):
     assert len(pids(tmp_path / "two") - {os.getpid()}) == 2  # the same ones for both
     assert [counted(each) for each in several] == [counted(one)] * 2
     assert several[0].best_estimator_.get_params()["column"] == 1
+
+
+def test_processes__fit_a_class_of_a_function_that_draws_without_a_seed(
+    tmp_path, there
+):
+    class Local(Column):
+        def fit(self, X, y):
+            grid = {"max_depth": [1, 2, 3]}
+            tree = DecisionTreeClassifier(max_features=1)
+            self.inner_ = RandomizedSearchCV(tree, grid, n_iter=2, cv=2).fit(X, y)
+            return super().fit(X, y)
+
+        def predict(self, X):
+            return self.inner_.predict(X)
+
+    made = search(tmp_path, n_jobs=2, estimator=Local(folder=tmp_path))
+    assert len(pids(tmp_path) - {os.getpid()}) == 2
+    assert all(each.certified for each in made.certificates_.values())
 
 
 def test_processes__do_not_begin_for_a_kernel_svm():

@@ -1,0 +1,405 @@
+"""What scikit-learn asks of a search: any classifier, an estimator's manners."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import loguniform
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.feature_selection import RFE, SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    KFold,
+    ParameterGrid,
+    ParameterSampler,
+    RandomizedSearchCV,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+import dsel
+from tests.contract.test_refusals import is_refused
+
+pytestmark = [pytest.mark.contract, pytest.mark.filterwarnings("ignore")]
+
+IRIS, KINDS = load_iris(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(150)
+IRIS = IRIS[ORDER] + np.random.default_rng(1).normal(scale=0.4, size=(150, 4))
+X, Y, POOL = IRIS[:90], KINDS[ORDER][:90], IRIS[90:]
+TWO = np.where(Y > 0, "yes", "no")
+FOLDS = list(StratifiedKFold(3).split(X, TWO))
+LOGISTIC, NEAREST = LogisticRegression(max_iter=500), KNeighborsClassifier()
+PAIR = [("a", GaussianNB()), ("b", KNeighborsClassifier(3))]
+
+
+class Stateless(TransformerMixin, BaseEstimator):
+    """Has no attribute that tells that it was fitted."""
+
+    def __init__(self, factor=2.0):
+        self.factor = factor
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return self.factor * X
+
+
+class Wrapper(ClassifierMixin, BaseEstimator):
+    """Fits another estimator, under the old name of the parameter."""
+
+    def __init__(self, base_estimator=None):
+        self.base_estimator = base_estimator
+
+    def fit(self, X, y):
+        self.fitted_ = clone(self.base_estimator).fit(X, y)
+        return self  # without `classes_`
+
+    def predict(self, X):
+        return self.fitted_.predict(X)
+
+
+class Drawn(ClassifierMixin, BaseEstimator):
+    """A random linear model, from a generator of its own."""
+
+    def __init__(self, generator=None):
+        self.generator = generator
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        generator = self.generator or np.random.default_rng()
+        self.weights_ = generator.normal(size=(X.shape[1], len(self.classes_)))
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X @ self.weights_).argmax(axis=1)]
+
+
+class Late(BaseEstimator, ClassifierMixin):
+    """Names its mixin last, so that scikit-learn does not see it."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def steps(*steps, **grid):
+    return make_pipeline(*steps), grid
+
+
+LEARNERS = {
+    "function": steps(FunctionTransformer(np.log1p), LOGISTIC, logisticregression__C=[
+        0.1, 1.0]),
+    "function, machines": steps(FunctionTransformer(np.exp), SVC(), svc__C=[0.1, 1.0]),
+    "stateless": steps(Stateless(), LOGISTIC, stateless__factor=[0.1, 1.0]),
+    "stateless, machines": steps(Stateless(), SVC(), svc__C=[0.1, 1.0]),
+    "normalizer": steps(Normalizer(), NEAREST, kneighborsclassifier__n_neighbors=[1]),
+    "union": steps(make_union(StandardScaler(), Stateless()), NEAREST,
+                   kneighborsclassifier__n_neighbors=[1, 5]),
+    "columns": steps(make_column_transformer((StandardScaler(), [0, 1]),
+                     remainder="passthrough"), SVC(), svc__C=[0.1, 1.0]),
+    "chosen features": steps(RFE(LOGISTIC, n_features_to_select=2), SVC(), svc__C=[1]),
+    "approximated": steps(Nystroem(n_components=9, random_state=0), LOGISTIC,
+                          nystroem__gamma=[0.1, 1.0]),
+    "other steps": (Pipeline([("s", StandardScaler()), ("c", SVC())]), {
+        "s": ["passthrough", MinMaxScaler()], "c": [SVC(), LOGISTIC]}),
+    "steps' parameters": (Pipeline([("s", SelectKBest(k=2)), ("c", LOGISTIC)]), {
+        "s__k": [1, 2]}),
+    "own generator": (Drawn(), {"generator": [np.random.default_rng(0)]}),
+    "base_estimator": (Wrapper(SVC()), {"base_estimator__C": [0.1, 1.0]}),
+    "base estimators": (Wrapper(), {"base_estimator": [SVC(), NEAREST]}),
+    "calibrated": (CalibratedClassifierCV(SVC(), cv=2), {"estimator__C": [0.1, 1.0]}),
+    "frozen": (CalibratedClassifierCV(FrozenEstimator(GaussianNB().fit(X, TWO))), {
+        "method": ["sigmoid"]}),
+    "voting": (VotingClassifier(PAIR, voting="soft"), {"weights": [[1, 2], [2, 1]]}),
+    "voting without": (VotingClassifier(PAIR), {"a": ["drop", LOGISTIC]}),
+    "stacking": (StackingClassifier(PAIR, LOGISTIC, cv=2), {
+        "final_estimator__C": [0.1, 1.0]}),
+    "histograms": (HistGradientBoostingClassifier(max_iter=5, random_state=0), {
+        "max_leaf_nodes": [3, 7]}),
+    "boosting": (GradientBoostingClassifier(n_estimators=5, random_state=0), {
+        "max_depth": [1, 2]}),
+    "adaptive": (AdaBoostClassifier(n_estimators=3, random_state=0), {
+        "estimator": [DecisionTreeClassifier(max_depth=depth) for depth in (1, 2)]}),
+    "bags": (BaggingClassifier(SVC(), n_estimators=3, random_state=0), {
+        "estimator__C": [0.1, 1.0]}),
+    "forest": (RandomForestClassifier(5, random_state=0), {"max_depth": [1, 2]}),
+    "tree": (DecisionTreeClassifier(random_state=0), {"max_depth": [1, None]}),
+    "one against rest": (OneVsRestClassifier(SVC()), {"estimator__C": [0.1, 1.0]}),
+    "one against one": (OneVsOneClassifier(LinearSVC(random_state=0)), {
+        "estimator__C": [0.1, 1.0]}),
+    "threshold": (FixedThresholdClassifier(LOGISTIC, pos_label="yes"), {
+        "threshold": [0.2, 0.8]}),
+    "tuned threshold": (TunedThresholdClassifierCV(LOGISTIC, cv=2, thresholds=5), {
+        "scoring": ["balanced_accuracy"]}),
+    "layers": (MLPClassifier((3,), max_iter=200, random_state=0, solver="lbfgs"), {
+        "alpha": [1e-3, 1.0]}),
+    "naive Bayes": (GaussianNB(), {"var_smoothing": [1e-9, 1.0]}),
+    "counts": steps(MinMaxScaler(clip=True), MultinomialNB(), multinomialnb__alpha=[1]),
+    "neighbours": (NEAREST, {"n_neighbors": [1, 5], "weights": ["distance"]}),
+    "means": (NearestCentroid(), {"metric": ["euclidean", "manhattan"]}),
+    "dummy": (DummyClassifier(), {"strategy": ["prior", "most_frequent"]}),
+    "gradient steps": (SGDClassifier(random_state=0), {"alpha": [1e-3, 1e-1]}),
+    "other machines": (NuSVC(), {"nu": [0.1, 0.3]}),
+    "probabilities": (SVC(probability=True, random_state=0), {"C": [0.1, 1.0]}),
+    "own kernel": (SVC(kernel=lambda A, B: A @ B.T), {"C": [0.1, 1.0]}),
+    "inner search": (GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=2), {
+        "estimator__gamma": [0.1, 1.0]}),
+    "inner random search": (RandomizedSearchCV(
+        SVC(), {"C": loguniform(0.1, 9)}, n_iter=2, cv=2, random_state=0), {
+        "estimator__gamma": [0.1, 1.0]}),
+}  # fmt: skip
+
+
+def plain_loop(learner, grid, y, **fit_params):
+    """Count errors as a loop over candidates and folds does."""
+    errors = []
+    for params in ParameterGrid(grid):
+        for train, test in FOLDS:
+            model = clone(learner).set_params(**clone(params, safe=False))
+            given = {name: value[train] for name, value in fit_params.items()}
+            found = model.fit(X[train], y[train], **given).predict(X[test])
+            errors.append(int(np.sum(found != y[test])))
+    return errors
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_plan_search__counts_what_a_plain_loop_counts(name):
+    learner, grid = LEARNERS[name]
+    found = searched(learner, grid, cv=FOLDS, n_jobs=1).results_.fold_errors
+    assert found.values.ravel().tolist() == plain_loop(learner, grid, TWO)
+
+
+@pytest.mark.parametrize("learner", [LOGISTIC, SVC()])
+def test_fit_params__reach_every_fit(learner):
+    weights = np.linspace(0.1, 3.0, len(X))
+    search = searched(learner, cv=FOLDS, weights=weights)
+    expected = plain_loop(learner, {"C": [0.1, 1.0]}, TWO, sample_weight=weights)
+    assert search.results_.fold_errors.values.ravel().tolist() == expected
+
+
+LABELS = {
+    "text": np.array(["p", "q", "r"])[Y],
+    "objects": np.array(["p", "q", "r"], dtype=object)[Y],
+    "truth values": Y > 0,
+    "small integers": Y.astype(np.uint8),
+    "floats": Y + 0.0,
+    "signs": np.where(Y > 0, 1, -1),
+    "categories": pd.Series(np.array(["p", "q", "r"])[Y], dtype="category"),
+    "a list": Y.tolist(),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("learner", [LOGISTIC, SVC()])
+def test_fit__takes_labels_as_they_are(name, learner):
+    y = LABELS[name]
+    search = dsel.SemiSupervisedSearchCV(learner, {"C": [1.0]}, cv=FOLDS).fit(X, y)
+    errors = plain_loop(learner, {"C": [1.0]}, np.asarray(y))
+    assert search.results_.fold_errors.values.ravel().tolist() == errors
+    assert search.classes_.tolist() == np.unique(np.asarray(y)).tolist()
+    assert search.predict(X).dtype == search.classes_.dtype
+
+
+def learner_of_a_function():
+    class Local(ClassifierMixin, BaseEstimator):
+        def __init__(self, C=1.0):
+            self.C = C
+
+        def fit(self, X, y):
+            grid = {"C": loguniform(0.1, self.C)}
+            inner = RandomizedSearchCV(SVC(), grid, n_iter=2, cv=2)
+            self.search_ = inner.fit(X, y)
+            self.classes_ = self.search_.classes_
+            return self
+
+        def predict(self, X):
+            return self.search_.predict(X)
+
+    return Local()
+
+
+UNSEEDED = {
+    "random search": (
+        RandomizedSearchCV(SVC(), {"C": loguniform(0.1, 9)}, n_iter=2, cv=2),
+        {"estimator__gamma": [0.1, 1.0]},
+    ),
+    "drawn folds": (
+        GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=KFold(2, shuffle=True)),
+        {"estimator__gamma": [0.1, 1.0]},
+    ),
+    "own generator": (Drawn(), {"generator": [None, np.random.default_rng()]}),
+    "class in a function": (learner_of_a_function(), {"C": [1.0, 9.0]}),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEDED)
+def test_fit__certifies_learners_without_a_seed(name):
+    learner, grid = UNSEEDED[name]
+    search = dsel.SemiSupervisedSearchCV(learner, grid, cv=3).fit(X, TWO, pool=POOL)
+    assert all(each.certified for each in search.certificates_.values())
+    assert set(search.predict(X)) <= {"yes", "no"}
+
+
+@pytest.mark.parametrize(("cv", "certified"), [
+    (3, True), (KFold(3, shuffle=True), True),
+    (KFold(3, shuffle=True, random_state=1), True),
+    (KFold(3), False), (StratifiedKFold(3), False), (FOLDS, False),
+])  # fmt: skip
+def test_cv__of_plain_random_folds_is_certified(cv, certified):
+    search = searched(NEAREST, {"n_neighbors": [1, 3]}, cv=cv)
+    assert search.certificate_.certified == certified
+
+
+def searched(learner, grid=None, *, weights=None, rows=X, y=TWO, pool=None, **options):
+    grid = grid or {"C": [0.1, 1.0]}
+    options = {"cv": 3, "random_state": 0, "prune": False, **options}
+    given = {} if weights is None else {"sample_weight": weights}
+    search = dsel.SemiSupervisedSearchCV(learner, grid, **options)
+    return search.fit(rows, y, pool, **given)
+
+
+def test_search__has_the_manners_of_an_estimator():
+    search = searched(LOGISTIC)
+    again = clone(search)
+    assert again.get_params()["estimator__max_iter"] == 500
+    assert again.set_params(estimator__max_iter=400, delta=0.1).delta == 0.1
+    with pytest.raises(NotFittedError):
+        check_is_fitted(again)
+    for name in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(again, name)(X)
+        expected = getattr(search.best_estimator_, name)(X)
+        np.testing.assert_array_equal(getattr(search, name)(X), expected)
+        moved = pickle.loads(pickle.dumps(search))
+        np.testing.assert_array_equal(getattr(moved, name)(X), expected)
+    assert search.score(X, TWO) == np.mean(search.predict(X) == TWO)
+    assert search.classes_.tolist() == ["no", "yes"]
+    assert search.n_features_in_ == 4
+    assert not hasattr(search, "feature_names_in_")
+    assert not hasattr(searched(LinearSVC()), "predict_proba")
+    assert not hasattr(searched(NEAREST, {"n_neighbors": [1]}), "decision_function")
+
+
+def test_search__is_a_learner_of_others():
+    search = dsel.SemiSupervisedSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=3, random_state=0)
+    behind = make_pipeline(FunctionTransformer(), search)
+    behind.fit(X, TWO, semisupervisedsearchcv__pool=POOL)
+    alone = clone(search).fit(X, TWO, pool=POOL)
+    np.testing.assert_array_equal(behind.predict(X), alone.predict(X))
+    assert behind[-1].certificate_.bound == alone.certificate_.bound
+    assert (cross_val_score(search, X, TWO, cv=2) > 0.5).all()
+    grid = {"delta": [0.1], "estimator__gamma": [0.1, 1.0]}
+    assert GridSearchCV(search, grid, cv=2).fit(X, TWO).best_score_ > 0.5
+
+
+def test_search__takes_data_frames_and_knows_their_names():
+    frame, pool = (pd.DataFrame(rows, columns=list("abcd")) for rows in (X, POOL))
+    y = pd.Series(TWO, index=frame.index[::-1])
+    with config_context(transform_output="pandas"):
+        learner = make_pipeline(StandardScaler(), LOGISTIC)
+        grid = {"logisticregression__C": [0.1, 1.0]}
+        search = searched(learner, grid, rows=frame, y=y, pool=pool)
+    assert search.feature_names_in_.tolist() == list("abcd")
+    assert search.best_estimator_[-1].feature_names_in_.tolist() == list("abcd")
+    bare = searched(learner, grid, pool=POOL)
+    np.testing.assert_array_equal(search.predict(frame), bare.predict(X))
+    table = pd.DataFrame(search.cv_results_)
+    best = table.loc[search.best_index_]
+    assert best["params"] == search.best_params_
+    assert best["mean_test_score"] == search.best_score_
+    assert best["rank_test_score"] == 1
+
+
+def test_metadata__is_routed_where_it_is_asked_for():
+    weights = np.linspace(0.1, 3.0, len(X))
+    expected = searched(SVC(), weights=weights).results_.fold_errors
+    with config_context(enable_metadata_routing=True):
+        asks = SVC().set_fit_request(sample_weight=True)
+        found = searched(asks, weights=weights).results_.fold_errors
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            searched(SVC(), weights=weights)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_grid__of_distributions_is_drawn_by_a_sampler():
+    sampler = ParameterSampler({"C": loguniform(0.1, 9)}, n_iter=3, random_state=0)
+    search = searched(SVC(), sampler)
+    drawn = [params["C"] for params in search.cv_results_["params"]]
+    assert drawn == [params["C"] for params in sampler]
+
+
+SEARCH = dsel.SemiSupervisedSearchCV
+SPREAD = {"C": loguniform(0.1, 9)}
+ORDER_OF_BASES = "class Late(ClassifierMixin, BaseEstimator)"
+REFUSED = {
+    "scoring": (lambda: SEARCH(SVC(), {}, scoring="f1"), TypeError,
+                "'scoring' error rate FixedThresholdClassifier"),
+    "scoring of fit": (lambda: SEARCH(SVC(), {"C": [1]}).fit(X, TWO, scoring="f1"),
+                       TypeError, "`scoring` error rate FixedThresholdClassifier"),
+    "refit": (lambda: SEARCH(SVC(), {}, refit=True), TypeError, "'refit' `deploy`"),
+    "n_iter": (lambda: SEARCH(SVC(), {}, n_iter=3), TypeError, "ParameterSampler"),
+    "unknown": (lambda: SEARCH(SVC(), {}, folds=3), TypeError, "'folds' cv delta"),
+    "distribution": (lambda: searched(SVC(), SPREAD), TypeError, "ParameterSampler"),
+    "distributions": (lambda: searched(SVC(), [SPREAD]), TypeError, "ParameterSampler"),
+    "mixin": (lambda: searched(Late()), TypeError, ORDER_OF_BASES),
+    "mixin in a pipeline": (lambda: searched(make_pipeline(StandardScaler(), Late())),
+                            TypeError, ORDER_OF_BASES),
+    "regressor": (lambda: searched(SVR()), TypeError, "SVR wrong labels"),
+    "class": (lambda: searched(SVC), TypeError, "unfitted `SVC()`"),
+    "one value": (lambda: searched(SVC(), {"C": 1.0}), TypeError, "'C' list [1.0]"),
+    "a text": (lambda: searched(SVC(), {"kernel": "rbf"}), TypeError, "['rbf']"),
+    "weights": (lambda: searched(SVC(), weights=np.ones(3)), ValueError,
+                "`sample_weight` 90 (3,)"),
+    "two outputs": (lambda: searched(SVC(), y=np.c_[Y, Y]), ValueError, "1d (90, 2)"),
+    "labels of two types": (lambda: searched(SVC(), y=np.array([1, "b", 2.0],
+                            dtype=object)[Y]), TypeError, "`y` one type 'b'"),
+    "other names": (lambda: searched(SVC(), rows=pd.DataFrame(X).add_prefix("x"))
+                    .predict(pd.DataFrame(X).add_prefix("z")), ValueError, "names z0"),
+    "fewer columns": (lambda: searched(SVC()).predict(X[:, :3]), ValueError, "3 4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_search__refuses_with_the_way_out(name):
+    call, error, words = REFUSED[name]
+    with warnings.catch_warnings():
+        is_refused(call, error, words.split())
